@@ -4,6 +4,7 @@ relative path.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -11,6 +12,7 @@ from importlib.resources.abc import Traversable
 from typing import Final
 
 from aiohttp import web
+from rjsmin import jsmin
 
 from app import headers
 
@@ -23,14 +25,10 @@ TYPES: Final[Mapping[str, str]] = {
 
 
 def as_sent(name: str, body: bytes) -> bytes:
-    """A file as browsers get it: our own modules without the lines that are comments, and without
-    indentation. No text of theirs goes over a line's end, which a test holds.
+    """A file as browsers get it: our own modules without comments and needless space, which says
+    the same, as a test holds.
     """
-    if not name.startswith("js/"):
-        return body
-    lines = (line.strip() for line in body.decode().splitlines())
-    kept = (line for line in lines if line and not line.startswith(("//", "/**")))
-    return "\n".join([*kept, ""]).encode()
+    return jsmin(body.decode()).encode() if name.startswith("js/") else body
 
 
 def _under(folder: Traversable, before: str = "") -> dict[str, bytes]:
@@ -45,6 +43,12 @@ def _under(folder: Traversable, before: str = "") -> dict[str, bytes]:
 
 
 FILES: Final[Mapping[str, bytes]] = _under(files("app") / "static")
+
+
+# Nothing in them is anybody's secret, so that they may be compressed where pages may not.
+PACKED: Final[Mapping[str, bytes]] = {
+    name: gzip.compress(body, 9, mtime=0) for name, body in FILES.items()
+}
 
 
 def _build() -> str:
@@ -63,14 +67,24 @@ def url(name: str) -> str:
     return f"/app/static/{BUILD}/{name}"
 
 
+def takes_gzip(accepted: str) -> bool:
+    """True where the codings of an Accept-Encoding have gzip, and not at a weight of 0."""
+    for coding in accepted.lower().split(","):
+        name, _, weight = coding.replace(" ", "").partition(";q=")
+        if name == "gzip":
+            return weight.strip("0.") != "" or weight == ""
+    return False
+
+
 async def serve(request: web.Request) -> web.Response:
     """Answer a static file of this build; one of another build is not here."""
     name = request.match_info["name"]
     if request.match_info["build"] != BUILD or name not in FILES:
         return web.Response(status=404, text="Not here.", headers=NOT_KEPT)
+    packed = takes_gzip(request.headers.get("Accept-Encoding", ""))
     return web.Response(
-        body=FILES[name],
+        body=PACKED[name] if packed else FILES[name],
         content_type=TYPES[name.rpartition(".")[2]],
         charset="utf-8",
-        headers=headers.STATIC,
+        headers={**headers.STATIC, **({"Content-Encoding": "gzip"} if packed else {})},
     )

@@ -30,6 +30,7 @@ STATIC: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "public, max-age=31536000, immutable",
+    "Vary": "Accept-Encoding",
 }
 
 

@@ -52,6 +52,19 @@ class Keystore:
         key = self._find(network, wallet) or self._make(network, wallet)
         return str(key.public_key.to_checksum_address())
 
+    def renewed(self, network: Network, wallet: str, spent: str) -> str:
+        """The address of a key that is not the spent one; a new one is made where that is still
+        the key. The venue's nonces of a key do not outlast its approval, so no key is used twice.
+        """
+        address = self.address(network, wallet)
+        if address.lower() != spent.lower():
+            return address
+        old = self._path(network, wallet, "json")
+        old.replace(self._path(network, wallet, f"{spent.lower()}.spent"))
+        self._path(network, wallet, "nonce").unlink(missing_ok=True)
+        del self._open[network, wallet.lower()]
+        return self.address(network, wallet)
+
     def key(self, network: Network, wallet: str) -> PrivateKey | None:
         """The key for a linked wallet; None where none was made."""
         return self._find(network, wallet)

@@ -1,8 +1,9 @@
-"""The own account at the venue: linking, the order key, the builder fee."""
+"""The own account at the venue: linking, the order key, the keeper key, the builder fee."""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, Final
 
 from aiohttp import web
@@ -97,6 +98,7 @@ async def revoke(visit: Visit) -> web.Response:
 
 
 async def _relayed(visit: Visit, *, revoke: bool) -> web.Response:
+    kind = visit.field("kind") or "order"
     try:
         await visit.ask(
             "own_enable_relay",
@@ -105,16 +107,15 @@ async def _relayed(visit: Visit, *, revoke: bool) -> web.Response:
             nonce=whole(visit, "nonce"),
             signature_chain_id=visit.field("signature_chain_id") or "",
             signature=json_of(visit, "signature"),
+            kind=kind,
             revoke=revoke,
         )
     except NotDone as refused:
         return await _show(visit, refused)
     if not revoke:
-        try:
+        with suppress(NotDone):  # then the page says that it is still to be asked
             await visit.ask("own_enable_verify")
-        except NotDone:
-            return visit.go(f"{HERE}#key")  # the page says that it is still to be asked
-    return visit.go(f"{HERE}#key")
+    return visit.go(f"{HERE}#{'keeper' if kind == 'keeper' else 'key'}")
 
 
 async def verify(visit: Visit) -> web.Response:

@@ -14,10 +14,12 @@ from app.page import Page
 from app.pages.own import json_of, venue_url
 from app.replies import Json
 from app.views import desk, order
+from app.views import past as past_orders
 from app.views.order import OneOrder
 from domain.times import timestamp
 
 HERE: Final = "/app/orders"
+A_PAGE: Final = 50
 STEPS: Final[Mapping[str, str]] = {"order": "trade_order", "close": "trade_close"}
 
 
@@ -73,6 +75,13 @@ def _wanted(visit: Visit) -> Json:
 def _bps(typed: str | None) -> int | str | None:
     whole = typed is not None and typed.isascii() and typed.isdigit() and len(typed) < 6
     return int(typed) if typed is not None and whole else typed
+
+
+async def past(visit: Visit) -> web.Response:
+    """Live orders that were, a page at a time."""
+    cursor = visit.query("cursor")
+    told = await visit.ask("order_history", cursor=cursor, limit=A_PAGE)
+    return visit.show("past.html", past_orders.view(told, await _names(visit), first=not cursor))
 
 
 async def place(visit: Visit) -> web.Response:
@@ -216,6 +225,7 @@ PAGES: Final = (
     Page(method="POST", path=HERE, show=place),
     Page(method="POST", path=f"{HERE}/close", show=close),
     Page(method="POST", path=f"{HERE}/limits", show=limits),
+    Page(method="GET", path=f"{HERE}/history", show=past),
     Page(method="GET", path=f"{HERE}/{{order}}", show=one),
     Page(method="POST", path=f"{HERE}/{{order}}/open", show=open_again),
     Page(method="POST", path=f"{HERE}/{{order}}/sign", show=sign),

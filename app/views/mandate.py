@@ -51,6 +51,19 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """What a stranger wants to know first: what is allowed, what is used, what could be lost.
+    `instead` of what is allowed where nothing is just now. Units: USDC.
+    """
+
+    instead: str
+    per_action: str
+    per_day: str
+    used: str
+    lost: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MandateView:
     """The whole page."""
 
@@ -61,6 +74,7 @@ class MandateView:
     pill: Pill
     acts: tuple[Act, ...]
     asks: tuple[AskView, ...]
+    glance: Glance | None
     data_issue: bool
     pending_claims: int
     numbers: tuple[Number, ...]
@@ -145,6 +159,25 @@ def _all_meters(limits: Json) -> tuple[Meter, ...]:
     )
 
 
+def _glance(read: Json) -> Glance | None:
+    """Of a mandate with money in it."""
+    m, p, limits = read["mandate"], read["progress"], read["limits"]
+    if p["status"] not in ("working", "ended", "stopped") or m["vault_address"] is None:
+        return None
+    allowed, instead = limits["allowed"], ""
+    if p["status"] != "working":
+        instead = _("nothing more")
+    elif m["paused"]:
+        instead = _("nothing, until you resume")
+    return Glance(
+        instead=instead,
+        per_action=allowed["per_action"]["value"],
+        per_day=allowed["per_day"]["value"],
+        used=limits["used"]["per_day"]["value"],
+        lost=read["exposure"]["ever"],
+    )
+
+
 def _terms(read: Json) -> Terms:
     told = read["terms_status"]
     return Terms(
@@ -180,6 +213,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         pill=pill(m, p),
         acts=acts(read),
         asks=tuple(asks.view(item, read, now) for item in approvals["items"]),
+        glance=_glance(read),
         data_issue=bool(p.get("data_issue")),
         pending_claims=p["pending_claims"]["count"],
         numbers=figures(read, rows),

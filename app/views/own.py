@@ -29,6 +29,16 @@ class Key:
     name: str
     valid_until: str
     checked_at: str | None
+    listed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A key of the signer that the wallet may approve."""
+
+    address: str
+    name: str
+    until: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +74,7 @@ class Own:
     enabled: bool
     key: Key | None
     keeper: Key | None
+    offer: Offer | None
     equity: str | None
     funded: bool | None
     allowlisted: bool
@@ -80,6 +91,14 @@ class Own:
 
 def _key(told: Json | None) -> Key | None:
     return None if told is None else Key(**{n: told[n] for n in Key.__dataclass_fields__})
+
+
+def _offer(told: Json | None) -> Offer | None:
+    if told is None:
+        return None
+    return Offer(
+        address=told["agent_address"], name=told["agent_name"], until=told["max_valid_until"]
+    )
 
 
 def _fee(config: Json, status: Json) -> Fee | None:
@@ -114,13 +133,15 @@ def view(status: Json, terms: Json, config: Json, venue: str) -> Own:
     where a browser asks the venue by itself.
     """
     key, enable = _key(status["order_key"]), status["enable"]
+    keeper, offer = _key(status["keeper_key"]), _offer(status["enable_keeper"])
     return Own(
         wallet=status["wallet"],
         network=status["network"],
         linked_at=status["linked_at"],
         enabled=status["enabled"],
         key=key,
-        keeper=_key(status["keeper_key"]),
+        keeper=keeper,
+        offer=offer,
         equity=status["equity_usdc"],
         funded=status["funded"],
         allowlisted=status["allowlisted"],
@@ -134,6 +155,7 @@ def view(status: Json, terms: Json, config: Json, venue: str) -> Own:
             "network": status["network"],
             "wallet": status["wallet"],
             "key": key.address if key else None,
+            "keeper_name": keeper.name if keeper else offer.name if offer else None,
             "name": enable["agent_name"],
             "until": enable["max_valid_until"],
             "venue": venue,

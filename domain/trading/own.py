@@ -137,6 +137,13 @@ class AgentKey:
         lazy."""
         return self.ended_at is None and now < self.valid_until
 
+    def spent(self, now: datetime) -> bool:
+        """True where the address is of no use any more: its approval ended, or the venue never
+        named it and its nonce is too old to act.
+        """
+        unknown = self.status != "approved" and not self.listed
+        return not self.alive(now) or (unknown and now - self.requested_at > 2 * NONCE_WINDOW)
+
 
 def link_text(
     *,

@@ -230,6 +230,12 @@ class OrderSigner(Protocol):
         """The address of the key that it made for a linked wallet; made at the first question."""
         ...
 
+    async def keeper_renewed(self, network: Network, wallet: str, spent: str) -> str:
+        """The address of a key in place of a spent one, which signs no more; asked twice, the
+        same.
+        """
+        ...
+
     async def keeper_signed(
         self,
         network: Network,

@@ -29,6 +29,11 @@ class SignerLine:
         told = await self.ask({"do": "address", "network": network, "wallet": wallet})
         return str(told["address"])
 
+    async def keeper_renewed(self, network: Network, wallet: str, spent: str) -> str:
+        """The address of a key in place of one that was spent."""
+        told = await self.ask({"do": "renew", "network": network, "wallet": wallet, "spent": spent})
+        return str(told["address"])
+
     async def keeper_signed(
         self,
         network: Network,

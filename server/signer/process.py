@@ -71,6 +71,8 @@ class Signer:
             raise NotSigned("a network and a wallet are due")
         if asked.get("do") == "address":
             return {"address": self.keys.address(network, wallet)}
+        if asked.get("do") == "renew":
+            return {"address": self.keys.renewed(network, wallet, str(asked.get("spent")))}
         if asked.get("do") != "sign":
             raise NotSigned("this is not done here")
         return await self._signed(network, wallet, asked)

@@ -193,15 +193,28 @@ class Orders:
 
         `before`: time and id of the last one on the page before.
         """
+        whose = "book = :book AND owner_id = :who"
+        return self._newest(whose, before, most, book=book, who=owner_id)
+
+    def live_of(
+        self, owner_id: str, before: Sequence[Any] | None, most: int
+    ) -> list[tuple[int, Order]]:
+        """A person's live orders and those of his agents, whatever became of them, in the same
+        form.
+        """
+        return self._newest("owner_id = :who AND mode = 'live'", before, most, who=owner_id)
+
+    def _newest(
+        self, whose: str, before: Sequence[Any] | None, most: int, **given: Any
+    ) -> list[tuple[int, Order]]:
         rows = self._sql.rows(
-            "SELECT * FROM orders WHERE book = :book AND owner_id = :who "
+            f"SELECT * FROM orders WHERE {whose} "
             "AND (created_at < :at OR (created_at = :at AND order_id < :id)) "
             "ORDER BY created_at DESC, order_id DESC LIMIT :most",
-            who=owner_id,
-            book=book,
             at=before[0] if before else _LAST,
             id=before[1] if before else "",
             most=most,
+            **given,
         )
         return [
             (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)

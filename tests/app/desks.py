@@ -96,6 +96,11 @@ def block(page: Page) -> dict[str, Any]:
     return dict(json.loads(page.one("script", id="to-sign").text))
 
 
+def sent_to(page: Page, ident: str) -> str:
+    """Where the form with this id is sent."""
+    return str(page.one("form", id=ident).attributes["action"])
+
+
 def form(page: Page, ident: str) -> dict[str, str]:
     """The hidden fields of the form with this id."""
     inside = False

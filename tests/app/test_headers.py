@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
+from aiohttp import ClientSession
 
 from app import assets
 from tests.app.site import Page, Site
@@ -60,6 +63,20 @@ async def test_static_files_of_this_build_last_a_year_and_others_are_not_here(si
         assert found.headers["Content-Security-Policy"] == "default-src 'none'"
     other = await browser.get("/app/static/000000000000/css/base.css")
     assert (other.status, other.headers["Cache-Control"]) == (404, "no-store")
+
+
+async def test_static_files_are_packed_for_who_takes_gzip_and_say_the_same(site: Site) -> None:
+    url = assets.url("vendor/eth.js")
+    for taken, packed in (("gzip, br", True), ("br", False), ("gzip;q=0", False), ("", False)):
+        async with (
+            ClientSession(auto_decompress=False) as http,
+            http.get(site.base + url, headers={"Accept-Encoding": taken}) as told,
+        ):
+            body = await told.read()
+        assert told.headers.get("Content-Encoding") == ("gzip" if packed else None), taken
+        assert told.headers["Vary"] == "Accept-Encoding"
+        assert (gzip.decompress(body) if packed else body) == assets.FILES["vendor/eth.js"]
+    assert len(assets.PACKED["vendor/eth.js"]) < len(assets.FILES["vendor/eth.js"]) / 2
 
 
 async def test_a_page_that_shows_nothing_new_answers_304_and_one_that_does_answers_200(

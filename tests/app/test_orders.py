@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.answer import Shell
+from app.pages import trading
 from app.templates import render
 from app.views import desk
 from app.words.refusals import SENTENCES, WHO
@@ -484,6 +485,36 @@ async def test_limits_only_fall(site: TradingSite) -> None:
 # -- the gate
 
 
+async def test_live_orders_so_far_are_paged_with_what_became_of_each(
+    site: TradingSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trading, "A_PAGE", 2)
+    t = await live_at_the_door(site)
+    browser = await site.signed_in(t.person)
+    assert "There is none." in (await browser.get("/app/orders/history")).said
+    await follow(browser, await hand_in(t, browser, await prepared(browser)))
+    site.desk.clock.at += timedelta(seconds=3)
+    taken_back = path_of(await prepared(browser))
+    await browser.post(f"{taken_back}/cancel", {"csrf": (await browser.get("/app")).token()})
+    scout = await agent(site.desk, t)
+    site.desk.clock.at += timedelta(seconds=3)
+    await site.desk.ok(
+        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20",
+        mode_seen="live",
+    )  # fmt: skip
+    first = await browser.get("/app/orders/history")
+    assert "prepared by" in first.said
+    assert "nothing traded" in first.said
+    (older,) = [a for a in first.all("a") if a.text == "Older"]
+    second = await browser.get(older.attributes["href"])
+    assert "Done" in second.said
+    assert "fees" in second.said
+    assert not [a for a in second.all("a") if a.text == "Older"]
+    assert [a for a in second.all("a") if a.text == "Newest"]
+    wrong = await browser.get("/app/orders/history?cursor=x")
+    assert wrong.status == 400
+
+
 async def test_only_these_pages_may_ask_the_venue_and_only_this_venue(site: TradingSite) -> None:
     t = await live_at_the_door(site)
     browser = await site.signed_in(t.person)
@@ -520,7 +551,13 @@ async def test_a_write_without_token_or_from_elsewhere_is_refused(
 
 async def test_signed_out_the_pages_lead_to_sign_in_and_back(site: TradingSite) -> None:
     browser = site.signed_out()
-    for path in ("/app/orders", "/app/own", "/app/books", "/app/orders/o_abcdefgh23"):
+    for path in (
+        "/app/orders",
+        "/app/own",
+        "/app/books",
+        "/app/orders/o_abcdefgh23",
+        "/app/orders/history",
+    ):
         page = await browser.get(path)
         assert (page.status, page.headers["Location"]) == (303, f"/app/sign-in?next={path}")
 
@@ -529,5 +566,5 @@ async def test_pages_are_small(site: TradingSite) -> None:
     t = await live_at_the_door(site)
     browser = await site.signed_in(t.person)
     await follow(browser, await hand_in(t, browser, await prepared(browser)))
-    for path in ("/app/orders", "/app/own", "/app/books"):
+    for path in ("/app/orders", "/app/own", "/app/books", "/app/orders/history"):
         assert len((await browser.get(path)).source.encode()) <= 45_000, path

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.app.desks import TradingSite, a_trading_site, form, live_at_the_door
+from domain.trading.own import NOBODY, agent_name
+from tests.app.desks import TradingSite, a_trading_site, form, live_at_the_door, said, sent_to
 from tests.app.site import Browser, Page
 from tests.tools.trading.conftest import BUILDER, Person, no_pauses, order_key, signed
+from tests.tools.trading.signers import a_signer
 from venue.devvenue import Fault
 
 __all__ = ["no_pauses"]
@@ -121,6 +123,68 @@ async def test_a_key_is_approved_verified_and_revoked(site: TradingSite) -> None
     }  # fmt: skip
     assert (await browser.post("/app/own/revoke", sent)).status == 303
     assert "Make an order key and approve it" in (await browser.get("/app/own")).said
+
+
+async def handed_in(
+    site: TradingSite, browser: Browser, p: Person, ident: str, agent: str, **more: Any
+) -> Page:
+    """Fill in a keeper key's form as the browser does."""
+    told = site.desk.approval(p, agent, kind="keeper", **more)
+    at = await browser.get("/app/own")
+    brought = ("agent_address", "agent_name", "signature_chain_id")
+    sent = form(at, ident) | {name: told[name] for name in brought}
+    sent |= {"nonce": str(told["nonce"]), "signature": json.dumps(told["signature"])}
+    return await browser.post(sent_to(at, ident), sent)
+
+
+async def test_a_keeper_key_is_approved_and_revoked_from_the_page(site: TradingSite) -> None:
+    p = await site.desk.linked()
+    browser = await site.signed_in(p)
+    page = await browser.get("/app/own")
+    assert "No key can be approved just now" in said(page, "keeper")
+    assert not page.all("form", id="keeper-enable")
+    async with a_signer(site.desk):
+        page = await browser.get("/app/own")
+        assert "that signer is the only fence around it" in said(page, "keeper")
+        assert form(page, "keeper-enable")["kind"] == "keeper"
+        key = "".join(page.one("dd", id="keeper-key").text.split())
+        done = await handed_in(site, browser, p, "keeper-enable", key)
+        assert (done.status, done.headers["Location"]) == (303, "/app/own#keeper")
+        page = await browser.get("/app/own")
+        assert said(page, "keeper").startswith("Keeper keyApproved")
+        assert said(page, "key").startswith("Order keyNone")
+        assert not page.all("form", id="keeper-enable")
+        name = agent_name(str(p.caller.user_id), "testnet", "keeper")
+        done = await handed_in(site, browser, p, "keeper-revoke", NOBODY, agent_name=name)
+        assert done.status == 303, done.said
+        page = await browser.get("/app/own")
+        assert said(page, "keeper").startswith("Keeper keyNone, and not required")
+        assert "".join(page.one("dd", id="keeper-key").text.split()) != key
+
+
+async def test_a_keeper_key_that_the_venue_does_not_name_is_not_called_approved(
+    site: TradingSite,
+) -> None:
+    p = await site.desk.linked()
+    browser = await site.signed_in(p)
+    async with a_signer(site.desk):
+        key = "".join((await browser.get("/app/own")).one("dd", id="keeper-key").text.split())
+        site.desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+        await handed_in(site, browser, p, "keeper-enable", key)
+        page = await browser.get("/app/own")
+    assert said(page, "keeper").startswith("Keeper keyNot confirmed by the venue")
+
+
+async def test_a_key_that_is_not_the_signers_is_refused_beside_the_form(site: TradingSite) -> None:
+    p = await site.desk.linked()
+    browser = await site.signed_in(p)
+    async with a_signer(site.desk):
+        page = await handed_in(site, browser, p, "keeper-enable", order_key(9))
+        assert page.status == 400
+        assert page.all("div", role="alert")
+        bent = form(page, "keeper-enable") | {"kind": "other"}
+        assert (await browser.post("/app/own/enable", bent)).status == 400
+    assert await site.desk.rows("venue_agent_keys") == []
 
 
 async def test_an_approval_of_another_name_nonce_or_signature_is_refused_beside_the_form(

@@ -46,6 +46,14 @@ SAYS = {
 }
 
 
+GLANCE = {
+    "working": "Allowed 100.00 an action, 250.00 a day, to 20 Dec 2026 Used today 50.00 USDC",
+    "paused": "Allowed nothing, until you resume",
+    "ended": "Allowed nothing more",
+    "stopped": "Allowed nothing more",
+}
+
+
 def fine(page: Page) -> None:
     """What holds for every page: size, one heading, no inline code, a token in each form."""
     assert page.status == 200, page.said[:400]
@@ -79,6 +87,24 @@ def fine(page: Page) -> None:
 async def opened(site: Site, life: str) -> tuple[Mandated, Browser]:
     m = await LIVES[life](site.world)
     return m, await site.signed_in(m.owner_wallet)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("life", LIVES)
+async def test_a_glance_says_what_is_allowed_what_is_used_and_what_could_be_lost(
+    site: Site, life: str
+) -> None:
+    m, browser = await opened(site, life)
+    page = await browser.get(f"/app/mandates/{m.id}")
+    if life not in GLANCE:
+        assert not page.all("dl", id="glance")
+        return
+    told = page.one("dl", id="glance").text
+    for part in GLANCE[life].split(" Used today "):
+        assert part.removeprefix("Allowed ") in " ".join(told.split()), told
+    assert "Could be lost" in told
+    lost = (await site.world.ok("mandate_get", m.owner, public_id=m.id))["exposure"]["ever"]
+    assert f"{float(lost):,.2f}" in told
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from tests.app.lives import LIVES
 from tests.browser.conftest import Stage
 from tests.browser.looks import all_of
 from tests.browser.stations import NOWHERE, opened, parts, stations, values_of
-from tests.browser.window import MARKS
+from tests.browser.window import MARKS, PHONE, WIDE
 
 pytestmark = [*MARKS]
 BESIDES_MANDATES = ("draft", "working")
@@ -34,6 +34,22 @@ async def test_every_page_is_fine_for_a_mandate_that_is(
         await window.sign_in()
         wrong = await all_of(window, stations(await values_of(m), pages), life, figures)
     assert wrong == []
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+async def test_a_stranger_sees_without_scrolling_what_is_allowed_used_and_at_risk(
+    stage: Stage, size: dict[str, int]
+) -> None:
+    m = await LIVES["working"](stage.world)
+    async with stage.window(stage.wallet(m), viewport=size) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}")
+        glance = window.page.locator("#glance")
+        box = await glance.bounding_box()
+        assert box["y"] + box["height"] < size["height"] / 2
+        for word in ("Allowed", "Used today", "Could be lost"):
+            assert await glance.get_by_text(word).is_visible()
+        await window.shot(f"glance {size['width']}", whole=False)
 
 
 async def test_every_page_that_needs_no_session_is_fine(

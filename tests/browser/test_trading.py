@@ -20,6 +20,7 @@ from tests.browser.stations import NOWHERE, opened, stations
 from tests.browser.window import MARKS
 from tests.tools.trading.conftest import BUILDER
 from tests.tools.trading.orders import Trader, agent
+from tests.tools.trading.signers import a_signer
 from tools.call.operation import Caller
 from venue import signing
 
@@ -104,6 +105,30 @@ async def test_an_agents_order_is_opened_signed_and_sent_straight_to_the_venue(
         await window.press("Sign, and send it LIVE from this browser")
         await window.says("Done")
     assert len(trading.account.history) == 1
+
+
+async def test_a_keeper_key_is_approved_and_revoked_by_the_wallet_and_stays_with_its_signer(
+    trading: TradingStage, figures: dict[str, Any]
+) -> None:
+    wallet = trading.wallet
+    async with a_signer(trading.site.desk), trading.window() as window:
+        await trading.linked(window)
+        key = (await window.page.locator("#keeper-key").inner_text()).strip()
+        assert await looked_at(window, "trading keeper key", figures) == []
+        other, wallet.account = wallet.account, Account.create().address
+        await window.press("Approve the keeper key")
+        await window.says("Your wallet shows another account.")
+        wallet.account = other
+        await window.press("Approve the keeper key")
+        await window.button("Revoke the keeper key").wait_for()
+        (agent,) = trading.account.agents.values()
+        assert agent.address.lower() == key.lower()
+        assert agent.name.startswith("wsvc-k-")
+        assert wallet.count("eth_signTypedData_v4") == 1
+        await window.press("Revoke the keeper key")
+        await window.button("Approve the keeper key").wait_for()
+        assert not trading.account.agents
+        assert (await window.page.locator("#keeper-key").inner_text()).strip() != key
 
 
 # What is altered on the way to the browser, in the words of the page or in its data.
@@ -230,7 +255,7 @@ async def test_every_trading_page_is_fine_in_each_of_its_states(
     desk, p = trading.site.desk, trading.person
     values, wrong = dict(NOWHERE), list[str]()
     pages = [page for page in opened() if page in FAMILIES]
-    assert len(pages) == 5
+    assert len(pages) == 6
     async with trading.window() as window:
 
         async def every_page(state: str) -> None:

@@ -484,3 +484,25 @@ def test_the_terms_of_a_request_are_not_changed_by_reading_them() -> None:
     before = copy.deepcopy(told)
     assert told_terms(told).signer == OWNER.address
     assert told == before
+
+
+async def test_a_spent_key_is_renewed_once_and_signs_no_more(stage: Stage) -> None:
+    spent = await stage.line.keeper_address("testnet", OWNER.address)
+    fresh = await stage.line.keeper_renewed("testnet", OWNER.address, spent)
+    assert fresh != spent
+    assert await stage.line.keeper_renewed("testnet", OWNER.address, spent) == fresh
+    assert await stage.line.keeper_address("testnet", OWNER.address) == fresh
+    stage.test.book(COIN, [("25000", "1")], [("25010", "1")])
+    asked = stage.request(action=stage.close(p="25000"))
+    told = await stage.line.ask(asked)
+    hashed = signing.action_hash(
+        asked["action"], told["nonce"], expires_after=told["expires_after"]
+    )
+    signature = signing.Signature.parse(told["signature"])
+    assert signing.signer(signing.l1_digest("testnet", hashed), signature) == fresh
+
+
+async def test_a_renewal_of_another_key_changes_nothing(stage: Stage) -> None:
+    now = await stage.line.keeper_address("testnet", OWNER.address)
+    for spent in (STRANGER.address, "", "../x"):
+        assert await stage.line.keeper_renewed("testnet", OWNER.address, spent) == now

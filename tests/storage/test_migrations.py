@@ -73,7 +73,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0025"
+    assert migrate.current(empty_url) == migrate.latest() == "0026"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 

@@ -43,6 +43,7 @@ class VenueKeyOut(Gives):
     name: str = Field(description="as the venue tells it")
     valid_until: Moment
     checked_at: MaybeMoment
+    listed: bool = Field(description="whether the venue named it at `checked_at`")
 
 
 class EnableOut(Gives):
@@ -135,6 +136,7 @@ def _key_out(deps: Deps, key: AgentKey | None, now: datetime) -> dict[str, Any] 
         "name": key.name,
         "valid_until": timestamp(key.valid_until),
         "checked_at": timestamp(key.checked_at) if key.checked_at else None,
+        "listed": key.listed,
     }
 
 
@@ -195,11 +197,14 @@ def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[s
 async def _keeper_enable(
     deps: Deps, user: str, found: Link | None, now: datetime
 ) -> dict[str, Any] | None:
-    """What to sign for the keeper key; None without a signer."""
+    """What to sign for the keeper key, a new one after one that ended; None without a signer."""
     if deps.signer is None or found is None:
         return None
     try:
         address = await deps.signer.keeper_address(found.network, found.wallet)
+        used = await deps.store.read(lambda uow: uow.venue.key_of_agent(address))
+        if used is not None and used.spent(now):
+            address = await deps.signer.keeper_renewed(found.network, found.wallet, address)
     except Refused:
         return None
     return _enable(user, found.network, "keeper", now) | {"agent_address": address}

@@ -1,6 +1,5 @@
 // Reading single days off the chart, by pointer or arrow keys; what is read stands in the table under it.
 import { $ } from "./dom.js";
-const out = () => $("readout");
 const rows = () => [...document.querySelectorAll("#points tbody tr")];
 
 function show(svg, wanted) {
@@ -10,7 +9,7 @@ function show(svg, wanted) {
   svg.dataset.at = at;
   cross.setAttribute("x1", x); cross.setAttribute("x2", x); cross.setAttribute("visibility", "visible");
   dot.setAttribute("cx", x); dot.setAttribute("cy", y);
-  out().textContent = all[at]?.dataset.read ?? "";
+  $("readout").textContent = all[at]?.dataset.read ?? "";
 }
 
 // On the document, as the chart itself is put in place of an older one while the page lives.

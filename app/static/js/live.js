@@ -1,5 +1,5 @@
 // Keeping a page fresh: the page itself is asked for again, and the parts marked data-live are put in place of the old ones.
-import { bar, localTimes, say } from "./page.js";
+import { FORMATS, bar, localTimes, say, words } from "./page.js";
 import { $ } from "./dom.js";
 
 const parts = () => document.querySelectorAll("[data-live][id]");
@@ -40,8 +40,7 @@ async function refresh() {
 function missed() {
   misses++;
   if (misses < 2 || !navigator.onLine) return;
-  const at = seen.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
-  bar(`The service does not answer; figures are of ${at}.`);
+  bar(words.silent.replace("{at}", FORMATS.clock.format(seen)));
 }
 
 function swap(fresh) {
@@ -54,7 +53,7 @@ function swap(fresh) {
     for (const d of node.querySelectorAll("details[id]")) d.open = $(d.id)?.open ?? d.open;
     if (!node.isEqualNode(old)) old.replaceWith(node);
   }
-  if (waiting() > before) say("An action waits for your approval.");
+  if (waiting() > before) say(words.waits);
   count();
 }
 

@@ -41,6 +41,16 @@ async function approves(wallet, into, type, message) {
   return { action: { type: type[0].toLowerCase() + type.slice(1), signatureChainId: chain, ...whole }, nonce, signature };
 }
 
+/** A name with its end, by the days that were chosen. */
+const lasting = (into, name) => `${name} valid_until ${Math.min(Date.now() + 864e5 * Number(into.days.value), Date.parse(own.until))}`;
+
+/** The wallet approves a key under a name, or with nobody’s address takes back what has the name. */
+function names(wallet, into, address, name) {
+  into.agent_address.value = address;
+  into.agent_name.value = name;
+  return approves(wallet, into, "ApproveAgent", { agentAddress: address.toLowerCase(), agentName: name });
+}
+
 on("choose", async (wallet, into) => {
   const [address] = await ask(wallet, "eth_requestAccounts") ?? [];
   if (!address) throw new Problem("locked");
@@ -66,19 +76,18 @@ if (linking) missing($("message").textContent.trim()).then((lacks) => {
 on("enable", async (wallet, into, say) => {
   if (!globalThis.crypto?.subtle) throw new Problem("other", words.insecure);
   say(words.three);
-  const until = Math.min(Date.now() + 864e5 * Number(into.days.value), Date.parse(own.until)), address = await make(wallet, own.wallet, own.network);
-  into.agent_address.value = address;
-  into.agent_name.value = `${own.name} valid_until ${until}`;
-  try { await approves(wallet, into, "ApproveAgent", { agentAddress: address.toLowerCase(), agentName: into.agent_name.value }); }
+  const address = await make(wallet, own.wallet, own.network);
+  try { await names(wallet, into, address, lasting(into, own.name)); }
   catch (e) { await forget(address); throw e; }
 });
 
 on("revoke", async (wallet, into) => {
-  into.agent_address.value = NOBODY;
-  into.agent_name.value = own.name;
-  await approves(wallet, into, "ApproveAgent", { agentAddress: NOBODY, agentName: own.name });
+  await names(wallet, into, NOBODY, own.name);
   await forget(own.key);
 });
+
+on("keeper-enable", (wallet, into) => names(wallet, into, $("keeper-key").textContent.trim(), lasting(into, own.keeper_name)));
+on("keeper-revoke", (wallet, into) => names(wallet, into, NOBODY, own.keeper_name));
 
 on("fee", async (wallet, into, say) => {
   const approval = await approves(wallet, into, "ApproveBuilderFee", { maxFeeRate: into.max_fee_rate.value, builder: $("builder").textContent.trim().toLowerCase() });

@@ -1,10 +1,10 @@
 // What every page does: times in the reader's zone, copying, light or dark, being offline, one press a button.
 import { $ } from "./dom.js";
-const FORMATS = {
-  date: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" }),
-  moment: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
-  clock: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" }),
-};
+/** What the scripts of every page say. */
+export const words = $("net").dataset;
+const format = (parts) => new Intl.DateTimeFormat(undefined, parts);
+const DAY = { day: "numeric", month: "short" }, CLOCK = { hour: "2-digit", minute: "2-digit" };
+export const FORMATS = { date: format({ ...DAY, year: "numeric" }), moment: format({ ...DAY, ...CLOCK }), clock: format(CLOCK) };
 
 export function localTimes(root = document) {
   for (const t of root.querySelectorAll("time[data-local]")) {
@@ -23,21 +23,21 @@ export function bar(text) {
   net.textContent = text;
 }
 
-function online() { bar(navigator.onLine ? "" : "You are offline. What you see may be old; nothing can be sent."); }
+function online() { bar(navigator.onLine ? "" : words.offline); }
 
 function theme() {
   const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const next = (root.dataset.theme || (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
   root.dataset.theme = next;
   document.cookie = `theme=${next}; Path=/app; Max-Age=31536000; SameSite=Lax`;
-  say(next === "dark" ? "Dark now" : "Light now");
+  say(words[next]);
 }
 
 addEventListener("online", online);
 addEventListener("offline", online);
 document.addEventListener("click", (event) => {
   const copied = event.target.closest("[data-copy]");
-  if (copied && !String(getSelection())) navigator.clipboard?.writeText(copied.dataset.copy).then(() => say("Copied"));
+  if (copied && !String(getSelection())) navigator.clipboard?.writeText(copied.dataset.copy).then(() => say(words.copied));
   if (event.target.closest("[data-print]")) print();
 });
 // A pressed button is off until the answer is there; a page that comes back by "back" has it on again.

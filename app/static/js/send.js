@@ -1,22 +1,25 @@
 // Sending: each transaction is decoded here, has to be what its button says, and is handed to the wallet; its hash goes to the service at once.
 import { decodeFunctionData, encodeAbiParameters, hashTypedData } from "../vendor/eth.js";
 import { ABI, listHash } from "./abi.js";
+import { data } from "./dom.js";
 import { alone, before, note, offerAgain, startsOver } from "./once.js";
-import { Problem, ask, mark, ready, remembered, tell } from "./wallet.js";
+import { Problem, ask, fail, mark, ready, remembered, says, tell } from "./wallet.js";
 
 const same = (a, b) => String(a).toLowerCase() === String(b).toLowerCase();
 const micros = (text) => { const [whole, frac = ""] = text.replaceAll(",", "").split("."); return BigInt(whole + frac.padEnd(6, "0")); };
 
+/** One call of the vault, its arguments by what the screen calls them. */
+const vault = (name, ...args) => (s) => [[s("vault"), name, ...args.map(s)]];
 /** What each button says, as calls: to, function, arguments; `s` reads the words on the screen. */
 const SAYS = {
   create: (s) => [[s("factory"), "create"]],
   fund: (s) => [[s("usdc"), "approve", s("vault"), micros(s("amount"))], [s("vault"), "deposit", micros(s("amount"))]],
-  pause: (s) => [[s("vault"), "revokeAgent"]],
-  resume: (s) => [[s("vault"), "setAgent", s("agent")]],
-  stop: (s) => [[s("vault"), "stop"]],
-  settle: (s) => [[s("vault"), "settle"]],
-  withdraw: (s) => [[s("vault"), "withdrawAll"]],
-  unwind: (s) => [[s("vault"), "unwind", s("target"), s("exit")]],
+  pause: vault("revokeAgent"),
+  resume: vault("setAgent", "agent"),
+  stop: vault("stop"),
+  settle: vault("settle"),
+  withdraw: vault("withdrawAll"),
+  unwind: vault("unwind", "target", "exit"),
 };
 
 /** True where the factory is given the seventeen signed values and their list. */
@@ -29,9 +32,9 @@ function carries([terms, calls, probes], { typed_data: { domain, message, types,
 const tidy = (data, { functionName, args = [] }) => data.slice(10) === encodeAbiParameters(ABI.find((f) => f.name === functionName).inputs, args).slice(2);
 
 /** True where the calls are what the button says, from this owner, on this chain, with no ether. */
-export function saysSo(kind, calls, says, owner, chain, signed) {
+export function saysSo(kind, calls, shown, owner, chain, signed) {
   try {
-    const wanted = SAYS[kind](says).slice(-calls.length);
+    const wanted = SAYS[kind](shown).slice(-calls.length);
     return calls.length > 0 && calls.length === wanted.length && calls.every((c, i) => {
       const [to, name, ...args] = wanted[i], told = decodeFunctionData({ abi: ABI, data: c.data });
       return same(c.to, to) && told.functionName === name && tidy(c.data, told) && c.value === "0" && same(c.from, owner) && c.chain_id === Number(chain)
@@ -75,11 +78,11 @@ async function handed(wallet, method, params) {
 
 async function start(box) {
   const button = box.querySelector("[data-go]"), state = box.querySelector(".state"), form = box.querySelector("form"), kind = box.dataset.send;
-  const { owner, chain, chainName } = document.body.dataset, read = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "null");
-  const calls = read("calls"), id = "0x" + Number(chain).toString(16), off = button.disabled, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${kind}`;
-  const fine = saysSo(kind, calls, (name) => box.querySelector(`[data-says=${name}]`).textContent.trim(), owner, chain, read("signed-terms"));
+  const { owner, chain, chainName } = document.body.dataset;
+  const calls = data("calls"), id = "0x" + Number(chain).toString(16), off = button.disabled, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${kind}`;
+  const fine = saysSo(kind, calls, (name) => box.querySelector(`[data-says=${name}]`).textContent.trim(), owner, chain, data("signed-terms"));
   button.disabled = true;
-  if (!mark("calldata", fine)) return tell(state, "The prepared transaction is not what this button says. Do not send it. Tell the operator.", "bad");
+  if (!mark("calldata", fine)) return tell(state, says("not_this"), "bad");
 
   /** The wallet of this owner on this network. */
   async function own() {
@@ -92,7 +95,7 @@ async function start(box) {
   function handIn(hash) {
     if (!/^0x[0-9a-f]{64}$/i.test(hash)) throw new Problem("no_hash");
     note({ hash });
-    tell(state, "Sent. Following it.");
+    tell(state, says("sent"));
     form.elements.tx_hash.value = hash;
     form.requestSubmit();
   }
@@ -102,12 +105,12 @@ async function start(box) {
     let able;
     try { able = (await wallet.provider.request({ method: "wallet_getCapabilities", params: [owner, [id]] }))?.[id]; } catch { return null; }
     if (!["supported", "ready"].includes(able?.atomic?.status)) return null;
-    tell(state, "Compare in your wallet, then confirm there: both calls in one.");
-    const pays = read("capabilities")?.paymasterService, sponsored = pays?.url.startsWith(location.origin + "/") && able.paymasterService?.supported;
+    tell(state, says("compare_both"));
+    const pays = data("capabilities")?.paymasterService, sponsored = pays?.url.startsWith(location.origin + "/") && able.paymasterService?.supported;
     const told = await handed(wallet, "wallet_sendCalls", [{ version: "2.0.0", from: owner, chainId: id, atomicRequired: true, calls: calls.map(({ to, data }) => ({ to, data, value: "0x0" })),
       ...(sponsored && { capabilities: { paymasterService: { url: pays.url, optional: true } } }) }]);
     note({ calls: told.id });
-    tell(state, "Your wallet has both. With a Safe, others may have to confirm first.");
+    tell(state, says("has_both"));
     return batched(wallet, told.id);
   }
 
@@ -117,11 +120,11 @@ async function start(box) {
     let hash = calls.length > 1 ? await batch(wallet) : null;
     for (let n = 0; n < calls.length && !hash; n++) {
       const { from, to, data, step } = calls[n], last = n + 1 === calls.length;
-      tell(state, (calls.length > 1 ? `Step ${n + 1} of ${calls.length} (${step}): ` : "") + "Compare in your wallet, then confirm there.");
+      tell(state, (calls.length > 1 ? says("step", `${n + 1}/${calls.length} (${step})`) + " " : "") + says("compare"));
       const sent = await handed(wallet, "eth_sendTransaction", [{ from, to, data, value: "0x0", chainId: id }]);
       if (last) { hash = sent; break; }
       note({ part: sent });
-      tell(state, "The first is on its way. The second is asked for when it is confirmed.");
+      tell(state, says("first_sent"));
       await mined(wallet, sent);
     }
     handIn(hash);
@@ -139,7 +142,7 @@ async function start(box) {
       return false;
     } else if (was.calls) { handIn(await batched(await own(), was.calls)); return false; }
     else if (was.part && calls.length > 1) {
-      tell(state, "The first is on its way. The second is offered when it is confirmed.");
+      tell(state, says("first_open"));
       await mined(await own(), was.part);
       note(null);
       location.reload();
@@ -150,7 +153,7 @@ async function start(box) {
   }
 
   function problem(e) {
-    tell(state, e instanceof Problem ? e.message : String(e), "warn");
+    fail(state, e);
     const open = before();
     if (open && !open.hash && e.code !== "elsewhere") return offerAgain(box);
     button.disabled = off || e.code === "silent";

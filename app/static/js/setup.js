@@ -1,12 +1,11 @@
 // Reviewing and signing: the browser finds out for itself whether the words are what is signed, and only then asks the wallet.
 import { fits, hashes, targetsMatch, wrongWords } from "./terms.js";
-import { mark, signs, tell } from "./wallet.js";
+import { mark, says, signs, tell } from "./wallet.js";
 import { $, data } from "./dom.js";
 
 const { typed_data: typed, digest, items, public_id } = data("terms");
 const button = $("sign"), state = $("state"), { owner, chain } = document.body.dataset;
 const text = (query) => document.querySelector(query)?.textContent.trim();
-const lower = (a) => String(a).toLowerCase();
 
 /** Why a check fails, "" where it holds; what cannot be worked out fails. */
 const tried = (why, holds) => { try { return holds() ? "" : why; } catch { return why; } };
@@ -15,16 +14,16 @@ const wrong = (() => { try { return wrongWords(typed.message, items, (n) => text
 const rows = [...document.querySelectorAll("[data-clause='5'] tbody tr")].map((r) => r.textContent);
 const listed = (i, n) => rows[n].includes(i.kind === "contract" ? `${i.address} ${i.selector}` : (i.hosts ?? i.symbols ?? []).join(", "));
 const found = {
-  digest: tried("The table and the fingerprint are not of the same values.", () => fits(typed, digest, (name) => text(`[data-field=${name}]`))),
-  words: wrong.length ? `Clause ${wrong.join(", ")} does not say what the values say.` : "",
-  targets: tried("The list in clause 5 is another than the one that is signed.", () => rows.length === items.length && items.every(listed) && targetsMatch(typed.message, items)),
-  owner: tried("The terms are for another owner, network, factory or mandate than this page's.", () => lower(typed.message.owner) === lower(owner) && Number(typed.domain.chainId) === Number(chain)
+  digest: tried(says("table"), () => fits(typed, digest, (name) => text(`[data-field=${name}]`))),
+  words: wrong.length ? says("clause", wrong.join(", ")) : "",
+  targets: tried(says("list"), () => rows.length === items.length && items.every(listed) && targetsMatch(typed.message, items)),
+  owner: tried(says("whose"), () => typed.message.owner.toLowerCase() === owner.toLowerCase() && String(typed.domain.chainId) === chain
     && typed.message.publicId === public_id && location.pathname.includes(`/${public_id}/`) && text("[data-says=factory]") === typed.domain.verifyingContract),
 };
 for (const [name, why] of Object.entries(found)) mark(name, !why);
 const faults = Object.values(found).filter(Boolean);
 button.disabled = faults.length > 0;
-if (faults.length) tell(state, "What is written here and what you would sign are not the same. Do not sign. Tell the operator. " + faults.join(" "), "bad");
+if (faults.length) tell(state, says("tampered") + " " + faults.join(" "), "bad");
 else {
   for (const [name, hash] of Object.entries(hashes(typed))) $("h-" + name).textContent = hash;
   signs(button, state, $("signed"), JSON.stringify(typed));

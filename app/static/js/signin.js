@@ -1,5 +1,5 @@
 // Signing in: choose a wallet, sign the service's text, hand the signature over in a form.
-import { Problem, ask, hex, last, tell, wallets } from "./wallet.js";
+import { Problem, ask, hex, last, says, tell, wallets } from "./wallet.js";
 import { $ } from "./dom.js";
 
 const list = $("wallets"), state = $("state"), form = $("open");
@@ -33,13 +33,13 @@ async function challenge(address) {
   const answer = await fetch("/wallet/auth/challenge", { method: "POST", credentials: "omit", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ address }) });
   const told = await answer.json();
   if (!answer.ok) throw new Problem("other", told.reason);
-  if (!names(told.message)) throw new Problem("other", `The service's text names another site than ${location.host}. Do not sign it; tell the operator.`);
+  if (!names(told.message)) throw new Problem("other_site", location.host);
   return told.message;
 }
 
 async function enter(wallet, pressed) {
   pressed.disabled = true;
-  tell(state, "Look at your wallet: it asks to connect, then to sign a text.");
+  tell(state, says("look"));
   try {
     const [address] = (await ask(wallet, "eth_requestAccounts")) ?? [];
     if (!address) throw new Problem("locked");
@@ -51,7 +51,7 @@ async function enter(wallet, pressed) {
     localStorage.setItem("wallet", wallet.rdns);
     form.requestSubmit();
   } catch (e) {
-    tell(state, e instanceof Problem ? e.message : "The service does not answer. Try again in a moment.", "warn");
+    tell(state, e instanceof Problem ? e.message : says("no_answer"), "warn");
     pressed.disabled = false;
   }
 }

@@ -1,4 +1,6 @@
 // The person's own wallet, found through EIP-6963; no key is ever here.
+import { data } from "./dom.js";
+
 const found = new Map();
 const waiting = new Set();
 
@@ -14,7 +16,7 @@ addEventListener("eip6963:announceProvider", ({ detail }) => {
 export function wallets(tell) { waiting.add(tell); tell([...found.values()]); dispatchEvent(new Event("eip6963:requestProvider")); }
 
 /** The wallet that was used last. */
-export function last() { return localStorage.getItem("wallet"); }
+export const last = () => localStorage.getItem("wallet");
 
 /** That wallet, or the only one; it may announce itself a moment late. */
 export async function remembered(ms = 400) {
@@ -27,31 +29,20 @@ export async function remembered(ms = 400) {
   return wallet;
 }
 
+let texts;
+/** A text of the page by its code; for a code without one what there is `more` to say. */
+export function says(code, more = "") {
+  texts ??= data("wallet-says") ?? {};
+  return texts[code]?.replace("{more}", more) ?? (more || code);
+}
+
 /** What a wallet, or the way to it, did not do; its message is for the person. */
 export class Problem extends Error {
-  constructor(code, more = "") { super(TEXTS[code] ? TEXTS[code].replace("{more}", more) : more || code); this.code = code; }
+  constructor(code, more = "") { super(says(code, more)); this.code = code; }
   /** True where the wallet has certainly sent nothing. */
   get sure() { return ["rejected", "busy", "locked", "funds"].includes(this.code); }
 }
 
-const TEXTS = {
-  no_wallet: "No wallet was found here. Install one that you trust, or open this page in its own browser.",
-  rejected: "You rejected it in your wallet. Nothing was signed and nothing was sent.",
-  busy: "Your wallet is already asking you something. Open it and answer there.",
-  locked: "Your wallet is locked, or does not share an account with this site. Unlock it and try again.",
-  offline: "Your wallet has lost its connection. Look there whether it was sent before you send it again.",
-  other_account: "Your wallet shows another account. This mandate belongs to {more}. Switch the account in your wallet.",
-  other_chain: "Your wallet is on another network and did not switch. This mandate lives on {more}.",
-  unknown_chain: "Your wallet does not know the network {more}. Add it there first.",
-  funds: "The wallet says there is not enough for this, gas included. Nothing was sent.",
-  elsewhere: "Another tab of this browser is sending this. Nothing was sent from here.",
-  left: "This was handed to your wallet before, and the page was left before the wallet answered. Look there: what waits can still be confirmed or rejected there, what was sent is in the record soon. Only if your wallet shows neither, start over.",
-  no_hash: "Your wallet named no transaction. Look there whether it was sent before you send it again.",
-  silent: "You have sent this before, and the service does not answer: what became of it is not known. Do not send it again. Open this page anew in a moment.",
-  underway: "It is still on its way. Wait for it in your wallet, then open this page again.",
-  first_failed: "The first transaction failed on chain. Nothing was deposited.",
-  batch_failed: "Your wallet says that the calls failed. Nothing was deposited.",
-};
 const CODES = { 4001: "rejected", ACTION_REJECTED: "rejected", [-32002]: "busy", 4100: "locked", 4900: "offline", 4901: "offline" };
 
 /** Ask the wallet. Throws a Problem with a sentence for the person. */
@@ -59,7 +50,7 @@ export async function ask(wallet, method, params) {
   try { return await wallet.provider.request({ method, params }); }
   catch (e) {
     const code = CODES[e?.code] ?? (/insufficient funds/i.test(e?.message ?? "") ? "funds" : null);
-    throw code ? new Problem(code) : new Problem("other", "Your wallet answers: " + String(e?.message ?? e).slice(0, 200) + ". Look there before you try again.");
+    throw code ? new Problem(code) : new Problem("answers", String(e?.message ?? e).slice(0, 200));
   }
 }
 
@@ -77,6 +68,9 @@ export async function ready(wallet, owner, chain, name) {
 /** Show how it goes. */
 export function tell(state, text, look = "") { state.className = "state note " + look; state.textContent = text; }
 
+/** Show what went wrong. */
+export function fail(state, e) { tell(state, e instanceof Problem ? e.message : String(e), "warn"); }
+
 /** Mark a check of the page as passed or not. */
 export function mark(name, ok) { document.querySelector(`[data-check=${name}]`).className = ok ? "ok" : "no"; return ok; }
 
@@ -85,16 +79,16 @@ export function signs(button, state, form, typed) {
   const { owner, chain, chainName } = document.body.dataset;
   button.addEventListener("click", async () => {
     button.disabled = true;
-    tell(state, "Compare in your wallet, then confirm there. It must show the same values as this page.");
+    tell(state, says("typed"));
     try {
       const wallet = await remembered();
       await ready(wallet, owner, Number(chain), chainName);
       mark("wallet", true);
       form.elements.signature.value = await ask(wallet, "eth_signTypedData_v4", [owner, typed]);
-      tell(state, "Signed. Handing it in.");
+      tell(state, says("signed"));
       form.requestSubmit();
     } catch (e) {
-      tell(state, e instanceof Problem ? e.message : String(e), "warn");
+      fail(state, e);
       button.disabled = false;
     }
   });

@@ -932,6 +932,17 @@ class WalletClient(Transport):
             idempotency_key=idempotency_key,
         )
 
+    async def order_history(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> models.HistoryOut:
+        """Every live order, whatever became of it; a paper book lists its own."""
+        return await self.ask(
+            "GET",
+            "/wallet/order/history",
+            models.HistoryOut,
+            query={"limit": limit, "cursor": cursor},
+        )
+
     async def order_pending(self) -> models.PendingOut:
         """Orders that wait for a signature, or for the venue to say what became of them."""
         return await self.ask("GET", "/wallet/order/pending", models.PendingOut)

@@ -2276,6 +2276,7 @@ class VenueKeyOut(BaseModel):
     name: Annotated[str, Field(description="as the venue tells it")]
     valid_until: Annotated[str, Field(description="ISO 8601, UTC")]
     checked_at: Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+    listed: Annotated[bool, Field(description="whether the venue named it at `checked_at`")]
 
 
 class VenueProgress(BaseModel):
@@ -5763,6 +5764,18 @@ class HeldOut(BaseModel):
             description="the largest single action that would still be possible after it; null where the item is no longer open"
         ),
     ]
+
+
+class HistoryOut(BaseModel):
+    """
+    Live orders, whatever became of them, newest first.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    items: list[OrderOut]
+    next_cursor: str | None
 
 
 class Limits(BaseModel):

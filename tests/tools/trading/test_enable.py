@@ -14,6 +14,7 @@ from eth_account import Account
 from domain.refusals import Refused, refusal
 from domain.trading.own import NOBODY, agent_name, milliseconds
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed, signed_name
+from tests.tools.trading.signers import a_signer
 from venue.devvenue import Fault, Rules
 
 pytestmark = pytest.mark.anyio
@@ -445,6 +446,55 @@ async def test_the_keeper_key_is_the_signers_and_no_other(signing: Desk) -> None
     status = await signing.ok("own_status", p.caller)
     assert status["keeper_key"]["address"] == offered["agent_address"]
     assert status["order_key"]["address"] == order_key(2)
+
+
+async def test_after_its_end_or_a_revocation_the_signer_offers_a_key_that_was_never_used(
+    desk: Desk,
+) -> None:
+    p = await desk.linked()
+    seen = set()
+    async with a_signer(desk):
+
+        async def offered() -> str:
+            told = (await desk.ok("own_status", p.caller))["enable_keeper"]
+            return str(told["agent_address"])
+
+        async def approved() -> None:
+            seen.add(await offered())
+            await desk.enabled(p, await offered(), kind="keeper", lasts=timedelta(days=30))
+            await desk.ok("own_enable_verify", p.caller)
+            told = await desk.ok("own_status", p.caller)
+            assert told["keeper_key"]["address"] in seen
+            assert told["keeper_key"]["listed"]
+
+        await approved()
+        assert await offered() in seen  # it stands: nothing else is offered
+        desk.clock.forward(days=30)
+        await approved()
+        name = agent_name(str(p.caller.user_id), "testnet", "keeper")
+        gone = desk.approval(p, NOBODY, agent_name=name, revoke=True, kind="keeper")
+        await desk.ok("own_enable_relay", p.caller, **gone)
+        desk.clock.forward(seconds=10)
+        await approved()
+    assert len(seen) == 3
+
+
+async def test_an_approval_that_was_lost_on_the_way_spends_the_key_once_its_nonce_is_dead(
+    desk: Desk,
+) -> None:
+    p = await desk.linked()
+    async with a_signer(desk):
+        first = (await desk.ok("own_status", p.caller))["enable_keeper"]["agent_address"]
+        desk.test.faults.add(Fault(effect="status", status=500))
+        asked = desk.approval(p, first, kind="keeper")
+        assert await refused(desk, p, **asked) == (504, "outcome_unknown")
+        desk.test.faults.clear()
+        desk.clock.forward(minutes=9)
+        assert (await desk.ok("own_status", p.caller))["enable_keeper"]["agent_address"] == first
+        desk.clock.forward(minutes=2)
+        fresh = (await desk.ok("own_status", p.caller))["enable_keeper"]["agent_address"]
+        assert fresh != first
+        await desk.enabled(p, fresh, kind="keeper")
 
 
 async def test_without_a_signer_there_is_no_keeper_key(desk: Desk) -> None:

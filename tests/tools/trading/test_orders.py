@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import Desk, order_key
 from tests.tools.trading.orders import agent, day_use, trader
 from tools.trading.orders.settling import settle_due
@@ -261,6 +262,63 @@ async def test_what_was_sent_and_is_not_over_is_listed_for_its_owner(
         told = await both.ok("order_under_way", who)
         assert [o["order_id"] for o in told["orders"]] == listed
     assert (await both.ok("order_pending", t.caller))["orders"] == []
+
+
+async def test_every_live_order_is_listed_whatever_became_of_it_a_page_at_a_time(
+    both: Desk,
+) -> None:
+    t, other = await trader(both), await trader(both)
+    scout = await agent(both, t)
+    assert (await both.ok("order_history", t.caller)) == {"items": [], "next_cursor": None}
+    ids = []
+    for n in range(5):
+        made = await t.prepare()
+        ids.append(made["order"]["order_id"])
+        if n == 1:
+            await both.ok("order_cancel", t.caller, order_id=ids[-1])
+        both.clock.forward(seconds=20 if n % 2 else 0)  # some were made in the same moment
+    by_scout = await both.ok(
+        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
+    )
+    ids.append(by_scout["order"]["order_id"])
+    both.clock.forward(hours=25)
+    seen: list[dict[str, Any]] = []
+    cursor, pages = None, 0
+    while cursor or not pages:
+        page = await both.ok("order_history", t.caller, limit=2, cursor=cursor)
+        seen, cursor, pages = seen + page["items"], page["next_cursor"], pages + 1
+    assert (pages, sorted(o["order_id"] for o in seen)) == (3, sorted(ids))
+    assert [o["created_at"] for o in seen] == sorted((o["created_at"] for o in seen), reverse=True)
+    assert {o["order_id"]: o["status"] for o in seen}[ids[1]] == "cancelled"
+    assert {o["status"] for o in seen} == {"cancelled", "expired"}
+    assert (await both.ok("order_history", other.caller))["items"] == []
+    assert code(await both.refused("order_history", scout)) == (403, "forbidden")
+    assert code(await both.refused("order_history", t.caller, cursor="x")) == (
+        400,
+        "invalid_request",
+    )
+
+
+async def test_paper_orders_are_not_among_the_live_ones(desk: Desk) -> None:
+    t = await trader(desk)
+    desk.switched(live_terminal=False)
+    assert (await t.prepare(mode_seen="paper"))["order"]["mode"] == "paper"
+    assert (await desk.ok("order_history", t.caller))["items"] == []
+
+
+async def test_a_page_of_past_orders_walks_an_index(desk: Desk) -> None:
+    def plan(uow: UnitOfWork) -> str:
+        rows = uow.sql.rows(
+            "EXPLAIN QUERY PLAN SELECT * FROM orders WHERE owner_id = :who AND mode = 'live' "
+            "AND (created_at < :at OR (created_at = :at AND order_id < :id)) "
+            "ORDER BY created_at DESC, order_id DESC LIMIT 50",
+            who="u_", at=1, id="",
+        )  # fmt: skip
+        return " ".join(str(r["detail"]) for r in rows)
+
+    told = await desk.store.read(plan)
+    assert "orders_made" in told
+    assert "TEMP B-TREE" not in told
 
 
 async def test_an_agent_executes_nothing_live_and_sees_only_its_own(desk: Desk) -> None:

@@ -11,9 +11,10 @@ from domain.refusals import Refused, refusal
 from domain.times import day_of, midnight, timestamp
 from domain.trading.caps import DayUse, OrderLimits
 from domain.trading.limits import LimitChange
+from storage.paging import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
-from tools.call.fields import Nothing
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.fields import Cursor, Limit, Nothing, Page
+from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 from tools.trading.fields import Moment, NetworkName, own_write, signed_in
 from tools.trading.orders.routes import seen_order
 from tools.trading.orders.shapes import ModeName, OrderOut, shown
@@ -35,6 +36,17 @@ class UnderWayOut(Gives):
     """Orders that were sent and are not over, newest first, at most 200."""
 
     orders: list[OrderOut]
+
+
+class HistoryIn(Takes):
+    """Which of them."""
+
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class HistoryOut(Page[OrderOut]):
+    """Live orders, whatever became of them, newest first."""
 
 
 class LimitTold(Gives):
@@ -119,6 +131,18 @@ def under_way(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     """
     rows = uow.orders.under_way(signed_in(ask.caller))
     return Reply(200, {"orders": [shown(o, ask.now) for o in rows]})
+
+
+def history(uow: UnitOfWork, ask: Ask[HistoryIn, None]) -> Reply:
+    """An owner's own live orders and those of his agents, a page at a time."""
+    limit, cursor = ask.asked.limit, ask.asked.cursor
+    before = keys_of(cursor, (int, str)) if cursor else None
+    found = uow.orders.live_of(signed_in(ask.caller), before, limit + 1)
+    page, more = found[:limit], None
+    if len(found) > limit:
+        created, last = page[-1]
+        more = cursor_of(created, last.order_id)
+    return Reply(200, {"items": [shown(o, ask.now) for _, o in page], "next_cursor": more})
 
 
 def cap(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -249,6 +273,18 @@ OPERATIONS: Final = (
         takes=Nothing,
         gives=UnderWayOut,
         handler=under_way,
+        family="orders",
+        refusals=READS,
+    ),
+    Operation(
+        name="order_history",
+        title="List your live orders",
+        summary="Every live order, whatever became of it; a paper book lists its own.",
+        auth="owner",
+        route=("GET", "/wallet/order/history"),
+        takes=HistoryIn,
+        gives=HistoryOut,
+        handler=history,
         family="orders",
         refusals=READS,
     ),
