@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, cast
@@ -329,33 +329,53 @@ Value: TypeAlias = tuple[str, object]
 """A key that stands in the row, and its value."""
 
 
-def values_of(keys: Keys, what: object) -> Iterable[Value]:
-    """What is written and shown of a payload, key by key; an inner object is an `Object`."""
-    for key in keys:
-        if isinstance(key, Key):
-            value = key.of(what)
-            if value is not None or key.always:
-                yield key.name, value
-            continue
-        inner = getattr(what, key.attr)
-        if key.name is None:
-            yield from values_of(key.keys, inner)
-        elif inner != key.absent:
-            yield key.name, Object(tuple(values_of(key.keys, inner)))
-
-
 @dataclass(frozen=True, slots=True)
 class Object:
     """An object inside another, by its values."""
 
-    values: tuple[Value, ...]
+    values: Sequence[Value]
 
 
-def parts_of(what: Payload) -> Iterable[Value]:
+class _Telling:
+    """How keys are written and shown, with what each asks for worked out once."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, keys: Keys):
+        self.steps = tuple(
+            (k.name, k.of, k.always, None, None)
+            if isinstance(k, Key)
+            else (k.name, attrgetter(k.attr), False, _Telling(k.keys), k.absent)
+            for k in keys
+        )
+
+    def add(self, what: object, found: list[Value]) -> None:
+        """Add what a payload tells, key by key; an inner object is an `Object`."""
+        for name, of, always, inner, absent in self.steps:
+            value = of(what)
+            if inner is None:
+                if value is not None or always:
+                    found.append((name, value))
+            elif name is None:
+                inner.add(value, found)
+            elif value is not absent and value != absent:
+                inside: list[Value] = []
+                inner.add(value, inside)
+                found.append((name, Object(inside)))
+
+
+_TELLINGS: Final = {
+    made: (form.block, _Telling(form.keys), _Telling(form.beside) if form.beside else None)
+    for made, form in FORMS.items()
+}
+
+
+def parts_of(what: Payload) -> Sequence[Value]:
     """The values of a whole payload: its block, and what stands beside it."""
-    form = FORMS[type(what)]
-    if form.block is None:
-        yield from values_of(form.keys, what)
-    else:
-        yield form.block, Object(tuple(values_of(form.keys, what)))
-    yield from values_of(form.beside, what)
+    block, keys, beside = _TELLINGS[type(what)]
+    told: list[Value] = []
+    keys.add(what, told)
+    found = told if block is None else [(block, Object(told))]
+    if beside is not None:
+        beside.add(what, found)
+    return found
