@@ -36,7 +36,7 @@ def written(what: Payload, violation: Violation | None = None) -> dict[str, obje
 
 
 def _there(values: Iterable[Value]) -> dict[str, object]:
-    return {name: _plain(v) for name, v in values}
+    return {name: v if type(v) is str else _plain(v) for name, v in values}
 
 
 def _plain(value: object) -> object:

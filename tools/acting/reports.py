@@ -146,8 +146,8 @@ class EventOut:
 def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     """The keys an agent may write, each in its form; the service's own keys are refused."""
     told = dict(payload or {})
-    unknown = sorted(set(told) - PAYLOAD_KEYS)
-    if unknown:
+    if not told.keys() <= PAYLOAD_KEYS:
+        unknown = sorted(told.keys() - PAYLOAD_KEYS)
         raise invalid(f"payload.{unknown[0]}", "not a key that an agent writes")
     for name in ("text", "why", "fee_kind", "resource", "next_at"):
         value = told.get(name)
@@ -242,7 +242,7 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
         confirmed=confirmed,
         proof=PROVEN_LATER if confirmed is False else None,
         warnings=[UNPROVEN] if unproven(event) else [],
-        remaining=_then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
+        remaining=_then(left(case.after(uow.ledger.state(m.public_id))), ask.now),
     )
     return Answer(body, 202 if broken else 201)
 

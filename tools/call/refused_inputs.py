@@ -24,13 +24,16 @@ def countable(body: Mapping[str, object]) -> None:
     Errors: `invalid_request`.
     """
     seen = 0
-    level: list[Collection[Any]] = [body.values()]
-    while level:
-        seen += sum(len(values) for values in level)
+    waiting: list[Collection[Any]] = [body.values()]
+    for values in waiting:
+        seen += len(values)
         if seen > VALUES_MAX:
             raise invalid("body", f"at most {VALUES_MAX} values")
-        inner = [v for values in level for v in values if isinstance(v, (dict, list))]
-        level = [v.values() if isinstance(v, dict) else v for v in inner]
+        for value in values:
+            if isinstance(value, dict):
+                waiting.append(value.values())
+            elif isinstance(value, list):
+                waiting.append(value)
 
 
 def legible(value: Any, path: str = "") -> Any:
