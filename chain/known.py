@@ -167,20 +167,18 @@ class KnownChain:
             raise Refused(refusal("not_configured", what=f"{what} of chain {self.chain_id}"))
         return value
 
-    def vault_log(self, raw: Mapping[str, Any], block: BlockStamp) -> VaultLog | None:
-        """Decode one JSON-RPC log of a vault or of our factory; None for any other."""
-        topics, data = answers.topics(raw), answers.raw(raw["data"])
-        address = to_checksum_address(raw["address"])
+    def vault_log(self, log: answers.Log, block: BlockStamp) -> VaultLog | None:
+        """Decode one log of a vault or of our factory; None for any other."""
+        address = to_checksum_address(log.address)
         of_factory = self.factory is not None and address == self.factory
         told = codec.decode_log(
-            "MandateVaultFactory" if of_factory else "MandateVault", topics, data
+            "MandateVaultFactory" if of_factory else "MandateVault", log.topics, log.data
         )
         if told is None:
             return None
         name, args = told
         mandate = args.get("digest") if of_factory else args.get("mandate")
-        tx_hash, index = str(raw["transactionHash"]).lower(), int(raw["logIndex"], 16)
-        return VaultLog(name, address, mandate, args, tx_hash, index, block)
+        return VaultLog(name, address, mandate, args, log.tx_hash, log.index, block)
 
 
 def terms(message: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -39,12 +39,8 @@ async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) ->
     newest = await chain.latest()
     ok = int(told["status"], 16) == 1
     sent = None if ok else await _sent(chain, str(told["transactionHash"]))
-    transfers = (
-        codec.transfer_log(
-            g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16)
-        )
-        for g in told["logs"]
-    )
+    logs = [answers.log(g) for g in told["logs"]]
+    transfers = (codec.transfer_log(g.address, g.topics, g.data, g.index) for g in logs)
     return Receipt(
         tx_hash=str(told["transactionHash"]).lower(),
         ok=ok,
@@ -52,7 +48,7 @@ async def _receipt(chain: Blocks, told: Mapping[str, Any], block: BlockStamp) ->
         to=to_checksum_address(told["to"]) if told.get("to") else None,
         block=block,
         depth=max(0, newest.number - block.number),
-        logs=tuple(log for g in told["logs"] if (log := chain.vault_log(g, block)) is not None),
+        logs=tuple(log for g in logs if (log := chain.vault_log(g, block)) is not None),
         transfers=tuple(t for t in transfers if t is not None),
         revert=None if sent is None else await _why_reverted(chain, sent, block),
         data=None if sent is None else str(sent["input"]),
@@ -105,11 +101,11 @@ async def creation(chain: Blocks, public_id: str, digest: str, by: BlockStamp) -
         "toBlock": hex(by.number),
     }
     try:
-        for raw in await chain.node().ask("eth_getLogs", asked):
-            block = await chain.block(int(raw["blockNumber"], 16))
-            if block is None or answers.block_hash(raw["blockHash"]) != block.hash:
+        for one in answers.logs(await chain.node().ask("eth_getLogs", asked)):
+            block = await chain.block(one.block)
+            if block is None or one.block_hash != block.hash:
                 continue
-            log = chain.vault_log(raw, block)
+            log = chain.vault_log(one, block)
             if log is not None and log.args["digest"] == digest:
                 return log
     except (RpcFault, *answers.NONSENSE) as error:

@@ -9,6 +9,8 @@ import pytest
 
 from storage.waits import Waits
 
+pytestmark = pytest.mark.anyio
+
 
 async def test_what_blocks_runs_beside_the_loop_and_in_order() -> None:
     waits = Waits(asyncio.get_running_loop(), "waits")
