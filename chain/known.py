@@ -10,7 +10,7 @@ from eth_abi import encode
 from eth_utils import keccak, to_checksum_address
 
 from chain import answers, codec, eip712, signatures
-from domain.facts import BlockStamp, Call, VaultFunction, VaultLog
+from domain.facts import BlockStamp, Call, DecodedCalldata, VaultFunction, VaultLog
 from domain.mandates.actions import Action, selector_of
 from domain.mandates.targets import Target
 from domain.mandates.terms import FIELDS
@@ -108,7 +108,7 @@ class KnownChain:
         return eip712.digest(typed_data)
 
     def create_call(
-        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+        self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create."""
         calls, probes = eip712.listed(targets)
@@ -157,7 +157,7 @@ class KnownChain:
         """An EOA's signature as our contracts take it."""
         return signatures.on_chain_form(signature)
 
-    def explain_call(self, data: str) -> Mapping[str, Any]:
+    def explain_call(self, data: str) -> DecodedCalldata:
         """Decode calldata of known functions; never raises."""
         return codec.explain(data)
 
@@ -181,12 +181,12 @@ class KnownChain:
         return VaultLog(name, address, mandate, args, log.tx_hash, log.index, block)
 
 
-def terms(message: Mapping[str, Any]) -> tuple[Any, ...]:
+def terms(message: Mapping[str, str]) -> tuple[object, ...]:
     """The MandateTerms tuple out of a typed-data message, whose integers are decimal strings."""
     return tuple(_typed(kind, message[name]) for name, kind in FIELDS["2"])
 
 
-def _typed(kind: str, value: Any) -> Any:
+def _typed(kind: str, value: str) -> object:
     if kind.startswith("uint"):
         return int(value)
     return bytes.fromhex(value[2:]) if kind == "bytes32" else value

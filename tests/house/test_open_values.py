@@ -23,7 +23,7 @@ DECODED = re.compile(r"(?<![\w.])JsonObject\b")
 CEILINGS: Mapping[str, tuple[int, int]] = {
     "domain": (3, 24),
     "storage": (6, 4),
-    "chain": (24, 0),
+    "chain": (19, 0),
     "venue": (73, 0),
     "tools": (24, 3),
     "skill": (0, 0),
