@@ -65,7 +65,7 @@ def read(kind: Kind, stored: object) -> Told:
         what=what_of(kind, s),
         violation=_violation(beside) if beside is not None and beside.there else None,
         log_index=s.number("log_index"),
-        unusable=tuple(Unusable(path) for path in sorted(bad)),
+        unusable=tuple([Unusable(path) for path in sorted(bad)]) if bad else (),
     )
 
 
