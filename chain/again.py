@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from chain import answers
+from chain.answers import Log
 from chain.evm import EvmChain
 from chain.faults import RpcFault
 from chain.transport import Question
@@ -28,41 +29,42 @@ async def again(chain: EvmChain, way: str, vault: str, low: int, high: int) -> l
             return await _by_range(chain, vault, low, high)
         if high - low >= MOST_BLOCKS:
             raise chain.node().unavailable("too many blocks to read one by one")
-        stamps = [stamp for stamp, _ in (await chain.headers(range(low, high + 1))).values()]
+        stamps = [h.block for h in (await chain.headers(range(low, high + 1))).values()]
         if way == "blocks":
-            raws = await _by_hash(chain, vault, stamps)
+            logs = await _by_hash(chain, vault, stamps)
         else:
-            raws = await _by_receipts(chain, stamps)
-        return _decoded(chain, vault, raws, {s.number: s for s in stamps})
+            logs = await _by_receipts(chain, stamps)
+        return _decoded(chain, vault, logs, {s.number: s for s in stamps})
     except answers.NONSENSE as error:
         why = f"a log that makes no sense ({type(error).__name__})"
         raise chain.node().unavailable(why) from None
 
 
-async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Any]:
+async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Log]:
     asked: list[Question] = [
         ("eth_getLogs", [{"address": vault, "blockHash": s.hash}]) for s in stamps
     ]
-    return [g for told in await chain.node().facts(asked) for g in told]
+    return [g for told in await chain.node().facts(asked) for g in answers.logs(told)]
 
 
-async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Any]:
+async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Log]:
     asked: list[Question] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
-    return [g for told in await chain.node().facts(asked) for r in told for g in r["logs"]]
+    answered = await chain.node().facts(asked)
+    return [g for told in answered for r in told for g in answers.logs(r["logs"])]
 
 
 async def _by_range(chain: EvmChain, vault: str, low: int, high: int) -> list[VaultLog]:
     wanted = {"address": vault, "fromBlock": hex(low), "toBlock": hex(high)}
     try:
-        raws = await chain.node().ask("eth_getLogs", wanted)
+        logs = answers.logs(await chain.node().ask("eth_getLogs", wanted))
     except RpcFault as fault:
         if low == high or not fault.too_much:
             raise _refused(chain, fault) from None
         middle = (low + high) // 2
         first = await _by_range(chain, vault, low, middle)
         return first + await _by_range(chain, vault, middle + 1, high)
-    headers = await chain.headers({int(raw["blockNumber"], 16) for raw in raws})
-    return _decoded(chain, vault, raws, {n: stamp for n, (stamp, _) in headers.items()})
+    headers = await chain.headers({log.block for log in logs})
+    return _decoded(chain, vault, logs, {n: h.block for n, h in headers.items()})
 
 
 def _refused(chain: EvmChain, fault: RpcFault) -> Refused:
@@ -72,17 +74,17 @@ def _refused(chain: EvmChain, fault: RpcFault) -> Refused:
 def _decoded(
     chain: EvmChain,
     vault: str,
-    raws: Iterable[Mapping[str, Any]],
+    logs: Iterable[Log],
     stamps: Mapping[int, BlockStamp],
 ) -> list[VaultLog]:
     found: dict[tuple[int, int], VaultLog] = {}
-    for raw in raws:
-        if str(raw["address"]).lower() != vault.lower() or raw.get("removed"):
+    for one in logs:
+        if one.address.lower() != vault.lower():
             continue
-        stamp = stamps[int(raw["blockNumber"], 16)]
-        if answers.block_hash(raw["blockHash"]) != stamp.hash:
+        stamp = stamps[one.block]
+        if one.block_hash != stamp.hash:
             raise chain.node().unavailable("logs of another block than the one asked for")
-        log = chain.vault_log(raw, stamp)
+        log = chain.vault_log(one, stamp)
         if log is not None:
             found[log.block.number, log.log_index] = log
     return [found[place] for place in sorted(found)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -15,27 +16,92 @@ from domain.money import ZERO, Usdc
 NONSENSE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
 
-def stamp(told: Mapping[str, Any]) -> BlockStamp:
-    """Number, hash and time of a block."""
-    at = datetime.fromtimestamp(int(told["timestamp"], 16), UTC)
-    return BlockStamp(int(told["number"], 16), block_hash(told["hash"]), at)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """A block, and the hash of the one before it."""
+
+    block: BlockStamp
+    parent: str
 
 
-def block_hash(told: Any) -> str:
-    """A block's hash, lower case."""
-    if len(raw(told)) != 32:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """A log as a node tells it. Hashes are lower case, the address as it was told."""
+
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+    block: int
+    block_hash: str
+    tx_hash: str
+    index: int
+    removed: bool = False
+
+
+def stamp(told: object) -> BlockStamp:
+    """Number, hash and time of a block. Errors: one of `NONSENSE`."""
+    block = _fields(told)
+    at = datetime.fromtimestamp(_number(block, "timestamp"), UTC)
+    return BlockStamp(_number(block, "number"), block_hash(block["hash"]), at)
+
+
+def header(told: object) -> Header:
+    """A block with its parent's hash. Errors: one of `NONSENSE`."""
+    return Header(block=stamp(told), parent=block_hash(_fields(told)["parentHash"]))
+
+
+def log(told: object) -> Log:
+    """A JSON-RPC log. Errors: one of `NONSENSE`."""
+    one = _fields(told)
+    topics = one["topics"]
+    if not isinstance(topics, list):
+        raise TypeError("topics that are no list")
+    return Log(
+        address=_text(one, "address"),
+        topics=tuple([raw(t) for t in topics]),
+        data=raw(_text(one, "data")),
+        block=_number(one, "blockNumber"),
+        block_hash=block_hash(one["blockHash"]),
+        tx_hash=block_hash(one["transactionHash"]),
+        index=_number(one, "logIndex"),
+        removed=bool(one.get("removed")),
+    )
+
+
+def logs(told: object) -> list[Log]:
+    """A list of them, without those that a reorganisation took back. Errors: one of `NONSENSE`."""
+    if not isinstance(told, list):
+        raise TypeError("no list where logs are due")
+    return [one for one in map(log, told) if not one.removed]
+
+
+def _fields(told: object) -> Mapping[str, object]:
+    if not isinstance(told, dict):
+        raise TypeError("no object where one is due")
+    return told
+
+
+def _text(told: Mapping[str, object], name: str) -> str:
+    value = told[name]
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is no text")
+    return value
+
+
+def _number(told: Mapping[str, object], name: str) -> int:
+    return int(_text(told, name), 16)
+
+
+def block_hash(told: object) -> str:
+    """A hash of a block or a transaction, lower case. Errors: one of `NONSENSE`."""
+    if not isinstance(told, str) or len(raw(told)) != 32:
         raise ValueError("a hash has 32 bytes")
-    return str(told).lower()
+    return told.lower()
 
 
 def raw(text: str) -> bytes:
     """Bytes of 0x hex."""
     return bytes.fromhex(text.removeprefix("0x"))
-
-
-def topics(log: Mapping[str, Any]) -> list[bytes]:
-    """The topics of a JSON-RPC log."""
-    return [raw(t) for t in log["topics"]]
 
 
 _FIELDS: Final = (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from eth_abi import encode
 from eth_utils import keccak
 
 from chain import answers
+from chain.answers import Header
 from chain.faults import RpcFault
 from chain.known import ChainFacts, KnownChain
 from chain.nodes import Nodes
@@ -62,16 +63,16 @@ class Blocks(KnownChain):
     async def block(self, tag: int | str) -> BlockStamp | None:
         """Return a block by number, hash or tag, or None."""
         told = await self.header(tag)
-        return None if told is None else told[0]
+        return None if told is None else told.block
 
-    async def header(self, tag: int | str) -> tuple[BlockStamp, str] | None:
+    async def header(self, tag: int | str) -> Header | None:
         """A block and its parent's hash."""
         by_hash = isinstance(tag, str) and len(tag) == 66
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
         told = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
         return None if told is None else self._header(told, tag)
 
-    async def headers(self, numbers: Iterable[int]) -> dict[int, tuple[BlockStamp, str]]:
+    async def headers(self, numbers: Iterable[int]) -> dict[int, Header]:
         """Blocks by number with their parents' hashes, asked together, lowest first.
 
         Errors: `chain_unavailable` where one of them is missing.
@@ -84,14 +85,14 @@ class Blocks(KnownChain):
             raise self.node().unavailable("a block in the middle of the chain is missing")
         return {n: self._header(one, n) for n, one in zip(wanted, told, strict=True)}
 
-    def _header(self, told: Any, tag: int | str) -> tuple[BlockStamp, str]:
+    def _header(self, told: object, tag: int | str) -> Header:
         try:
-            block, parent = answers.stamp(told), answers.block_hash(told["parentHash"])
+            found = answers.header(told)
         except answers.NONSENSE:
             raise self.node().unavailable("a block without number, hash or time") from None
-        if tag not in (block.number, block.hash) and tag not in TAGS:
+        if tag not in (found.block.number, found.block.hash) and tag not in TAGS:
             raise self.node().unavailable("another block than the one asked for")
-        return block, parent
+        return found
 
     async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
         """Run a view at one block.

@@ -14,7 +14,7 @@ from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError, EncodingError
 from eth_utils import keccak, to_checksum_address
 
-from domain.facts import Revert, TransferLog
+from domain.facts import DecodedCalldata, Revert, TransferLog
 from domain.money import Usdc
 from domain.refusals import invalid
 
@@ -268,27 +268,23 @@ def execution(data: str) -> tuple[str, str, Usdc] | None:
     return None
 
 
-def explain(data: str) -> dict[str, Any]:
-    """Decode calldata of functions known here: `{selector, function?, args?}`; never raises."""
+def explain(data: str) -> DecodedCalldata:
+    """Decode calldata of functions known here; never raises."""
     try:
         raw = bytes.fromhex(data.removeprefix("0x"))
     except ValueError:
-        return {"selector": None}
+        return DecodedCalldata(selector=None)
     if len(raw) < 4:
-        return {"selector": None}
-    told: dict[str, Any] = {"selector": "0x" + raw[:4].hex()}
-    known = _known().get(raw[:4])
+        return DecodedCalldata(selector=None)
+    selector, known = "0x" + raw[:4].hex(), _known().get(raw[:4])
     if known is None:
-        return told
+        return DecodedCalldata(selector=selector)
     try:
         values = _decoded(known[1], raw[4:])
     except DecodingError:
-        return told
-    shown = [_shown(t, v) for t, v in zip(known[1], values, strict=True)]
-    return told | {
-        "function": known[0],
-        "args": [_plain(v) for v in shown],
-    }
+        return DecodedCalldata(selector=selector)
+    args = tuple(_plain(_shown(t, v)) for t, v in zip(known[1], values, strict=True))
+    return DecodedCalldata(selector=selector, function=known[0], args=args)
 
 
 def _plain(value: Any) -> Any:

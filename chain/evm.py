@@ -177,7 +177,7 @@ class EvmChain(Blocks):
             return Simulation(False, receipts.revert_of(fault), None, block)
         return Simulation(True, None, gas, block)
 
-    async def predict_vault(self, message: Mapping[str, object], targets: Sequence[Target]) -> str:
+    async def predict_vault(self, message: Mapping[str, str], targets: Sequence[Target]) -> str:
         """Ask the factory for the address that `create` gives."""
         calls, probes = eip712.listed(targets)
         data = codec.calldata("MandateVaultFactory", "predict", (terms(message), calls, probes))

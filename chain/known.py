@@ -10,7 +10,7 @@ from eth_abi import encode
 from eth_utils import keccak, to_checksum_address
 
 from chain import answers, clones, codec, eip712, signatures
-from domain.facts import BlockStamp, Call, VaultFunction, VaultLog
+from domain.facts import BlockStamp, Call, DecodedCalldata, VaultFunction, VaultLog
 from domain.mandates.actions import Action, selector_of
 from domain.mandates.targets import Target
 from domain.mandates.terms import FIELDS
@@ -114,7 +114,7 @@ class KnownChain:
         return clones.vault_address(factory, message, targets, digest)
 
     def create_call(
-        self, message: Mapping[str, Any], targets: Sequence[Target], signature: str
+        self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create."""
         calls, probes = eip712.listed(targets)
@@ -163,7 +163,7 @@ class KnownChain:
         """An EOA's signature as our contracts take it."""
         return signatures.on_chain_form(signature)
 
-    def explain_call(self, data: str) -> Mapping[str, Any]:
+    def explain_call(self, data: str) -> DecodedCalldata:
         """Decode calldata of known functions; never raises."""
         return codec.explain(data)
 
@@ -173,28 +173,26 @@ class KnownChain:
             raise Refused(refusal("not_configured", what=f"{what} of chain {self.chain_id}"))
         return value
 
-    def vault_log(self, raw: Mapping[str, Any], block: BlockStamp) -> VaultLog | None:
-        """Decode one JSON-RPC log of a vault or of our factory; None for any other."""
-        topics, data = answers.topics(raw), answers.raw(raw["data"])
-        address = to_checksum_address(raw["address"])
+    def vault_log(self, log: answers.Log, block: BlockStamp) -> VaultLog | None:
+        """Decode one log of a vault or of our factory; None for any other."""
+        address = to_checksum_address(log.address)
         of_factory = self.factory is not None and address == self.factory
         told = codec.decode_log(
-            "MandateVaultFactory" if of_factory else "MandateVault", topics, data
+            "MandateVaultFactory" if of_factory else "MandateVault", log.topics, log.data
         )
         if told is None:
             return None
         name, args = told
         mandate = args.get("digest") if of_factory else args.get("mandate")
-        tx_hash, index = str(raw["transactionHash"]).lower(), int(raw["logIndex"], 16)
-        return VaultLog(name, address, mandate, args, tx_hash, index, block)
+        return VaultLog(name, address, mandate, args, log.tx_hash, log.index, block)
 
 
-def terms(message: Mapping[str, Any]) -> tuple[Any, ...]:
+def terms(message: Mapping[str, str]) -> tuple[object, ...]:
     """The MandateTerms tuple out of a typed-data message, whose integers are decimal strings."""
     return tuple(_typed(kind, message[name]) for name, kind in FIELDS["2"])
 
 
-def _typed(kind: str, value: Any) -> Any:
+def _typed(kind: str, value: str) -> object:
     if kind.startswith("uint"):
         return int(value)
     return bytes.fromhex(value[2:]) if kind == "bytes32" else value

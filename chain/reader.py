@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal
 
 from chain import answers, codec
+from chain.answers import Log
 from chain.evm import EvmChain
 from chain.faults import RpcFault
 from domain.facts import BlockStamp, VaultLog
@@ -20,8 +21,7 @@ WINDOW: Final = 128
 FIRST_CHUNK: Final = 2_000
 LARGEST_CHUNK: Final = 10_000
 BLOCKS_AT_ONCE: Final = 50
-RawLog: TypeAlias = Mapping[str, Any]
-_OURS: Final[Mapping[str, Any]] = {
+_OURS: Final[Mapping[str, object]] = {
     "topics": [[*codec.event_topics("MandateVaultFactory"), *codec.event_topics("MandateVault")]]
 }
 _ADVICE: Final = re.compile(r"\[0x([0-9a-f]+),\s*0x([0-9a-f]+)\]", re.IGNORECASE)
@@ -125,7 +125,7 @@ class Reader:
         asked = _of("MandateVault") | {"address": sorted(vaults)}
         try:
             raws = await self._logs(asked, low, high)
-            stamps = await self._stamps({int(raw["blockNumber"], 16) for raw in raws})
+            stamps = await self._stamps({raw.block for raw in raws})
             logs = list(self._decoded(raws, stamps))
         except answers.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
@@ -147,14 +147,14 @@ class Reader:
             if here is None or here.hash != cursor.hash:
                 return Reorged(head)
         logs = await self._past_logs(vaults, cursor.block + 1, high)
-        stamps = await self._stamps({high, *(int(raw["blockNumber"], 16) for raw in logs)})
+        stamps = await self._stamps({high, *(log.block for log in logs)})
         if any(not cursor.block < number <= high for number in stamps):
             raise self._unavailable("logs of other blocks than those asked for")
         return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
         """Headers of these blocks, lowest first."""
-        return {n: stamp for n, (stamp, _) in (await self.chain.headers(numbers)).items()}
+        return {n: h.block for n, h in (await self.chain.headers(numbers)).items()}
 
     async def _next_blocks(
         self, cursor: Cursor, head: BlockStamp, vaults: set[str]
@@ -167,13 +167,13 @@ class Reader:
         high = min(cursor.block + BLOCKS_AT_ONCE, head.number)
         headers = await self.chain.headers(range(cursor.block + 1, high + 1))
         before = cursor.hash
-        for stamp, parent in headers.values():
-            if before is not None and parent != before:
-                if stamp.number == cursor.block + 1:
+        for header in headers.values():
+            if before is not None and header.parent != before:
+                if header.block.number == cursor.block + 1:
                     return Reorged(head)
                 raise self._unavailable("the chain was reorganised while it was read")
-            before = stamp.hash
-        stamps = {n: stamp for n, (stamp, _) in headers.items()}
+            before = header.block.hash
+        stamps = {n: h.block for n, h in headers.items()}
         deep = head.number - self.chain.confirmations
         logs = await self._run_logs([s for n, s in stamps.items() if n <= deep], vaults)
         logs += await self._block_logs([s.hash for n, s in stamps.items() if n > deep], vaults)
@@ -181,7 +181,7 @@ class Reader:
 
     def _read(
         self,
-        raws: Sequence[Mapping[str, Any]],
+        raws: Sequence[Log],
         stamps: Mapping[int, BlockStamp],
         vaults: set[str],
         since: Cursor,
@@ -194,18 +194,16 @@ class Reader:
         kept = tuple(g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours)
         return Read(kept, made, tuple(stamps.values()), since, Cursor(end.number, end.hash), head)
 
-    def _decoded(
-        self, raws: Sequence[Mapping[str, Any]], stamps: Mapping[int, BlockStamp]
-    ) -> Iterator[VaultLog]:
+    def _decoded(self, raws: Sequence[Log], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
         for raw in raws:
-            stamp = stamps[int(raw["blockNumber"], 16)]
-            if answers.block_hash(raw["blockHash"]) != stamp.hash:
+            stamp = stamps[raw.block]
+            if raw.block_hash != stamp.hash:
                 raise self._unavailable("logs of another block than the one asked for")
             log = self.chain.vault_log(raw, stamp)
             if log is not None:
                 yield log
 
-    async def _run_logs(self, stamps: Sequence[BlockStamp], vaults: set[str]) -> list[RawLog]:
+    async def _run_logs(self, stamps: Sequence[BlockStamp], vaults: set[str]) -> list[Log]:
         """Every log that could be ours of blocks one after another; few, so that no addresses need
         to be named.
         """
@@ -213,7 +211,7 @@ class Reader:
             return await self._block_logs([s.hash for s in stamps], vaults)
         return await self._logs(_OURS, stamps[0].number, stamps[-1].number, vaults)
 
-    async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[RawLog]:
+    async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[Log]:
         """Every log that could be ours, by the hash of its block: another block cannot answer."""
         if self.chain.factory is None:
             return []
@@ -226,7 +224,7 @@ class Reader:
             return [g for h in hashes for g in await self._crowded({"blockHash": h}, vaults)]
         return [g for told in lists for g in self._list(told)]
 
-    async def _crowded(self, at: Mapping[str, str], vaults: set[str]) -> list[RawLog]:
+    async def _crowded(self, at: Mapping[str, str], vaults: set[str]) -> list[Log]:
         """Our logs of one block in which there are more with our topics than the node tells at
         once: strangers may leave as many as they pay for. They are asked for by their addresses.
         """
@@ -239,7 +237,7 @@ class Reader:
             found += self._list(await node.fact("eth_getLogs", _of("MandateVault") | some))
         return found
 
-    async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Mapping[str, Any]]:
+    async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Log]:
         """Logs of the factory and of the vaults, those included whose making is among them."""
         factory = self.chain.factory
         if factory is None:
@@ -255,13 +253,13 @@ class Reader:
         return logs + await self._logs(named, low, high)
 
     async def _logs(
-        self, wanted: Mapping[str, Any], low: int, high: int, vaults: set[str] | None = None
-    ) -> list[Mapping[str, Any]]:
+        self, wanted: Mapping[str, object], low: int, high: int, vaults: set[str] | None = None
+    ) -> list[Log]:
         """eth_getLogs that halves its range, or takes the provider's advice, until it is
         answered; `vaults` where no address is named: a single block that is still too much is asked
         for these.
         """
-        ranges, found = [(low, high)], list[Mapping[str, Any]]()
+        ranges, found = [(low, high)], list[Log]()
         while ranges:
             first, last = ranges.pop()
             try:
@@ -281,25 +279,22 @@ class Reader:
                 ranges += [(middle + 1, last), (first, middle)]
         return found
 
-    def _list(self, answer: Any) -> list[Mapping[str, Any]]:
+    def _list(self, answer: object) -> list[Log]:
         if not isinstance(answer, list):
             raise self._unavailable("eth_getLogs gave no list")
-        return [a for a in answer if not a.get("removed")]
+        return answers.logs(answer)
 
     def _unavailable(self, why: str) -> Exception:
         return Refused(refusal("chain_unavailable", chain_id=self.chain.chain_id, why=why))
 
 
-def _of(contract: str) -> dict[str, Any]:
+def _of(contract: str) -> dict[str, object]:
     return {"topics": [list(codec.event_topics(contract))]}
 
 
-def _made(logs: Iterable[Mapping[str, Any]]) -> set[str]:
+def _made(logs: Iterable[Log]) -> set[str]:
     """The vaults whose making is among some logs of the factory."""
-    told = (
-        codec.decode_log("MandateVaultFactory", answers.topics(g), answers.raw(g["data"]))
-        for g in logs
-    )
+    told = (codec.decode_log("MandateVaultFactory", g.topics, g.data) for g in logs)
     return {str(one[1]["vault"]).lower() for one in told if one and one[0] == "MandateCreated"}
 
 

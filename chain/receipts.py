@@ -53,12 +53,8 @@ def mined(
     why: Revert | None,
 ) -> Receipt:
     """A receipt as a node told it, in its block; of a failed one its calldata and reason too."""
-    transfers = (
-        codec.transfer_log(
-            g["address"], answers.topics(g), answers.raw(g["data"]), int(g["logIndex"], 16)
-        )
-        for g in told["logs"]
-    )
+    logs = [answers.log(g) for g in told["logs"]]
+    transfers = (codec.transfer_log(g.address, g.topics, g.data, g.index) for g in logs)
     return Receipt(
         tx_hash=str(told["transactionHash"]).lower(),
         ok=int(told["status"], 16) == 1,
@@ -66,7 +62,7 @@ def mined(
         to=to_checksum_address(told["to"]) if told.get("to") else None,
         block=block,
         depth=max(0, newest.number - block.number),
-        logs=tuple(log for g in told["logs"] if (log := chain.vault_log(g, block)) is not None),
+        logs=tuple(log for g in logs if (log := chain.vault_log(g, block)) is not None),
         transfers=tuple(t for t in transfers if t is not None),
         revert=why,
         data=data,
@@ -119,11 +115,11 @@ async def creation(chain: Blocks, public_id: str, digest: str, by: BlockStamp) -
         "toBlock": hex(by.number),
     }
     try:
-        for raw in await chain.node().ask("eth_getLogs", asked):
-            block = await chain.block(int(raw["blockNumber"], 16))
-            if block is None or answers.block_hash(raw["blockHash"]) != block.hash:
+        for one in answers.logs(await chain.node().ask("eth_getLogs", asked)):
+            block = await chain.block(one.block)
+            if block is None or one.block_hash != block.hash:
                 continue
-            log = chain.vault_log(raw, block)
+            log = chain.vault_log(one, block)
             if log is not None and log.args["digest"] == digest:
                 return log
     except (RpcFault, *answers.NONSENSE) as error:

@@ -4,12 +4,15 @@ receipts waited for.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import anyio
 from eth_abi import encode
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
+from eth_account.types import TransactionDictType
+from eth_typing import HexStr
 from eth_utils import to_checksum_address
 
 from chain import codec
@@ -27,6 +30,42 @@ STUCK_AFTER: Final = 20
 BUMP_PERCENT: Final = 130
 SPARE: Final = 20
 """Transactions that the key must be able to pay for before it sends one that can wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """A transaction before it is signed (EIP-1559). Units: wei, and gas."""
+
+    chain_id: int
+    to: str
+    data: str
+    value: int
+    nonce: int
+    gas: int
+    max_fee: int
+    tip: int
+
+    def dearer(self) -> Transaction:
+        """The same at a price that nodes take in the place of the first."""
+        return replace(self, max_fee=_bumped(self.max_fee), tip=_bumped(self.tip))
+
+    def as_json(self) -> TransactionDictType:
+        """As it is signed."""
+        return {
+            "type": 2,
+            "chainId": self.chain_id,
+            "to": HexStr(self.to),
+            "data": HexStr(self.data),
+            "value": self.value,
+            "nonce": self.nonce,
+            "gas": self.gas,
+            "maxFeePerGas": self.max_fee,
+            "maxPriorityFeePerGas": self.tip,
+        }
+
+
+def _bumped(price: int) -> int:
+    return price * BUMP_PERCENT // 100 + 1
 
 
 class Sender:
@@ -60,8 +99,7 @@ class Sender:
                     if receipt is not None:
                         return receipt
                 if poll and poll % STUCK_AFTER == 0:
-                    for fee in ("maxFeePerGas", "maxPriorityFeePerGas"):
-                        transaction[fee] = transaction[fee] * BUMP_PERCENT // 100 + 1
+                    transaction = transaction.dearer()
                     hashes.append(await self._sent(chain, transaction))
                 await anyio.sleep(self._poll_s)
             raise self._unmined(chain, "the keeper's transaction is not mined yet")
@@ -79,10 +117,10 @@ class Sender:
     @staticmethod
     async def _fees(rpc: Nodes) -> tuple[int, int]:
         """(price of gas now, tip), in wei."""
-        fee = int(await rpc.ask("eth_gasPrice"), 16)
-        return fee, int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
+        fee = rpc.number(await rpc.ask("eth_gasPrice"))
+        return fee, rpc.number(await rpc.ask("eth_maxPriorityFeePerGas"))
 
-    async def _prepared(self, chain: EvmChain, call: Call) -> dict[str, Any]:
+    async def _prepared(self, chain: EvmChain, call: Call) -> Transaction:
         rpc = chain.node()
         sketch = {"from": self.address, "to": call.to, "data": call.data}
         try:
@@ -94,20 +132,19 @@ class Sender:
                 raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
             raise Refused(refusal("would_revert", why=revert_of(fault).name)) from None
         fee, tip = await self._fees(rpc)
-        return {
-            "type": 2,
-            "chainId": call.chain_id,
-            "to": call.to,
-            "data": call.data,
-            "value": int(call.value),
-            "nonce": int(await rpc.ask("eth_getTransactionCount", self.address, "latest"), 16),
-            "gas": max(gas, EXECUTE_GAS),
-            "maxFeePerGas": 2 * fee + tip,
-            "maxPriorityFeePerGas": tip,
-        }
+        return Transaction(
+            chain_id=call.chain_id,
+            to=call.to,
+            data=call.data,
+            value=int(call.value),
+            nonce=rpc.number(await rpc.ask("eth_getTransactionCount", self.address, "latest")),
+            gas=max(gas, EXECUTE_GAS),
+            max_fee=2 * fee + tip,
+            tip=tip,
+        )
 
-    async def _sent(self, chain: EvmChain, transaction: dict[str, Any]) -> str:
-        signed = self._account.sign_transaction(transaction)
+    async def _sent(self, chain: EvmChain, transaction: Transaction) -> str:
+        signed = self._account.sign_transaction(transaction.as_json())
         tx_hash = "0x" + bytes(signed.hash).hex()
         try:
             await chain.node().ask(

@@ -79,6 +79,18 @@ class VaultLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecodedCalldata:
+    """Calldata as far as its function is known here; no selector where it has none.
+
+    Shapes: `args` as they are shown, integers as decimal text.
+    """
+
+    selector: str | None
+    function: str | None = None
+    args: tuple[object, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StagedLog:
     """A vault's log that is not deep enough to be a ledger row, as it is shown.
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from domain.facts import (
     BlockStamp,
     Call,
+    DecodedCalldata,
     InnerCall,
     Receipt,
     Sent,
@@ -159,8 +160,8 @@ class Chain(Actions, Approves, Protocol):
         """Calldata of USDC approve."""
         ...
 
-    def explain_call(self, data: str) -> JsonObject:
-        """Decode calldata of known functions: `{selector, function?, args?}`; never raises."""
+    def explain_call(self, data: str) -> DecodedCalldata:
+        """Decode calldata of known functions; never raises."""
         ...
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:

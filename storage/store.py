@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +27,7 @@ from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail, told_nobody
 from storage.rows.books import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
+from storage.waits import Waits
 
 log = logging.getLogger("wallet.storage")
 
@@ -163,7 +163,7 @@ class SqliteStore:
         self._reader.execute("PRAGMA busy_timeout = 0")
         self._writer: sqlite3.Connection | None = connect_sqlite(self._path, wait_ms=wait_ms)
         self._writer.execute("PRAGMA busy_timeout = 0")
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
+        self._thread = Waits(self._loop, "sqlite-writer")
         self._writing: asyncio.Task[None] | None = None
         self._closed = self._leaving = False
 
@@ -207,8 +207,8 @@ class SqliteStore:
         self._jobs.append(_Queued(work, future, since_ms=self._now_ms()))
         if self._writing is None:
             self._writing = self._loop.create_task(self._write_all())
-        # A caller that is cancelled must not take the answer of a write that happens anyway.
-        return await asyncio.shield(future)
+        # A caller that is cancelled takes its future with it, and not the write.
+        return await future
 
     async def close(self) -> None:
         """Let queued writes finish, then close."""
@@ -218,7 +218,7 @@ class SqliteStore:
         if self._writing is not None:
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(self._writing)
-        await asyncio.to_thread(self._thread.shutdown)
+        await self._thread.close()
         if self._writer is not None:
             self._writer.close()
         self._reader.close()
@@ -249,7 +249,7 @@ class SqliteStore:
 
     async def _opened(self) -> sqlite3.Connection:
         connect = partial(connect_sqlite, self._path, wait_ms=self._patience.wait_ms)
-        connection = await self._loop.run_in_executor(self._thread, connect)
+        connection = await self._thread.run(connect)
         connection.execute("PRAGMA busy_timeout = 0")
         return connection
 
@@ -258,15 +258,21 @@ class SqliteStore:
         try:
             await self._begin(connection, batch[0].since_ms + self._patience.wait_ms)
             turn = self._loop.time()
-            for job in batch:
-                self._run(connection, job)
-                if (
-                    self._loop.time() - turn
-                ) * 1_000 > TURN_MS:  # others on the loop have their turn; the lock stays ours
-                    await asyncio.sleep(0)
-                    turn = self._loop.time()
+            if len(batch) == 1:
+                self._run(connection, batch[0])
+            else:
+                for job in batch:
+                    self._run_apart(connection, job)
+                    if (
+                        self._loop.time() - turn
+                    ) * 1_000 > TURN_MS:  # others on the loop have their turn; the lock stays ours
+                        await asyncio.sleep(0)
+                        turn = self._loop.time()
+            if all(job.error is not None for job in batch):
+                connection.execute("ROLLBACK")
+                return
             sent = True
-            await self._loop.run_in_executor(self._thread, connection.execute, "COMMIT")
+            await self._thread.run(partial(connection.execute, "COMMIT"))
         except BaseException as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
@@ -293,12 +299,17 @@ class SqliteStore:
         return int(self._loop.time() * 1_000)
 
     def _run(self, connection: sqlite3.Connection, job: _Queued) -> None:
-        connection.execute("SAVEPOINT one")
         try:
             job.result = job.work(UnitOfWork(SqliteSql(connection), self._cache))
         except BaseException as error:
             why = sqlite_trouble(error)
             job.error = error if why is None else Unavailable(why)
+
+    def _run_apart(self, connection: sqlite3.Connection, job: _Queued) -> None:
+        """One of several: what it wrote goes with its error, and no other's."""
+        connection.execute("SAVEPOINT one")
+        self._run(connection, job)
+        if job.error is not None:
             connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from storage.lazily import lazily
 from storage.rows.addresses import Addresses
 from storage.rows.approvals import Approvals, Reservations
 from storage.rows.books import StateCache
@@ -34,137 +33,137 @@ class UnitOfWork:
     def __init__(self, sql: Sql, cache: StateCache):
         self.sql, self._cache = sql, cache
 
-    @cached_property
+    @lazily
     def mandates(self) -> Mandates:
         """Mandates."""
         return Mandates(self.sql)
 
-    @cached_property
+    @lazily
     def ledger(self) -> Ledger:
         """Ledger rows and their fold."""
         return Ledger(self.sql, self._cache)
 
-    @cached_property
+    @lazily
     def identities(self) -> Identities:
         """People, agents, keys, sessions."""
         return Identities(self.sql)
 
-    @cached_property
+    @lazily
     def approvals(self) -> Approvals:
         """Approval items."""
         return Approvals(self.sql)
 
-    @cached_property
+    @lazily
     def reservations(self) -> Reservations:
         """Soft reservations."""
         return Reservations(self.sql)
 
-    @cached_property
+    @lazily
     def idempotency(self) -> Idempotency:
         """Idempotency records."""
         return Idempotency(self.sql)
 
-    @cached_property
+    @lazily
     def switches(self) -> SwitchRows:
         """Switches."""
         return SwitchRows(self.sql)
 
-    @cached_property
+    @lazily
     def policies(self) -> Policies:
         """Agent policies."""
         return Policies(self.sql)
 
-    @cached_property
+    @lazily
     def addresses(self) -> Addresses:
         """Deposit addresses and their proofs."""
         return Addresses(self.sql)
 
-    @cached_property
+    @lazily
     def transfers(self) -> Transfers:
         """Transfer reports, balances."""
         return Transfers(self.sql)
 
-    @cached_property
+    @lazily
     def chainlog(self) -> ChainLog:
         """The chain reader's tables."""
         return ChainLog(self.sql)
 
-    @cached_property
+    @lazily
     def sums(self) -> Sums:
         """Where the vaults' totals were those of their rows."""
         return Sums(self.sql)
 
-    @cached_property
+    @lazily
     def readings(self) -> Readings:
         """How far vaults were read again."""
         return Readings(self.sql)
 
-    @cached_property
+    @lazily
     def hall(self) -> Hall:
         """The Hall's roll-ups."""
         return Hall(self.sql)
 
-    @cached_property
+    @lazily
     def work(self) -> Work:
         """Claims of keeper work."""
         return Work(self.sql)
 
-    @cached_property
+    @lazily
     def venue(self) -> VenueAccounts:
         """Links, keys and intents of own accounts at the venue."""
         return VenueAccounts(self.sql)
 
-    @cached_property
+    @lazily
     def builder_fees(self) -> BuilderFees:
         """Approvals of the builder fee."""
         return BuilderFees(self.sql)
 
-    @cached_property
+    @lazily
     def venue_weights(self) -> VenueWeights:
         """The venue's request budget."""
         return VenueWeights(self.sql)
 
-    @cached_property
+    @lazily
     def allowlist(self) -> TradeAllowlist:
         """Who may trade live."""
         return TradeAllowlist(self.sql)
 
-    @cached_property
+    @lazily
     def orders(self) -> Orders:
         """Orders and their fills."""
         return Orders(self.sql)
 
-    @cached_property
+    @lazily
     def signer_nonces(self) -> SignerNonces:
         """Nonces of what wallets sign for the venue."""
         return SignerNonces(self.sql)
 
-    @cached_property
+    @lazily
     def order_counters(self) -> OrderCounters:
         """What is ordered a day."""
         return OrderCounters(self.sql)
 
-    @cached_property
+    @lazily
     def own_limits(self) -> OwnLimits:
         """People's own limits of orders."""
         return OwnLimits(self.sql)
 
-    @cached_property
+    @lazily
     def limit_log(self) -> LimitLog:
         """Changes of who may trade live, and of how much."""
         return LimitLog(self.sql)
 
-    @cached_property
+    @lazily
     def paper(self) -> PaperBooks:
         """Paper books."""
         return PaperBooks(self.sql, self._cache.accounts)
 
-    @cached_property
+    @lazily
     def webhooks(self) -> Webhooks:
         """Webhooks of owners, and what is told to them."""
         return Webhooks(self.sql)
 
-    @cached_property
+    @lazily
     def venue_keeping(self) -> VenueKeeping:
         """How the keeper stands with mandates at the venue."""
         return VenueKeeping(self.sql)

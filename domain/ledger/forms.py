@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, cast
@@ -289,11 +289,15 @@ class _Plan:
         for name, attr, reads in self.always:
             found[attr] = reads(s, name)
         for inner, plan in self.inners:
-            found[inner.attr] = _inner(inner, plan, s)
+            there = inner.name is None or s.values.get(inner.name) is not None
+            found[inner.attr] = _inner(inner, plan, s) if there else inner.absent
         return found
 
 
-_PLANS: Final = {made: (_Plan(form.keys), _Plan(form.beside)) for made, form in FORMS.items()}
+_PLANS: Final = {
+    made: (_Plan(form.keys), _Plan(form.beside) if form.beside else None)
+    for made, form in FORMS.items()
+}
 
 
 def what_of(kind: Kind, s: Stored) -> Payload:
@@ -312,13 +316,14 @@ def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
     if needed and any(k.reads is None or k.reads(s, k.name) is None for k in needed):
         return None
     keys, beside = _PLANS[made]
-    return cast(Callable[..., Payload], made)(**keys.values(s), **beside.values(around))
+    values = keys.values(s)
+    if beside is not None:
+        values |= beside.values(around)
+    return cast(Callable[..., Payload], made)(**values)
 
 
 def _inner(inner: Inner, plan: _Plan, s: Stored) -> object:
     if inner.name is not None:
-        if s.values.get(inner.name) is None:
-            return inner.absent
         s = s.sub(inner.name)
         if not s.there:
             return inner.absent
@@ -329,33 +334,62 @@ Value: TypeAlias = tuple[str, object]
 """A key that stands in the row, and its value."""
 
 
-def values_of(keys: Keys, what: object) -> Iterable[Value]:
-    """What is written and shown of a payload, key by key; an inner object is an `Object`."""
-    for key in keys:
-        if isinstance(key, Key):
-            value = key.of(what)
-            if value is not None or key.always:
-                yield key.name, value
-            continue
-        inner = getattr(what, key.attr)
-        if key.name is None:
-            yield from values_of(key.keys, inner)
-        elif inner != key.absent:
-            yield key.name, Object(tuple(values_of(key.keys, inner)))
-
-
 @dataclass(frozen=True, slots=True)
 class Object:
     """An object inside another, by its values."""
 
-    values: tuple[Value, ...]
+    values: Sequence[Value]
 
 
-def parts_of(what: Payload) -> Iterable[Value]:
+class _Telling:
+    """How keys are written and shown, with what each asks for worked out once."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, keys: Keys):
+        self.steps = tuple(
+            (k.name, k.of, k.always, None, None)
+            if isinstance(k, Key)
+            else (k.name or "", attrgetter(k.attr), False, _Telling(k.keys), k.absent)
+            for k in keys
+        )
+
+    def add(self, what: object, found: list[Value]) -> list[Value]:
+        """Add what a payload tells, key by key; an inner object is an `Object`."""
+        for name, of, always, inner, absent in self.steps:
+            value = of(what)
+            if inner is None:
+                if value is not None or always:
+                    found.append((name, value))
+            elif not name:
+                inner.add(value, found)
+            elif value is not absent and value != absent:
+                found.append((name, Object(inner.add(value, []))))
+        return found
+
+
+_TELLINGS: Final = {
+    made: (form.block, _Telling(form.keys), _Telling(form.beside) if form.beside else None)
+    for made, form in FORMS.items()
+}
+
+
+# What is written is shown next, out of the same values: the last one told is kept.
+_last: tuple[object, Sequence[Value]] = (None, ())
+
+
+def parts_of(what: Payload) -> Sequence[Value]:
     """The values of a whole payload: its block, and what stands beside it."""
-    form = FORMS[type(what)]
-    if form.block is None:
-        yield from values_of(form.keys, what)
-    else:
-        yield form.block, Object(tuple(values_of(form.keys, what)))
-    yield from values_of(form.beside, what)
+    global _last
+    known, parts = _last
+    if known is not what:
+        parts = _parts(what)
+        _last = (what, parts)
+    return parts
+
+
+def _parts(what: Payload) -> Sequence[Value]:
+    block, keys, beside = _TELLINGS[type(what)]
+    told = keys.add(what, [])
+    found: list[Value] = told if block is None else [(block, Object(told))]
+    return found if beside is None else beside.add(what, found)

@@ -114,4 +114,10 @@ def text_or(default: str) -> Reads:
 
 def one_of(*options: str) -> Reads:
     """One of some texts; anything else is not there."""
-    return lambda s, name: next((o for o in options if o == s.values.get(name)), None)
+    known = frozenset(options)
+
+    def reads(s: Stored, name: str) -> str | None:
+        value = s.values.get(name)
+        return value if isinstance(value, str) and value in known else None
+
+    return reads

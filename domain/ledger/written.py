@@ -36,7 +36,7 @@ def written(what: Payload, violation: Violation | None = None) -> dict[str, obje
 
 
 def _there(values: Iterable[Value]) -> dict[str, object]:
-    return {name: _plain(v) for name, v in values}
+    return {name: v if type(v) is str else _plain(v) for name, v in values}
 
 
 def _plain(value: object) -> object:
@@ -65,7 +65,7 @@ def read(kind: Kind, stored: object) -> Told:
         what=what_of(kind, s),
         violation=_violation(beside) if beside is not None and beside.there else None,
         log_index=s.number("log_index"),
-        unusable=tuple(Unusable(path) for path in sorted(bad)),
+        unusable=tuple([Unusable(path) for path in sorted(bad)]) if bad else (),
     )
 
 

@@ -62,16 +62,18 @@ def shown(what: What, **beside: Any) -> Payload:
 def filled(shape: type[S], values: Iterable[Value], **more: Any) -> S:
     """A shape, with those of the values that it names."""
     names = _names(cast(Any, shape))
-    told = {names[n][0]: _shaped(names[n][1], v) for n, v in values if n in names}
-    return shape(**told, **more)
+    for name, value in values:
+        if name in names:
+            attr, of = names[name]
+            more[attr] = value if of is None else _shaped(of, value)
+    return shape(**more)
 
 
 def _shaped(of: Any, value: object) -> object:
-    match value:
-        case Object():
-            return filled(of, value.values)
-        case Nested():
-            return NO_PAYLOAD if value.what is None else shown(value.what)
+    if isinstance(value, Object):
+        return filled(of, value.values)
+    if isinstance(value, Nested):
+        return NO_PAYLOAD if value.what is None else shown(value.what)
     return value
 
 

@@ -28,3 +28,14 @@ class Needs:
     credential: str | None = None
     key: tuple[str, str] | None = None
     tx_hash: str | None = None
+
+    def keyed(self, scope: str, key: str) -> Needs:
+        """With an idempotency key; every report comes through here, where `replace` is slow."""
+        return Needs(
+            now=self.now,
+            mandates=self.mandates,
+            shows_rows=self.shows_rows,
+            credential=self.credential,
+            key=(scope, key),
+            tx_hash=self.tx_hash,
+        )

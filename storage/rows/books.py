@@ -9,6 +9,8 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import Final
 
+import orjson
+
 from domain.ledger.books import Books, from_json, to_json
 from domain.ledger.events import Event
 from storage.rows.paper_states import AccountCache
@@ -55,9 +57,9 @@ class StateCache:
         """Keep the event of a row that is written now; where that is taken back, no row has its
         hash. Its payload is kept as it will be read.
         """
-        stored = as_stored(row)
-        same = stored == event.payload
-        kept = event if same else replace(event, payload=stored, parsed=event.told)
+        kept = event
+        if not _reads_as(row["payload"], event.payload):
+            kept = replace(event, payload=as_stored(row), parsed=event.told)
         self._keep(row["row_hash"], kept)
 
     def _keep(self, row_hash: str, event: Event) -> None:
@@ -90,9 +92,10 @@ class StateCache:
 
     def get(self, public_id: str, row_hash: str) -> Books | None:
         """The state at that row, if it is kept."""
-        return next(
-            (state for of, state in self._states.get(public_id, ()) if of == row_hash), None
-        )
+        for of, state in self._states.get(public_id, ()):
+            if of == row_hash:
+                return state
+        return None
 
     def rewind(self, public_id: str, row_hash: str) -> None:
         """Forget what was kept after the state at this row: it never became the record."""
@@ -104,10 +107,19 @@ class StateCache:
     def put(self, public_id: str, row_hash: str, state: Books) -> None:
         """Keep a state; the mandate least lately put goes first."""
         with self._lock:
-            others = tuple(kept for kept in self._states.pop(public_id, ()) if kept[0] != row_hash)
+            others = self._states.pop(public_id, ())
+            if row_hash in [of for of, _ in others]:
+                others = tuple(kept for kept in others if kept[0] != row_hash)
             self._states[public_id] = ((row_hash, state), *others[: STATES_A_MANDATE - 1])
             while len(self._states) > CACHED:
                 self._states.popitem(last=False)
+
+
+def _reads_as(text: str, payload: object) -> bool:
+    try:
+        return bool(orjson.loads(text) == payload)
+    except ValueError:  # half of a surrogate pair
+        return False
 
 
 FOLD: Final = 3  # which fold made a checkpoint: a number more with every change of what it comes to

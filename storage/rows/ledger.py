@@ -127,7 +127,7 @@ class Ledger(HouseRows):
         self._cache.keep_event(row, event)
         folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
-        if last_at and _week(last_at) != _week(created):
+        if last_at and (last_at + MONDAY) // WEEK != (created + MONDAY) // WEEK:
             self._checkpoint(public_id, seq, last_at, state, prev_hash)
         if event.seq % CHECKPOINT_EVERY == 0:
             self._checkpoint(public_id, event.seq, created, folded, row["row_hash"])
@@ -349,8 +349,3 @@ class Ledger(HouseRows):
         """Rows that name a transaction, oldest first."""
         rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
         return [event_of(r) for r in rows]
-
-
-def _week(created: int) -> tuple[int, int]:
-    year, week, _ = moment(created).isocalendar()
-    return year, week

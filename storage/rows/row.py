@@ -55,14 +55,19 @@ def row_values(public_id: str, event: Event, prev_hash: str) -> Row:
         "created_at": micros(event.created_at),
         "prev_hash": prev_hash,
     }
-    return row | {"row_hash": row_hash(row)}
+    row["row_hash"] = _hash(row)
+    return row
 
 
 def row_hash(row: Row) -> str:
     """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash
     itself.
     """
-    return hashlib.sha256(_canonical({n: row[n] for n in _HASHED})).hexdigest()
+    return _hash({n: row[n] for n in _HASHED})
+
+
+def _hash(hashed: Row) -> str:
+    return hashlib.sha256(_canonical(hashed)).hexdigest()
 
 
 def _canonical(told: Row) -> bytes:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+import orjson
+
 from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
 
@@ -35,6 +37,17 @@ COMPLETE: Final = (
     "UPDATE idempotency SET status = :status, response = :response "
     "WHERE scope = :scope AND key = :key"
 )
+ANSWERED: Final = (
+    "INSERT INTO idempotency (scope, key, request_hash, claimed_at, status, response) "
+    "VALUES (:scope, :key, :hash, :at, :status, :response)"
+)
+
+
+def _text(response: Mapping[str, object]) -> str:
+    try:
+        return orjson.dumps(response).decode()
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(response, separators=(",", ":"))
 
 
 class Idempotency:
@@ -42,6 +55,7 @@ class Idempotency:
 
     def __init__(self, sql: Sql):
         self._sql = sql
+        self._made: dict[tuple[str, str], dict[str, object]] = {}  # claims that are no rows yet
 
     def claim(
         self,
@@ -54,6 +68,14 @@ class Idempotency:
         """Claim a key, or find who did; two racing callers meet at the unique key, never at
         both.
         """
+        if until is None and self._sql.dialect == "sqlite":
+            # Nobody else writes while this transaction runs, which completes the claim or leaves
+            # nothing behind: the row is written once, with its answer.
+            found = self.find(scope, key)
+            if found is None and (scope, key) not in self._made:
+                self._made[scope, key] = {"hash": request_hash, "at": micros(now)}
+                return Claim(True, request_hash)
+            return found if found is not None else Claim(False, request_hash)
         made = self._sql.run(
             CLAIM,
             scope=scope,
@@ -83,14 +105,12 @@ class Idempotency:
 
     def complete(self, scope: str, key: str, status: int, response: Mapping[str, object]) -> None:
         """Store the first answer, so that a repeat is identical."""
-        text = json.dumps(response, separators=(",", ":"))
-        self._sql.run(
-            COMPLETE,
-            status=status,
-            response=text,
-            scope=scope,
-            key=key,
-        )
+        claim = self._made.pop((scope, key), None)
+        values = {"status": status, "response": _text(response), "scope": scope, "key": key}
+        if claim is None:
+            self._sql.run(COMPLETE, **values)
+        else:
+            self._sql.run(ANSWERED, **values, **claim)
 
     def lose(self, scope: str, key: str, now: datetime) -> None:
         """Say that nobody will come to complete a claim: what it stood for may have happened."""

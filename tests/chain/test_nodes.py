@@ -168,8 +168,8 @@ async def test_many_questions_are_one_request(evm: Evm) -> None:
         chain = EvmChain(ChainFacts(31337, url, confirmations=0))
         found = await chain.headers([3, 1, 2])
         await chain.close()
-    assert [stamp.number for stamp, _ in found.values()] == [1, 2, 3]
-    assert found[2][1] == found[1][0].hash
+    assert [told.block.number for told in found.values()] == [1, 2, 3]
+    assert found[2].parent == found[1].block.hash
     assert sizes == [1, 3]  # the chain's id, then the blocks
 
 

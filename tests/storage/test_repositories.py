@@ -383,6 +383,21 @@ async def test_a_claim_that_failed_may_be_made_again(store: Store) -> None:
     assert await store.read(lambda uow: uow.idempotency.find("s", "k")) is None
 
 
+async def test_a_claim_and_its_answer_are_read_as_they_were_told(store: Store) -> None:
+    """Beyond 64 bits and half of a pair too: what is kept is what was answered."""
+    told = {"n": 2**70, "text": "é\u2028", "half": "\ud800", "float": 1e16}
+
+    def work(uow: UnitOfWork) -> None:
+        assert uow.idempotency.claim("s", "k", "digest", m.NOW).new
+        assert not uow.idempotency.claim("s", "k", "digest", m.NOW).new
+        uow.idempotency.complete("s", "k", 201, told)
+
+    await store.write(work)
+    found = await store.read(lambda uow: uow.idempotency.find("s", "k"))
+    assert found is not None
+    assert (found.request_hash, found.status, found.response) == ("digest", 201, told)
+
+
 async def test_switches_and_work_claims(store: Store) -> None:
     for value in ("on", "off"):
         await store.write(lambda uow, v=value: uow.switches.set("door", v, m.NOW, "ops"))  # type: ignore[misc]  # the default binds the loop's value

@@ -5,7 +5,7 @@ dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
 
@@ -24,12 +24,13 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, ordered, violations
 from domain.times import Timestamp
+from domain.wire import said as described
 from storage.brought.needs import Needs
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate
 from tools.call.case import load_case
 from tools.call.fields import OneMandate, TxHash
-from tools.call.operation import Answer, Ask, Caller, Gives, Operation
+from tools.call.operation import Answer, Ask, Caller, Operation
 
 PAYLOAD_KEYS: Final = frozenset(
     {
@@ -73,11 +74,12 @@ class EventIn(OneMandate):
     )
 
 
-class Warned(Gives):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warned:
     """Something to mend, though no rule is broken."""
 
     code: Literal["unproven"]
-    text: str = Field(description="the service's own words")
+    text: str = field(metadata=described("the service's own words"))
 
 
 UNPROVEN: Final = Warned(
@@ -104,10 +106,11 @@ def _then(told: RemainingNow, at: datetime) -> RemainingThen:
     )
 
 
-class WhereProven(Gives):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhereProven:
     """Where to see that the chain tells of what was reported."""
 
-    text: str = Field(description="the service's own words")
+    text: str = field(metadata=described("the service's own words"))
     tool: Literal["mandate_limits"]
     route: Literal["GET /wallet/mandates/{public_id}/limits"]
 
@@ -119,27 +122,32 @@ PROVEN_LATER: Final = WhereProven(
 )
 
 
-class EventOut(Gives):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOut:
     """The stored row; `violation` says that it broke a rule."""
 
     event: LedgerRow
     violation: bool
-    confirmed: bool | None = Field(
-        description="whether the chain's own row of this action was in when it was reported; null "
-        "where no chain tells of it (fee, resolve, note, venue and paid host)"
+    confirmed: bool | None = field(
+        metadata=described(
+            "whether the chain's own row of this action was in when it was reported; null "
+            "where no chain tells of it (fee, resolve, note, venue and paid host)"
+        )
     )
-    proof: WhereProven | None = Field(description="where to see it proven; null once it is")
+    proof: WhereProven | None = field(metadata=described("where to see it proven; null once it is"))
     warnings: list[Warned]
-    remaining: RemainingThen = Field(
-        description="what limits.remaining was at as_of: a repeat of this answer repeats it too"
+    remaining: RemainingThen = field(
+        metadata=described(
+            "what limits.remaining was at as_of: a repeat of this answer repeats it too"
+        )
     )
 
 
 def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     """The keys an agent may write, each in its form; the service's own keys are refused."""
     told = dict(payload or {})
-    unknown = sorted(set(told) - PAYLOAD_KEYS)
-    if unknown:
+    if not told.keys() <= PAYLOAD_KEYS:
+        unknown = sorted(told.keys() - PAYLOAD_KEYS)
         raise invalid(f"payload.{unknown[0]}", "not a key that an agent writes")
     for name in ("text", "why", "fee_kind", "resource", "next_at"):
         value = told.get(name)
@@ -228,13 +236,13 @@ def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
     confirmed = _confirmed(kind, said, same)
-    body = EventOut.model_construct(
+    body = EventOut(
         event=ledger_row(event),
         violation=bool(broken),
         confirmed=confirmed,
         proof=PROVEN_LATER if confirmed is False else None,
         warnings=[UNPROVEN] if unproven(event) else [],
-        remaining=_then(left(replace(case, state=uow.ledger.state(m.public_id))), ask.now),
+        remaining=_then(left(case.after(uow.ledger.state(m.public_id))), ask.now),
     )
     return Answer(body, 202 if broken else 201)
 

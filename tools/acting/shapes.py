@@ -36,7 +36,7 @@ def decoded_call(chain: Chain, m: Mandate, wanted: Wanted, data: str) -> Decoded
         selector=wanted.selector,
         market=entry.market if entry else None,
         label=entry.label if entry else None,
-        call=ExplainedCall(**chain.explain_call(data)),
+        call=ExplainedCall.of(chain.explain_call(data)),
         pulls_usdc=pulled(data),
     )
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
@@ -43,9 +44,14 @@ def request_hash(op: Operation, arguments: Mapping[str, object]) -> str:
     """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
     (spec 2.17).
     """
-    left_out = {*op.path_names, "idempotency_key"}
+    left_out = _left_out(op)
     body = {k: v for k, v in arguments.items() if k not in left_out}
     return hashlib.sha256(_BODY.encode(body).encode()).hexdigest()
+
+
+@cache
+def _left_out(op: Operation) -> frozenset[str]:
+    return frozenset({*op.path_names, "idempotency_key"})
 
 
 def claimed(

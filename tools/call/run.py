@@ -179,6 +179,9 @@ async def _run(
             asked = less
             reply = await _perform(op, deps, caller, asked, arguments, key, surface)
         return reply
+    if op.effect is None and op.passes is None:
+        # One transaction, which a store ends whatever becomes of its caller.
+        return await _perform(op, deps, caller, asked, arguments, key, surface)
     # A client that goes away must not leave a write half answered.
     with anyio.CancelScope(shield=True):
         reply = await _perform(op, deps, caller, asked, arguments, key, surface)
@@ -208,7 +211,7 @@ async def _perform(
         if op.gather is not None or not op.writes:
             brought = await store.brought(needs)
             deps, store = replace(deps, store=brought), store if op.writes else brought
-        needs = needs if once is None else replace(needs, key=(once.scope, once.key))
+        needs = needs if once is None else needs.keyed(once.scope, once.key)
     facts = None
     if op.gather is not None:
         with deps.chains.patient():

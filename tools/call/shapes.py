@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from domain.facts import Simulation
+from domain.facts import DecodedCalldata, Simulation
 from domain.times import Timestamp
 from tools.call.operation import Gives
 
@@ -50,6 +50,13 @@ class ExplainedCall(Gives):
     args: list[Any] | None = Field(
         default=None, description="the call's own arguments, integers as decimal text"
     )
+
+    @classmethod
+    def of(cls, told: DecodedCalldata) -> ExplainedCall:
+        """What is not known is left out."""
+        if told.function is None:
+            return cls(selector=told.selector)
+        return cls(selector=told.selector, function=told.function, args=list(told.args or ()))
 
 
 class CutBytes(Gives):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -42,14 +41,20 @@ def about() -> Mapping[str, str]:
     return _ABOUT.get()
 
 
-@contextmanager
-def being_about(**names: str) -> Iterator[None]:
+class being_about:  # noqa: N801  # it reads as the statement that it is
     """Say it, for what runs inside."""
-    token = _ABOUT.set({**_ABOUT.get(), **names})
-    try:
-        yield
-    finally:
-        _ABOUT.reset(token)
+
+    __slots__ = ("_names", "_token")
+    _token: Token[Mapping[str, str]]
+
+    def __init__(self, **names: str):
+        self._names = names
+
+    def __enter__(self) -> None:
+        self._token = _ABOUT.set({**_ABOUT.get(), **self._names})
+
+    def __exit__(self, *_: object) -> None:
+        _ABOUT.reset(self._token)
 
 
 def mandate_of(arguments: Mapping[str, object]) -> Mapping[str, str]:

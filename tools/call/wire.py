@@ -74,7 +74,8 @@ def bare(schema: Any) -> Any:
 
 def told(value: Any, of: Any) -> Any:
     """JSON values of a value of the type `of`; an unset field of a `Gives` is left out."""
-    return adapter(of).dump_python(value, mode="json", by_alias=True, exclude_unset=True)
+    writes = adapter(of).serializer
+    return writes.to_python(value, mode="json", by_alias=True, exclude_unset=True)
 
 
 def shaped(body: Mapping[str, object], of: Any) -> Any:

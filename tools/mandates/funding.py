@@ -141,7 +141,7 @@ def _shown(
         call.value,
         call.sender,
         step=step,
-        decoded=ExplainedCall(**shown["decoded"]),
+        decoded=shown["decoded"],
         simulation=shown["simulation"],
     )
 

@@ -13,7 +13,7 @@ from domain.refusals import Refused, refusal
 from tools.call.access import peek
 from tools.call.case import Facts, chain_if_named, gather_mandate, simulation_if_readable
 from tools.call.operation import Caller, Deps
-from tools.call.shapes import simulated
+from tools.call.shapes import ExplainedCall, simulated
 
 Makes: TypeAlias = Callable[[Chain, Mandate], Call | None]
 """Makes the call of an operation out of what is known without asking; None where there is none."""
@@ -63,5 +63,5 @@ def trying(make: Makes) -> Callable[[Deps, Caller, Any], Awaitable[Facts]]:
 
 def told(chain: Chain, call: Call, simulation: Simulation | None) -> dict[str, Any]:
     """The call, its calldata decoded, and what the chain said of it."""
-    decoded = chain.explain_call(call.data)
+    decoded = ExplainedCall.of(chain.explain_call(call.data))
     return {"call": call, "decoded": decoded, "simulation": simulated(simulation)}

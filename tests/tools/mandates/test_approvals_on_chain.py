@@ -67,7 +67,7 @@ async def test_an_action_above_the_amount_goes_out_with_the_owner_s_signature_on
     assert (told.status, told.body["approval_id"]) == (200, item), told.body
     assert told.body["simulation"]["ok"] is True
     chain = asking.chains.get(CHAIN_ID)
-    assert chain.explain_call(told.body["data"])["function"] == "executeApproved"
+    assert chain.explain_call(told.body["data"]).function == "executeApproved"
     ok, tx = await asking.mined(m.agent_wallet, dict(told.body), gas=900_000)
     assert ok
     again, _ = await asking.mined(m.agent_wallet, dict(told.body), gas=900_000)

@@ -1,0 +1,112 @@
+"""`python -m bench.beside_commit PATH`: CPU of a report and of a read beside another checkout's.
+
+PATH is a checkout of another commit with an environment of its own in `.venv`. Each of the two
+serves the same calls in a process of its own, a slice in turn, so that the machine's moods hit
+both; the median of the slices' ratios is told. The heap is frozen first, as a service's is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+PAIRS: Final = 61
+CALLS: Final = 100
+KINDS: Final = ("buy", "sell", "note", "fee")
+WHATS: Final = ("report", "read", "both")
+
+
+def body(n: int) -> Mapping[str, Any]:
+    """The arguments of a report: the kinds in turn, over sixteen mandates and seven positions."""
+    told = {
+        "public_id": f"m_bench{n % 16:05d}",
+        "kind": KINDS[n % 4],
+        "payload": {"position": {"id": f"p{n % 7}"}, "text": "bench"},
+    }
+    return told if told["kind"] == "note" else told | {"amount_usdc": f"{1 + n % 5}.000001"}
+
+
+async def serve() -> None:
+    """Answer lines of `WHAT CALLS` with the seconds of CPU that they took; of the checkout that the
+    process stands in, whose modules may have other names.
+    """
+    stage, tools = (
+        importlib.import_module("bench.stage"),
+        importlib.import_module("tools.catalogue"),
+    )
+    known = {op.name: op for op in tools.OPERATIONS}
+    try:
+        run = importlib.import_module("tools.call.run").run
+    except ImportError:
+        run = importlib.import_module("tools.operation").run
+    done = 0
+    with tempfile.TemporaryDirectory() as folder:
+        async with stage.staged(Path(folder)) as staged:
+
+            async def call(name: str, arguments: Mapping[str, Any], key: str | None = None) -> None:
+                reply = await run(known[name], staged.deps, staged.agent, arguments, key=key)
+                assert reply.status < 300, reply.body
+
+            for line in iter(sys.stdin.readline, ""):
+                what, calls = line.split()
+                gc.collect()
+                gc.freeze()
+                started = time.process_time()
+                for _ in range(int(calls)):
+                    done += 1
+                    if what != "read":
+                        await call("mandate_report_event", body(done), f"k{done}")
+                    if what != "report":
+                        await call("mandate_get", {"public_id": body(done)["public_id"]})
+                print(time.process_time() - started, flush=True)
+
+
+def started(checkout: Path) -> subprocess.Popen[str]:
+    """A process that serves one checkout."""
+    return subprocess.Popen(
+        [checkout / ".venv/bin/python", "-P", __file__, "serve"],
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def took(process: subprocess.Popen[str], what: str) -> float:
+    """Seconds of CPU that a slice took."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{what} {CALLS}\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
+
+
+def compare(other: Path) -> None:
+    """Print the ratios, here over there."""
+    here, there = started(Path(__file__).parents[1]), started(other)
+    for what in WHATS:
+        took(here, what), took(there, what)
+        pairs = [(took(here, what), took(there, what)) for _ in range(PAIRS)]
+        ratio = statistics.median(a / b for a, b in pairs)
+        us = [1e6 * statistics.median(side) / CALLS for side in zip(*pairs, strict=True)]
+        print(f"{what:8} {ratio:.3f} ratio of CPU, here {us[0]:.0f} us, there {us[1]:.0f} us")
+    for process in (here, there):
+        process.communicate()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        asyncio.run(serve())
+    else:
+        compare(Path(sys.argv[1]).resolve())
