@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.world import Evm
 
 pytest_plugins = ["tests.databases"]
 
@@ -28,3 +33,12 @@ def pytest_collection_finish() -> None:
 def anyio_backend() -> str:
     """Asynchronous tests run on asyncio, as the service does."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def evm() -> Iterator[Evm]:
+    """The development chain with our contracts; every test leaves it as it was."""
+    from tests.world import running_evm  # what it loads takes seconds, and not every run needs it
+
+    with running_evm() as running:
+        yield running
