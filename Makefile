@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test demo bench campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
+.PHONY: setup check test deep demo bench campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
 
 setup: $(STAMP)
 
@@ -41,6 +41,12 @@ bench: setup
 # Ponder's reader beside ours, on the same Anvil and PostgreSQL; npm fetches it, from a lock.
 bench-peers: setup
 	$(BIN)/python -m bench.peers.measure
+
+# The long forms of what make test does shortly: more examples of each property, more seeds, five times the record.
+deep: setup
+	EXAMPLES=deep $(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign" tests/domain tests/venue tests/chain tests/tools/call
+	$(BIN)/pytest -q -n 2 --dist worksteal -m campaign tests/chain tests/conformance
+	LARGE_ROWS=300000 $(BIN)/pytest -q -n 0 tests/tools/test_large.py
 
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.
 lives: setup

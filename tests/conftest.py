@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import gc
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+if TYPE_CHECKING:
+    from tests.world import Evm
+
 pytest_plugins = ["tests.databases"]
 
 # No test says how fast something is: a busy machine is no finding. Speed is measured in bench/.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("house")
+QUIET = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A property that names no number of examples of its own gets these; `make deep` asks for many more.
+settings.register_profile("house", QUIET, max_examples=40)
+settings.register_profile("deep", QUIET, max_examples=1_000)
+settings.load_profile(os.environ.get("EXAMPLES", "house"))
 
 # What is imported and collected lives as long as the process: looking through it for garbage, over
 # and over while it grows, is a quarter of what collecting costs, and a part of every later search.
@@ -28,3 +37,12 @@ def pytest_collection_finish() -> None:
 def anyio_backend() -> str:
     """Asynchronous tests run on asyncio, as the service does."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def evm() -> Iterator[Evm]:
+    """The development chain with our contracts; every test leaves it as it was."""
+    from tests.world import running_evm  # what it loads takes seconds, and not every run needs it
+
+    with running_evm() as running:
+        yield running

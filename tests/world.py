@@ -22,6 +22,7 @@ from domain.money import Usdc
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage.store import Store, open_store
+from tests.remembered import RememberingChain, remembered
 from tools.call.credentials import hashed
 from tools.call.operation import NOBODY, Caller, Deps, Reply
 from tools.call.run import run
@@ -82,7 +83,7 @@ class Evm:
 def running_evm() -> Iterator[Evm]:
     """Start the chain once; tests go back to a snapshot."""
     clock = Clock()
-    chain = DevChain(lambda: int(clock.now().timestamp()), CHAIN_ID)
+    chain = RememberingChain(lambda: int(clock.now().timestamp()), CHAIN_ID)
     with serve_in_thread(chain) as url:
         deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
         yield Evm(
@@ -120,8 +121,13 @@ class World:
     clock: Clock
     evm: Evm
     chains: EvmChains
+    facts: ChainFacts | None = None
+    remembers: bool = True  # a set-up that was acted out before may be put back instead
     wallets: list[LocalWallet] = field(default_factory=list)
     _n: Any = field(default_factory=lambda: itertools.count(2))
+
+    def __post_init__(self) -> None:
+        self.whole = self.deps  # a test that exchanges a part of them works with other ones
 
     async def do(
         self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
@@ -187,7 +193,7 @@ class World:
         return codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), vault))
 
     async def mined(
-        self, wallet: LocalWallet, call: dict[str, Any], gas: int | None = None
+        self, wallet: LocalWallet, call: dict[str, Any], gas: int | None = PLENTY
     ) -> tuple[bool, str]:
         receipt = await wallet.send(
             Call(call["chain_id"], call["to"], call["data"], call["value"]), gas=gas
@@ -246,6 +252,18 @@ def market_targets(world: World) -> list[dict[str, Any]]:
     return [{"kind": "vault"}, *(t.as_json() for t in market.targets())]
 
 
+def _packed(world: World, m: Mandated) -> tuple[Any, ...]:
+    at = world.wallets.index
+    return m.id, m.owner, at(m.owner_wallet), m.agent, at(m.agent_wallet), m.vault
+
+
+def _opened(world: World, packed: tuple[Any, ...]) -> Mandated:
+    public_id, owner, owners, agent, agents, vault = packed
+    wallets = world.wallets
+    return Mandated(world, public_id, owner, wallets[owners], agent, wallets[agents], vault)
+
+
+@remembered(packed=_packed, opened=_opened)
 async def drafted(world: World, **terms: Any) -> Mandated:
     """A draft that names an agent."""
     owner, owner_wallet = await world.owner()
@@ -258,6 +276,7 @@ async def drafted(world: World, **terms: Any) -> Mandated:
     return Mandated(world, told["mandate"]["public_id"], owner, owner_wallet, agent, agent_wallet)
 
 
+@remembered(packed=_packed, opened=_opened)
 async def signed(world: World, **terms: Any) -> Mandated:
     """A signed mandate."""
     m = await drafted(world, **terms)
@@ -267,6 +286,7 @@ async def signed(world: World, **terms: Any) -> Mandated:
     return m
 
 
+@remembered(packed=_packed, opened=_opened)
 async def working(
     world: World, *, deposit: str = "500", accept: bool = True, **terms: Any
 ) -> Mandated:
@@ -305,7 +325,8 @@ async def a_world(
     snapshot, before = evm.chain.snapshot(), evm.clock.at
     evm.clock.at = START
     factory = await asking_factory(evm) if approvals_on_chain else evm.factory
-    chains = EvmChains([evm.facts(factory=factory)])
+    facts = evm.facts(factory=factory)
+    chains = EvmChains([facts])
     deps = Deps(
         store=store,
         chains=chains,
@@ -316,7 +337,7 @@ async def a_world(
         defaults=Switches(**({"door": True} | switches)),
         keeper=Sender(chains, evm.keeper_key, poll_s=0.01) if keeper else None,
     )
-    world = World(store, deps, evm.clock, evm, chains)
+    world = World(store, deps, evm.clock, evm, chains, facts)
     try:
         yield world
     finally:

@@ -26,6 +26,7 @@ from eth_utils import ValidationError, keccak, to_checksum_address
 
 from chain.devchain.blocks import Block, Log, Mined, RpcError, from_hex, log_json, to_hex
 from chain.devchain.journal import read_journal
+from chain.devchain.quick import QuickState
 
 # py-evm raises the limit of this process to 100,000 when it is imported, and from 50,000 on a
 # deeply nested JSON text overflows the C stack of json.loads. 1,024 calls deep, the most there is,
@@ -37,7 +38,6 @@ BASE_FEE: Final = 1_000_000  # 0.001 gwei, about what Base asks
 MNEMONIC: Final = "test test test test test test test test test test test junk"
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 _NOBODY: Final = Address(b"\0" * 20)
-_State = PragueVM.get_state_class()
 _Builder = PragueVM.get_transaction_builder()
 
 
@@ -118,7 +118,7 @@ class DevChain:
             BASE_FEE,
             0,
         )
-        return _State(self._db, context, Hash32(root))
+        return QuickState(self._db, context, Hash32(root))
 
     @property
     def head(self) -> Block:

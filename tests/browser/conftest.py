@@ -15,13 +15,11 @@ from aiohttp import web
 from app import screens
 from http_shim.application import build
 from http_shim.listening import listen
-from tests.app.conftest import evm
 from tests.browser import window
 from tests.browser.wallet import Wallet
 from tests.world import Evm, Mandated, World, a_world, config_of
 from tools.catalogue import OPERATIONS
 
-__all__ = ["evm"]
 FIGURES = window.ROOT / "build" / "screens" / "figures.json"
 _figures: dict[str, Any] = {}
 

@@ -1,17 +1,11 @@
 """A chain for chain tests."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from chain.evm import EvmChains
-from tests.world import Evm, running_evm
-
-
-@pytest.fixture(scope="session")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
+from tests.world import Evm
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from tests import npm
-from tests.surfaces.conftest import Service, evm, service  # noqa: F401 - fixtures
+from tests.surfaces.conftest import Service, service  # noqa: F401 - fixtures
 from tests.world import BY_NAME
 
 pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.slow]

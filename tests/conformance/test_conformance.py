@@ -89,7 +89,7 @@ async def listening(url: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("revision", [OLD, NEW])
+@pytest.mark.parametrize("revision", [pytest.param(OLD, marks=pytest.mark.campaign), NEW])
 async def test_behind_our_front_a_server_scores_what_it_scores_directly(revision: str) -> None:
     scores = []
     for how in ("direct", "bridge"):

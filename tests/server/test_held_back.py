@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import anyio
@@ -20,16 +20,10 @@ from storage.unit_of_work import UnitOfWork
 from tests.server.test_keeping import keeper, marked, rounds
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
-from tests.world import CHAIN_ID, Evm, World, a_world, running_evm, signed, working
+from tests.world import CHAIN_ID, Evm, World, a_world, signed, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 SETTLED, TICK_S = 150, 30
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

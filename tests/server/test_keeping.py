@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,17 +20,11 @@ from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from tests.chain.nodes import node
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from venue.networks import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HANGING = 7
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,16 +13,10 @@ from domain.money import Usdc
 from server.keeping import REST_S
 from tests.server.test_ticks import keeper, spend
 from tests.tools.mandates.test_unwinding import exit_of
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from tools.call.operation import Caller
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture(scope="session")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

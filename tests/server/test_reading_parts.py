@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import asyncpg
@@ -13,16 +13,10 @@ from server.reading import Reading
 from storage.faults import Patience
 from storage.store import open_store
 from storage.verify import verify
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.pg]
 DEPOSITS = 12
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

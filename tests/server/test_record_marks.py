@@ -4,7 +4,7 @@ close never.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,15 +18,9 @@ from server.settings import Settings
 from tests.server.test_keeping import keeper, rounds
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_silent_probe import ANSWERS, invested, values
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,16 +13,10 @@ from domain.facts import Call
 from tests.chain.test_signatures import artifact
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_ticks import keeper, marks
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ANSWERS, REVERTS, ANSWERS_NOTHING = 0, 1, 4
-
-
-@pytest.fixture(scope="session")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Any
@@ -23,16 +23,10 @@ from server.wiring import Wired
 from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.server.test_paying import left_with_a_gain, listed
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, signed, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, signed, working
 from venue.networks import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

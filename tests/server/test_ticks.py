@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
@@ -14,16 +14,10 @@ from domain.money import Usdc
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from venue.networks import Networks
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="session")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,19 +19,13 @@ import pytest
 from aiohttp import ClientSession, TCPConnector
 
 from tests.ports import free_port
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, working
 from tools.call.credentials import hashed
 from tools.call.operation import Caller
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 Answer = tuple[int, dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @dataclass

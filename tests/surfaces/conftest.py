@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,17 +22,11 @@ from http_shim.application import build
 from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
-from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, working
 from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
 
 KEY = "ak_" + "k" * 43
-
-
-@pytest.fixture(scope="session")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @dataclass

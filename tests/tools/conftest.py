@@ -1,16 +1,10 @@
 """Worlds for operation tests."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.world import Evm, World, a_world, running_evm
-
-
-@pytest.fixture(scope="session")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
+from tests.world import Evm, World, a_world
 
 
 @pytest.fixture

@@ -1,7 +1,11 @@
-"""A database as it may be after years: 300,000 rows in one mandate, 20,000 mandates of one person."""
+"""A database as it may be after years: 300,000 rows in one mandate, 20,000 mandates of one person.
+
+`make deep` builds all of it; a fifth of the rows is enough to see what looks through all of them.
+"""
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
@@ -19,7 +23,7 @@ from storage.sql import SqliteSql, columns, micros
 from storage.store import connect_sqlite, sqlite_path
 from storage.unit_of_work import UnitOfWork
 
-ROWS: Final = 300_000
+ROWS: Final = int(os.environ.get("LARGE_ROWS", "60000"))
 MANDATES: Final = 20_000
 PAGE: Final = 2_048
 NOW: Final = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

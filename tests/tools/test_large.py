@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -77,10 +79,20 @@ READS: list[tuple[str, Caller, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def large_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    url = f"sqlite:///{tmp_path_factory.mktemp('large') / 'large.sqlite'}"
-    migrate.upgrade(url)
-    build(url)
-    return url
+    """The large record, which one worker builds for all; each has a copy of its own."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    built, half = folder / "large.sqlite", folder / "large-half.sqlite"
+    with (folder / "large.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not built.exists():
+            migrate.upgrade(f"sqlite:///{half}")
+            build(f"sqlite:///{half}")
+            half.rename(built)
+    copied = tmp_path_factory.mktemp("large") / "large.sqlite"
+    shutil.copyfile(built, copied)
+    return f"sqlite:///{copied}"
 
 
 @pytest.fixture

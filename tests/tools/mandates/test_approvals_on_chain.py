@@ -165,6 +165,7 @@ async def test_clause_six_says_who_keeps_it_from_the_draft_on(asking: World) -> 
 async def test_terms_with_an_amount_are_not_given_while_the_factory_cannot_be_asked(
     asking: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asking.remembers = False
     down(monkeypatch)
     m = await drafted(asking, approval_above_usdc="20")
     assert await asked_of(m) == ("Service guard", "enforced")
