@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wallet.process")
 # Whoever waits for the start is answered before the rest is loaded beside it.
-HEAD_START_S: Final = 0.2
+HEAD_START_S: Final = 0.5
 
 
 async def serve_forever(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from domain.copies import changed
+from domain.ledger.copies import changed
 from domain.ledger.events import Event
 from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.payloads import (

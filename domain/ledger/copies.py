@@ -32,7 +32,7 @@ def changed(record: T, /, **values: Any) -> T:
     Errors: TypeError for another one, KeyError for a name that is no field.
     """
     kind = type(record)
-    get, puts, each = _slots(kind)
+    get, puts, each = _slots(kind)  # type: ignore[arg-type]  # a class is hashable
     copy: T = _NEW(kind)
     for put, value in zip(each, get(record), strict=True):
         put(copy, value)

@@ -4,8 +4,8 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 
 import pytest
 
-from domain.copies import changed
 from domain.ledger.claimed import EMPTY, Part
+from domain.ledger.copies import changed
 
 
 def test_a_copy_is_what_replace_makes_and_the_record_stays():
