@@ -36,6 +36,7 @@ from tools.call.wire import encoded
 log = logging.getLogger("wallet.http")
 
 UNCOUNTED: Final = web.AppKey("uncounted", frozenset[str])
+SCREEN: Final = "screen."  # how the names of pages begin
 HUB: Final = web.AppKey("hub", Hub)
 LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
@@ -77,15 +78,13 @@ def build(
     screens: Sequence[web.RouteDef] = (),
 ) -> web.Application:
     """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
-    /messages/, `screens` are pages, each under a name.
+    /messages/, `screens` are pages, each under a name that begins with `SCREEN`.
     """
     app = _beginning(deps)
     deps = app[DEPS]
-    # Operations count their own calls, MCP its tools', the screens the operations that they ask;
-    # health is asked by who runs the service.
-    pages = {str(page.kwargs["name"]) for page in screens}
+    # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
     names = {op.name for op in operations}
-    app[UNCOUNTED] = frozenset(names | set(MCP_ROUTES) | about.HEALTH | pages)
+    app[UNCOUNTED] = frozenset(names | set(MCP_ROUTES) | about.HEALTH)
     kept, hub = KeptAnswers(), Hub(deps)
     app[HUB] = hub
     app[GAUGES].append(hub.gauges)
@@ -178,7 +177,7 @@ async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
 async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
     try:
-        if request.match_info.route.name not in request.app[UNCOUNTED]:
+        if not _counts_itself(request):
             charge_stranger(request.app[DEPS], where_from(request))
         response = await handler(request)
     except Exception as error:
@@ -191,6 +190,12 @@ async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
     told = {"method": request.method, "route": route, "status": response.status, "ms": ms}
     log.info("%s %s %s %.1fms", *told.values(), extra=told)
     return response
+
+
+def _counts_itself(request: web.Request) -> bool:
+    """True where whoever answers counts the call; the screens count the operations they ask."""
+    name = _operation(request)
+    return name.startswith(SCREEN) or name in request.app[UNCOUNTED]
 
 
 def _answered(error: Exception, request: web.Request) -> web.Response:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from app import screens
 from http_shim.application import build
 from http_shim.asgi_bridge import Asgi
+from server.late_screens import LateScreens
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
@@ -20,12 +21,13 @@ DEMO_ROUTE: Final = "/app/demo-wallet"
 
 def application(deps: Deps, mcp: Asgi, demo: DemoWallet | None = None) -> web.Application:
     """Put it together; `mcp` is what answers MCP, `demo` the wallet that a demo offers."""
-    pages = screens.routes(deps, OPERATIONS, demo=demo is not None)
-    if demo is not None:
-        pages.append(web.post(DEMO_ROUTE, demo.handle, name="screen.demo"))
-    return build(
-        deps,
-        OPERATIONS,
-        mcp=mcp,
-        screens=pages,
-    )
+
+    def pages() -> Sequence[web.RouteDef]:
+        from app import screens
+
+        own = [] if demo is None else [web.post(DEMO_ROUTE, demo.handle, name="screen.demo")]
+        return [*screens.routes(deps, OPERATIONS, demo=demo is not None), *own]
+
+    app = build(deps, OPERATIONS, mcp=mcp)
+    app.router.register_resource(LateScreens(pages))
+    return app

@@ -8,7 +8,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from aiohttp import web
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from server.demo.wallet import DemoWallet
 
 log = logging.getLogger("wallet.process")
+# Whoever waits for the start is answered before the rest is loaded beside it.
+HEAD_START_S: Final = 0.5
 
 
 async def serve_forever(
@@ -100,10 +102,6 @@ async def serve_until(
                     stop.set()
 
             group.start_soon(behind)
-            # What start-up made lives as long as the process; the collector need not walk it again
-            # and again.
-            gc.collect()
-            gc.freeze()
             ready(address)
             await stop.wait()
         finally:
@@ -125,8 +123,15 @@ async def _behind_the_answers(parts: Wired, *, keeper: bool) -> None:
 
     Errors: Refused, ValueError for a setting of theirs that cannot be.
     """
-    await parts.load()
-    gc.freeze()
+    await anyio.sleep(HEAD_START_S)
+    try:
+        await parts.load()
+    finally:
+        # What start-up made lives as long as the process; the collector need not walk it again and
+        # again.
+        gc.collect()
+        gc.freeze()
+        gc.enable()
     if keeper:
         from server.ticks import Ticks
 

@@ -39,7 +39,9 @@ class SystemClock:
 
 
 log = logging.getLogger("wallet.start")
-_LATE: Final = ("chain.evm", "chain.sender", "chain.sign_in", "server.venues", "server.ticks")
+_LATE: Final = (
+    "chain.evm", "chain.sender", "chain.sign_in", "server.venues", "server.ticks", "app.screens",
+)  # fmt: skip
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
 _BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
 

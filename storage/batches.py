@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from storage.brought.flush import FLUSH, Standing, standing, values_of
+from storage.brought.flush import FLUSH, Standing, head_of, standing, values_of
 from storage.brought.memory import WrittenSql
 from storage.brought.needs import Needs
 from storage.brought.snapshot import Snapshot, asked, filled
@@ -28,8 +28,9 @@ log = logging.getLogger("wallet.storage")
 
 # Batches that are on their way at once, of mandates that are not the same.
 LANES: Final = 2
-# After somebody else was quicker, a mandate is locked before it is looked at, for so long: where
-# two processes serve one mandate, most of what either does in vain would be done again in vain.
+# After somebody else was quicker, a mandate is locked before it is looked at, for so long, and for
+# as long again while others go on writing: where two processes serve one mandate, most of what
+# either does in vain would be done again in vain.
 LOCK_MS: Final = 1_000
 # Lost so often, a handler runs in a transaction of its own.
 TRIES: Final = 8
@@ -58,6 +59,7 @@ class _Batch:
     jobs: list[_Written]
     locks: bool
     changed: dict[str, Standing] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
     ran: bool = False
 
     @property
@@ -150,15 +152,12 @@ class Batches:
             won = frozenset(batch.changed)
         lost = batch.changed.keys() - won
         self._forget(batch.changed[public_id] for public_id in lost)
+        self._contend(lost | batch.shared)
         again = self._settled(batch.jobs, lost)
         self._queue.extendleft(reversed(again))
 
     def _settled(self, jobs: Sequence[_Written], lost: set[str]) -> list[_Written]:
         """Answer those that are through; the others are to be run again."""
-        until = self._now_ms() + LOCK_MS
-        self._contended |= dict.fromkeys(lost, until)
-        if len(self._contended) > BATCH:
-            self._contended = {of: t for of, t in self._contended.items() if t >= until - LOCK_MS}
         again: list[_Written] = []
         through = 0
         for job in jobs:
@@ -175,6 +174,13 @@ class Batches:
         if through:
             self._on_batch(through)
         return again
+
+    def _contend(self, mandates: set[str]) -> None:
+        """From now on these are locked before they are looked at."""
+        until = self._now_ms() + LOCK_MS
+        self._contended |= dict.fromkeys(mandates, until)
+        if len(self._contended) > BATCH:
+            self._contended = {of: t for of, t in self._contended.items() if t >= until - LOCK_MS}
 
     async def _single(self, job: _Written) -> None:
         job.result = job.error = None
@@ -194,7 +200,7 @@ class Batches:
 
     async def _talked(self, batch: _Batch, talk: Talk) -> frozenset[str]:
         """Bring, run, flush; the mandates whose changes are stored."""
-        batch.changed, batch.ran = {}, False
+        batch.changed, batch.shared, batch.ran = {}, set(), False
         async with AsyncExitStack() as stack:
             if batch.locks:
                 await stack.enter_async_context(talk.connection.transaction())
@@ -202,6 +208,9 @@ class Batches:
                 await talk.connection.fetch(_LOCK, batch.mandates)
             empty, text, values = asked([job.needs for job in batch.jobs], self._cache)
             snapshot = filled(empty, await talk.connection.fetch(text, *values))
+            if batch.locks:
+                # Whoever wrote since our own last batch is still at it.
+                batch.shared = {of for of in batch.mandates if self._is_news(snapshot, of)}
             batch.changed = await self._run(batch.jobs, snapshot)
             batch.ran = True
             if not batch.changed:
@@ -210,6 +219,11 @@ class Batches:
             talk.sent = True
             found = await talk.connection.fetch(FLUSH, *given)
         return frozenset(row["public_id"] for row in found)
+
+    def _is_news(self, snapshot: Snapshot, public_id: str) -> bool:
+        """Whether rows were written that this process does not know."""
+        known = self._cache.newest(public_id)
+        return known is not None and head_of(snapshot, public_id)[1] != known[0]
 
     async def _run(self, jobs: Sequence[_Written], snapshot: Snapshot) -> dict[str, Standing]:
         """Run them in memory, one after the other; what those that return want written."""

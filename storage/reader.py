@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -31,6 +31,12 @@ class LongReader(Protocol):
 
     def rows(self, text: str, /, **values: Any) -> AsyncIterator[Row]:
         """Run a query inside a snapshot; rows come as they are needed, never all at once."""
+        ...
+
+    def pages(self, text: str, most: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+        """The same, so many rows at once, for who goes through very many: as plain mappings, whose
+        columns the drivers' own look up by their names anew each time.
+        """
         ...
 
 
@@ -91,6 +97,13 @@ class SqliteReader:
             async for row in cursor:
                 yield row  # type: ignore[misc]  # a sqlite3.Row is read like a mapping
 
+    async def pages(self, text: str, most: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+        """Run a query; its rows, so many at once."""
+        async with self._connection.execute(text, values) as cursor:
+            names = [column[0] for column in cursor.description]
+            while page := await cursor.fetchmany(most):
+                yield [dict(zip(names, row, strict=True)) for row in page]
+
 
 class PostgresReader:
     """On asyncpg, with a cursor in the server."""
@@ -108,12 +121,22 @@ class PostgresReader:
 
     async def rows(self, text: str, /, **values: Any) -> AsyncIterator[Row]:
         """Run a query."""
+        async for page in self._fetched(text, ROWS_A_TURN, values):
+            for row in page:
+                yield row
+
+    async def pages(self, text: str, most: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+        """Run a query; its rows, so many at once."""
+        async for page in self._fetched(text, most, values):
+            names = [*page[0].keys()]
+            yield [dict(zip(names, row.values(), strict=True)) for row in page]
+
+    async def _fetched(self, text: str, most: int, values: Row) -> AsyncIterator[Sequence[Row]]:
         statement, names = numbered(text)
         given = [values[name] for name in names]
         self._opened += 1
         cursor = f"long_rows_{self._opened}"
         await self._connection.execute(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *given)
-        while page := await self._connection.fetch(f"FETCH {ROWS_A_TURN} FROM {cursor}"):
-            for row in page:
-                yield row
+        while page := await self._connection.fetch(f"FETCH {most} FROM {cursor}"):
+            yield page
         await self._connection.execute(f"CLOSE {cursor}")

@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event
@@ -24,6 +24,8 @@ from storage.rows.transfers import BOTH_SUMS
 from storage.sql import Row
 from storage.store import Store
 from storage.verify_paper import books_of, prove_book, prove_snapshots
+
+ROWS_AT_ONCE: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +198,11 @@ async def _ledger(reader: LongReader, public_id: str, report: Report) -> None:
     stored = await _checkpoints(reader, public_id)
     report.ledgers += 1
     report.checkpoints += len(stored)
-    async for row in reader.rows(ROWS_OF, public_id=public_id):
-        # The drivers look a column up by its name anew each time.
-        walk.step(dict(zip(row.keys(), tuple(row), strict=True)))
-        report.rows += 1
-        _checkpoint(walk, stored.pop(walk.seq, None))
+    async for page in reader.pages(ROWS_OF, ROWS_AT_ONCE, public_id=public_id):
+        for row in page:
+            walk.step(row)
+            _checkpoint(walk, stored.pop(walk.seq, None))
+        report.rows += len(page)
     for seq in stored:
         walk.find("a checkpoint stands where no row is", seq)
     noted = {

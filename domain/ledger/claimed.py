@@ -5,10 +5,11 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from domain.ledger.copies import changed
 from domain.ledger.events import Event
 from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.payloads import (
@@ -132,16 +133,16 @@ def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
         return _said(_looks(c, what), event, what, pair)
     if isinstance(what, ClaimEnded):
         rest = {k: p for k, p in c.pending.items() if k != what.event_id}
-        return replace(c, pending=rest)
+        return changed(c, pending=rest)
     if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
         return c
     if isinstance(what, Reverses):
         pending, answered = _crossed(c.answered, c.pending, event.tx_hash)
         gone = (*_without(c.gone, event.tx_hash), event.tx_hash)[-ANSWERED_KEPT:]
-        return replace(c, pending=_largest_claims(dict(pending)), answered=answered, gone=gone)
+        return changed(c, pending=_largest_claims(dict(pending)), answered=answered, gone=gone)
     answered, pending = _crossed(c.pending, c.answered, event.tx_hash)
     gone = _without(c.gone, event.tx_hash)
-    known = replace(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
+    known = changed(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
     return _named(known, what, pair)
 
 
@@ -165,7 +166,7 @@ def sides(event: Event) -> tuple[int, int]:
 
 def _looks(c: Claimed, what: Said) -> Claimed:
     look = what.next_at
-    return c if look is None or len(look) > 40 else replace(c, next_at=look)
+    return c if look is None or len(look) > 40 else changed(c, next_at=look)
 
 
 def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
@@ -173,7 +174,7 @@ def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
         c = _paid(c, event, what)
     elif event.kind is Kind.RESOLVE:
         amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
-        c = replace(c, resolved=c.resolved + amount, trades=c.trades + 1)
+        c = changed(c, resolved=c.resolved + amount, trades=c.trades + 1)
     elif isinstance(what, Reported):
         c = _acted(c, event, what, pair)
     return _parted(c, event, what, pair)
@@ -182,14 +183,14 @@ def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
 def _paid(c: Claimed, event: Event, what: PaidFee) -> Claimed:
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
     if what.paid_read:
-        c = replace(c, credits=_on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS)))
+        c = changed(c, credits=_on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS)))
     if what.fee_kind in TOOL_FEES:
-        return replace(c, fee_tools=c.fee_tools + amount)
+        return changed(c, fee_tools=c.fee_tools + amount)
     if what.fee_kind == "venue":
-        return replace(c, fee_venue=c.fee_venue + amount)
+        return changed(c, fee_venue=c.fee_venue + amount)
     if what.fee_kind in NETWORK_FEES:
-        return replace(c, fee_network=c.fee_network + amount)
-    return replace(
+        return changed(c, fee_network=c.fee_network + amount)
+    return changed(
         c,
         fee_unclassified=c.fee_unclassified + amount,
         fee_unclassified_count=c.fee_unclassified_count + 1,
@@ -211,10 +212,10 @@ def _newest(days: dict[str, int]) -> dict[str, int]:
 
 def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Claimed:
     out, into = sides(event)
-    c = replace(c, trades=c.trades + 1)
+    c = changed(c, trades=c.trades + 1)
     if what.notional:
         ordered = _on(c.ordered, event.occurred_at, out) if what.ordered else c.ordered
-        return replace(c, notional=_on(c.notional, event.occurred_at, out), ordered=ordered)
+        return changed(c, notional=_on(c.notional, event.occurred_at, out), ordered=ordered)
     if event.tx_hash is None:
         return c
     claim = Claim(
@@ -227,8 +228,8 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Clai
     )
     # A report may name a transaction whose row was taken back before: it waits like any other.
     if pair is not None and event.tx_hash not in c.gone:
-        return replace(c, answered=_newest_claims({**c.answered, event.event_id: claim}))
-    return replace(c, pending=_largest_claims({**c.pending, event.event_id: claim}))
+        return changed(c, answered=_newest_claims({**c.answered, event.event_id: claim}))
+    return changed(c, pending=_largest_claims({**c.pending, event.event_id: claim}))
 
 
 def _largest_claims(pending: dict[str, Claim]) -> dict[str, Claim]:
@@ -269,16 +270,16 @@ def _parted(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed
         if what.mark is None or what.place.key == UNKNOWN:
             return c
         estimate = Estimate(value=what.mark.micros, at=event.occurred_at)
-        return replace(c, marks=_least({**c.marks, what.place.key[:KEY_CHARS]: estimate}))
+        return changed(c, marks=_least({**c.marks, what.place.key[:KEY_CHARS]: estimate}))
     name = name[:KEY_CHARS]
     parts = {k: p for k, p in c.parts.items() if k != name}
     part = _moved(c.parts.get(name, Part(of=_of(what, pair))), event)
     if part.of == UNKNOWN:
-        part = replace(part, of=_of(what, pair))
+        part = changed(part, of=_of(what, pair))
     if what.mark is not None and event.kind is not Kind.RESOLVE:
         value = what.mark.micros
-        part = replace(part, value=value, mark=value, marked_at=event.occurred_at)
-    return replace(c, parts=_least({**parts, name: part}))
+        part = changed(part, value=value, mark=value, marked_at=event.occurred_at)
+    return changed(c, parts=_least({**parts, name: part}))
 
 
 def _of(what: Said, pair: Event | None) -> str:
@@ -298,7 +299,7 @@ def _moved(part: Part, event: Event) -> Part:
         return Part(of=part.of)
     if into:
         cost, value = (cost * (value - into) // value if value else cost), max(0, value - into)
-    return replace(part, value=value, cost=cost)
+    return changed(part, value=value, cost=cost)
 
 
 def _named(c: Claimed, what: object, pair: Event | None) -> Claimed:
@@ -310,8 +311,8 @@ def _named(c: Claimed, what: object, pair: Event | None) -> Claimed:
     part = c.parts.get(name)
     if part is None or part.of != UNKNOWN or not isinstance(what, (Executed, Unwound)):
         return c
-    named = replace(part, of=what.place.key[:KEY_CHARS])
-    return replace(c, parts={k: named if k == name else p for k, p in c.parts.items()})
+    named = changed(part, of=what.place.key[:KEY_CHARS])
+    return changed(c, parts={k: named if k == name else p for k, p in c.parts.items()})
 
 
 def _least(kept: dict[str, T]) -> dict[str, T]:
@@ -352,7 +353,7 @@ def from_json(told: JsonObject) -> Claimed:
         if name in values:
             values[name] = {k: _made(made, _names(name), v) for k, v in values[name].items()}
     values["gone"] = tuple(values.get("gone", ()))
-    return replace(EMPTY, **values)
+    return changed(EMPTY, **values)
 
 
 def _names(of: str) -> tuple[str, ...]:

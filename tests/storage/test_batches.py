@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from itertools import count
 from typing import Any
 
 import anyio
 import pytest
 
 from domain.refusals import Refused
+from storage.batches import LOCK_MS
 from storage.brought.needs import Needs
 from storage.faults import Patience, Unavailable
 from storage.rows.work import Claim
@@ -184,6 +187,50 @@ async def test_others_write_between_and_nothing_is_judged_by_what_was(
         assert (await verify(store)).ok
     finally:
         await other.close()
+
+
+async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url: str) -> None:
+    log = await logging(pg_url)
+    ours, theirs = await open_store(pg_url), await open_store(pg_url)
+    batches = ours._batches  # type: ignore[attr-defined]
+    now_ms, numbers, met = [0], count(1), list[int]()
+    batches._now_ms = lambda: now_ms[0]
+
+    async def meet() -> None:
+        third = await open_store(pg_url)
+        await _write(third, next(numbers))
+        await third.close()
+
+    def late(uow: UnitOfWork) -> Claim:
+        """Somebody else is quicker, once."""
+        if not met:
+            met.append(1)
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, meet()).result()
+        return _row(n)(uow)
+
+    async def locks() -> bool:
+        log.statements()
+        await _write(ours, next(numbers))
+        return any(told.startswith("SELECT public_id") for told in log.statements())
+
+    try:
+        await ours.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
+        assert not await locks()
+        n = next(numbers)
+        await ours.write(late, _needs(n, "m_1"))
+        for _ in range(4):
+            now_ms[0] += LOCK_MS * 2 // 3
+            await _write(theirs, next(numbers))
+            assert await locks()
+        now_ms[0] += LOCK_MS * 2 // 3
+        assert await locks()
+        now_ms[0] += LOCK_MS * 2 // 3
+        assert not await locks()
+        assert (await verify(ours)).ok
+    finally:
+        await ours.close()
+        await theirs.close()
 
 
 async def test_a_flush_whose_answer_is_lost_is_unknown(laid: tuple[Cable, Store]) -> None:
