@@ -104,7 +104,7 @@ async def old_blocks_asked(world: World, hiding: Hiding) -> dict[int, int]:
     """How often the receipts of each block were asked for that is not among the newest."""
     old = range(1, world.evm.chain.head.number - 2 * NEAR)
     headers = await world.chains.get(CHAIN_ID).headers(old)
-    times = {n: hiding.asked[stamp.hash] for n, (stamp, _) in headers.items()}
+    times = {n: hiding.asked[header.block.hash] for n, header in headers.items()}
     return {n: t for n, t in times.items() if t}
 
 

@@ -34,6 +34,7 @@ def before_0025(url: str) -> None:
     for sql in (
         "DROP TABLE vault_readings",
         "DROP TABLE vault_reading_logs",
+        "DROP INDEX orders_made",
         "DELETE FROM work_claims",
         "UPDATE alembic_version SET version_num = '0024'",
     ):
