@@ -156,7 +156,9 @@ async def test_an_approval_that_a_vault_keeps_is_signed_once(keeping: Stage) -> 
         assert wallet.count("eth_signTypedData_v4") == 1
         async with tabs[1].page.expect_navigation():  # the same answer once more changes nothing
             await tabs[1].press("Sign for 30.00 USDC, once")
-        await window.page.evaluate("history.back()")  # to the answer of a form, which is not kept
+        # To the answer of a form, which is not kept: the browser shows a page of its own.
+        async with window.page.expect_event("framenavigated"):
+            await window.page.evaluate("history.back()")
         await window.goto(path)
         await window.says("Approved, not used yet")
         assert not await window.button("Sign for 30.00 USDC, once").count()
