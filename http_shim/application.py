@@ -268,8 +268,9 @@ def _streamed(op: Operation, hub: Hub) -> Handler:
         deps, address = request.app[DEPS], where_from(request)
         arguments = await _arguments(op, request)
         last = request.headers.getall("Last-Event-ID", [])
-        if len(last) + ("last_event_id" in arguments) > 1:
+        if len(last) > 1:
             raise invalid("last_event_id", "given twice")
+        # Who resumes repeats the address it began with, and says in the header how far it came.
         arguments |= {"last_event_id": last[0]} if last else {}
         caller = await identify(deps, request.headers, address=address)
         reply = await run(op, deps, caller, arguments, address=address)

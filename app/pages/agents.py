@@ -114,14 +114,18 @@ def _fields(visit: Visit) -> Json:
             continue
         try:
             found[name] = json.loads(typed) if name in JSON_FIELDS else _number(name, typed)
-        except ValueError:
+        except (ValueError, RecursionError):
             wanted = "JSON is needed" if name in JSON_FIELDS else "a whole number is needed"
             raise NotDone(400, invalid(name, wanted).refusal.as_json("owner")) from None
     return found
 
 
 def _number(name: str, typed: str) -> int | str:
-    return int(typed) if name in WHOLE else typed
+    if name not in WHOLE:
+        return typed
+    if not (typed.isascii() and typed.isdigit() and len(typed) < 17):
+        raise ValueError(name)
+    return int(typed)
 
 
 PAGES: Final = (

@@ -24,10 +24,11 @@ async def one(visit: Visit) -> web.Response:
     public_id = visit.named("id")
     read = await visit.ask("mandate_get", public_id=public_id)
     if read["mandate"]["status"] == "draft":
-        return visit.go(f"/app/mandates/{public_id}/review")
+        return visit.go(mandates.draft_page(read["mandate"]))
     series = await visit.ask("mandate_series", public_id=public_id)
     waiting = await visit.ask("mandate_approvals", public_id=public_id, status="pending")
-    return visit.show("mandate.html", mandate.view(read, series, waiting, visit.now))
+    shown = mandate.view(read, series, waiting, visit.now)
+    return visit.show("mandate.html", shown, chain_id=read["mandate"]["chain_id"])
 
 
 async def recorded(visit: Visit) -> web.Response:
@@ -37,20 +38,23 @@ async def recorded(visit: Visit) -> web.Response:
     name = "mandate_events" if stored else "mandate_steps"
     rows = await visit.ask(name, public_id=public_id, cursor=cursor)
     head = await visit.ask("mandate_get", public_id=public_id, parts="mandate,progress")
-    return visit.show("record.html", record.view(head, rows, stored=stored))
+    shown = record.view(head, rows, stored=stored)
+    return visit.show("record.html", shown, chain_id=head["mandate"]["chain_id"])
 
 
 async def held(visit: Visit) -> web.Response:
     """One held action, looked at again as things stand now."""
-    return visit.show("approval.html", await _held(visit))
+    shown, chain_id = await _held(visit)
+    return visit.show("approval.html", shown, chain_id=chain_id)
 
 
-async def _held(visit: Visit) -> approval.Held:
+async def _held(visit: Visit) -> tuple[approval.Held, int]:
+    """The action and the chain on which its vault is."""
     public_id, approval_id = visit.named("id"), visit.named("approval")
     parts = "mandate,progress,limits,clauses"
     read = await visit.ask("mandate_get", public_id=public_id, parts=parts)
     fresh = await visit.ask("mandate_approval", public_id=public_id, approval_id=approval_id)
-    return approval.view(fresh, read, visit.now)
+    return approval.view(fresh, read, visit.now), int(read["mandate"]["chain_id"])
 
 
 async def decide(visit: Visit) -> web.Response:
@@ -66,9 +70,9 @@ async def decide(visit: Visit) -> web.Response:
             signature=visit.field("signature"),
         )
     except NotDone as refused:
-        shown = await _held(visit)
+        shown, chain_id = await _held(visit)
         shown = approval.answered(shown, refused.block, note=visit.field("note") or "")
-        return visit.show("approval.html", shown, status=refused.status)
+        return visit.show("approval.html", shown, status=refused.status, chain_id=chain_id)
     return visit.go(f"/app/mandates/{public_id}#record")
 
 

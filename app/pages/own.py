@@ -29,7 +29,7 @@ def json_of(visit: Visit, name: str) -> Any:
     """What a script put into a field of the form; what is none is refused where it is read."""
     try:
         return json.loads(visit.field(name) or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -89,20 +89,23 @@ async def leaving(visit: Visit) -> web.Response:
     """The steps out of everything, each on its own page."""
     read = await _read(visit)
     plan = await visit.ask("owner_close_all_plan", public_id=visit.named("id"))
-    return visit.show("leave.html", leave.view(read, plan))
+    return visit.show("leave.html", leave.view(read, plan), chain_id=read["mandate"]["chain_id"])
 
 
 async def unwinding(visit: Visit) -> web.Response:
     """One position's exit; without its call the page asks for it."""
     target, data = visit.query("target") or "", visit.query("data")
-    if data is None:
-        return visit.show("unwind.html", leave.Unwind(public_id=visit.named("id"), target=target))
     read = await _read(visit)
+    chain_id = read["mandate"]["chain_id"]
+    if data is None:
+        again = visit.query("again") is not None
+        asks = leave.Unwind(public_id=visit.named("id"), target=target, again=again)
+        return visit.show("unwind.html", asks, chain_id=chain_id)
     data = data.strip()
     told, refused = await _or_refusal(visit, "mandate_unwind_call", target=target, data=data)
     way_out = act.Exit(target=str(told["decoded"]["args"][0]), data=data) if told else None
     shown = act.view("unwind", read, told or None, refused or None, exit=way_out)
-    return visit.show("act.html", shown, chain_id=read["mandate"]["chain_id"])
+    return visit.show("act.html", shown, chain_id=chain_id)
 
 
 UNANSWERED: Final = 500  # from here on a status says nothing of what was asked
@@ -145,10 +148,9 @@ async def following(visit: Visit) -> web.Response:
     public_id, tx_hash = visit.named("id"), visit.named("hash")
     what = visit.query("for") or ""
     told, refused = await _reconciled(visit, tx_hash)
-    if told["outcome"] == "not_seen":
-        read = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
-        if _shows(what, read["mandate"]):
-            return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
+    read = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
+    if told["outcome"] == "not_seen" and _shows(what, read["mandate"]):
+        return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
     # Somebody else's transaction may have made the vault, which only the attaching can tell.
     if told["outcome"] == "landed" or (
         what == "create" and told["outcome"] == "unknown" and not refused
@@ -161,7 +163,7 @@ async def following(visit: Visit) -> web.Response:
         if done:
             return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
     shown = tx.view(public_id, tx_hash, what, told, refused or None)
-    return visit.show("tx.html", shown)
+    return visit.show("tx.html", shown, chain_id=read["mandate"]["chain_id"])
 
 
 PAGES: Final = (

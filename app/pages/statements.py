@@ -21,7 +21,8 @@ async def one(visit: Visit) -> web.Response:
         cursor=visit.query("cursor"),
     )
     head = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
-    return visit.show("statement.html", statement.one(told, head, visit.now))
+    shown = statement.one(told, head, visit.now)
+    return visit.show("statement.html", shown, chain_id=head["mandate"]["chain_id"])
 
 
 async def of_all(visit: Visit) -> web.Response:

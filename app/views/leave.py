@@ -47,10 +47,13 @@ class Leave:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwind:
-    """Which exit is called: what is asked before there is a call to show."""
+    """Which exit is called: what is asked before there is a call to show. `again`: an
+    earlier one has ended, and this one starts over.
+    """
 
     public_id: str
     target: str
+    again: bool
 
 
 def view(read: Json, plan: Json) -> Leave:

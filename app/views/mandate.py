@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from app.chart.worth import Drawing
 from app.replies import Json
@@ -123,7 +124,7 @@ def acts(read: Json) -> tuple[Act, ...]:
     return ()
 
 
-def _meters(limits: Json, *, open_: bool) -> tuple[Meter, ...]:
+def limit_meters(limits: Json, *, open_: bool) -> tuple[Meter, ...]:
     """What is used; nothing is used today of a mandate that is closed."""
     return _all_meters(limits)[0 if open_ else 1 :]
 
@@ -151,7 +152,8 @@ def _all_meters(limits: Json) -> tuple[Meter, ...]:
         ),
         meters.view(
             _("Budget put in"),
-            used["budget"]["value"],
+            # What was gained and taken out is no money put in.
+            max(used["budget"]["value"], "0.000000", key=Decimal),
             allowed["budget"]["value"],
             _("clause 1"),
             warns=False,
@@ -212,7 +214,8 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         purpose=m["purpose"],
         pill=pill(m, p),
         acts=acts(read),
-        asks=tuple(asks.view(item, read, now) for item in approvals["items"]),
+        # The one that waits longest first: a new one pushes no button from under a finger.
+        asks=tuple(asks.view(item, read, now) for item in reversed(approvals["items"])),
         glance=_glance(read),
         data_issue=bool(p.get("data_issue")),
         pending_claims=p["pending_claims"]["count"],
@@ -221,7 +224,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         chart_text=_said(rows) if drawings else "",
         chart_comes=open_,
         rows=rows,
-        meters=_meters(limits, open_=p["status"] in ("signed", "working")),
+        meters=limit_meters(limits, open_=p["status"] in ("signed", "working")),
         possible=left["value"] if open_ and not m["paused"] else None,
         binds=CLAUSE_NAMES.get(left["binding"]["clause"], ""),
         possible_again=left["retry_at"],

@@ -61,6 +61,13 @@ def card(row: Json) -> Card:
     )
 
 
+def draft_page(mandate: Json) -> str:
+    """Where a draft goes on: nobody signs terms that name nobody who is to act."""
+    if mandate["agent_id"] is None and not mandate["open_board"]:
+        return f"/app/start?draft={mandate['public_id']}"
+    return f"/app/mandates/{mandate['public_id']}/review"
+
+
 def _to_do(row: Json) -> Waiting | None:
     """What a mandate waits for, apart from approvals."""
     mandate, status = row["mandate"], row["progress"]["status"]
@@ -68,7 +75,9 @@ def _to_do(row: Json) -> Waiting | None:
     if status == "draft":
         proposed = mandate["proposed_by_agent_id"] is not None
         text = _("Your agent proposes terms") if proposed else _("A draft waits for your signature")
-        href += "/review"
+        href = draft_page(mandate)
+        if href.startswith("/app/start"):
+            text = _("A draft: choose who is to act")
     elif status == "signed":
         bare = mandate["vault_address"] is None
         text = _("Signed: create its vault") if bare else _("The vault stands: put the money in")

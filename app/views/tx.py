@@ -19,7 +19,7 @@ PAGES: Final[Mapping[str, str]] = {
     "resume": "resume",
     "stop": "stop",
     "withdraw": "withdraw",
-    "unwind": "leave",
+    "unwind": "unwind",
 }
 PILLS: Final[Mapping[str, Pill]] = {
     "reverted": Pill(tone="bad", text=_("Failed on chain")),
@@ -27,6 +27,7 @@ PILLS: Final[Mapping[str, Pill]] = {
     "not_seen": Pill(tone="warn", text=_("Sent, not seen yet")),
     "landed": Pill(tone="warn", text=_("On chain, not understood")),
     "unknown": Pill(tone="warn", text=_("Not known")),
+    "elsewhere": Pill(tone="bad", text=_("Nothing done here")),
 }
 SAYS: Final[Mapping[str, str]] = {
     "reverted": _(
@@ -41,6 +42,10 @@ SAYS: Final[Mapping[str, str]] = {
     ),
     "landed": _("It is on chain, and it is not what this page expected."),
     "unknown": _("It cannot be told just now what became of it. Do not send it again."),
+    "elsewhere": _(
+        "It is on chain and succeeded, and nothing in it is of this vault. With a Safe, the call "
+        "inside it may have failed."
+    ),
 }
 
 
@@ -62,14 +67,17 @@ def view(public_id: str, tx_hash: str, what: str, told: Json, refused: Json | No
     outcome = told["outcome"]
     if refused is not None and refused["error"] == "tx_pending":
         outcome, refused = "pending", None
+    if outcome == "unknown" and told.get("block"):  # a receipt that tells of other contracts alone
+        outcome = "elsewhere"
     page = PAGES.get(what)
-    ended = outcome in ("reverted", "not_seen") and page is not None
+    over = ("reverted", "not_seen", "elsewhere", "landed")
+    ended = outcome in over and page is not None
     return Tx(
         public_id=public_id,
         tx_hash=tx_hash,
         pill=PILLS[outcome],
         says=SAYS[outcome],
         again=f"/app/mandates/{public_id}/{page}?again=1" if ended else None,
-        dropped=outcome == "not_seen",
+        dropped=outcome == "not_seen" and ended,
         problem=None if refused is None else refusal.view(refused, public_id),
     )

@@ -65,7 +65,7 @@ class DemoWallet:
         try:
             told = json.loads((await request.content.read(MOST)).decode())
             chain, method, params = int(told["chain"]), str(told["method"]), list(told["params"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return web.json_response({"code": -32600, "message": "no request"}, status=400)
         try:
             return web.json_response({"result": await self.answer(chain, method, params)})

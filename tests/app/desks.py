@@ -87,8 +87,9 @@ async def live_at_the_door(site: TradingSite, p: Person | None = None) -> Trader
 
 
 def said(page: Page, part: str) -> str:
-    """What a reader sees of a section with this id."""
-    return " ".join(page.one("section", id=part).text.split())
+    """What a reader sees of the part with this id."""
+    (found,) = (e for e in page.elements if e.attributes.get("id") == part)
+    return " ".join(found.text.split())
 
 
 def block(page: Page) -> dict[str, Any]:

@@ -6,14 +6,16 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
+from app.views.mandate import limit_meters
 from chain.evm import EvmChain, EvmChains
 from domain.facts import VaultState
 from tests.app.lives import LIVES, at_work
 from tests.app.site import Browser, Page, Site, a_site
-from tests.world import CHAIN_ID, Evm, Mandated, a_world, working
+from tests.world import CHAIN_ID, Evm, Mandated, a_world, drafted, working
 
 pytestmark = pytest.mark.anyio
 LARGEST = 45_000
@@ -97,9 +99,10 @@ async def test_a_glance_says_what_is_allowed_what_is_used_and_what_could_be_lost
     m, browser = await opened(site, life)
     page = await browser.get(f"/app/mandates/{m.id}")
     if life not in GLANCE:
-        assert not page.all("dl", id="glance")
+        # The place stays, so that what stood there goes from a page that is open.
+        assert not "".join(e.text for e in page.all("div", id="glance")).strip()
         return
-    told = page.one("dl", id="glance").text
+    told = page.one("div", id="glance").text
     for part in GLANCE[life].split(" Used today "):
         assert part.removeprefix("Allowed ") in " ".join(told.split()), told
     assert "Could be lost" in told
@@ -510,3 +513,87 @@ async def test_a_withdrawal_that_settles_is_one_line_with_all_that_it_did(site: 
     whole = await browser.get(f"/app/mandates/{m.id}")
     assert "Worth over time" not in whole.said
     assert "Largest action so far" in whole.said
+
+
+async def test_every_page_of_a_mandate_names_its_own_chain_whatever_the_services_default_is(
+    sqlite_url: str, evm: Evm
+) -> None:
+    async with a_world(sqlite_url, evm) as first:
+        m = await working(first, approval_above_usdc="20")
+        item = (await m.execute("30")).body["approval"]["approval_id"]  # type: ignore[index]
+        other = replace(first.deps.config, default_chain_id=8453)
+        world = replace(first, deps=replace(first.deps, config=other))
+        async with a_site(world) as site:
+            browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+            for path in (
+                "", "/record", "/leave", "/unwind", "/statement", "/pause", "/fund?amount=1",
+                f"/approvals/{item}", f"/tx/0x{'12' * 32}?for=pause",
+            ):  # fmt: skip
+                page = await browser.get(base + path)
+                fine(page)
+                assert page.one("body").attributes["data-chain"] == str(CHAIN_ID), path
+            answered = await browser.submit(
+                f"{base}/approvals/{item}", f"{base}/approvals/{item}", decision="perhaps"
+            )
+            assert answered.status == 400
+            assert answered.one("body").attributes["data-chain"] == str(CHAIN_ID)
+            assert "You can fix this." in answered.said
+
+
+async def test_an_action_that_waits_longest_stands_first_so_that_a_new_one_moves_no_button(
+    site: Site,
+) -> None:
+    m = await working(site.world, approval_above_usdc="20")
+    browser = await site.signed_in(m.owner_wallet)
+    asked = []
+    for amount in ("30", "40"):
+        asked.append((await m.execute(amount)).body["approval"]["approval_id"])  # type: ignore[index]
+        site.world.clock.forward(seconds=5)
+    links = (await browser.get(f"/app/mandates/{m.id}")).links()
+    shown = [link.rpartition("/")[2] for link in links if "/approvals/" in link]
+    assert list(dict.fromkeys(shown)) == asked
+
+
+async def test_a_draft_that_names_nobody_leads_to_the_choice_of_who_is_to_act(site: Site) -> None:
+    m = await drafted(site.world, agent_id=None)
+    browser = await site.signed_in(m.owner_wallet)
+    choice = f"/app/start?draft={m.id}"
+    listed = await browser.get("/app/mandates")
+    assert choice in listed.links()
+    assert "A draft: choose who is to act" in listed.said
+    gone = await browser.get(f"/app/mandates/{m.id}")
+    assert (gone.status, gone.headers["Location"]) == (303, choice)
+    fine(await browser.get(choice))
+
+
+@pytest.mark.parametrize(
+    ("path", "field"), [("/app/own/enable", "signature"), ("/app/agents/{agent}/policy", "assets")]
+)
+async def test_what_is_nested_without_end_is_no_fault_of_the_service(
+    site: Site, path: str, field: str
+) -> None:
+    m = await working(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    form = {field: "[" * 20_000}
+    page = await browser.submit("/app/mandates", path.format(agent=m.agent.user_id), **form)
+    assert 400 <= page.status < 500, page.said[:300]
+
+
+@pytest.mark.parametrize("typed", ["1_0", "٢٥", "-5", "1e2"])
+async def test_a_whole_number_of_a_policy_is_digits_alone(site: Site, typed: str) -> None:
+    m = await working(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    path = f"/app/agents/{m.agent.user_id}"
+    page = await browser.submit(path, f"{path}/policy", slippage_bps=typed)
+    assert page.status == 400
+    assert "a whole number is needed" in page.said
+
+
+def test_money_that_was_gained_and_taken_out_is_no_budget_put_in() -> None:
+    figure = {"value": "100.000000", "set_by": "mandate"}
+    used = {n: {"value": "0.000000", "reserved": "0.000000"} for n in ("per_day", "per_action")}
+    limits = {
+        "allowed": dict.fromkeys(("per_day", "per_action", "budget"), figure),
+        "used": used | {"budget": {"value": "-13.500000"}},
+    }
+    assert [n.used for n in limit_meters(limits, open_=False)][-1] == "0.000000"

@@ -169,3 +169,42 @@ async def test_positions_are_closed_and_the_rest_is_withdrawn(site: Site) -> Non
     page = await browser.get(f"{base}/withdraw")
     assert (await send(m, browser, page, base)).headers["Location"] == base
     assert "Settled" in (await browser.get(base)).one("h1").text
+
+
+async def test_an_exit_that_failed_leads_to_a_page_that_starts_over(site: Site) -> None:
+    m = await working(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    (call,) = calls(await browser.get(f"{base}/stop"))
+    assert (await m.world.mined(m.owner_wallet, call, gas=PLENTY))[0]
+    ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
+    assert not ok
+    page = await browser.get(f"{base}/tx/{tx}?for=unwind")
+    again = f"{base}/unwind?again=1"
+    assert again in page.links()
+    asked = await browser.get(again)
+    fine(asked)
+    assert asked.one("input", name="again").attributes["value"] == "1"
+    assert not (await browser.get(f"{base}/unwind")).all("input", name="again")
+
+
+async def test_a_transaction_that_did_nothing_to_this_vault_says_so_and_leads_back(
+    site: Site,
+) -> None:
+    m, other = await working(site.world), await working(site.world)
+    call = (await other.as_owner("owner_pause_call")).body["call"]
+    ok, tx = await other.world.mined(other.owner_wallet, call, gas=PLENTY)
+    assert ok
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    page = await browser.get(f"{base}/tx/{tx}?for=pause")
+    fine(page)
+    assert "nothing in it is of this vault" in page.said
+    assert f"{base}/pause?again=1" in page.links()
+
+
+@pytest.mark.parametrize("what", ["", "?for=zzz"])
+async def test_a_transaction_of_no_page_leads_to_no_page(site: Site, what: str) -> None:
+    m = await working(site.world)
+    browser = await site.signed_in(m.owner_wallet)
+    page = await browser.get(f"/app/mandates/{m.id}/tx/0x{'cd' * 32}{what}")
+    fine(page)
+    assert "None" not in page.links()

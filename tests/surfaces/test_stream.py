@@ -148,6 +148,12 @@ async def test_rows_come_as_they_are_stored_and_a_later_stream_goes_on_behind_th
         async with door.stream("0.") as answer:
             await event(answer)
             assert (await event(answer))["id"].startswith("1.")
+        # Who reconnects repeats the address it began with; the header says how far it came.
+        first = f"{door.base}/wallet/mandates/{MINE}/stream?last_event_id=0."
+        resumed = HEADERS | {"Last-Event-ID": rows[1]["id"]}
+        async with ClientSession() as http, http.get(first, headers=resumed) as answer:
+            assert answer.status == 200
+            assert (await event(answer))["id"] == rows[1]["id"]
 
 
 async def test_who_may_not_see_the_mandate_or_names_no_row_of_it_gets_no_stream(

@@ -16,7 +16,7 @@ function get() {
     x.responseType = "document"; // parsed without running anything; no string becomes markup here
     x.timeout = 10000;
     if (etag) x.setRequestHeader("If-None-Match", etag);
-    x.onload = () => (x.status < 500 ? done(x) : failed());
+    x.onload = () => (x.status < 400 ? done(x) : failed());
     x.onerror = x.ontimeout = failed;
     x.send();
   });

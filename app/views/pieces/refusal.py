@@ -11,6 +11,7 @@ from markupsafe import Markup
 from app.replies import Json
 from app.words.refusals import ELSE, TITLES, WHO, sentences
 from app.words.text import _
+from domain.refusal_kinds.requests import KINDS
 
 # Steps of a refusal that a page of ours takes; `{public_id}` is the mandate at hand.
 PAGES: Final[Mapping[str, str]] = {
@@ -47,6 +48,8 @@ REMAINING: Final[Mapping[str, str]] = {
     "per_order_usdc": _("Your limit, an order"),
     "per_day_usdc": _("Your limit, a day"),
 }
+# What the caller of a request mends is the reader's own to mend: no agent reads a page.
+OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,7 @@ def view(block: Json, public_id: str | None) -> RefusalView:
     return RefusalView(
         title=TITLES.get(code, ELSE),
         says=sentences(code, str(block["reason"])),
-        who_fixes=WHO.get(str(block["who_fixes"]), ""),
+        who_fixes=WHO.get("owner" if code in OWN else str(block["who_fixes"]), ""),
         retry_safe=bool(block["retry_safe"]),
         retry_at=block.get("retry_at"),
         remaining=tuple((REMAINING[n], str(v)) for n, v in left.items() if n in REMAINING),
