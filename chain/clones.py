@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from eth_abi import encode
-from eth_utils import keccak, to_checksum_address
+from eth_typing import HexStr
+from eth_utils import to_checksum_address
 
 from chain import eip712
 from domain.mandates.targets import Target
@@ -35,6 +36,10 @@ def vault_address(
 
     Shapes: `message` of terms of version 2; `digest` is theirs in the factory's domain.
     """
+    # What only a vault is asked for is not loaded with the service.
+    from web3.types import Nonce
+    from web3.utils.address import get_create2_address, get_create_address
+
     config = (
         message["owner"],
         message["agent"],
@@ -43,8 +48,8 @@ def vault_address(
         int(message["approvalAbove"]),
     )
     args = encode([_CONFIG, *_LISTS], [config, *eip712.listed(targets)])
-    deployer = bytes.fromhex(factory.removeprefix("0x"))
-    implementation = keccak(b"\xd6\x94" + deployer + b"\x01")[12:]  # RLP of [deployer, 1]
+    made_by = to_checksum_address(factory)
+    implementation = bytes.fromhex(get_create_address(made_by, Nonce(1))[2:])
     code = (
         b"\x61"
         + (len(args) + 0x2D).to_bytes(2, "big")
@@ -53,5 +58,4 @@ def vault_address(
         + bytes.fromhex("5af43d82803e903d91602b57fd5bf3")
         + args
     )
-    made = keccak(b"\xff" + deployer + bytes.fromhex(digest.removeprefix("0x")) + keccak(code))
-    return str(to_checksum_address(made[12:]))
+    return str(get_create2_address(made_by, HexStr(digest), HexStr("0x" + code.hex())))

@@ -51,12 +51,12 @@ class LateScreens(web.AbstractResource):
         return False
 
     def url_for(self, **kwargs: str) -> NoReturn:
-        """Pages have no addresses by name."""
-        raise NotImplementedError
+        """Pages have no addresses by name. Errors: RuntimeError, as of a sub-application's root."""
+        raise RuntimeError("the screens have no addresses by name")
 
     def add_prefix(self, prefix: str) -> NoReturn:
-        """They stand nowhere else."""
-        raise NotImplementedError
+        """They stand nowhere else. Errors: RuntimeError."""
+        raise RuntimeError("the screens stand under /app alone")
 
     def __len__(self) -> int:
         return 0

@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _Put = Callable[[Any, Any], None]
-_NEW = object.__new__
-
-
 _Get = Callable[[Any], Sequence[Any]]
+_NEW = object.__new__
 
 
 @cache
