@@ -185,10 +185,11 @@ class Rereading:
             over = done.high < done.low or missed.misses >= MISSES
             return missed, "ended" if over else "later"
         done = replace(done, low=min(done.low, low), high=max(done.high, high), misses=0)
-        found = await self._deps.store.write(partial(self._found, key, done, logs))
         ended = done.low <= path.low
+        await self._deps.store.write(partial(self._keep, key, done, logs))
         if done.high < top or not (logs or ended):
             return done, "on"
+        found = await self._deps.store.read(lambda uow: [log_of(s) for s in uow.readings.logs(key)])
         try:
             window = replace(one, low=done.low)
             await self._deps.store.write(partial(self._explain, window, found))
@@ -196,13 +197,12 @@ class Rereading:
             return done, "ended" if ended else "on"
         return done, "explained"
 
-    def _found(
+    def _keep(
         self, public_id: str, done: Progress, logs: Sequence[VaultLog], uow: UnitOfWork
-    ) -> list[VaultLog]:
-        """Keep what a step found and how far it came; all that the path found so far."""
+    ) -> None:
+        """Keep what a step found and how far it came."""
         uow.readings.found(public_id, map(staged, logs))
         uow.readings.keep(public_id, done)
-        return [log_of(s) for s in uow.readings.logs(public_id)]
 
 
 def _next(path: Path, done: Progress, top: int, most: int) -> tuple[int, int]:
