@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +31,20 @@ def pytest_collection_finish() -> None:
     """From here on garbage is looked for, in what the tests themselves make."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """What a module leaves behind is kept for good (set-ups, caches, what it imported): later
+    searches for garbage pass over it. Over a million objects one search stops the process, and
+    with it every service that a test has in it, for a second.
+    """
+    yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

@@ -152,10 +152,7 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
     now = deps.clock.now()
 
     def look(uow: UnitOfWork) -> tuple[Caller | None, bool]:
-        caller = resolve(uow, header, credential, now, on_mcp=on_mcp)
-        if caller is None or caller.role != "owner":
-            return caller, False
-        live = uow.identities.session(caller.credential or "", now)
+        caller, live = resolve(uow, header, credential, now, on_mcp=on_mcp)
         return caller, live is not None and prolonged(live, now, deps.config) is not None
 
     store = await deps.store.brought(Needs(now=now, credential=hashed(credential)))

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Final
 
 from domain.money import Usdc
 from domain.trading.caps import Counter, DayUse, OrderLimits
 from domain.trading.modes import Surface
 from storage.sql import Sql, columns, first
+
+_RESERVE: Final = (
+    "INSERT INTO order_counters (scope, day, used_micros, reserved_micros) "
+    "VALUES (:scope, :day, 0, :n) ON CONFLICT (scope, day) DO UPDATE "
+    "SET reserved_micros = order_counters.reserved_micros + :n "
+    "WHERE order_counters.used_micros + order_counters.reserved_micros + :n <= :most"
+)
 
 
 class OrderCounters:
@@ -18,15 +26,10 @@ class OrderCounters:
 
     def reserve(self, counter: Counter, amount: Usdc) -> bool:
         """Reserve an amount within the counter's limit; False where it does not fit."""
-        self._sql.run(
-            "INSERT INTO order_counters (scope, day, used_micros, reserved_micros) "
-            "VALUES (:scope, :day, 0, 0) ON CONFLICT (scope, day) DO NOTHING",
-            scope=counter.scope,
-            day=counter.day,
-        )
+        if amount > counter.limit:
+            return False  # the first row of a day has nothing to be compared with
         done = self._sql.run(
-            "UPDATE order_counters SET reserved_micros = reserved_micros + :n "
-            "WHERE scope = :scope AND day = :day AND used_micros + reserved_micros + :n <= :most",
+            _RESERVE,
             n=amount.micros,
             scope=counter.scope,
             day=counter.day,
@@ -45,22 +48,21 @@ class OrderCounters:
             day=day,
         )
 
-    def use(self, scope: str, day: str) -> DayUse:
-        """What a counter holds."""
-        row = first(
-            self._sql,
-            "SELECT used_micros, reserved_micros FROM order_counters "
-            "WHERE scope = :scope AND day = :day",
-            scope=scope,
-            day=day,
-        )
-        if row is None:
-            return DayUse()
-        return DayUse(used=Usdc(row["used_micros"]), reserved=Usdc(row["reserved_micros"]))
-
-    def uses(self, counters: Iterable[Counter]) -> dict[Counter, DayUse]:
-        """The same of several."""
-        return {c: self.use(c.scope, c.day) for c in counters}
+    def uses(self, counters: Sequence[Counter]) -> dict[Counter, DayUse]:
+        """What counters hold, in their order."""
+        if not counters:
+            return {}
+        named = {f"s{n}": c.scope for n, c in enumerate(counters)}
+        named |= {f"d{n}": c.day for n, c in enumerate(counters)}
+        which = " OR ".join(f"(scope = :s{n} AND day = :d{n})" for n, _ in enumerate(counters))
+        rows = self._sql.rows(f"SELECT * FROM order_counters WHERE {which}", **named)
+        held = {
+            (r["scope"], r["day"]): DayUse(
+                used=Usdc(r["used_micros"]), reserved=Usdc(r["reserved_micros"])
+            )
+            for r in rows
+        }
+        return {c: held.get((c.scope, c.day), DayUse()) for c in counters}
 
 
 class OwnLimits:

@@ -87,7 +87,8 @@ class Orders:
             why = "The order was changed by another request at the same time."
             raise Refused(refusal("conflict", why=why))
         self._turned(order, was)
-        return replace(order, version=was.version + 1, fills=self._fills(order.order_id))
+        fills = self._fills([order.order_id])[order.order_id]
+        return replace(order, version=was.version + 1, fills=tuple(fills))
 
     def _turned(self, order: Order, was: Order | None) -> None:
         """Where more of a mandate's day is counted, whoever judged by less of it writes nothing
@@ -267,10 +268,20 @@ class Orders:
         return None if row is None else self._orders([row])[0]
 
     def _orders(self, rows: Sequence[Row]) -> list[Order]:
-        return [order_of(row, self._fills(row["order_id"])) for row in rows]
+        fills = self._fills([row["order_id"] for row in rows])
+        return [order_of(row, tuple(fills[row["order_id"]])) for row in rows]
 
-    def _fills(self, order_id: str) -> tuple[OrderFill, ...]:
+    def _fills(self, order_ids: Sequence[str]) -> dict[str, list[OrderFill]]:
+        """The fills of each of some orders, in one statement."""
+        found: dict[str, list[OrderFill]] = {order_id: [] for order_id in order_ids}
+        if not found:
+            return found
+        named = {f"o{n}": order_id for n, order_id in enumerate(found)}
         rows = self._sql.rows(
-            "SELECT body FROM order_fills WHERE order_id = :id ORDER BY n", id=order_id
+            "SELECT order_id, body FROM order_fills "
+            f"WHERE order_id IN ({', '.join(f':{name}' for name in named)}) ORDER BY order_id, n",
+            **named,
         )
-        return tuple(fill_of(row["body"]) for row in rows)
+        for row in rows:
+            found[row["order_id"]].append(fill_of(row["body"]))
+        return found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -22,9 +21,10 @@ from storage.rows.paper_rows import (
     model_body,
     paper_hash,
     prices,
+    take_of,
 )
 from storage.rows.paper_states import EVERY, AccountCache, PaperStates
-from storage.sql import Sql, canonical, columns, first, micros, moment
+from storage.sql import LOCKED, Row, Sql, canonical, columns, first, micros, moment
 
 ALL_BOOKS: Final = "SELECT * FROM paper_books ORDER BY book"
 ENTRIES_OF: Final = "SELECT * FROM paper_entries WHERE book = :book ORDER BY n"
@@ -32,6 +32,9 @@ SNAPSHOTS: Final = "SELECT * FROM paper_snapshots ORDER BY hash"
 FILLS_ON: Final = (
     "SELECT e.body, b.model FROM paper_entries e JOIN paper_books b ON b.book = e.book "
     "WHERE e.snapshot = :hash"
+)
+_ENTER: Final = (
+    f"INSERT INTO paper_entries {columns(COLUMNS)} ON CONFLICT (book, kind, ref) DO NOTHING"
 )
 SNAPSHOT: Final = "SELECT * FROM paper_snapshots WHERE hash = :hash"
 ORDER_FILL: Final = "SELECT body FROM order_fills WHERE order_id = :order_id AND tid = :n"
@@ -47,7 +50,9 @@ class PaperBooks:
 
     def __init__(self, sql: Sql, cache: AccountCache):
         self._sql, self._states = sql, PaperStates(sql, cache)
-        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        # SQLite has one writer at a time: nothing there has to be locked.
+        self._lock = LOCKED if sql.dialect == "postgresql" else None
+        self._books: dict[str, PaperBook] = {}  # seen in this transaction; none ever changes
 
     # -- books
 
@@ -77,10 +82,11 @@ class PaperBooks:
 
     def get(self, book: str, *, lock: bool = False) -> PaperBook | None:
         """A book by its id; `lock` keeps other writers off it."""
-        if lock:
-            first(self._sql, "SELECT * FROM paper_watch WHERE book = :b" + self._lock, b=book)
-        row = first(self._sql, "SELECT * FROM paper_books WHERE book = :book", book=book)
-        return None if row is None else book_of(row)
+        if lock and self._lock:
+            first(self._sql, "SELECT book FROM paper_watch WHERE book = :b" + self._lock, b=book)
+        if book not in self._books:
+            self._seen(self._sql.rows("SELECT * FROM paper_books WHERE book = :book", book=book))
+        return self._books.get(book)
 
     def of_agent(self, agent_id: str) -> list[PaperBook]:
         """The books that were opened for an agent, oldest first."""
@@ -88,7 +94,7 @@ class PaperBooks:
             "SELECT * FROM paper_books WHERE agent_id = :who ORDER BY created_at, book",
             who=agent_id,
         )
-        return [book_of(row) for row in rows]
+        return self._seen(rows)
 
     def of_owner(self, owner_id: str) -> list[PaperBook]:
         """A person's books, oldest first."""
@@ -96,7 +102,12 @@ class PaperBooks:
             "SELECT * FROM paper_books WHERE owner_id = :who ORDER BY created_at, book",
             who=owner_id,
         )
-        return [book_of(row) for row in rows]
+        return self._seen(rows)
+
+    def _seen(self, rows: Iterable[Row]) -> list[PaperBook]:
+        found = [book_of(row) for row in rows]
+        self._books |= {book.book: book for book in found}
+        return found
 
     # -- entries
 
@@ -106,15 +117,6 @@ class PaperBooks:
         """Write an entry, None where there is one with this `ref` of its kind. The book is
         locked.
         """
-        kind = NAMES[type(what)]
-        if first(
-            self._sql,
-            "SELECT n FROM paper_entries WHERE book = :book AND kind = :kind AND ref = :ref",
-            book=book,
-            kind=kind,
-            ref=ref,
-        ):
-            return None
         last = first(
             self._sql,
             "SELECT n, row_hash FROM paper_entries WHERE book = :book ORDER BY n DESC LIMIT 1",
@@ -123,7 +125,7 @@ class PaperBooks:
         row: dict[str, object] = {
             "book": book,
             "n": int(last["n"]) + 1 if last else 1,
-            "kind": kind,
+            "kind": NAMES[type(what)],
             "ref": ref,
             "at": micros(at),
             "snapshot": what.snapshot if isinstance(what, Filled) else None,
@@ -131,7 +133,8 @@ class PaperBooks:
             "prev_hash": last["row_hash"] if last else "",
         }
         row["row_hash"] = paper_hash(row)
-        self._sql.run("INSERT INTO paper_entries " + columns(COLUMNS), **row)
+        if not self._sql.run(_ENTER, **row):
+            return None
         entry = entry_of(row)
         self._states.entered(row, entry)
         owned = self.get(book) if entry.n % EVERY == 0 else None
@@ -166,20 +169,21 @@ class PaperBooks:
             at=micros(seen.at),
             body=canonical({"bids": levels(seen.bids), "asks": levels(seen.asks)}),
         )
-        first(self._sql, SNAPSHOT + self._lock, hash=seen.hash)
+        if self._lock:
+            first(self._sql, SNAPSHOT + self._lock, hash=seen.hash)
 
-    def taken(self, snapshot: str, *, is_buy: bool) -> Taken:
-        """What paper orders took of one side of a snapshot, by level."""
+    def taken(self, snapshot: str, *, is_buy: bool) -> tuple[Taken, int]:
+        """What paper orders took of one side of a snapshot, by level; and the number of fills on
+        both its sides, none of which ever changes.
+        """
         rows = self._sql.rows(
             "SELECT body FROM paper_entries WHERE snapshot = :hash", hash=snapshot
         )
-        bodies = [json.loads(r["body"]) for r in rows]
-        return summed(
-            (Decimal(b["level"]), Decimal(b["size"])) for b in bodies if b["is_buy"] == is_buy
-        )
+        takes = [take_of(row["body"]) for row in rows]
+        return summed((level, size) for buys, level, size in takes if buys == is_buy), len(rows)
 
     def takers(self, snapshot: str) -> int:
-        """How many fills there are on a snapshot; none of them ever changes."""
+        """How many fills there are on a snapshot."""
         sql = "SELECT COUNT(*) AS n FROM paper_entries WHERE snapshot = :hash"
         row = first(self._sql, sql, hash=snapshot)
         return int(row["n"]) if row else 0

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 from domain.trading.paper.entries import (
@@ -30,6 +31,7 @@ _KINDS: Final[Mapping[str, type[What]]] = {
     "gap": Gap,
 }  # fmt: skip
 NAMES: Final = {made: kind for kind, made in _KINDS.items()}
+TAKES_KEPT: Final = 4_096
 _DECIMALS: Final = frozenset({"px", "size", "level", "tenths_bps", "oracle", "rate"})
 _TIMES: Final = frozenset({"hour", "since", "until"})
 _PRICES: Final = frozenset({"closed"})
@@ -60,6 +62,16 @@ def entry_of(row: Row) -> Entry:
     marks = {coin: Decimal(px) for coin, px in told.pop("marks").items()}
     made: What = _KINDS[row["kind"]](**{name: _read(name, v) for name, v in told.items()})
     return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, what=made)
+
+
+@lru_cache(maxsize=TAKES_KEPT)
+def take_of(body: str) -> tuple[bool, Decimal, Decimal]:
+    """What a fill's stored form says that it took: whether of the asks, of which level, how much.
+
+    Every order that meets the same snapshot asks for the same texts again.
+    """
+    told = json.loads(body)
+    return bool(told["is_buy"]), Decimal(told["level"]), Decimal(told["size"])
 
 
 def snapshot_of(row: Row) -> Book:

@@ -34,7 +34,7 @@ async def test_switches_are_listed_and_set_for_the_next_request(world: World) ->
 async def test_a_key_is_shown_once_and_revoked_at_once(world: World) -> None:
     made = await world.ok("admin_key_create", ADMIN, role="keeper")
     look = lambda: world.store.read(  # noqa: E731
-        lambda uow: resolve(uow, "bearer", made["key"], world.clock.now())
+        lambda uow: resolve(uow, "bearer", made["key"], world.clock.now())[0]
     )
     assert (await look()) == Caller("keeper", credential=hashed(made["key"]))
     listed = (await world.ok("admin_keys", ADMIN))["items"]

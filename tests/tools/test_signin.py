@@ -38,7 +38,9 @@ async def who(
     world: World, credential: str, header: Any = "bearer", *, on_mcp: bool = False
 ) -> Caller | None:
     now = world.clock.now()
-    return await world.store.read(lambda uow: resolve(uow, header, credential, now, on_mcp=on_mcp))
+    return await world.store.read(
+        lambda uow: resolve(uow, header, credential, now, on_mcp=on_mcp)[0]
+    )
 
 
 async def test_a_wallet_signs_in_reads_its_session_and_signs_out(both: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from domain.settings import Config
 from storage.rows.identities import Session
@@ -21,34 +21,34 @@ Header = Literal["agent_key", "bearer"]
 
 
 def resolve(
-    uow: UnitOfWork, header: Header, credential: str, now: Any, *, on_mcp: bool = False
-) -> Caller | None:
-    """Turn a credential into a caller; None for one that is unknown, revoked or out of date
-    (contract 2).
+    uow: UnitOfWork, header: Header, credential: str, now: datetime, *, on_mcp: bool = False
+) -> tuple[Caller | None, Session | None]:
+    """Turn a credential into a caller, with the session where it is one; None for one that is
+    unknown, revoked or out of date (contract 2).
 
     Shapes: an agent key travels as X-Service-User-Key, and as a Bearer on MCP only; an owner
     session never on MCP.
     """
     digest = hashed(credential)
     if header == "agent_key" or (on_mcp and credential.startswith("ak_")):
-        agent = uow.identities.agent_by_key(digest) if credential.startswith("ak_") else None
-        return (
-            None
-            if agent is None
-            else Caller("agent", agent.agent_id, agent.owner_id, agent.address, agent.name, digest)
-        )
+        return _agent(uow, credential, digest), None
     if on_mcp:
-        return None
+        return None, None
     if credential.startswith(("kk_", "dk_")):
         role = uow.identities.house_role(digest)
         wanted: Literal["keeper", "admin"] = "keeper" if credential.startswith("kk_") else "admin"
-        return Caller(wanted, credential=digest) if role == wanted else None
+        return Caller(wanted, credential=digest) if role == wanted else None, None
     live = uow.identities.session(digest, now) if credential.startswith("ws_") else None
-    return (
-        None
-        if live is None
-        else Caller("owner", live.user_id, live.user_id, live.address, None, digest)
-    )
+    if live is None:
+        return None, None
+    return Caller("owner", live.user_id, live.user_id, live.address, None, digest), live
+
+
+def _agent(uow: UnitOfWork, credential: str, digest: str) -> Caller | None:
+    agent = uow.identities.agent_by_key(digest) if credential.startswith("ak_") else None
+    if agent is None:
+        return None
+    return Caller("agent", agent.agent_id, agent.owner_id, agent.address, agent.name, digest)
 
 
 def prolonged(live: Session, now: datetime, config: Config) -> datetime | None:

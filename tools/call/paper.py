@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
@@ -54,11 +54,16 @@ class PaperDesk(Protocol):
         """
         ...
 
+    def latency(self, uow: UnitOfWork, owner_id: str, named: str | None) -> timedelta:
+        """How long after its acceptance an order meets the market: as its book says, the owner's
+        oldest one where none is named.
+        """
+        ...
+
     async def sight(
-        self, venue: Venue, product: str, *, owner_id: str, book: str | None, reduces: bool
+        self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
     ) -> Sight:
-        """The snapshot that fills an order which is accepted now: it is taken the latency of its
-        book later, of the owner's oldest one where none is named.
+        """The snapshot that fills an order which is accepted now: it is taken the latency later.
 
         Errors: `wallet_venue_unavailable`; then nothing is filled.
         """

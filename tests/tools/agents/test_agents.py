@@ -23,7 +23,7 @@ async def registered(world: World, owner: Caller, **more: Any) -> dict[str, Any]
 
 async def works(world: World, key: str) -> bool:
     return (
-        await world.store.read(lambda uow: resolve(uow, "agent_key", key, world.clock.now()))
+        await world.store.read(lambda uow: resolve(uow, "agent_key", key, world.clock.now())[0])
         is not None
     )
 

@@ -22,7 +22,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Ask, Caller, Deps, Effect, Reply
 from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
-from tools.trading.fields import own_write, venue_of
+from tools.trading.fields import desk_of, own_write, venue_of
 from tools.trading.orders.confirming import new_cloid, signable
 from tools.trading.orders.making import ttl
 from tools.trading.orders.market import product, why_silent
@@ -31,6 +31,7 @@ from tools.trading.orders.routes import WRITES
 from tools.trading.orders.standing import (
     Standing,
     counted_close,
+    owner_of,
     passed,
     standing,
     standing_of,
@@ -85,7 +86,9 @@ async def _seen(deps: Deps, caller: Caller, facts: Closing) -> Seen | None:
     want = facts.wanted
     if isinstance(want, Fault) or want.mode_seen == "live" or facts.quote is None:
         return None
-    return await ahead(deps, caller, want.product, book=want.book, reduces=True)
+    desk, owner_id = desk_of(deps), owner_of(caller)
+    latency = await deps.store.read(lambda uow: desk.latency(uow, owner_id, want.book))
+    return await ahead(deps, want.product, latency=latency, reduces=True)
 
 
 async def _live_position(deps: Deps, stand: Standing, want: WantedClose | Fault) -> Closing:

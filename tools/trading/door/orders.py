@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from domain.trading.form import wanted
+from domain.trading.form import Wanted, wanted
 from domain.trading.gate import Fault
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps, Effect, Reply
+from tools.call.switches import switches
 from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import own_write
-from tools.trading.orders.making import Known, Made, known, make, reserved, stored, sweep
+from tools.trading.orders.making import Known, Made, find_out, make, reserved, stored, sweep
 from tools.trading.orders.routes import CITING, WRITES
-from tools.trading.orders.standing import (
-    counted_at_door,
-    owner_of,
-)
+from tools.trading.orders.standing import Standing, counted_at_door, standing_of
 from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """What an order begins with, in one read.
+
+    `latency` is how long after its acceptance it meets the market on paper; `late`: orders of the
+    same person hold a part of the day though their time is up.
+    """
+
+    stand: Standing
+    latency: timedelta
+    late: bool
 
 
 async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
@@ -29,11 +40,14 @@ async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
     sent = asked.sent()
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=False)
-    facts = await known(deps, caller, wanted(sent, seen_required=True), "door")
+    want = wanted(sent, seen_required=True)
+    begun = await deps.store.read(lambda uow: _begun(uow, deps, caller, want))
+    facts = await find_out(deps, want, begun.stand)
     accepted = deps.clock.now()
-    seen = await _seen(deps, caller, facts)
-    if seen is not None:
-        await _swept(deps, owner_of(caller), accepted)
+    seen = await _seen(deps, begun, facts)
+    if seen is not None and begun.late:
+        # In a transaction of its own: the next one takes the day's counters last.
+        await deps.store.write(lambda uow: sweep(uow, begun.stand.owner_id, accepted))
 
     def work(uow: UnitOfWork) -> Reply | Order:
         ask = ask_of(uow, deps, caller, accepted, asked=asked)
@@ -50,15 +64,18 @@ def _counted(uow: UnitOfWork, made: Made, order: Order) -> Order:
     return reserved(uow, replace(made, order=order))
 
 
-async def _swept(deps: Deps, owner_id: str, now: datetime) -> None:
-    """Give back what orders hold whose time is up, in a transaction of its own: the next one takes
-    the day's counters last.
-    """
-    if await deps.store.read(lambda uow: uow.orders.past(now, 1, owner_id=owner_id)):
-        await deps.store.write(lambda uow: sweep(uow, owner_id, now))
+def _begun(uow: UnitOfWork, deps: Deps, caller: Caller, want: Wanted | Fault) -> Begun:
+    stand = standing_of(uow, switches(uow, deps.defaults), deps.config.trading, caller, "door")
+    if isinstance(want, Fault) or deps.paper is None:
+        return Begun(stand=stand, latency=timedelta(0), late=False)
+    return Begun(
+        stand=stand,
+        latency=deps.paper.latency(uow, stand.owner_id, want.book),
+        late=bool(uow.orders.past(deps.clock.now(), 1, owner_id=stand.owner_id)),
+    )
 
 
-async def _seen(deps: Deps, caller: Caller, facts: Known) -> Seen | None:
+async def _seen(deps: Deps, begun: Begun, facts: Known) -> Seen | None:
     """What an order on paper will be filled on; None for one that is live, or that is refused for
     what is known already.
     """
@@ -66,7 +83,7 @@ async def _seen(deps: Deps, caller: Caller, facts: Known) -> Seen | None:
     refused = facts.market.fault is not None or facts.market.silent is not None
     if isinstance(want, Fault) or facts.mode == "live" or refused:
         return None
-    return await ahead(deps, caller, want.product, book=want.book, reduces=want.reduce_only)
+    return await ahead(deps, want.product, latency=begun.latency, reduces=want.reduce_only)
 
 
 OPERATIONS: Final = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import partial
 from typing import Final, Literal
 
@@ -29,7 +30,6 @@ from tools.trading.orders.shapes import (
     shown,
     steps,
 )
-from tools.trading.orders.standing import owner_of
 from tools.trading.orders.takes import STEP_TWO
 
 
@@ -53,9 +53,7 @@ HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
 Seen = Sight | Refused
 
 
-async def ahead(
-    deps: Deps, caller: Caller, product: str, *, book: str | None, reduces: bool
-) -> Seen:
+async def ahead(deps: Deps, product: str, *, latency: timedelta, reduces: bool) -> Seen:
     """What a paper order that is accepted now will be filled on, or why it will not be.
 
     It is waited for with no transaction open, so that the order is decided about, stored and filled
@@ -63,9 +61,7 @@ async def ahead(
     """
     venue = venue_of(deps, MARKET_NETWORK)
     try:
-        return await desk_of(deps).sight(
-            venue, product, owner_id=owner_of(caller), book=book, reduces=reduces
-        )
+        return await desk_of(deps).sight(venue, product, latency=latency, reduces=reduces)
     except Refused as refused:
         return refused
 

@@ -36,14 +36,9 @@ async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
 async def fill_paper(deps: Deps, marked: Order) -> Order:
     """Fill a paper order that is marked as being executed. Errors: the 13."""
     desk, venue = desk_of(deps), venue_of(deps, marked.network)
+    latency = await deps.store.read(lambda uow: desk.latency(uow, marked.owner_id, marked.book))
     try:
-        sight = await desk.sight(
-            venue,
-            marked.product,
-            owner_id=marked.owner_id,
-            book=marked.book,
-            reduces=wants_less(marked),
-        )
+        sight = await desk.sight(venue, marked.product, latency=latency, reduces=wants_less(marked))
     except Refused as refused:
         await ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
         raise

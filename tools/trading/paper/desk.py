@@ -16,6 +16,7 @@ from domain.trading.orders import Order, OrderFill, wants_less
 from domain.trading.paper.entries import (
     FIRST_NAME,
     USUAL_START_MICROS,
+    Entry,
     Filled,
     Model,
     PaperBook,
@@ -124,16 +125,16 @@ class Desk:
     # -- an order that arrives
 
     async def sight(
-        self, venue: Venue, product: str, *, owner_id: str, book: str | None, reduces: bool
+        self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
     ) -> Sight:
         """The snapshot that fills an order, with the figures of its product."""
         lane = _lane(reduces)
-        latency = await self._store.read(lambda uow: self._latency(uow, owner_id, book))
         second = await second_snapshot(venue, product, self._clock, self._wait, latency, lane)
         dexes = dexes_of([product], self._trading.dexes)
         return Sight(snapshot=second, perps=await figures(venue, dexes, lane, needs=product))
 
-    def _latency(self, uow: UnitOfWork, owner_id: str, named: str | None) -> timedelta:
+    def latency(self, uow: UnitOfWork, owner_id: str, named: str | None) -> timedelta:
+        """How long after its acceptance an order meets the market."""
         books = uow.paper.of_owner(owner_id) if named is None else [uow.paper.get(named)]
         first = next(iter(books), None)
         model = self.model() if first is None else first.model
@@ -267,14 +268,15 @@ def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met])
     """What an order meets on a snapshot. One that fills something is stored, and where somebody
     took of it meanwhile it is met once more, while nobody else can.
     """
-    takers = uow.paper.takers(seen.hash)
-    met = meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
+    taken, takers = uow.paper.taken(seen.hash, is_buy=asked.is_buy)
+    met = meet(taken)
     if not met.fills:
         return met
     uow.paper.keep(seen)
     if uow.paper.takers(seen.hash) == takers:
         return met
-    return meet(uow.paper.taken(seen.hash, is_buy=asked.is_buy))
+    taken, _ = uow.paper.taken(seen.hash, is_buy=asked.is_buy)
+    return meet(taken)
 
 
 def _booked(
@@ -282,13 +284,14 @@ def _booked(
 ) -> tuple[OrderFill, ...]:
     """Append fills to the order's book."""
     made, marks, at = [], sight.marks, sight.snapshot.at
+    entry: Entry | None = None
     for n, fill in enumerate(met.fills, start=len(order.fills)):
+        account = account if entry is None else after(account, entry)
         realized, held = closes(account, fill), {*account.holdings, fill.coin}
         known = {coin: px for coin, px in marks.items() if coin in held}
         entry = uow.paper.append(order.book or "", f"{fill.order_id}:{n}", at, known, fill)
         if entry is None:
             raise LookupError(f"{fill.order_id} has a fill {n} already")
-        account = after(account, entry)
         made.append(_order_fill(fill, entry.n, at, realized))
     return tuple(made)
 
