@@ -80,12 +80,11 @@ def at_once(
     """
     now = deps.clock.now()
     order = begun_on_paper(order, now)
-    uow.orders.add(order)
     if isinstance(seen, Refused):
         end = End(happening="refuse", refusal=seen.refusal, whole=True)
     else:
         end = met(uow, desk_of(deps), order, seen, now)
-    return end_order(uow, order if counted is None else counted(order), end, now)
+    return end_order(uow, order if counted is None else counted(order), end, now, new=True)
 
 
 def first(deps: Deps, made: Reply | Order) -> Reply:

@@ -66,8 +66,13 @@ class End:
     verified: bool = True
 
 
-def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
-    """Write down what happened. Errors: `conflict` where it has changed since it was read."""
+def end_order(
+    uow: UnitOfWork, order: Order, end: End, now: datetime, *, new: bool = False
+) -> Order:
+    """Write down what happened. Errors: `conflict` where it has changed since it was read.
+
+    `new`: it was decided about in this transaction, and is stored with what became of it.
+    """
     status = becomes(order.status, end.happening)
     seen, done = _seen(order, end, now), status in DONE
     # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
@@ -95,6 +100,9 @@ def end_order(uow: UnitOfWork, order: Order, end: End, now: datetime) -> Order:
         after = replace(after, next_check_at=_next(after, now))
     if status == "unknown" != order.status:
         order_unknown(uow, after, now)
+    if new:
+        uow.orders.add(after)
+        return replace(after, fills=end.fills)
     return uow.orders.save(after, order)
 
 
