@@ -158,17 +158,20 @@ class PaperBooks:
 
     # -- snapshots
 
-    def keep(self, seen: Book) -> None:
-        """Store a snapshot that is about to fill something, and keep other writers off it."""
-        self._sql.run(
-            "INSERT INTO paper_snapshots "
-            + columns(("hash", "coin", "at", "body"))
-            + " ON CONFLICT DO NOTHING",
-            hash=seen.hash,
-            coin=seen.coin,
-            at=micros(seen.at),
-            body=canonical({"bids": levels(seen.bids), "asks": levels(seen.asks)}),
-        )
+    def keep(self, seen: Book, *, known: bool = False) -> None:
+        """Store a snapshot that is about to fill something, unless it is `known` to be, and keep
+        other writers off it.
+        """
+        if not known:
+            self._sql.run(
+                "INSERT INTO paper_snapshots "
+                + columns(("hash", "coin", "at", "body"))
+                + " ON CONFLICT DO NOTHING",
+                hash=seen.hash,
+                coin=seen.coin,
+                at=micros(seen.at),
+                body=canonical({"bids": levels(seen.bids), "asks": levels(seen.asks)}),
+            )
         if self._lock:
             first(self._sql, SNAPSHOT + self._lock, hash=seen.hash)
 

@@ -85,3 +85,12 @@ def row_id(order: Order, n: int) -> str:
 def filled_size(fills: Sequence[OrderFill]) -> Decimal:
     """What fills come to."""
     return sum((f.size for f in fills), Decimal(0))
+
+
+def average(fills: Sequence[OrderFill]) -> Decimal | None:
+    """The average price of fills, to eight decimals; None without any."""
+    size = filled_size(fills)
+    if not size:
+        return None
+    paid = sum((f.size * f.px for f in fills), Decimal(0))
+    return (paid / size).quantize(Decimal("0.00000001")).normalize() + Decimal(0)

@@ -194,7 +194,7 @@ def make(
         sweep(uow, stand.owner_id, ask.now)
     book = _book(uow, ask, facts, stand)
     decided = decide(uow, ask, stand, facts)
-    order = replace(_order(ask, stand, facts, decided, source), book=book)
+    order = _order(ask, stand, facts, decided, source, book)
     made = Made(order=order, stand=stand, decided=decided)
     return made if at_once else replace(made, order=reserved(uow, made))
 
@@ -264,8 +264,9 @@ def _order(
     facts: Known,
     decided: Decided,
     source: Source,
+    book: str | None,
 ) -> Order:
-    """The order with everything but its book and its reservation."""
+    """The order with everything but its reservation."""
     wanted, mode, figures = facts.wanted, decided.mode, decided.figures
     if isinstance(wanted, Fault):
         raise TypeError("an order is made of what was read whole")
@@ -282,7 +283,7 @@ def _order(
         mode_seen=wanted.mode_seen,
         network=stand.network_of(mode),
         wallet=stand.wallet_of(mode),
-        book=None,
+        book=book,
         product=wanted.product,
         side=wanted.side,
         type=wanted.type,

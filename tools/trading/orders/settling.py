@@ -7,7 +7,6 @@ reads it again and leaves it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -27,6 +26,7 @@ from domain.trading.orders import (
     Order,
     OrderFill,
     SeenAtVenue,
+    Status,
     asks_again,
     becomes,
 )
@@ -37,7 +37,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.notices import order_unknown
 from tools.call.operation import Deps
 from tools.trading.fields import desk_of, venue_of
-from tools.trading.orders.filling import filled_size, keep_fills
+from tools.trading.orders.filling import average, filled_size, keep_fills
 from tools.trading.orders.reserving import release
 from tools.trading.orders.wording import in_our_words, kind_of
 
@@ -80,6 +80,8 @@ def end_order(
     keep_fills(uow, order, end.fills, now, seen)
     size = _size(order, end, done)
     whole = order.fills_whole or end.whole
+    # A close counts against no day, and its fees are asked for all the same.
+    settled = whole or size == 0
     after = replace(
         order,
         status=status,
@@ -91,18 +93,16 @@ def end_order(
         fills_whole=whole,
         tries=0,
         done_at=now if done else order.done_at,
-        # A close counts against no day, and its fees are asked for all the same.
-        next_check_at=None if not done or whole or size == 0 else asks_again(0, now),
+        next_check_at=None if done and settled else _next(status, 0, now),
+        fills=end.fills if new else order.fills,
     )
     if done:
         after = release(uow, after, traded(after))
-    else:
-        after = replace(after, next_check_at=_next(after, now))
     if status == "unknown" != order.status:
         order_unknown(uow, after, now)
     if new:
         uow.orders.add(after)
-        return replace(after, fills=end.fills)
+        return after
     return uow.orders.save(after, order)
 
 
@@ -124,15 +124,6 @@ def _size(order: Order, end: End, done: bool) -> Decimal | None:
     return Decimal(0) if done and order.filled_size is None else order.filled_size
 
 
-def average(fills: Sequence[OrderFill]) -> Decimal | None:
-    """The average price of fills, to eight decimals; None without any."""
-    size = filled_size(fills)
-    if not size:
-        return None
-    paid = sum((f.size * f.px for f in fills), Decimal(0))
-    return (paid / size).quantize(Decimal("0.00000001")).normalize() + Decimal(0)
-
-
 def _seen(order: Order, end: End, now: datetime) -> SeenAtVenue | None:
     if end.word is None:
         return order.seen
@@ -140,10 +131,10 @@ def _seen(order: Order, end: End, now: datetime) -> SeenAtVenue | None:
     return SeenAtVenue(oid=oid, status=end.word, checked_at=now)
 
 
-def _next(order: Order, now: datetime) -> datetime:
-    if order.status == "resting":
+def _next(status: Status, tries: int, now: datetime) -> datetime:
+    if status == "resting":
         return now + timedelta(seconds=RESTING_S)
-    return asks_again(order.tries, now)
+    return asks_again(tries, now)
 
 
 def _told(refused: Refusal) -> dict[str, str]:
@@ -298,7 +289,7 @@ def _ask_later(
     if unseen and now >= (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS:
         after = replace(release(uow, after), next_check_at=None)
     else:
-        after = replace(after, next_check_at=_next(after, now))
+        after = replace(after, next_check_at=_next(after.status, after.tries, now))
     return uow.orders.save(after, order)
 
 

@@ -36,8 +36,8 @@ from domain.trading.venue import Book, Lane, Perp, Position
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperOutcome, PaperPosition
-from tools.trading.orders.filling import filled_size, keep_fills
-from tools.trading.orders.settling import RESTING_S, End, average, end_order
+from tools.trading.orders.filling import average, filled_size, keep_fills
+from tools.trading.orders.settling import RESTING_S, End, end_order
 from tools.trading.paper.market import (
     Pause,
     dexes_of,
@@ -272,7 +272,8 @@ def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met])
     met = meet(taken)
     if not met.fills:
         return met
-    uow.paper.keep(seen)
+    # A fill stands on a snapshot that is kept.
+    uow.paper.keep(seen, known=takers > 0)
     if uow.paper.takers(seen.hash) == takers:
         return met
     taken, _ = uow.paper.taken(seen.hash, is_buy=asked.is_buy)
