@@ -44,7 +44,7 @@ class Open(Throttle):
 
 
 async def measure() -> dict[str, tuple[float, str]]:
-    """Orders and reports in turns, so that the machine's moods hit both."""
+    """Orders and reports by turns, so that the machine's moods hit both."""
     clock = SystemClock()
     dev = DevVenue(
         lambda: int(clock.now().timestamp() * 1_000), mainnet=True, rules=Rules(ip_budget=None)
@@ -102,9 +102,10 @@ async def _measured(
         for turn in range(ROUNDS):
             # A market moves; what paper orders took of one snapshot is summed from their entries.
             dev.move("BTC", str(64_000 + turn))
-            numbers = range(turn * CALLS, (turn + 1) * CALLS)
-            orders = await _times(paper, numbers)
-            reports = await _times(report, numbers)
+            orders, reports = [], []
+            for n in range(turn * CALLS, (turn + 1) * CALLS):
+                orders += await _times(paper, [n])
+                reports += await _times(report, [n])
             each += orders
             ratios.append(statistics.median(orders) / statistics.median(reports))
         for coin in COINS:  # what else an order needs is in the cache

@@ -12,8 +12,9 @@ from storage.sql import Sql, columns, first
 
 _RESERVE: Final = (
     "INSERT INTO order_counters (scope, day, used_micros, reserved_micros) "
-    "VALUES (:scope, :day, 0, :n) ON CONFLICT (scope, day) DO UPDATE "
-    "SET reserved_micros = order_counters.reserved_micros + :n "
+    "VALUES (:scope, :day, :used, :held) ON CONFLICT (scope, day) DO UPDATE "
+    "SET reserved_micros = order_counters.reserved_micros + :held, "
+    "used_micros = order_counters.used_micros + :used "
     "WHERE order_counters.used_micros + order_counters.reserved_micros + :n <= :most"
 )
 
@@ -24,13 +25,17 @@ class OrderCounters:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def reserve(self, counter: Counter, amount: Usdc) -> bool:
-        """Reserve an amount within the counter's limit; False where it does not fit."""
+    def reserve(self, counter: Counter, amount: Usdc, used: Usdc | None = None) -> bool:
+        """Reserve an amount within the counter's limit, or count what was `used` of it already;
+        False where the amount does not fit.
+        """
         if amount > counter.limit:
             return False  # the first row of a day has nothing to be compared with
         done = self._sql.run(
             _RESERVE,
             n=amount.micros,
+            held=amount.micros if used is None else 0,
+            used=0 if used is None else used.micros,
             scope=counter.scope,
             day=counter.day,
             most=counter.limit.micros,

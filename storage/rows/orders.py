@@ -53,10 +53,11 @@ class Orders:
         self._sql = sql
         self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
 
-    def add(self, order: Order) -> None:
-        """Store a new order."""
+    def add(self, order: Order) -> Order:
+        """Store a new order, and give it back."""
         self._sql.run("INSERT INTO orders " + columns(COLUMNS), **row_of(order))
         self._turned(order, None)
+        return order
 
     def get(self, order_id: str, *, lock: bool = False) -> Order | None:
         """An order by its id; `lock` keeps other writers off it."""

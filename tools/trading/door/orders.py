@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
+from domain.money import Usdc
 from domain.trading.form import Wanted, wanted
 from domain.trading.gate import Fault
 from domain.trading.orders import Order
@@ -60,8 +61,8 @@ async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
     return first(deps, await deps.store.write(work))
 
 
-def _counted(uow: UnitOfWork, made: Made, order: Order) -> Order:
-    return reserved(uow, replace(made, order=order))
+def _counted(uow: UnitOfWork, made: Made, order: Order, used: Usdc | None) -> Order:
+    return reserved(uow, replace(made, order=order), used)
 
 
 def _begun(uow: UnitOfWork, deps: Deps, caller: Caller, want: Wanted | Fault) -> Begun:

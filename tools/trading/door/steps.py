@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Final, Literal
@@ -21,7 +21,7 @@ from tools.trading.orders.confirming import confirm_hash
 from tools.trading.orders.on_paper import begun_on_paper, met
 from tools.trading.orders.routes import named, signed_of
 from tools.trading.orders.sending import send_live
-from tools.trading.orders.settling import End, end_order
+from tools.trading.orders.settling import Counting, End, end_order
 from tools.trading.orders.shapes import (
     OrderChecks,
     OrderOut,
@@ -71,7 +71,7 @@ def at_once(
     deps: Deps,
     order: Order,
     seen: Seen,
-    counted: Callable[[Order], Order] | None = None,
+    counted: Counting = lambda order, used: order,
 ) -> Order:
     """Store a paper order with what became of it; where nothing was seen it is rejected.
 
@@ -84,7 +84,7 @@ def at_once(
         end = End(happening="refuse", refusal=seen.refusal, whole=True)
     else:
         end = met(uow, desk_of(deps), order, seen, now)
-    return end_order(uow, order if counted is None else counted(order), end, now, new=True)
+    return end_order(uow, order, end, now, first=counted)
 
 
 def first(deps: Deps, made: Reply | Order) -> Reply:

@@ -156,7 +156,7 @@ def begin_cancel(uow: UnitOfWork, ask: Ask[CancelIn, None]) -> Cancelling:
 
 def _cancelled(uow: UnitOfWork, ask: Ask[Any, Any], order: Order) -> Order:
     status = becomes(order.status, "cancel")
-    used = traded(order)
+    used = traded(order, order.counted)
     after = replace(release(uow, order, used), status=status, done_at=ask.now, next_check_at=None)
     return uow.orders.save(after, order)
 

@@ -345,8 +345,10 @@ def _book(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, stand: Standing) ->
     )
 
 
-def reserved(uow: UnitOfWork, made: Made) -> Order:
-    """The order with its part of the day taken; what waits for its owner takes none yet."""
+def reserved(uow: UnitOfWork, made: Made, used: Usdc | None = None) -> Order:
+    """The order with its part of the day taken, or with what it `used` where it is done; what waits
+    for its owner takes none yet.
+    """
     order = made.order
     if order.status == "awaiting_owner":
         if uow.orders.pending_of_agent(order.agent_id or "", order.created_at) >= PENDING_AN_AGENT:
@@ -354,8 +356,8 @@ def reserved(uow: UnitOfWork, made: Made) -> Order:
             raise Refused(refusal("rate_limited", why=why, retry_at=order.created_at + OWNER_HAS))
         return order
     if not made.decided.counters:
-        return replace(order, counted=order.notional, counted_day=None)
-    return reserve(uow, made.stand, order, order.created_at)
+        return replace(order, counted=order.notional if used is None else used, counted_day=None)
+    return reserve(uow, made.stand, order, order.created_at, used)
 
 
 def stored(

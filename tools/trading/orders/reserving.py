@@ -18,16 +18,20 @@ from storage.unit_of_work import UnitOfWork
 from tools.trading.orders.standing import Standing, scopes
 
 
-def reserve(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Order:
-    """Take an order's part of the day. Errors: `wallet_over_cap`, decided by the statement that
-    takes it."""
+def reserve(
+    uow: UnitOfWork, stand: Standing, order: Order, now: datetime, used: Usdc | None = None
+) -> Order:
+    """Take an order's part of the day; of one that is done what it `used`, if all of it would have
+    fitted. Errors: `wallet_over_cap`, decided by the statement that takes it.
+    """
     _mandate_first(uow, order)
     for counter in stand.counters(order.mode, now):
-        if not uow.order_counters.reserve(counter, order.notional):
+        if not uow.order_counters.reserve(counter, order.notional, used):
             uses = uow.order_counters.uses([counter])
             (check,) = day_checks(uses, order.notional, now)
             raise Refused(check.refused())
-    return replace(order, counted=order.notional, counted_day=day_of(now))
+    counted = order.notional if used is None else used
+    return replace(order, counted=counted, counted_day=day_of(now))
 
 
 def release(uow: UnitOfWork, order: Order, used: Usdc = ZERO) -> Order:

@@ -7,6 +7,7 @@ reads it again and leaves it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -51,6 +52,10 @@ GRACE: Final = timedelta(seconds=60)
 _BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
 
 
+Counting = Callable[[Order, Usdc | None], Order]
+"""Takes an order's part of the day: what it used of it, None while that is not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     """What happened to an order, and what is known of it with that."""
@@ -67,11 +72,12 @@ class End:
 
 
 def end_order(
-    uow: UnitOfWork, order: Order, end: End, now: datetime, *, new: bool = False
+    uow: UnitOfWork, order: Order, end: End, now: datetime, *, first: Counting | None = None
 ) -> Order:
     """Write down what happened. Errors: `conflict` where it has changed since it was read.
 
-    `new`: it was decided about in this transaction, and is stored with what became of it.
+    `first`: the order was decided about in this transaction, and is stored with what became of it;
+    this counts it in its day.
     """
     status = becomes(order.status, end.happening)
     seen, done = _seen(order, end, now), status in DONE
@@ -94,26 +100,25 @@ def end_order(
         tries=0,
         done_at=now if done else order.done_at,
         next_check_at=None if done and settled else _next(status, 0, now),
-        fills=end.fills if new else order.fills,
+        fills=order.fills if first is None else end.fills,
     )
-    if done:
-        after = release(uow, after, traded(after))
+    if first is not None:
+        after = first(after, traded(after, after.notional) if done else None)
+    elif done:
+        after = release(uow, after, traded(after, after.counted))
     if status == "unknown" != order.status:
         order_unknown(uow, after, now)
-    if new:
-        uow.orders.add(after)
-        return after
-    return uow.orders.save(after, order)
+    return uow.orders.save(after, order) if first is None else uow.orders.add(after)
 
 
-def traded(order: Order) -> Usdc:
+def traded(order: Order, most: Usdc) -> Usdc:
     """What an order that is done counts against its day: what it filled, at its limit price.
 
     That is never more than was reserved, whatever better price it got.
     """
     if order.filled_size is None:
-        return ZERO if order.status != "executed" else order.counted
-    return min(order.counted, notional(order.filled_size, order.action.limit_px))
+        return ZERO if order.status != "executed" else most
+    return min(most, notional(order.filled_size, order.action.limit_px))
 
 
 def _size(order: Order, end: End, done: bool) -> Decimal | None:
