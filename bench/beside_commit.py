@@ -1,4 +1,4 @@
-"""`python -m bench.beside_commit PATH`: CPU of a report and of a read beside another checkout's.
+"""`python -m bench.beside_commit PATH`: CPU of a report and of a read beside another checkout's, in process and over HTTP.
 
 PATH is a checkout of another commit with an environment of its own in `.venv`. Each of the two
 serves the same calls in a process of its own, a slice in turn, so that the machine's moods hit
@@ -17,13 +17,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
+
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
 
 PAIRS: Final = 61
 CALLS: Final = 100
 KINDS: Final = ("buy", "sell", "note", "fee")
-WHATS: Final = ("report", "read", "both")
+WHATS: Final = ("report", "read", "both", "report-http", "read-http")
 
 
 def body(n: int) -> Mapping[str, Any]:
@@ -51,23 +55,47 @@ async def serve() -> None:
         run = importlib.import_module("tools.operation").run
     done = 0
     with tempfile.TemporaryDirectory() as folder:
-        async with stage.staged(Path(folder)) as staged:
+        async with AsyncExitStack() as stack:
+            staged = await stack.enter_async_context(stage.staged(Path(folder)))
 
             async def call(name: str, arguments: Mapping[str, Any], key: str | None = None) -> None:
                 reply = await run(known[name], staged.deps, staged.agent, arguments, key=key)
                 assert reply.status < 300, reply.body
 
+            application = importlib.import_module("http_shim.application")
+            service = TestServer(application.build(staged.deps, tools.OPERATIONS))
+            await service.start_server()
+            client = await stack.enter_async_context(ClientSession())
+
+            async def over_http(
+                name: str, arguments: Mapping[str, Any], key: str | None = None
+            ) -> None:
+                path = f"/wallet/mandates/{arguments['public_id']}"
+                sent = {n: v for n, v in arguments.items() if n != "public_id"}
+                headers = {"X-Service-User-Key": stage.KEY}
+                if key is None:
+                    asked = client.get(service.make_url(path), headers=headers)
+                else:
+                    headers["Idempotency-Key"] = key
+                    url = service.make_url(f"{path}/events")
+                    asked = client.post(url, json=sent, headers=headers)
+                async with asked as reply:
+                    assert reply.status < 300, await reply.text()
+                    await reply.read()
+
             for line in iter(sys.stdin.readline, ""):
-                what, calls = line.split()
+                told, calls = line.split()
+                what, _, way = told.partition("-")
+                go = over_http if way else call
                 gc.collect()
                 gc.freeze()
                 started = time.process_time()
                 for _ in range(int(calls)):
                     done += 1
                     if what != "read":
-                        await call("mandate_report_event", body(done), f"k{done}")
+                        await go("mandate_report_event", body(done), f"k{done}")
                     if what != "report":
-                        await call("mandate_get", {"public_id": body(done)["public_id"]})
+                        await go("mandate_get", {"public_id": body(done)["public_id"]})
                 print(time.process_time() - started, flush=True)
 
 
@@ -100,7 +128,7 @@ def compare(other: Path) -> None:
         pairs = [(took(here, what), took(there, what)) for _ in range(PAIRS)]
         ratio = statistics.median(a / b for a, b in pairs)
         us = [1e6 * statistics.median(side) / CALLS for side in zip(*pairs, strict=True)]
-        print(f"{what:8} {ratio:.3f} ratio of CPU, here {us[0]:.0f} us, there {us[1]:.0f} us")
+        print(f"{what:12} {ratio:.3f} ratio of CPU, here {us[0]:.0f} us, there {us[1]:.0f} us")
     for process in (here, there):
         process.communicate()
 
