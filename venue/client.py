@@ -170,7 +170,12 @@ class Client:
         return b"".join(parts)
 
     async def post(
-        self, action: Mapping[str, Any], nonce: int, signature: Mapping[str, Any], *, lane: Lane
+        self,
+        action: Mapping[str, object],
+        nonce: int,
+        signature: Mapping[str, object],
+        *,
+        lane: Lane,
     ) -> Told:
         """Post a user-signed action once; weight 1.
 

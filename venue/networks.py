@@ -35,7 +35,7 @@ from domain.trading.venue import (
 from venue import actions, orders, signing, values
 from venue.cache import Cache
 from venue.client import Client, unavailable
-from venue.signing import Signature
+from venue.signing import Signature, TypedData
 
 T = TypeVar("T")
 SLOW_S: Final = 300  # what changes by a deployment at the venue
@@ -91,7 +91,6 @@ class VenueNetwork:
         return await cache.get(key, good_for_s, load, fresh=fresh)
 
     # -- reads for strangers
-    # -------------------------------------------------------------------------------
 
     async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
         """An allowed read; its type and parameters are ours, never a caller's own."""
@@ -103,7 +102,6 @@ class VenueNetwork:
         return await self._held(call, good_for_s, "relay", call.kind, made, **parameters)
 
     # -- products
-    # ------------------------------------------------------------------------------------------
 
     async def dexes(self, *, lane: Lane = "house") -> Held[Mapping[str, int]]:
         """Builder dexes by name with their index."""
@@ -153,7 +151,6 @@ class VenueNetwork:
         return Held(held.value[0], held.as_of, held.stale)
 
     # -- accounts
-    # ------------------------------------------------------------------------------------------
 
     async def max_builder_fee(self, user: str, builder: str, *, good_for_s: int) -> Held[int]:
         """What a user approved for a builder."""
@@ -214,17 +211,16 @@ class VenueNetwork:
         return told
 
     # -- approvals
-    # -----------------------------------------------------------------------------------------
 
-    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+    def agent_typed_data(self, approval: AgentApproval) -> TypedData:
         """What a wallet signs to approve an agent."""
         return signing.user_typed_data(_agent_action(approval))
 
-    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, object]) -> str | None:
         """Who signed an approval."""
         return signing.signer(signing.user_digest(_agent_action(approval)), _parsed(signature))
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> TypedData:
         """What a wallet signs to approve a builder; the wallet fills in its nonce."""
         whole = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
         message = {k: v for k, v in whole["message"].items() if k != "nonce"}
@@ -236,13 +232,15 @@ class VenueNetwork:
         max_fee_rate: str,
         nonce: int,
         chain: str,
-        signature: Mapping[str, Any],
+        signature: Mapping[str, object],
     ) -> str | None:
         """Who signed a builder's approval."""
         action = self._builder_action(builder, max_fee_rate, nonce, chain)
         return signing.signer(signing.user_digest(action), _parsed(signature))
 
-    def _builder_action(self, builder: str, rate: str, nonce: int, chain: str) -> actions.Action:
+    def _builder_action(
+        self, builder: str, rate: str, nonce: int, chain: str
+    ) -> actions.UserSigned:
         return actions.approve_builder_fee(
             self._network,
             builder=builder,
@@ -260,7 +258,7 @@ class VenueNetwork:
         return signing.signer(signing.text_digest(text), read)
 
     async def approve_agent(
-        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+        self, approval: AgentApproval, signature: Mapping[str, object], signer: str
     ) -> Told:
         """Post exactly this approval."""
         if approval.network != self._network:
@@ -365,7 +363,7 @@ class Networks:
             await venue.close()
 
 
-def _agent_action(approval: AgentApproval) -> actions.Action:
+def _agent_action(approval: AgentApproval) -> actions.UserSigned:
     return actions.approve_agent(
         approval.network,
         agent=approval.agent,
@@ -375,7 +373,7 @@ def _agent_action(approval: AgentApproval) -> actions.Action:
     )
 
 
-def _parsed(signature: Mapping[str, Any]) -> Signature:
+def _parsed(signature: Mapping[str, object]) -> Signature:
     try:
         return Signature.parse(signature)
     except ValueError as fault:

@@ -18,25 +18,21 @@ _TIFS: Final[Mapping[Tif, actions.Tif]] = {"ioc": "Ioc", "gtc": "Gtc", "alo": "A
 _UNKNOWN: Final = Placed(outcome="unknown")
 
 
-def action_of(wanted: OrderAction | CancelAction) -> actions.Action:
+def action_of(wanted: OrderAction | CancelAction) -> actions.Ordering:
     """The action in the venue's own form and key order. Errors: ValueError for a figure beyond 8
     decimals."""
     if isinstance(wanted, CancelAction):
         return actions.cancel_by_cloid([(wanted.asset_id, wanted.cloid)])
-    order = actions.Order(
+    order = actions.order(
         asset=wanted.asset_id,
         is_buy=wanted.is_buy,
         price=wanted.limit_px,
         size=wanted.size,
         reduce_only=wanted.reduce_only,
-        kind=actions.Limit(tif=_TIFS[wanted.tif]),
+        tif=_TIFS[wanted.tif],
         cloid=wanted.cloid,
     )
-    paid = wanted.builder
-    builder = None if paid is None else actions.Builder(
-        address=paid.address, fee_tenths_bps=paid.fee_tenths_bps
-    )  # fmt: skip
-    return actions.place([order], builder=builder)
+    return actions.place([order], builder=wanted.builder)
 
 
 def hash_of(wanted: OrderAction | CancelAction, envelope: Envelope) -> bytes:
