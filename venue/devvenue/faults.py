@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from venue.devvenue.refusals import Malformed
 
@@ -20,7 +20,6 @@ Effect = Literal[
     "truncated",  # half of a JSON body
     "huge",  # a body of three megabytes
 ]
-EFFECTS: Final[tuple[str, ...]] = get_args(Effect)
 HUGE: Final = 3 * 2**20
 
 
