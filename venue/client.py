@@ -28,7 +28,7 @@ from venue.budget import Budget, Spending
 from venue.met import Met
 from venue.reads import Read
 from venue.shapes import Malformed, T, Tally
-from venue.words import OTHER, kind_of
+from venue.words import OTHER, answered, kind_of
 
 BODY_AT_MOST: Final = 2 * 2**20
 
@@ -242,16 +242,9 @@ def _read(read: Read[T], raw: bytes) -> tuple[Answer[T] | None, int]:
 
 def _told(raw: bytes) -> Told:
     """How the venue took an action; an answer of another form is unknown, never a success."""
-    try:
-        told = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return Told("unknown")
-    if not isinstance(told, dict):
-        return Told("unknown")
-    status, response = told.get("status"), told.get("response")
-    if status == "err" and isinstance(response, str):
+    response = answered(raw)
+    if isinstance(response, str):
         words = response[:500]
         return Told("refused", words, kind_of(words))
-    if status == "ok" and isinstance(response, dict) and response.get("type") == "default":
-        return Told("ok")
-    return Told("unknown")
+    done = response is not None and response.get("type") == "default"
+    return Told("ok" if done else "unknown")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue import refusals as say
 from venue.devvenue.accounts import Account
@@ -46,7 +46,7 @@ def info_weight(kind: str) -> int:
     return LIGHT.get(kind, INFO_WEIGHT)
 
 
-def answer_weight(kind: str, answer: Any) -> int:
+def answer_weight(kind: str, answer: object) -> int:
     """What a long answer weighs on top: one per twenty items."""
     return len(answer) // PER_ITEMS if kind in GROWING and isinstance(answer, list) else 0
 

@@ -127,6 +127,11 @@ class CancelByCloid(TypedDict):
     f: NotRequired[_OnlyTrue]
 
 
+class _Modified(TypedDict):
+    oid: int | Cloid
+    order: Order
+
+
 class Modify(TypedDict):
     """`modify`."""
 
@@ -134,11 +139,6 @@ class Modify(TypedDict):
     oid: int | Cloid
     order: Order
     a: NotRequired[_OnlyTrue]
-
-
-class _Modified(TypedDict):
-    oid: int | Cloid
-    order: Order
 
 
 class BatchModify(TypedDict):
@@ -276,47 +276,32 @@ class SendAsset(_Signed):
     nonce: int
 
 
-class UsdSend(_Signed):
+class _Payment(_Signed):
+    destination: Address
+    amount: str
+    time: int
+
+
+class UsdSend(_Payment):
     """`usdSend`."""
 
     type: Literal["usdSend"]
-    destination: Address
-    amount: str
-    time: int
 
 
-class Withdraw(_Signed):
+class Withdraw(_Payment):
     """`withdraw3`."""
 
     type: Literal["withdraw3"]
-    destination: Address
-    amount: str
-    time: int
 
 
 L1Action = (
-    PlaceOrders
-    | Cancel
-    | CancelByCloid
-    | Modify
-    | BatchModify
-    | UpdateLeverage
-    | UpdateIsolatedMargin
-    | ScheduleCancel
-    | Noop
-    | SetReferrer
-    | AgentSetAbstraction
-    | AgentSendAsset
-)
+    PlaceOrders | Cancel | CancelByCloid | Modify | BatchModify | UpdateLeverage | ScheduleCancel
+    | UpdateIsolatedMargin | Noop | SetReferrer | AgentSetAbstraction | AgentSendAsset
+)  # fmt: skip
 UserSigned = (
-    ApproveAgent
-    | ApproveBuilderFee
-    | UserSetAbstraction
-    | UsdClassTransfer
-    | SendAsset
-    | UsdSend
+    ApproveAgent | ApproveBuilderFee | UserSetAbstraction | UsdClassTransfer | SendAsset | UsdSend
     | Withdraw
-)
+)  # fmt: skip
 Action = L1Action | UserSigned
 
 
