@@ -235,7 +235,7 @@ def _effect(
     return wires.name_of(form), effect
 
 
-_EFFECTS: Final[Mapping[str, Callable[[State, Account, Any], Done]]] = dict(
+EFFECTS: Final[Mapping[str, Callable[[State, Account, Any], Done]]] = dict(
     (
         _effect(wires.PlaceOrders, _order),
         _effect(wires.Cancel, _cancel),
@@ -262,4 +262,4 @@ _EFFECTS: Final[Mapping[str, Callable[[State, Account, Any], Done]]] = dict(
 
 def run(state: State, account: Account, action: wires.Action) -> Done:
     """Do what an action asks. Errors: `Refused`, `OrderRefused`, `Malformed`."""
-    return _EFFECTS[action["type"]](state, account, action)
+    return EFFECTS[action["type"]](state, account, action)

@@ -6,7 +6,7 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
 from eth_account import Account
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.venue.devvenue.material import ALICE, BOB, KEY, START, STRANGER, Desk, address, limit
 from venue.devvenue import Malformed
+from venue.devvenue.actions import EFFECTS
 from venue.devvenue.decimals import canonical
 from venue.devvenue.exchange import read_envelope
 from venue.devvenue.signatures import (
@@ -25,7 +26,7 @@ from venue.devvenue.signatures import (
     recover,
     user_signed_digest,
 )
-from venue.devvenue.wires import read_action
+from venue.devvenue.wires import Action, name_of, read_action
 
 VECTORS: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "signature_vectors.json").read_text()
@@ -60,6 +61,10 @@ def test_a_user_signed_vector_recovers_its_signer(vector: dict[str, Any]) -> Non
     assert recover(digest, read_signature(vector["signature"])) == ME
     other = user_signed_digest(read_action(action | {"signatureChainId": "0xa4b1"}))
     assert recover(other, read_signature(vector["signature"])) != ME
+
+
+def test_every_action_that_is_read_is_done() -> None:
+    assert set(EFFECTS) == {name_of(form) for form in get_args(Action)}
 
 
 @pytest.fixture
