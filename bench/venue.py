@@ -18,6 +18,7 @@ from aiohttp.test_utils import TestServer
 from eth_utils import keccak
 
 from bench.stage import median, rate, staged
+from domain.trading.orders import PaidBuilder
 from http_shim.application import build
 from server.settings import Settings
 from server.venues import venues
@@ -29,22 +30,22 @@ from venue.devvenue import DevVenue, serve
 
 ROUNDS, SIGNED, CALLS, WORKERS = 7, 2_000, 3_000, 32
 KEY = signing.key_from(b"\x11" * 32)
-ORDER = actions.Order(
-    asset=110_000,
-    is_buy=True,
-    price=Decimal("25372"),
-    size=Decimal("0.0353"),
-    reduce_only=False,
-    kind=actions.Limit(tif="Ioc"),
-    cloid="0x" + "12" * 16,
-)
-BUILDER = actions.Builder(address="0x" + "11" * 20, fee_tenths_bps=100)
+BUILDER = PaidBuilder(address="0x" + "11" * 20, fee_tenths_bps=100)
 NONCE = 1_755_863_118_217
 
 
 def ours() -> None:
     """An order from its values to a signature."""
-    action = actions.place([ORDER], builder=BUILDER)
+    order = actions.order(
+        asset=110_000,
+        is_buy=True,
+        price=Decimal("25372"),
+        size=Decimal("0.0353"),
+        reduce_only=False,
+        tif="Ioc",
+        cloid="0x" + "12" * 16,
+    )
+    action = actions.place([order], builder=BUILDER)
     hashed = signing.action_hash(action, NONCE, expires_after=NONCE + 30_000)
     signing.sign(KEY, signing.l1_digest("mainnet", hashed)).as_json()
 

@@ -2,56 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Final, Literal, NotRequired, TypedDict
 
+from domain.trading.orders import PaidBuilder
 from domain.trading.venue import CHAIN_NAMES, Network
 
-Action = Mapping[str, Any]
+# Limit orders alone: add liquidity only, immediate or cancel, good till cancelled.
 Tif = Literal["Alo", "Ioc", "Gtc"]
+Grouping = Literal["na", "normalTpsl", "positionTpsl"]
 
 _DECIMALS: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """A limit order's time in force: add liquidity only, immediate or cancel, good till
-    cancelled."""
-
+class _Tif(TypedDict):
     tif: Tif
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
-    """An order that waits for the mark price: take profit or stop loss."""
-
-    is_market: bool
-    trigger_px: Decimal
-    tpsl: Literal["tp", "sl"]
+class _Limit(TypedDict):
+    limit: _Tif
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """One order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as 0x
-    hex."""
+class Order(TypedDict):
+    """One order: asset, buy, price, size, reduce-only, type, client order id."""
 
+    a: int
+    b: bool
+    p: str
+    s: str
+    r: bool
+    t: _Limit
+    c: NotRequired[str]
+
+
+class _Builder(TypedDict):
+    b: str
+    f: int
+
+
+class Place(TypedDict):
+    """`order`."""
+
+    type: Literal["order"]
+    orders: list[Order]
+    grouping: Grouping
+    builder: NotRequired[_Builder]
+
+
+class _Cancelled(TypedDict):
     asset: int
-    is_buy: bool
-    price: Decimal
-    size: Decimal
-    reduce_only: bool
-    kind: Limit | Trigger
-    cloid: str | None = None
+    cloid: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Builder:
-    """Who is paid for bringing an order. Units: tenths of a basis point."""
+class CancelByCloid(TypedDict):
+    """`cancelByCloid`."""
 
-    address: str
-    fee_tenths_bps: int
+    type: Literal["cancelByCloid"]
+    cancels: list[_Cancelled]
+
+
+class ApproveAgent(TypedDict):
+    """`approveAgent`, user-signed."""
+
+    type: Literal["approveAgent"]
+    signatureChainId: str
+    hyperliquidChain: str
+    agentAddress: str
+    agentName: str
+    nonce: int
+
+
+class ApproveBuilderFee(TypedDict):
+    """`approveBuilderFee`, user-signed."""
+
+    type: Literal["approveBuilderFee"]
+    signatureChainId: str
+    hyperliquidChain: str
+    maxFeeRate: str
+    builder: str
+    nonce: int
+
+
+Ordering = Place | CancelByCloid
+UserSigned = ApproveAgent | ApproveBuilderFee
 
 
 def wire(number: Decimal) -> str:
@@ -72,51 +106,43 @@ def wire(number: Decimal) -> str:
     return "0" if plain == "-0" else plain
 
 
-def _kind(kind: Limit | Trigger) -> dict[str, Any]:
-    if isinstance(kind, Limit):
-        return {"limit": {"tif": kind.tif}}
-    return {
-        "trigger": {
-            "isMarket": kind.is_market,
-            "triggerPx": wire(kind.trigger_px),
-            "tpsl": kind.tpsl,
-        }
+def order(
+    *,
+    asset: int,
+    is_buy: bool,
+    price: Decimal,
+    size: Decimal,
+    reduce_only: bool,
+    tif: Tif,
+    cloid: str | None = None,
+) -> Order:
+    """One order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as 0x
+    hex. Errors: ValueError, see `wire`."""
+    written: Order = {
+        "a": asset,
+        "b": is_buy,
+        "p": wire(price),
+        "s": wire(size),
+        "r": reduce_only,
+        "t": {"limit": {"tif": tif}},
     }
-
-
-def _order(order: Order) -> dict[str, Any]:
-    written: dict[str, Any] = {
-        "a": order.asset,
-        "b": order.is_buy,
-        "p": wire(order.price),
-        "s": wire(order.size),
-        "r": order.reduce_only,
-        "t": _kind(order.kind),
-    }
-    return written if order.cloid is None else {**written, "c": order.cloid}
+    if cloid is not None:
+        written["c"] = cloid
+    return written
 
 
 def place(
-    orders: Sequence[Order], *, grouping: str = "na", builder: Builder | None = None
-) -> Action:
+    orders: Sequence[Order], *, grouping: Grouping = "na", builder: PaidBuilder | None = None
+) -> Place:
     """`order`: one or more orders; the builder's address is written in lower case, before its
     fee."""
-    action: dict[str, Any] = {
-        "type": "order",
-        "orders": [_order(o) for o in orders],
-        "grouping": grouping,
-    }
+    action: Place = {"type": "order", "orders": list(orders), "grouping": grouping}
     if builder is not None:
         action["builder"] = {"b": builder.address.lower(), "f": builder.fee_tenths_bps}
     return action
 
 
-def cancel(cancels: Sequence[tuple[int, int]]) -> Action:
-    """`cancel`: pairs of asset id and order id."""
-    return {"type": "cancel", "cancels": [{"a": asset, "o": oid} for asset, oid in cancels]}
-
-
-def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> Action:
+def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> CancelByCloid:
     """`cancelByCloid`: pairs of asset id and client order id."""
     return {
         "type": "cancelByCloid",
@@ -124,14 +150,9 @@ def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> Action:
     }
 
 
-def noop() -> Action:
-    """`noop`: burn a nonce, so that an action in flight with the same one dies."""
-    return {"type": "noop"}
-
-
 def approve_agent(
     network: Network, *, agent: str, name: str, nonce: int, signature_chain_id: str
-) -> Action:
+) -> ApproveAgent:
     """`approveAgent`, user-signed. `agent` in lower case; `name` may end in ` valid_until <ms>`."""
     return {
         "type": "approveAgent",
@@ -145,7 +166,7 @@ def approve_agent(
 
 def approve_builder_fee(
     network: Network, *, builder: str, max_fee_rate: str, nonce: int, signature_chain_id: str
-) -> Action:
+) -> ApproveBuilderFee:
     """`approveBuilderFee`, user-signed; `max_fee_rate` is a percent string, for example `0.1%`."""
     return {
         "type": "approveBuilderFee",

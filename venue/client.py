@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final, Generic
 
 import orjson
 import stamina
@@ -26,9 +26,9 @@ from domain.trading.venue import Lane, Told
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, Spending
 from venue.met import Met
-from venue.reads import READS, Read
-from venue.shapes import Malformed, Tally
-from venue.words import OTHER, kind_of
+from venue.reads import Read
+from venue.shapes import Malformed, T, Tally
+from venue.words import OTHER, answered, kind_of
 
 BODY_AT_MOST: Final = 2 * 2**20
 
@@ -63,10 +63,10 @@ class _Nothing(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Generic[T]):
     """A read's answer, cut to its known form; `size` is that of its body in bytes."""
 
-    data: Any
+    data: T
     size: int
     tally: Tally
 
@@ -104,13 +104,12 @@ class Client:
         if self._session is not None:
             await self._session.close()
 
-    async def ask(self, kind: str, lane: Lane, **parameters: Any) -> Answer:
-        """Make one read of `READS`; a busy or broken venue is asked again, within the same time.
+    async def ask(self, read: Read[T], lane: Lane, **parameters: object) -> Answer[T]:
+        """Make one read; a busy or broken venue is asked again, within the same time.
 
         Errors: `venue_unavailable`, also where the budget is spent.
         """
-        read = READS[kind]
-        body = {"type": kind, **parameters}
+        body = {"type": read.kind, **parameters}
         if self._silent_until.get(lane, _LONG_AGO) > self._budget.now():
             raise unavailable("it did not answer in time a moment ago")
         try:
@@ -129,7 +128,7 @@ class Client:
             raise unavailable(str(fault)) from None
         raise AssertionError("the retry loop returns or raises")
 
-    async def _asked(self, read: Read, lane: Lane, body: Mapping[str, Any]) -> Answer:
+    async def _asked(self, read: Read[T], lane: Lane, body: Mapping[str, object]) -> Answer[T]:
         spending = await self._budget.take(lane, read.worst)
         try:
             async with self._http().post(
@@ -170,7 +169,12 @@ class Client:
         return b"".join(parts)
 
     async def post(
-        self, action: Mapping[str, Any], nonce: int, signature: Mapping[str, Any], *, lane: Lane
+        self,
+        action: Mapping[str, object],
+        nonce: int,
+        signature: Mapping[str, object],
+        *,
+        lane: Lane,
     ) -> Told:
         """Post a user-signed action once; weight 1.
 
@@ -223,7 +227,7 @@ def unavailable(why: str, retry_after_s: int = 2) -> Refused:
     )
 
 
-def _read(read: Read, raw: bytes) -> tuple[Answer | None, int]:
+def _read(read: Read[T], raw: bytes) -> tuple[Answer[T] | None, int]:
     """The answer in its known form, and what it cost; None where it has another form."""
     tally = Tally()
     try:
@@ -238,16 +242,9 @@ def _read(read: Read, raw: bytes) -> tuple[Answer | None, int]:
 
 def _told(raw: bytes) -> Told:
     """How the venue took an action; an answer of another form is unknown, never a success."""
-    try:
-        told = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return Told("unknown")
-    if not isinstance(told, dict):
-        return Told("unknown")
-    status, response = told.get("status"), told.get("response")
-    if status == "err" and isinstance(response, str):
+    response = answered(raw)
+    if isinstance(response, str):
         words = response[:500]
         return Told("refused", words, kind_of(words))
-    if status == "ok" and isinstance(response, dict) and response.get("type") == "default":
-        return Told("ok")
-    return Told("unknown")
+    done = response is not None and response.get("type") == "default"
+    return Told("ok" if done else "unknown")

@@ -9,7 +9,7 @@ import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from eth_account import Account
 from eth_keys.datatypes import PrivateKey
@@ -88,8 +88,7 @@ class Keystore:
         path = self._path(network, wallet, "json")
         known = self._open.get((network, wallet.lower()))
         if known is None and path.exists():
-            sealed: dict[str, Any] = json.loads(path.read_text())
-            known = key_from(bytes(Account.decrypt(sealed, self._seal)))
+            known = key_from(bytes(Account.decrypt(json.loads(path.read_text()), self._seal)))
             self._open[network, wallet.lower()] = known
         return known
 

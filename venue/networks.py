@@ -32,11 +32,13 @@ from domain.trading.venue import (
     UserRole,
     VenueFill,
 )
-from venue import actions, orders, signing, values
+from venue import actions, forms, orders, reads, signing, values
 from venue.cache import Cache
 from venue.client import Client, unavailable
-from venue.signing import Signature
+from venue.reads import Read
+from venue.signing import Signature, TypedData
 
+A = TypeVar("A")
 T = TypeVar("T")
 SLOW_S: Final = 300  # what changes by a deployment at the venue
 CAPS_S: Final = 60
@@ -75,39 +77,37 @@ class VenueNetwork:
         key: Hashable,
         good_for_s: int,
         lane: Lane,
-        kind: str,
-        made: Callable[[Any], T | None],
+        read: Read[A],
+        made: Callable[[A], T | None],
         fresh: bool = False,
-        **parameters: Any,
+        **parameters: object,
     ) -> Held[T]:
         async def load() -> tuple[T, int]:
-            answer = await self.client.ask(kind, lane, **parameters)
+            answer = await self.client.ask(read, lane, **parameters)
             value = made(answer.data)
             if value is None:
-                raise unavailable(f"its answer to {kind} cannot be read")
+                raise unavailable(f"its answer to {read.kind} cannot be read")
             return value, answer.size
 
         cache = self._relayed if lane == "relay" else self._own
         return await cache.get(key, good_for_s, load, fresh=fresh)
 
     # -- reads for strangers
-    # -------------------------------------------------------------------------------
 
     async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
         """An allowed read; its type and parameters are ours, never a caller's own."""
         held = self._relayed.good(call, good_for_s)
         if held is not None:
             return held
-        parameters = dict(call.parameters)
+        read, parameters = reads.RELAYED[call.kind], dict(call.parameters)
         made = _as_it_is if call.kind in _CUT_LATER else _small
-        return await self._held(call, good_for_s, "relay", call.kind, made, **parameters)
+        return await self._held(call, good_for_s, "relay", read, made, **parameters)
 
     # -- products
-    # ------------------------------------------------------------------------------------------
 
     async def dexes(self, *, lane: Lane = "house") -> Held[Mapping[str, int]]:
         """Builder dexes by name with their index."""
-        return await self._held("perpDexs", SLOW_S, lane, "perpDexs", values.dexes)
+        return await self._held("perpDexs", SLOW_S, lane, reads.DEXES, values.dexes)
 
     async def perps(
         self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
@@ -118,48 +118,47 @@ class VenueNetwork:
             raise Refused(refusal("not_found", what="dex"))
         number = index
 
-        def made(told: Any) -> tuple[Perp, ...]:
-            return values.perps(dex, number, told[0], told[1])
+        def made(told: tuple[forms.Meta, list[forms.Context]]) -> tuple[Perp, ...]:
+            return values.perps(dex, number, *told)
 
-        return await self._held(("perps", dex), good_for_s, lane, "metaAndAssetCtxs", made, dex=dex)
+        return await self._held(("perps", dex), good_for_s, lane, reads.PERPS, made, dex=dex)
 
     async def categories(self) -> Held[Mapping[str, str]]:
         """Coin to category."""
-        return await self._held("categories", SLOW_S, "house", "perpCategories", dict)
+        return await self._held("categories", SLOW_S, "house", reads.CATEGORIES, dict)
 
     async def display_names(self) -> Held[Mapping[str, str]]:
         """Coin to its name for people."""
-        return await self._held("names", SLOW_S, "house", "perpConciseAnnotations", values.names)
+        return await self._held("names", SLOW_S, "house", reads.ANNOTATIONS, values.names)
 
     async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
         """Coins of a dex that take no more open interest."""
-        kind = "perpsAtOpenInterestCap"
-        return await self._held(("caps", dex), CAPS_S, "house", kind, frozenset, dex=dex)
+        key = ("caps", dex)
+        return await self._held(key, CAPS_S, "house", reads.AT_CAP, frozenset, dex=dex)
 
     async def token_names(self) -> Held[Mapping[int, str]]:
         """Token index to name."""
-        return await self._held("tokens", SLOW_S, "house", "spotMeta", values.tokens)
+        return await self._held("tokens", SLOW_S, "house", reads.SPOT_META, values.tokens)
 
     async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
         """The book of a coin."""
 
-        def made(told: Any) -> tuple[Book | None] | None:
+        def made(told: forms.Book | None) -> tuple[Book | None] | None:
             if told is None:
                 return (None,)
             read = values.book(told) if told["coin"] == coin else None
             return None if read is None else (read,)
 
-        held = await self._held(("book", coin), good_for_s, lane, "l2Book", made, True, coin=coin)
+        held = await self._held(("book", coin), good_for_s, lane, reads.BOOK, made, True, coin=coin)
         return Held(held.value[0], held.as_of, held.stale)
 
     # -- accounts
-    # ------------------------------------------------------------------------------------------
 
     async def max_builder_fee(self, user: str, builder: str, *, good_for_s: int) -> Held[int]:
         """What a user approved for a builder."""
         key = ("fee", user.lower(), builder.lower())
         return await self._held(
-            key, good_for_s, "house", "maxBuilderFee", _not_negative, user=key[1], builder=key[2]
+            key, good_for_s, "house", reads.BUILDER_FEE, _not_negative, user=key[1], builder=key[2]
         )
 
     async def agents(
@@ -168,19 +167,19 @@ class VenueNetwork:
         """A user's named agents."""
         key = ("agents", user.lower())
         return await self._held(
-            key, good_for_s, "house", "extraAgents", values.agents, fresh, user=key[1]
+            key, good_for_s, "house", reads.AGENTS, values.agents, fresh, user=key[1]
         )
 
     async def role(self, address: str) -> UserRole:
         """What an address is at the venue."""
-        answer = await self.client.ask("userRole", "house", user=address.lower())
+        answer = await self.client.ask(reads.ROLE, "house", user=address.lower())
         return values.role(answer.data)
 
     async def abstraction(self, user: str) -> Held[Abstraction]:
         """How the account holds its margin."""
         key = ("abstraction", user.lower())
-        kind = "userAbstraction"
-        return await self._held(key, CAPS_S, "house", kind, values.abstraction, user=key[1])
+        read, made = reads.ABSTRACTION, values.abstraction
+        return await self._held(key, CAPS_S, "house", read, made, user=key[1])
 
     async def account(
         self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
@@ -191,7 +190,7 @@ class VenueNetwork:
             key,
             good_for_s,
             lane,
-            "clearinghouseState",
+            reads.ACCOUNT,
             lambda told: values.account(dex, told),
             fresh,
             user=key[1],
@@ -202,29 +201,28 @@ class VenueNetwork:
         """A user's spot balances."""
         key = ("balances", user.lower())
         return await self._held(
-            key, good_for_s, "house", "spotClearinghouseState", values.balances, user=key[1]
+            key, good_for_s, "house", reads.BALANCES, values.balances, user=key[1]
         )
 
     async def time(self) -> datetime:
         """The venue's own clock."""
-        answer = await self.client.ask("exchangeStatus", "house")
+        answer = await self.client.ask(reads.CLOCK, "house")
         told = values.moment(answer.data["time"])
         if told is None:
             raise unavailable("its clock cannot be read")
         return told
 
     # -- approvals
-    # -----------------------------------------------------------------------------------------
 
-    def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, Any]:
+    def agent_typed_data(self, approval: AgentApproval) -> TypedData:
         """What a wallet signs to approve an agent."""
         return signing.user_typed_data(_agent_action(approval))
 
-    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, Any]) -> str | None:
+    def agent_signer(self, approval: AgentApproval, signature: Mapping[str, object]) -> str | None:
         """Who signed an approval."""
         return signing.signer(signing.user_digest(_agent_action(approval)), _parsed(signature))
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> Mapping[str, Any]:
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> TypedData:
         """What a wallet signs to approve a builder; the wallet fills in its nonce."""
         whole = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
         message = {k: v for k, v in whole["message"].items() if k != "nonce"}
@@ -236,13 +234,15 @@ class VenueNetwork:
         max_fee_rate: str,
         nonce: int,
         chain: str,
-        signature: Mapping[str, Any],
+        signature: Mapping[str, object],
     ) -> str | None:
         """Who signed a builder's approval."""
         action = self._builder_action(builder, max_fee_rate, nonce, chain)
         return signing.signer(signing.user_digest(action), _parsed(signature))
 
-    def _builder_action(self, builder: str, rate: str, nonce: int, chain: str) -> actions.Action:
+    def _builder_action(
+        self, builder: str, rate: str, nonce: int, chain: str
+    ) -> actions.UserSigned:
         return actions.approve_builder_fee(
             self._network,
             builder=builder,
@@ -260,7 +260,7 @@ class VenueNetwork:
         return signing.signer(signing.text_digest(text), read)
 
     async def approve_agent(
-        self, approval: AgentApproval, signature: Mapping[str, Any], signer: str
+        self, approval: AgentApproval, signature: Mapping[str, object], signer: str
     ) -> Told:
         """Post exactly this approval."""
         if approval.network != self._network:
@@ -285,9 +285,9 @@ class VenueNetwork:
         self, user: str, coin: str, *, lane: Lane, good_for_s: int
     ) -> Held[Leverage]:
         """The account's own setting for a product."""
-        kind, made, who = "activeAssetData", values.leverage, user.lower()
-        key = (kind, who, coin)
-        return await self._held(key, good_for_s, lane, kind, made, True, user=who, coin=coin)
+        read, made, who = reads.LEVERAGE, values.leverage, user.lower()
+        key = ("leverage", who, coin)
+        return await self._held(key, good_for_s, lane, read, made, True, user=who, coin=coin)
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
         """What an order key signs."""
@@ -320,18 +320,18 @@ class VenueNetwork:
 
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
         """Where an order stands."""
-        answer = await self.client.ask("orderStatus", lane, user=user.lower(), oid=cloid)
+        answer = await self.client.ask(reads.ORDER_STATUS, lane, user=user.lower(), oid=cloid)
         return values.order_seen(answer.data)
 
     async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
         """An account's orders on one dex that may still trade."""
-        answer = await self.client.ask("openOrders", lane, user=user.lower(), dex=dex)
+        answer = await self.client.ask(reads.OPEN_ORDERS, lane, user=user.lower(), dex=dex)
         return values.open_orders(answer.data)
 
     async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
         """An account's fills from a time on."""
         start = int(since.timestamp() * 1_000)
-        answer = await self.client.ask("userFillsByTime", lane, user=user.lower(), startTime=start)
+        answer = await self.client.ask(reads.FILLS, lane, user=user.lower(), startTime=start)
         read = values.fills(answer.data)
         if read is None:
             raise unavailable("its fills cannot be read")
@@ -365,7 +365,7 @@ class Networks:
             await venue.close()
 
 
-def _agent_action(approval: AgentApproval) -> actions.Action:
+def _agent_action(approval: AgentApproval) -> actions.UserSigned:
     return actions.approve_agent(
         approval.network,
         agent=approval.agent,
@@ -375,7 +375,7 @@ def _agent_action(approval: AgentApproval) -> actions.Action:
     )
 
 
-def _parsed(signature: Mapping[str, Any]) -> Signature:
+def _parsed(signature: Mapping[str, object]) -> Signature:
     try:
         return Signature.parse(signature)
     except ValueError as fault:

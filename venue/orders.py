@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Final
 
 import msgpack
 import orjson
@@ -12,31 +12,27 @@ import orjson
 from domain.trading.orders import CancelAction, Envelope, OrderAction, Tif
 from domain.trading.venue import Network, Placed, ToSign
 from venue import actions, signing
-from venue.words import kind_of
+from venue.words import answered, kind_of
 
 _TIFS: Final[Mapping[Tif, actions.Tif]] = {"ioc": "Ioc", "gtc": "Gtc", "alo": "Alo"}
 _UNKNOWN: Final = Placed(outcome="unknown")
 
 
-def action_of(wanted: OrderAction | CancelAction) -> actions.Action:
+def action_of(wanted: OrderAction | CancelAction) -> actions.Ordering:
     """The action in the venue's own form and key order. Errors: ValueError for a figure beyond 8
     decimals."""
     if isinstance(wanted, CancelAction):
         return actions.cancel_by_cloid([(wanted.asset_id, wanted.cloid)])
-    order = actions.Order(
+    order = actions.order(
         asset=wanted.asset_id,
         is_buy=wanted.is_buy,
         price=wanted.limit_px,
         size=wanted.size,
         reduce_only=wanted.reduce_only,
-        kind=actions.Limit(tif=_TIFS[wanted.tif]),
+        tif=_TIFS[wanted.tif],
         cloid=wanted.cloid,
     )
-    paid = wanted.builder
-    builder = None if paid is None else actions.Builder(
-        address=paid.address, fee_tenths_bps=paid.fee_tenths_bps
-    )  # fmt: skip
-    return actions.place([order], builder=builder)
+    return actions.place([order], builder=wanted.builder)
 
 
 def hash_of(wanted: OrderAction | CancelAction, envelope: Envelope) -> bytes:
@@ -75,22 +71,12 @@ def placed(raw: bytes | None) -> Placed:
     A nonce that was used before says that these very bytes, or others of this signer, arrived
     already: what became of the order is then asked by its own id.
     """
-    if raw is None:
-        return _UNKNOWN
-    try:
-        told = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return _UNKNOWN
-    if not isinstance(told, dict):
-        return _UNKNOWN
-    if told.get("status") == "err" and isinstance(told.get("response"), str):
-        return _refused(told["response"])
-    response = told.get("response")
-    if told.get("status") != "ok" or not isinstance(response, dict):
-        return _UNKNOWN
-    data = response.get("data")
+    response = None if raw is None else answered(raw)
+    if isinstance(response, str):
+        return _refused(response)
+    data = None if response is None else response.get("data")
     statuses = data.get("statuses") if isinstance(data, dict) else None
-    if not isinstance(statuses, list) or len(statuses) != 1:
+    if response is None or not isinstance(statuses, list) or len(statuses) != 1:
         return _UNKNOWN
     if response.get("type") == "cancel":
         return _cancelled(statuses[0])
@@ -104,14 +90,14 @@ def _refused(words: str) -> Placed:
     return Placed(outcome="refused", words=words[:500], kind=kind)
 
 
-def _cancelled(status: Any) -> Placed:
+def _cancelled(status: object) -> Placed:
     if status == "success":
         return Placed(outcome="done")
     error = status.get("error") if isinstance(status, dict) else None
     return _refused(error) if isinstance(error, str) else _UNKNOWN
 
 
-def _status(status: Any) -> Placed:
+def _status(status: object) -> Placed:
     if not isinstance(status, dict) or len(status) != 1:
         return _UNKNOWN
     ((name, told),) = status.items()
@@ -129,7 +115,7 @@ def _status(status: Any) -> Placed:
     return Placed(outcome="filled", oid=told["oid"], size=size, avg_px=px)
 
 
-def _figure(told: Any) -> Decimal | None:
+def _figure(told: object) -> Decimal | None:
     """A figure above zero."""
     if not isinstance(told, str) or len(told) > 40:
         return None

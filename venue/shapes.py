@@ -7,7 +7,20 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    NotRequired,
+    Required,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 LONGEST_TEXT: Final = 4_096
 _FIGURE: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
@@ -42,27 +55,30 @@ def _bounded(counts: Counter[str], name: str) -> None:
     counts[name if name in counts or len(counts) < _NAMES_KEPT else "others"] += 1
 
 
-Shape = Callable[[Any, Tally], Any]
+T = TypeVar("T")
+First = TypeVar("First")
+Second = TypeVar("Second")
+Shape = Callable[[object, Tally], T]
 
 
-def text(value: Any, tally: Tally) -> str:
+def text(value: object, tally: Tally) -> str:
     """A text of bounded length."""
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
         raise Malformed("a text is due")
     return value
 
 
-def whole(value: Any, tally: Tally) -> int:
+def whole(value: object, tally: Tally) -> int:
     """An integer within 64 bits; JSON's true and 1.0 are none."""
     if type(value) is not int or abs(value) >= 2**64:
         raise Malformed("an integer is due")
     return value
 
 
-def word(known: Collection[str]) -> Shape:
+def word(known: Collection[str]) -> Shape[str]:
     """A text out of a list; another one passes as it is, and is counted."""
 
-    def read(value: Any, tally: Tally) -> str:
+    def read(value: object, tally: Tally) -> str:
         told = text(value, tally)
         if told not in known:
             tally.wondered(told)
@@ -71,24 +87,24 @@ def word(known: Collection[str]) -> Shape:
     return read
 
 
-def flag(value: Any, tally: Tally) -> bool:
+def flag(value: object, tally: Tally) -> bool:
     """True or false."""
     if not isinstance(value, bool):
         raise Malformed("true or false is due")
     return value
 
 
-def figure(value: Any, tally: Tally) -> str:
+def figure(value: object, tally: Tally) -> str:
     """A decimal string, unchanged: binary noise in its tail is the venue's own."""
     if not isinstance(value, str) or not _FIGURE.fullmatch(value):
         raise Malformed("a decimal string is due")
     return value
 
 
-def soft(shape: Shape) -> Shape:
+def soft(shape: Shape[T]) -> Shape[T | None]:
     """The same, but what is malformed is no answer: None, and counted. Never 0."""
 
-    def read(value: Any, tally: Tally) -> Any:
+    def read(value: object, tally: Tally) -> T | None:
         try:
             return shape(value, tally)
         except Malformed as fault:
@@ -98,22 +114,23 @@ def soft(shape: Shape) -> Shape:
     return read
 
 
-def maybe(shape: Shape) -> Shape:
+def maybe(shape: Shape[T]) -> Shape[T | None]:
     """The same, or null."""
     return lambda value, tally: None if value is None else shape(value, tally)
 
 
-maybe_figure: Final = soft(maybe(figure))
 soft_figure: Final = soft(figure)
 
 
-def obj(required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
+def obj(
+    required: Mapping[str, Shape[object]], optional: Mapping[str, Shape[object]] | None = None
+) -> Shape[dict[str, object]]:
     """An object cut to its known fields, in our order; a required field that is missing makes it
     malformed."""
     spare = optional or {}
     known = required.keys() | spare.keys()
 
-    def read(value: Any, tally: Tally) -> dict[str, Any]:
+    def read(value: object, tally: Tally) -> dict[str, object]:
         if not isinstance(value, dict):
             raise Malformed("an object is due")
         for name in value.keys() - known:
@@ -129,10 +146,10 @@ def obj(required: Mapping[str, Shape], optional: Mapping[str, Shape] | None = No
     return read
 
 
-def rows(shape: Shape) -> Shape:
+def rows(shape: Shape[T]) -> Shape[list[T]]:
     """A list whose rows stand for themselves: one that is malformed is left out and counted."""
 
-    def read(value: Any, tally: Tally) -> list[Any]:
+    def read(value: object, tally: Tally) -> list[T]:
         if not isinstance(value, list):
             raise Malformed("a list is due")
         kept = []
@@ -146,10 +163,10 @@ def rows(shape: Shape) -> Shape:
     return read
 
 
-def each(shape: Shape) -> Shape:
+def each(shape: Shape[T]) -> Shape[list[T]]:
     """A list that is only right as a whole: one malformed row makes it malformed."""
 
-    def read(value: Any, tally: Tally) -> list[Any]:
+    def read(value: object, tally: Tally) -> list[T]:
         if not isinstance(value, list):
             raise Malformed("a list is due")
         return [shape(row, tally) for row in value]
@@ -157,14 +174,65 @@ def each(shape: Shape) -> Shape:
     return read
 
 
-def pair(first: Shape, second: Shape) -> Shape:
+def pair(first: Shape[First], second: Shape[Second]) -> Shape[tuple[First, Second]]:
     """A list of two; more are counted and left out."""
 
-    def read(value: Any, tally: Tally) -> list[Any]:
+    def read(value: object, tally: Tally) -> tuple[First, Second]:
         if not isinstance(value, list) or len(value) < 2:
             raise Malformed("a pair is due")
         for _ in value[2:]:
             tally.met("beyond a pair")
-        return [first(value[0], tally), second(value[1], tally)]
+        return first(value[0], tally), second(value[1], tally)
 
     return read
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """A mark on a form: what is made of the shape that is inside."""
+
+    made: Callable[[Shape[Any]], Shape[Any]]
+
+
+# What may fail without the rest: a `Soft` value is None then, and counted (`SoftOrNull` may be null
+# besides); a row of `Rows` is left out. A plain `list` is only right as a whole.
+Figure = Annotated[str, figure]
+Soft = Annotated[T | None, _Over(soft)]
+SoftOrNull = Annotated[T | None, _Over(lambda shape: soft(maybe(shape)))]
+Rows = Annotated[list[T], _Over(rows)]
+_PLAIN: Final[dict[type, Shape[object]]] = {str: text, int: whole, bool: flag}
+
+
+def shape_of(form: type[T]) -> Shape[T]:
+    """How a form is read: a TypedDict field by field, a list as a whole, `Rows` and `Soft` as they
+    say.
+
+    Errors: KeyError for a type that no answer holds.
+    """
+    return _shape(form)
+
+
+def _shape(form: Any) -> Shape[Any]:
+    origin, inside = get_origin(form), get_args(form)
+    if origin is Annotated:
+        about, mark = inside
+        # Of `T | None` and of `list[T]` alike, the mark is about T.
+        return mark.made(_shape(get_args(about)[0])) if isinstance(mark, _Over) else mark
+    if origin is list:
+        return each(_shape(inside[0]))
+    if origin is tuple:
+        return pair(_shape(inside[0]), _shape(inside[1]))
+    if origin in (Union, UnionType):
+        return maybe(_shape(inside[0]))
+    return _record(form) if is_typeddict(form) else _PLAIN[form]
+
+
+def _record(form: Any) -> Shape[dict[str, object]]:
+    required: dict[str, Shape[object]] = {}
+    optional: dict[str, Shape[object]] = {}
+    for name, hint in get_type_hints(form, include_extras=True).items():
+        origin = get_origin(hint)
+        due = origin is Required or (form.__total__ and origin is not NotRequired)
+        bare = get_args(hint)[0] if origin in (Required, NotRequired) else hint
+        (required if due else optional)[name] = _shape(bare)
+    return obj(required, optional)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import msgpack
 from eth_account.messages import encode_defunct, encode_typed_data
@@ -16,20 +16,45 @@ from eth_keys.exceptions import BadSignature, ValidationError
 from eth_utils import keccak
 
 from domain.trading.venue import Network
-from venue.actions import Action
+from venue.actions import UserSigned
+
+
+class Field(TypedDict):
+    """A field of an EIP-712 type."""
+
+    name: str
+    type: str
+
+
+class TypedData(TypedDict):
+    """What a wallet is shown and signs (EIP-712)."""
+
+    domain: Mapping[str, str | int]
+    types: Mapping[str, list[Field]]
+    primaryType: str
+    message: Mapping[str, object]
+
+
+class SignatureJson(TypedDict):
+    """A signature as it travels."""
+
+    r: str
+    s: str
+    v: int
+
 
 _N: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _NOBODY: Final = "0x" + "00" * 20
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _RAW: Final = re.compile(r"0x[0-9a-fA-F]{130}")
-_DOMAIN_FIELDS: Final = [
+_DOMAIN_FIELDS: Final[list[Field]] = [
     {"name": "name", "type": "string"},
     {"name": "version", "type": "string"},
     {"name": "chainId", "type": "uint256"},
     {"name": "verifyingContract", "type": "address"},
 ]
-_CHAIN_FIELD: Final = {"name": "hyperliquidChain", "type": "string"}
-USER_SIGNED: Final[Mapping[str, tuple[str, list[dict[str, str]]]]] = {
+_CHAIN_FIELD: Final[Field] = {"name": "hyperliquidChain", "type": "string"}
+USER_SIGNED: Final[Mapping[str, tuple[str, list[Field]]]] = {
     "approveAgent": (
         "HyperliquidTransaction:ApproveAgent",
         [
@@ -75,12 +100,12 @@ class Signature:
     s: int
     v: int
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> SignatureJson:
         """Shape `{r, s, v}`; r and s always have 64 digits."""
         return {"r": f"0x{self.r:064x}", "s": f"0x{self.s:064x}", "v": self.v}
 
     @classmethod
-    def parse(cls, told: Mapping[str, Any]) -> Signature:
+    def parse(cls, told: Mapping[str, object]) -> Signature:
         """Read `{r, s, v}` that somebody sent.
 
         Errors: ValueError for other fields, other than 64 digits, a v beside 27 and 28, a value off
@@ -119,7 +144,11 @@ class Signature:
 
 
 def action_hash(
-    action: Action, nonce: int, *, vault: str | None = None, expires_after: int | None = None
+    action: Mapping[str, object],
+    nonce: int,
+    *,
+    vault: str | None = None,
+    expires_after: int | None = None,
 ) -> bytes:
     """The hash that stands for an L1 action.
 
@@ -141,7 +170,7 @@ def l1_digest(network: Network, hashed: bytes) -> bytes:
     return bytes(keccak(b"\x19\x01" + _L1_SEPARATOR + keccak(_L1_HEAD[network] + hashed)))
 
 
-def l1_typed_data(network: Network, hashed: bytes) -> dict[str, Any]:
+def l1_typed_data(network: Network, hashed: bytes) -> TypedData:
     """The phantom agent's typed data, for a signer outside that wants to see what it signs."""
     return {
         "domain": {
@@ -165,12 +194,10 @@ def l1_typed_data(network: Network, hashed: bytes) -> dict[str, Any]:
     }
 
 
-def user_typed_data(action: Action) -> dict[str, Any]:
+def user_typed_data(action: UserSigned) -> TypedData:
     """The typed data of a user-signed action; its domain's chain id is the action's own
-    `signatureChainId`.
-
-    Errors: KeyError for an action that is none of `USER_SIGNED`.
-    """
+    `signatureChainId`."""
+    told: Mapping[str, object] = action
     primary, fields = USER_SIGNED[action["type"]]
     return {
         "domain": {
@@ -181,13 +208,13 @@ def user_typed_data(action: Action) -> dict[str, Any]:
         },
         "types": {"EIP712Domain": _DOMAIN_FIELDS, primary: fields},
         "primaryType": primary,
-        "message": {f["name"]: action[f["name"]] for f in fields},
+        "message": {f["name"]: told[f["name"]] for f in fields},
     }
 
 
-def user_digest(action: Action) -> bytes:
+def user_digest(action: UserSigned) -> bytes:
     """EIP-712 digest of a user-signed action."""
-    signable = encode_typed_data(full_message=user_typed_data(action))
+    signable = encode_typed_data(full_message=dict(user_typed_data(action)))
     return bytes(keccak(b"\x19" + signable.version + signable.header + signable.body))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from domain.trading.venue import (
     Abstraction,
@@ -25,12 +25,15 @@ from domain.trading.venue import (
     VenueFill,
     book_hash,
 )
+from venue import forms
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MARGIN: Final[Mapping[str, MarginMode]] = {
     "strictIsolated": "strict_isolated",
     "noCross": "no_cross",
 }
+_ROLES: Final[Mapping[str, UserRole]] = {role: role for role in get_args(UserRole)}
+_ABSTRACTIONS: Final[Mapping[str, Abstraction]] = {mode: mode for mode in get_args(Abstraction)}
 _FIRST_OF_DEX: Final = 100_000
 _A_DEX: Final = 10_000
 _LATEST_MS: Final = 253_402_300_799_000
@@ -52,7 +55,7 @@ def asset_id(dex_index: int, place: int) -> int:
     return place if dex_index == 0 else _FIRST_OF_DEX + dex_index * _A_DEX + place
 
 
-def _margin_mode(asset: Mapping[str, Any]) -> MarginMode:
+def _margin_mode(asset: forms.Asset) -> MarginMode:
     told = asset.get("marginMode")
     if isinstance(told, str) and told in _MARGIN:
         return _MARGIN[told]
@@ -61,11 +64,11 @@ def _margin_mode(asset: Mapping[str, Any]) -> MarginMode:
 
 
 def perps(
-    dex: str, dex_index: int, meta: Mapping[str, Any], contexts: Sequence[Mapping[str, Any]]
+    dex: str, dex_index: int, meta: forms.Meta, contexts: Sequence[forms.Context]
 ) -> tuple[Perp, ...]:
     """A dex's perpetuals with their figures, in the order of their ids; contexts beyond the
     universe tell nothing."""
-    figures = [*contexts, *({} for _ in meta["universe"][len(contexts) :])]
+    figures = [*contexts, *(forms.Context() for _ in meta["universe"][len(contexts) :])]
     return tuple(
         _perp(dex, asset_id(dex_index, n), asset, meta.get("collateralToken"), context)
         for n, (asset, context) in enumerate(zip(meta["universe"], figures, strict=False))
@@ -73,7 +76,7 @@ def perps(
 
 
 def _perp(
-    dex: str, number: int, asset: Mapping[str, Any], token: int | None, context: Mapping[str, Any]
+    dex: str, number: int, asset: forms.Asset, token: int | None, context: forms.Context
 ) -> Perp:
     return Perp(
         coin=asset["name"],
@@ -96,7 +99,7 @@ def _perp(
     )
 
 
-def book(told: Mapping[str, Any]) -> Book | None:
+def book(told: forms.Book) -> Book | None:
     """A snapshot; None where its time cannot be read or a level has no size to give."""
     at = moment(told["time"])
     sides = [
@@ -109,20 +112,20 @@ def book(told: Mapping[str, Any]) -> Book | None:
     return Book(told["coin"], at, sides[0], sides[1], named)
 
 
-def agents(told: Sequence[Mapping[str, Any]]) -> tuple[ApprovedAgent, ...]:
+def agents(told: Sequence[forms.Agent]) -> tuple[ApprovedAgent, ...]:
     """Named agents; the unnamed one is never told."""
     return tuple(
         ApprovedAgent(
             a["name"],
             a["address"].lower(),
-            None if a.get("validUntil") is None else moment(a["validUntil"]),
+            None if (until := a.get("validUntil")) is None else moment(until),
         )
         for a in told
     )
 
 
-def _position(told: Mapping[str, Any]) -> Position:
-    leverage = told.get("leverage") or {}
+def _position(told: forms.Position) -> Position:
+    leverage = told.get("leverage")
     return Position(
         coin=told["coin"],
         size=Decimal(told["szi"]),
@@ -130,12 +133,12 @@ def _position(told: Mapping[str, Any]) -> Position:
         value=decimal(told.get("positionValue")),
         unrealized=decimal(told.get("unrealizedPnl")),
         liquidation_px=decimal(told.get("liquidationPx")),
-        leverage=leverage.get("value"),
-        cross=leverage.get("type") == "cross",
+        leverage=None if leverage is None else leverage["value"],
+        cross=leverage is not None and leverage["type"] == "cross",
     )
 
 
-def account(dex: str, told: Mapping[str, Any]) -> DexAccount | None:
+def account(dex: str, told: forms.Clearinghouse) -> DexAccount | None:
     """An account on one dex; None where its time cannot be read."""
     at = moment(told["time"])
     if at is None:
@@ -149,7 +152,7 @@ def account(dex: str, told: Mapping[str, Any]) -> DexAccount | None:
     )
 
 
-def balances(told: Mapping[str, Any]) -> tuple[SpotBalance, ...]:
+def balances(told: forms.Balances) -> tuple[SpotBalance, ...]:
     """Spot balances."""
     return tuple(
         SpotBalance(b["token"], Decimal(b["total"]), Decimal(b["hold"])) for b in told["balances"]
@@ -187,7 +190,7 @@ def seen_as(status: str) -> SeenAs:
     return "refused" if status in _REFUSED else "unknown"
 
 
-def order_seen(told: Any) -> OrderSeen | None:
+def order_seen(told: forms.OrderStatus) -> OrderSeen | None:
     """Where an order stands; None where the venue knows of none."""
     if told["status"] != "order" or "order" not in told:
         return None
@@ -203,14 +206,14 @@ def order_seen(told: Any) -> OrderSeen | None:
     )
 
 
-def open_orders(told: Sequence[Any]) -> tuple[OpenOrder, ...]:
+def open_orders(told: Sequence[forms.OpenOrder]) -> tuple[OpenOrder, ...]:
     """Orders that may still trade."""
     return tuple(
         OpenOrder(coin=row["coin"], oid=row["oid"], cloid=row.get("cloid")) for row in told
     )
 
 
-def fills(told: Sequence[Any]) -> tuple[VenueFill, ...] | None:
+def fills(told: Sequence[forms.Fill]) -> tuple[VenueFill, ...] | None:
     """Fills, oldest first; None where the time of one cannot be read."""
     read = []
     for row in told:
@@ -235,31 +238,31 @@ def fills(told: Sequence[Any]) -> tuple[VenueFill, ...] | None:
     return tuple(sorted(read, key=lambda f: (f.at, f.tid)))
 
 
-def leverage(told: Any) -> Leverage:
+def leverage(told: forms.ActiveAsset) -> Leverage:
     """An account's setting for one product."""
     return Leverage(told["leverage"]["value"], told["leverage"]["type"] == "cross")
 
 
-def role(told: Mapping[str, Any]) -> UserRole:
+def role(told: forms.Role) -> UserRole:
     """What an address is at the venue; `unknown` for a word that is not known."""
-    return told["role"] if told["role"] in get_args(UserRole) else "unknown"
+    return _ROLES.get(told["role"], "unknown")
 
 
 def abstraction(told: str) -> Abstraction:
     """How an account holds its margin; `unknown` for a word that is not known."""
-    return told if told in get_args(Abstraction) else "unknown"  # type: ignore[return-value]  # checked against the literal
+    return _ABSTRACTIONS.get(told, "unknown")
 
 
-def dexes(told: Sequence[Any]) -> dict[str, int]:
+def dexes(told: Sequence[forms.Dex | None]) -> dict[str, int]:
     """Builder dexes by name with their index; the first is "" and 0."""
     return {"": 0} | {d["name"]: n for n, d in enumerate(told) if n and d is not None}
 
 
-def names(told: Sequence[Any]) -> dict[str, str]:
+def names(told: Sequence[tuple[str, forms.Annotation]]) -> dict[str, str]:
     """Coin to its name for people."""
-    return {coin: a["displayName"] for coin, a in told if a.get("displayName")}
+    return {coin: name for coin, a in told if (name := a.get("displayName"))}
 
 
-def tokens(told: Mapping[str, Any]) -> dict[int, str]:
+def tokens(told: forms.SpotMeta) -> dict[int, str]:
     """Token index to name."""
     return {t["index"]: t["name"] for t in told["tokens"]}

@@ -1,9 +1,12 @@
-"""The venue's own sentences of refusal, and what they mean to us."""
+"""What the venue says to an action: its own sentences of refusal, and what they mean to us."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
+
+import orjson
 
 # The sentences often end in ` asset=N`, an amount or an address, so they are known by how they
 # begin.
@@ -42,6 +45,21 @@ OTHER: Final = "other"
 def kind_of(words: str) -> str:
     """Our class of a sentence; `other` for one that is not known."""
     return next((kind for pattern, kind in _WORDS if pattern.match(words.strip())), OTHER)
+
+
+def answered(raw: bytes) -> str | Mapping[str, object] | None:
+    """The words of a refusal, or the response to what was done; None for an answer of another form,
+    which is never a success."""
+    try:
+        told = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(told, dict):
+        return None
+    status, response = told.get("status"), told.get("response")
+    if status == "err" and isinstance(response, str):
+        return response
+    return response if status == "ok" and isinstance(response, dict) else None
 
 
 # Order statuses (the venue's reference); another one is neither final nor filled.

@@ -24,7 +24,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "domain": (3, 23),
     "storage": (6, 4),
     "chain": (19, 0),
-    "venue": (73, 0),
+    "venue": (0, 0),
     "tools": (24, 3),
     "skill": (0, 0),
     "http_shim": (1, 0),

@@ -155,13 +155,13 @@ async def test_a_reduce_only_close_under_signed_terms_is_signed_and_the_venue_ex
     assert act(approval, now, signing.user_digest(approval))["status"] == "ok"
     opens = actions.place(
         [
-            actions.Order(
+            actions.order(
                 asset=asset,
                 is_buy=True,
                 price=Decimal(25010),
                 size=Decimal("0.01"),
                 reduce_only=False,
-                kind=actions.Limit(tif="Ioc"),
+                tif="Ioc",
             )
         ]
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from domain.trading.orders import PaidBuilder
 from domain.trading.venue import Network
 from venue import actions
-from venue.actions import Action
 
 EDGES = (0, 1, 127, 128, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 - 1)
 NAMES = ("", "a", "wsvc-o-0a1b2c valid_until 1767776120478", "é🚀", "x" * 31, "x" * 32, "x" * 300)
@@ -19,7 +20,7 @@ NAMES = ("", "a", "wsvc-o-0a1b2c valid_until 1767776120478", "é🚀", "x" * 31,
 class Drawn:
     """One signing task, in the words of both other clients."""
 
-    action: Action
+    action: Mapping[str, Any]
     network: Network
     nonce: int
     vault: str | None
@@ -51,21 +52,20 @@ def cloid(rng: random.Random) -> str:
     return "0x" + rng.randbytes(16).hex()
 
 
-def order(rng: random.Random) -> actions.Order:
-    kind: actions.Limit | actions.Trigger = actions.Limit(tif=rng.choice(["Alo", "Ioc", "Gtc"]))
-    if rng.random() < 0.3:
-        kind = actions.Trigger(
-            is_market=rng.random() < 0.5, trigger_px=figure(rng), tpsl=rng.choice(["tp", "sl"])
-        )
-    return actions.Order(
+def order(rng: random.Random) -> Any:
+    made = actions.order(
         asset=rng.choice([0, 1, 110_000, 159_999, whole(rng)]), is_buy=rng.random() < 0.5, price=figure(rng), size=figure(rng),
-        reduce_only=rng.random() < 0.5, kind=kind, cloid=cloid(rng) if rng.random() < 0.5 else None,
+        reduce_only=rng.random() < 0.5, tif=rng.choice(["Alo", "Ioc", "Gtc"]), cloid=cloid(rng) if rng.random() < 0.5 else None,
     )  # fmt: skip
+    if rng.random() < 0.7:
+        return made
+    waits = {"isMarket": rng.random() < 0.5, "triggerPx": actions.wire(figure(rng))}
+    return {**made, "t": {"trigger": {**waits, "tpsl": rng.choice(["tp", "sl"])}}}
 
 
-def l1_action(rng: random.Random) -> Action:
+def l1_action(rng: random.Random) -> Mapping[str, Any]:
     some = range(rng.choice([1, 1, 2, 15, 16, 40]))
-    builder = actions.Builder(
+    builder = PaidBuilder(
         address=address(rng).upper().replace("0X", "0x"), fee_tenths_bps=rng.randint(1, 100)
     )
     made = (
@@ -74,7 +74,7 @@ def l1_action(rng: random.Random) -> Action:
             grouping=rng.choice(["na", "normalTpsl", "positionTpsl"]),
             builder=rng.choice([None, builder]),
         ),
-        lambda: actions.cancel([(whole(rng), whole(rng)) for _ in some]),
+        lambda: {"type": "cancel", "cancels": [{"a": whole(rng), "o": whole(rng)} for _ in some]},
         lambda: actions.cancel_by_cloid([(whole(rng), cloid(rng)) for _ in some]),
         lambda: {
             "type": "updateLeverage",
@@ -85,12 +85,12 @@ def l1_action(rng: random.Random) -> Action:
         lambda: rng.choice(
             [{"type": "scheduleCancel"}, {"type": "scheduleCancel", "time": whole(rng)}]
         ),
-        actions.noop,
+        lambda: {"type": "noop"},
     )
     return rng.choice(made)()
 
 
-def user_action(rng: random.Random, network: Network, nonce: int) -> Action:
+def user_action(rng: random.Random, network: Network, nonce: int) -> actions.UserSigned:
     # The Python SDK signs under this chain id only; the others are compared with the Node client.
     if rng.random() < 0.5:
         return actions.approve_agent(

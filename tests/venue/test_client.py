@@ -15,12 +15,13 @@ import stamina
 from domain.refusals import Refused
 from domain.trading.venue import AgentApproval, Relay
 from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
-from venue import signing
+from venue import reads, signing
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, InMemory
 from venue.client import BODY_AT_MOST, Client
 from venue.met import NAMES_LOGGED
 from venue.networks import VenueNetwork
+from venue.reads import Read
 
 pytestmark = pytest.mark.anyio
 META = {
@@ -32,6 +33,8 @@ CONTEXT = {
     "funding": "0.0000125", "openInterest": "688.11", "prevDayPx": "2703997.4500000002", "dayNtlVlm": "1169046.29406",
     "premium": None, "oraclePx": "14.32", "markPx": "14.3161", "midPx": "14.314", "impactPxs": ["14.3047", "14.3444"], "dayBaseVlm": "0.01",
 }  # fmt: skip
+META_READ = reads.RELAYED["meta"]
+HISTORY_READ = reads.RELAYED["historicalOrders"]
 KEY = signing.key_from(b"\x11" * 32)
 WALLET = KEY.public_key.to_checksum_address()
 APPROVAL = AgentApproval(
@@ -68,9 +71,9 @@ async def venue(client: Client) -> VenueNetwork:
     return VenueNetwork("testnet", client, Clock())
 
 
-async def refused(client: Client, kind: str = "meta", **parameters: Any) -> str:
+async def refused(client: Client, read: Read[Any] = META_READ, **parameters: Any) -> str:
     with pytest.raises(Refused) as found:
-        await client.ask(kind, "house", **parameters)
+        await client.ask(read, "house", **parameters)
     assert found.value.code == "venue_unavailable"
     return found.value.refusal.reason
 
@@ -79,7 +82,7 @@ async def test_a_busy_venue_is_asked_again_and_every_try_is_counted(
     script: Scripted, client: Client
 ) -> None:
     script.say(raw(b"", 429), raw(b"oops", 500), told(META))
-    assert (await client.ask("meta", "house", dex="")).data["universe"][0]["name"] == "BTC"
+    assert (await client.ask(META_READ, "house", dex="")).data["universe"][0]["name"] == "BTC"
     assert script.asked == [{"type": "meta", "dex": ""}] * 3
     assert (await client._budget.used())["house"] == 60
 
@@ -98,7 +101,7 @@ async def test_a_hanging_venue_is_given_up_in_time_and_keeps_its_worst_weight(
     script.say(held(never, told(META)))
     try:
         async with asyncio.timeout(4):
-            assert "in time" in await refused(client, "historicalOrders", user="0x" + "11" * 20)
+            assert "in time" in await refused(client, HISTORY_READ, user="0x" + "11" * 20)
         assert (await client._budget.used())["house"] == 120
     finally:
         never.set()
@@ -137,7 +140,7 @@ async def test_an_answer_of_another_form_is_no_answer(
 
 async def test_a_cut_connection_is_tried_again(script: Scripted, client: Client) -> None:
     script.say(cut(), told(META))
-    assert (await client.ask("meta", "house")).data["collateralToken"] == 0
+    assert (await client.ask(META_READ, "house")).data["collateralToken"] == 0
 
 
 async def test_an_answer_above_two_megabytes_is_refused_however_it_is_packed(
@@ -162,7 +165,7 @@ async def test_a_large_answer_is_read_beside_the_loop(script: Scripted, client: 
         "cloid": None,
     }
     script.say(told([{"order": order, "status": "filled", "statusTimestamp": 1}] * 2_000))
-    answer = await client.ask("historicalOrders", "relay", user="0x" + "11" * 20)
+    answer = await client.ask(HISTORY_READ, "relay", user="0x" + "11" * 20)
     assert len(answer.data) == 2_000
     assert (await client._budget.used())["relay"] == 120
 
@@ -171,8 +174,8 @@ async def test_no_cookie_and_no_header_of_a_caller_reaches_the_venue(
     script: Scripted, client: Client
 ) -> None:
     script.say(raw(json.dumps(META).encode(), **{"Set-Cookie": "a=b"}))
-    await client.ask("meta", "house")
-    await client.ask("meta", "house")
+    await client.ask(META_READ, "house")
+    await client.ask(META_READ, "house")
     assert {h.lower() for h in script.headers[1]} <= {
         "host",
         "user-agent",
@@ -187,7 +190,7 @@ async def test_unknown_fields_are_left_out_and_counted(script: Scripted, client:
     script.say(
         told({**META, "newThing": 1, "universe": [{**META["universe"][0], "secondNewThing": [1]}]})
     )  # type: ignore[dict-item, index]
-    answer = await client.ask("meta", "house")
+    answer = await client.ask(META_READ, "house")
     assert answer.data == {"universe": META["universe"], "marginTables": [], "collateralToken": 0}
     assert client.met.counts == {("meta", "field"): 2}
 
@@ -201,15 +204,15 @@ async def test_a_status_that_is_not_listed_passes_as_it_is_and_is_counted(
         for status in ("filled", "somethingNew", "somethingNew", "iocCancelRejected")
     ]
     script.say(told(rows), told({"role": "janitor"}), told("portfolioMargin"), told("newMode"))
-    answer = await client.ask("historicalOrders", "relay", user=WALLET)
+    answer = await client.ask(HISTORY_READ, "relay", user=WALLET)
     assert [r["status"] for r in answer.data] == [r["status"] for r in rows]
-    await client.ask("userRole", "house", user=WALLET)
-    await client.ask("userAbstraction", "house", user=WALLET)
+    await client.ask(reads.ROLE, "house", user=WALLET)
+    await client.ask(reads.ABSTRACTION, "house", user=WALLET)
     assert client.met.counts == {
         ("historicalOrders", "status"): 2,
         ("userRole", "status"): 1,
     }
-    await client.ask("userAbstraction", "house", user=WALLET)
+    await client.ask(reads.ABSTRACTION, "house", user=WALLET)
     assert client.met.counts["userAbstraction", "status"] == 1
 
 
@@ -218,9 +221,9 @@ async def test_malformed_figures_left_out_rows_and_other_forms_are_counted_apart
 ) -> None:
     rows = [{"coin": "BTC", "fundingRate": "0.1", "time": 1, "premium": "x"}, {"coin": 5}]
     script.say(told(rows), told({"universe": 5}))
-    await client.ask("fundingHistory", "relay", coin="BTC", startTime=1)
+    await client.ask(reads.RELAYED["fundingHistory"], "relay", coin="BTC", startTime=1)
     with pytest.raises(Refused):
-        await client.ask("meta", "house")
+        await client.ask(META_READ, "house")
     assert client.met.counts == {
         ("fundingHistory", "malformed"): 1,
         ("fundingHistory", "dropped"): 1,
@@ -235,7 +238,7 @@ async def test_names_that_the_venue_makes_up_are_counted_without_end_and_logged_
     for n in range(10):
         made_up = {f"f{n}_{i}": 1 for i in range(100)}
         script.say(told({**META, **made_up}))  # type: ignore[dict-item]
-        await client.ask("meta", "house")
+        await client.ask(META_READ, "house")
     assert client.met.counts == {("meta", "field"): 1_000}
     assert len([r for r in caplog.records if r.name == "wallet.venue"]) <= NAMES_LOGGED
 

@@ -2,49 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict, TypeVar
 
 from venue.devvenue import refusals as say
+from venue.devvenue import wires
 from venue.devvenue.accounts import DISABLED, MODES, PORTFOLIO, SPOT, UNIFIED, Account
 from venue.devvenue.agents import approve_agent, approve_builder
 from venue.devvenue.decimals import ZERO, micros, parse
 from venue.devvenue.margin import pool
 from venue.devvenue.refusals import Malformed, OrderRefused, Refused
 from venue.devvenue.state import State
+from venue.devvenue.statuses import Cancelled, Status
 from venue.devvenue.trading import Batch, cancel, modify, place_batch
 
-Effect = Callable[[State, Account, dict[str, Any]], dict[str, Any]]
-DEFAULT: Final = {"type": "default"}
+T = TypeVar("T")
+
+
+class _Default(TypedDict):
+    type: Literal["default"]
+
+
+class _StatusList(TypedDict):
+    statuses: Sequence[Status | Cancelled]
+
+
+class _Statuses(TypedDict):
+    type: Literal["order", "cancel"]
+    data: _StatusList
+
+
+Done = _Default | _Statuses
+DEFAULT: Final[_Default] = {"type": "default"}
 SCHEDULE_VOLUME: Final = Decimal(1_000_000)
 SCHEDULE_AHEAD_MS: Final = 5_000
 
 
-def _statuses(kind: str, statuses: list[Any]) -> dict[str, Any]:
+def _statuses(kind: Literal["order", "cancel"], statuses: Sequence[Status | Cancelled]) -> Done:
     return {"type": kind, "data": {"statuses": statuses}}
 
 
-def _order(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _order(state: State, account: Account, action: wires.PlaceOrders) -> Done:
     fee = action.get("builder")
     batch = Batch(action["grouping"], (fee["b"], fee["f"]) if fee else None)
     return _statuses("order", place_batch(state, account, action["orders"], batch))
 
 
-def _cancel(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
-    rows = [(c.get("a", c.get("asset")), c.get("o", c.get("cloid"))) for c in action["cancels"]]
-    return _statuses("cancel", [cancel(state, account, asset, key) for asset, key in rows])
+def _cancel(state: State, account: Account, action: wires.Cancel) -> Done:
+    done = [cancel(state, account, row["a"], row["o"]) for row in action["cancels"]]
+    return _statuses("cancel", done)
 
 
-def _modify(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _cancel_by_cloid(state: State, account: Account, action: wires.CancelByCloid) -> Done:
+    done = [cancel(state, account, row["asset"], row["cloid"]) for row in action["cancels"]]
+    return _statuses("cancel", done)
+
+
+def _modify(state: State, account: Account, action: wires.Modify) -> Done:
     status = modify(state, account, action["oid"], action["order"])
-    if isinstance(status, dict) and "error" in status:
+    if not isinstance(status, str) and "error" in status:
         raise Refused(status["error"])
     return DEFAULT
 
 
-def _batch_modify(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
-    statuses = []
+def _batch_modify(state: State, account: Account, action: wires.BatchModify) -> Done:
+    statuses: list[Status] = []
     for row in action["modifies"]:
         try:
             statuses.append(modify(state, account, row["oid"], row["order"]))
@@ -55,7 +78,7 @@ def _batch_modify(state: State, account: Account, action: dict[str, Any]) -> dic
     return _statuses("order", statuses)
 
 
-def _leverage(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _leverage(state: State, account: Account, action: wires.UpdateLeverage) -> Done:
     market = state.by_asset.get(action["asset"])
     if market is None:
         raise Refused(say.NO_SUCH_ASSET)
@@ -71,7 +94,7 @@ def _leverage(state: State, account: Account, action: dict[str, Any]) -> dict[st
     return DEFAULT
 
 
-def _isolated(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _isolated(state: State, account: Account, action: wires.UpdateIsolatedMargin) -> Done:
     market = state.by_asset.get(action["asset"])
     held = account.positions.get(market.coin) if market else None
     if market is None or held is None or held.is_cross:
@@ -85,7 +108,7 @@ def _isolated(state: State, account: Account, action: dict[str, Any]) -> dict[st
     return DEFAULT
 
 
-def _schedule(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _schedule(state: State, account: Account, action: wires.ScheduleCancel) -> Done:
     if account.volume < SCHEDULE_VOLUME:
         raise Refused(say.schedule_gate(account.volume))
     at = action.get("time")
@@ -95,29 +118,34 @@ def _schedule(state: State, account: Account, action: dict[str, Any]) -> dict[st
     return DEFAULT
 
 
-def _noop(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _noop(state: State, account: Account, action: wires.Noop) -> Done:
     return DEFAULT
 
 
-def _referrer(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _referrer(state: State, account: Account, action: wires.SetReferrer) -> Done:
     raise Refused(say.NO_REFERRER)
 
 
-def _agent(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _agent(state: State, account: Account, action: wires.ApproveAgent) -> Done:
     approve_agent(state, account, action)
     return DEFAULT
 
 
-def _builder(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _builder(state: State, account: Account, action: wires.ApproveBuilderFee) -> Done:
     approve_builder(state, account, action)
     return DEFAULT
 
 
-def _abstraction(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _agent_abstraction(state: State, account: Account, action: wires.AgentSetAbstraction) -> Done:
+    set_mode(state, account, MODES[action["abstraction"]])
+    return DEFAULT
+
+
+def _abstraction(state: State, account: Account, action: wires.UserSetAbstraction) -> Done:
     mode = MODES.get(action["abstraction"], action["abstraction"])
     if mode not in (DISABLED, UNIFIED, PORTFOLIO):
         raise Malformed
-    if action.get("user", account.address) != account.address:
+    if action["user"] != account.address:
         raise Refused(say.vault_unknown(action["user"]))
     set_mode(state, account, mode)
     return DEFAULT
@@ -166,7 +194,7 @@ def _give(state: State, account: Account, place: str, amount: Decimal) -> None:
         account.add_cash(place, state.collateral(place), amount)
 
 
-def _class_transfer(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _class_transfer(state: State, account: Account, action: wires.UsdClassTransfer) -> Done:
     if account.pooled:
         raise Refused(say.UNIFIED_OFF)
     amount = _amount(action["amount"])
@@ -176,7 +204,7 @@ def _class_transfer(state: State, account: Account, action: dict[str, Any]) -> d
     return DEFAULT
 
 
-def _send(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _send(state: State, account: Account, action: wires.SendAsset | wires.AgentSendAsset) -> Done:
     """Move USDC between spot and dexes, or to somebody else."""
     target = action["destination"]
     if action["type"] == "agentSendAsset" and target != account.address:
@@ -192,7 +220,7 @@ def _send(state: State, account: Account, action: dict[str, Any]) -> dict[str, A
     return DEFAULT
 
 
-def _usd_send(state: State, account: Account, action: dict[str, Any]) -> dict[str, Any]:
+def _usd_send(state: State, account: Account, action: wires.UsdSend | wires.Withdraw) -> Done:
     amount = _amount(action["amount"])
     _take(state, account, "", amount)
     if action["type"] == "usdSend":
@@ -200,24 +228,38 @@ def _usd_send(state: State, account: Account, action: dict[str, Any]) -> dict[st
     return DEFAULT
 
 
-EFFECTS: Final[dict[str, Effect]] = {
-    "order": _order,
-    "cancel": _cancel,
-    "cancelByCloid": _cancel,
-    "modify": _modify,
-    "batchModify": _batch_modify,
-    "updateLeverage": _leverage,
-    "updateIsolatedMargin": _isolated,
-    "scheduleCancel": _schedule,
-    "noop": _noop,
-    "setReferrer": _referrer,
-    "agentSetAbstraction": _abstraction,
-    "agentSendAsset": _send,
-    "approveAgent": _agent,
-    "approveBuilderFee": _builder,
-    "userSetAbstraction": _abstraction,
-    "usdClassTransfer": _class_transfer,
-    "sendAsset": _send,
-    "usdSend": _usd_send,
-    "withdraw3": _usd_send,
-}
+def _effect(
+    form: type[T], effect: Callable[[State, Account, T], Done]
+) -> tuple[str, Callable[[State, Account, T], Done]]:
+    """An effect under the name of the action that it takes."""
+    return wires.name_of(form), effect
+
+
+EFFECTS: Final[Mapping[str, Callable[[State, Account, Any], Done]]] = dict(
+    (
+        _effect(wires.PlaceOrders, _order),
+        _effect(wires.Cancel, _cancel),
+        _effect(wires.CancelByCloid, _cancel_by_cloid),
+        _effect(wires.Modify, _modify),
+        _effect(wires.BatchModify, _batch_modify),
+        _effect(wires.UpdateLeverage, _leverage),
+        _effect(wires.UpdateIsolatedMargin, _isolated),
+        _effect(wires.ScheduleCancel, _schedule),
+        _effect(wires.Noop, _noop),
+        _effect(wires.SetReferrer, _referrer),
+        _effect(wires.AgentSetAbstraction, _agent_abstraction),
+        _effect(wires.AgentSendAsset, _send),
+        _effect(wires.ApproveAgent, _agent),
+        _effect(wires.ApproveBuilderFee, _builder),
+        _effect(wires.UserSetAbstraction, _abstraction),
+        _effect(wires.UsdClassTransfer, _class_transfer),
+        _effect(wires.SendAsset, _send),
+        _effect(wires.UsdSend, _usd_send),
+        _effect(wires.Withdraw, _usd_send),
+    )
+)
+
+
+def run(state: State, account: Account, action: wires.Action) -> Done:
+    """Do what an action asks. Errors: `Refused`, `OrderRefused`, `Malformed`."""
+    return EFFECTS[action["type"]](state, account, action)

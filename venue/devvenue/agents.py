@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue import refusals as say
 from venue.devvenue.accounts import Account, Agent
 from venue.devvenue.refusals import Malformed, Refused
 from venue.devvenue.settle import builder_funded
 from venue.devvenue.state import DAY_MS, State
+from venue.devvenue.wires import ApproveAgent, ApproveBuilderFee
 
 DEFAULT_LIFE_MS: Final = 90 * DAY_MS
 LONGEST_LIFE_MS: Final = 180 * DAY_MS
@@ -51,7 +52,7 @@ def own_account(state: State, signer: str) -> Account:
     return account
 
 
-def approve_agent(state: State, account: Account, action: dict[str, Any]) -> None:
+def approve_agent(state: State, account: Account, action: ApproveAgent) -> None:
     """Add, rotate or (address zero) remove an agent. Errors: `Refused`."""
     name, valid_until = _named(state, action["agentName"])
     address, now = action["agentAddress"], state.now()
@@ -116,7 +117,7 @@ def prune_agents(state: State, account: Account) -> None:
             _forget(state, agent)
 
 
-def approve_builder(state: State, account: Account, action: dict[str, Any]) -> None:
+def approve_builder(state: State, account: Account, action: ApproveBuilderFee) -> None:
     """Set the most that a builder may take; 0% takes it back. Errors: `Refused`, `Malformed`."""
     match = _PERCENT.fullmatch(action["maxFeeRate"])
     if match is None:

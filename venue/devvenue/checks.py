@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue import refusals as say
+from venue.devvenue import wires
 from venue.devvenue.accounts import Account
 from venue.devvenue.decimals import MAX_DECIMALS, ZERO, canonical, decimals_of, on_tick
 from venue.devvenue.margin import pool
@@ -21,9 +22,9 @@ PER_OPEN_ORDER: Final = Decimal(5_000_000)
 MOST_OPEN_ORDERS: Final = 5_000
 
 
-def check_form(state: State, wires: list[dict[str, Any]], grouping: Any) -> None:
+def check_form(state: State, orders: list[wires.Order], grouping: wires.Grouping) -> None:
     """What the venue sees before any state: one error for the whole batch."""
-    for wire in wires:
+    for wire in orders:
         market = state.by_asset.get(wire["a"])
         if market is None:
             raise say.Refused(say.NO_SUCH_ASSET)

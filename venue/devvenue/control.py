@@ -2,126 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, get_args
 
 from venue.devvenue.core import DevVenue
-from venue.devvenue.faults import EFFECTS, Fault
+from venue.devvenue.faults import Effect, Fault
 from venue.devvenue.refusals import Malformed
-from venue.devvenue.shapes import boolean, integer
+from venue.devvenue.shapes import Reader, T, boolean, integer, text
 
 RULES: Final = {"strict_reduce_only", "refuse_reused_agents", "post_only_phase", "ip_budget"}
 SWITCHES: Final = {"at_oi_cap", "oi_too_quick"}
+_EFFECTS: Final[Mapping[object, Effect]] = {effect: effect for effect in get_args(Effect)}
 
 
-def _fault(venue: DevVenue, body: dict[str, Any]) -> Any:
-    if body.get("effect") not in EFFECTS:
+@dataclass(frozen=True, slots=True)
+class _Body:
+    told: Mapping[str, object]
+
+    def must(self, name: str, reader: Reader[T]) -> T:
+        return reader(self.told[name])
+
+    def may(self, name: str, reader: Reader[T]) -> T | None:
+        given = self.told.get(name)
+        return None if given is None else reader(given)
+
+
+def _number(value: object) -> Decimal:
+    if not isinstance(value, (str, int, float)):
         raise Malformed
-    times = body.get("times")
+    return Decimal(value)
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise Malformed
+    return value
+
+
+def _levels(value: object) -> list[tuple[Decimal, Decimal]]:
+    rows = (_list(row) for row in _list(value))
+    return [(_number(px), _number(sz)) for px, sz in rows]
+
+
+def _path(value: object) -> tuple[str | int, ...]:
+    return tuple(step if isinstance(step, str) else integer(step) for step in _list(value))
+
+
+def _fault(venue: DevVenue, body: _Body) -> object:
+    status = body.may("status", integer)
     fault = Fault(
-        effect=body["effect"],
-        route=body.get("route"),
-        kind=body.get("kind"),
-        times=None if times is None else integer(times),
-        status=integer(body.get("status", 500)),
-        path=tuple(body.get("path", ())),
-        value=body.get("value", "NaN"),
+        effect=body.must("effect", lambda value: _EFFECTS[value]),
+        route=body.may("route", text),
+        kind=body.may("kind", text),
+        times=body.may("times", integer),
+        status=500 if status is None else status,
+        path=body.may("path", _path) or (),
+        value=body.told.get("value", "NaN"),
     )
     venue.faults.add(fault)
     return {"faults": len(venue.faults.rows)}
 
 
-def _clear(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.faults.clear()
-    return {}
+def _prices(venue: DevVenue, body: _Body) -> None:
+    mark, oracle = body.may("mark", _number), body.may("oracle", _number)
+    venue.prices(body.must("coin", text), mark, oracle)
 
 
-def _deposit(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.deposit(body["user"], body["amount"], body.get("dex", ""))
-    return {}
-
-
-def _move(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.move(body["coin"], body["mid"], body.get("size"))
-    return {}
-
-
-def _book(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.book(body["coin"], body["bids"], body["asks"])
-    return {}
-
-
-def _prices(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.prices(body["coin"], body.get("mark"), body.get("oracle"))
-    return {}
-
-
-def _funding(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.funding(body["coin"], body["rate"])
-    return {}
-
-
-def _stale(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.stale_book(body["coin"], body.get("time"))
-    return {}
-
-
-def _halt(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.halt(body["coin"], delist=bool(body.get("delist")))
-    return {}
-
-
-def _resume(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.resume(body["coin"])
-    return {}
-
-
-def _mode(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.abstraction(body["user"], body["mode"])
-    return {}
-
-
-def _prune(venue: DevVenue, body: dict[str, Any]) -> Any:
-    venue.prune(body["user"])
-    return {}
-
-
-def _set(venue: DevVenue, body: dict[str, Any]) -> Any:
+def _set(venue: DevVenue, body: _Body) -> None:
     """Rules by name; with a coin, switches of its market."""
-    coin = body.pop("coin", None)
-    target: Any = venue.rules if coin is None else venue.market(coin)
-    if not set(body) <= (RULES if coin is None else SWITCHES):
+    coin = body.may("coin", text)
+    target: object = venue.rules if coin is None else venue.market(coin)
+    given = body.told.keys() - {"coin"}
+    if not given <= (RULES if coin is None else SWITCHES):
         raise Malformed
-    for name, value in body.items():
+    for name in given:
         if name == "ip_budget":
-            venue.rules.ip_budget = None if value is None else integer(value)
+            venue.rules.ip_budget = body.may(name, integer)
         else:
-            setattr(target, name, boolean(value))
-    return {}
+            setattr(target, name, body.must(name, boolean))
 
 
-CONTROLS: Final[dict[str, Callable[[DevVenue, dict[str, Any]], Any]]] = {
+CONTROLS: Final[Mapping[str, Callable[[DevVenue, _Body], object]]] = {
     "fault": _fault,
-    "clear": _clear,
-    "deposit": _deposit,
-    "move": _move,
-    "book": _book,
+    "clear": lambda venue, body: venue.faults.clear(),
+    "deposit": lambda venue, body: venue.deposit(
+        body.must("user", text), body.must("amount", _number), body.may("dex", text) or ""
+    ),
+    "move": lambda venue, body: venue.move(
+        body.must("coin", text), body.must("mid", _number), body.may("size", _number)
+    ),
+    "book": lambda venue, body: venue.book(
+        body.must("coin", text), body.must("bids", _levels), body.must("asks", _levels)
+    ),
     "prices": _prices,
-    "funding": _funding,
-    "stale": _stale,
-    "halt": _halt,
-    "resume": _resume,
-    "abstraction": _mode,
-    "prune": _prune,
+    "funding": lambda venue, body: venue.funding(
+        body.must("coin", text), body.must("rate", _number)
+    ),
+    "stale": lambda venue, body: venue.stale_book(
+        body.must("coin", text), body.may("time", integer)
+    ),
+    "halt": lambda venue, body: venue.halt(
+        body.must("coin", text), delist=body.may("delist", boolean) or False
+    ),
+    "resume": lambda venue, body: venue.resume(body.must("coin", text)),
+    "abstraction": lambda venue, body: venue.abstraction(
+        body.must("user", text), body.must("mode", text)
+    ),
+    "prune": lambda venue, body: venue.prune(body.must("user", text)),
     "set": _set,
 }
 
 
-def control(venue: DevVenue, name: str, body: Any) -> Any:
+def control(venue: DevVenue, name: str, body: object) -> object:
     """Do what a script asks. Errors: `Malformed` for anything that does not fit."""
     if name not in CONTROLS or not isinstance(body, dict):
         raise Malformed
     try:
-        return CONTROLS[name](venue, body)
+        done = CONTROLS[name](venue, _Body(body))
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise Malformed from error
+    return done if isinstance(done, dict) else {}

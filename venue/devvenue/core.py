@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any
 
 from venue.devvenue import events, exchange, info, settle
 from venue.devvenue.accounts import Account
@@ -43,12 +42,12 @@ class DevVenue:
         """What may be set otherwise, also while it runs."""
         return self.state.rules
 
-    def info(self, body: Any) -> Any:
+    def info(self, body: object) -> object:
         """Answer `POST /info`. Errors: `Malformed`."""
         events.catch_up(self.state)
         return info.answer(self.state, body)
 
-    def exchange(self, body: Any) -> dict[str, object]:
+    def exchange(self, body: object) -> dict[str, object]:
         """Answer `POST /exchange`. Errors: `Malformed`."""
         events.catch_up(self.state)
         return exchange.handle(self.state, body)

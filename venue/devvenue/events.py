@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal
 
 from venue.devvenue.accounts import Account
 from venue.devvenue.book import Level
 from venue.devvenue.decimals import ZERO, wire
 from venue.devvenue.margin import pool
 from venue.devvenue.markets import Market, quotes
-from venue.devvenue.records import CANCELED, Order, Position
+from venue.devvenue.records import CANCELED, Liquidation, Order, Position
 from venue.devvenue.settle import Trade, apply_trade, pay_funding, sample
 from venue.devvenue.state import DAY_MS, HOUR_MS, State, note_funding
 from venue.devvenue.trading import cross, rest_traded, start_triggered, uncovered
@@ -153,7 +153,9 @@ def _liquidate(state: State, account: Account, held: list[tuple[Market, Position
     account.ledger.append({"time": state.now(), "hash": "0x" + "00" * 32, "delta": delta})
 
 
-def _liquidation(account: Account, market: Market, method: str) -> dict[str, object]:
+def _liquidation(
+    account: Account, market: Market, method: Literal["market", "backstop"]
+) -> Liquidation:
     return {
         "liquidatedUser": account.address,
         "markPx": wire(market.mark),
@@ -195,7 +197,7 @@ def _close_at(
     market: Market,
     position: Position,
     px: Decimal,
-    about: dict[str, object] | None,
+    about: Liquidation | None,
 ) -> None:
     order = _closing_order(state, account, market, position, (px, px))
     trade = Trade(px=px, sz=order.sz, crossed=True, tid=state.next_tid(), liquidation=about)

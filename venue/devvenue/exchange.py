@@ -7,15 +7,15 @@ the account's budget, the action itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue import refusals as say
 from venue.devvenue.accounts import Account, Nonces
-from venue.devvenue.actions import EFFECTS
+from venue.devvenue.actions import Done, run
 from venue.devvenue.agents import acting_for, own_account
 from venue.devvenue.limits import EXPIRED_COSTS, batch_of, count_requests
 from venue.devvenue.refusals import Malformed, OrderRefused, Refused
-from venue.devvenue.shapes import L1, USER_SIGNED, address, integer, l1_action, user_signed_action
+from venue.devvenue.shapes import address, integer
 from venue.devvenue.signatures import (
     action_hash,
     l1_digest,
@@ -24,6 +24,7 @@ from venue.devvenue.signatures import (
     user_signed_digest,
 )
 from venue.devvenue.state import DAY_MS, State
+from venue.devvenue.wires import Action, UserSigned, read_action, user_signed
 
 OLDEST_MS: Final = 2 * DAY_MS
 NEWEST_MS: Final = DAY_MS
@@ -33,29 +34,23 @@ NEWEST_MS: Final = DAY_MS
 class Envelope:
     """A body that has the right shape."""
 
-    action: dict[str, object]
-    user_signed: bool
+    action: Action
     nonce: int
     signature: tuple[int, int, int]
     vault: str | None
     expires_after: int | None
 
 
-def read_envelope(body: Any) -> Envelope:
+def read_envelope(body: object) -> Envelope:
     """Parse a body into its canonical form. Errors: `Malformed`."""
-    if not isinstance(body, dict) or not isinstance(body.get("action"), dict):
+    if not isinstance(body, dict):
         raise Malformed
-    action = body["action"]
-    kind = action.get("type")
-    if not isinstance(kind, str) or (kind not in L1 and kind not in USER_SIGNED):
-        raise Malformed
-    user_signed = kind in USER_SIGNED
+    action = read_action(body.get("action"))
     vault, expires = body.get("vaultAddress"), body.get("expiresAfter")
-    if user_signed and expires is not None:
+    if user_signed(action) and expires is not None:
         raise Malformed
     return Envelope(
-        action=user_signed_action(action) if user_signed else l1_action(action),
-        user_signed=user_signed,
+        action=action,
         nonce=integer(body.get("nonce")),
         signature=read_signature(body.get("signature")),
         vault=None if vault is None else address(vault),
@@ -63,7 +58,7 @@ def read_envelope(body: Any) -> Envelope:
     )
 
 
-def handle(state: State, body: Any) -> dict[str, object]:
+def handle(state: State, body: object) -> dict[str, object]:
     """Answer one envelope. Errors: `Malformed`."""
     envelope = read_envelope(body)
     try:
@@ -74,7 +69,7 @@ def handle(state: State, body: Any) -> dict[str, object]:
         return {"status": "err", "response": refused.text}
 
 
-def _run(state: State, envelope: Envelope) -> dict[str, object]:
+def _run(state: State, envelope: Envelope) -> Done:
     signer, account = _verified(state, envelope)
     action = envelope.action
     if envelope.expires_after is not None and state.now() > envelope.expires_after:
@@ -82,16 +77,16 @@ def _run(state: State, envelope: Envelope) -> dict[str, object]:
         raise Refused(say.EXPIRED)
     use_nonce(state, signer, envelope.nonce)
     count_requests(state, account, action)
-    return EFFECTS[str(action["type"])](state, account, action)
+    return run(state, account, action)
 
 
 def _verified(state: State, envelope: Envelope) -> tuple[str, Account]:
     """Who signed, and for which account. Errors: `Refused`."""
     action = envelope.action
-    if envelope.user_signed:
+    if user_signed(action):
         if action["hyperliquidChain"] != ("Mainnet" if state.mainnet else "Testnet"):
             raise Refused(say.NETWORK)
-        if action.get("nonce", action.get("time")) != envelope.nonce:
+        if _nonce_of(action) != envelope.nonce:
             raise Refused(say.NONCE_MISMATCH)
         if envelope.vault is not None:
             raise Refused(say.VAULT_MAY_NOT)
@@ -106,6 +101,12 @@ def _verified(state: State, envelope: Envelope) -> tuple[str, Account]:
     if vault is None or vault.master != account.address:
         raise Refused(say.vault_unknown(envelope.vault))
     return signer, vault
+
+
+def _nonce_of(action: UserSigned) -> int:
+    if action["type"] == "usdSend" or action["type"] == "withdraw3":
+        return action["time"]
+    return action["nonce"]
 
 
 def use_nonce(state: State, signer: str, nonce: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from venue.devvenue.refusals import Malformed
 
@@ -20,7 +20,6 @@ Effect = Literal[
     "truncated",  # half of a JSON body
     "huge",  # a body of three megabytes
 ]
-EFFECTS: Final[tuple[str, ...]] = get_args(Effect)
 HUGE: Final = 3 * 2**20
 
 
@@ -34,7 +33,7 @@ class Fault:
     times: int | None = None
     status: int = 500
     path: tuple[str | int, ...] = ()
-    value: Any = "NaN"
+    value: object = "NaN"
     lifted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def fits(self, route: str, kind: str) -> bool:
@@ -75,20 +74,20 @@ class Faults:
         return None
 
 
-def spoiled(answer: Any, fault: Fault) -> Any:
+def spoiled(answer: object, fault: Fault) -> object:
     """An answer with the change that a fault asks for; the answer itself stays whole."""
     if fault.effect == "unknown_field":
         return _with_unknown(answer)
     return _replaced(answer, fault.path, fault.value) if fault.effect == "malformed" else answer
 
 
-def _with_unknown(answer: Any) -> Any:
+def _with_unknown(answer: object) -> object:
     if isinstance(answer, dict):
         return {k: _with_unknown(v) for k, v in answer.items()} | {"unheardOf": {"new": "1.0"}}
     return [_with_unknown(item) for item in answer] if isinstance(answer, list) else answer
 
 
-def _replaced(answer: Any, path: tuple[str | int, ...], value: Any) -> Any:
+def _replaced(answer: Any, path: tuple[str | int, ...], value: object) -> object:
     """A copy with one place changed. Errors: `Malformed` where the place is not there."""
     if not path:
         return value

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from venue.devvenue import info_market as market
 from venue.devvenue import info_user as user
 from venue.devvenue.refusals import Malformed
 from venue.devvenue.state import State
 
-ANSWERS: Final[dict[str, Callable[[State, dict[str, object]], Any]]] = {
+ANSWERS: Final[Mapping[str, Callable[[State, dict[str, object]], object]]] = {
     "meta": market.meta,
     "metaAndAssetCtxs": market.meta_and_ctxs,
     "allPerpMetas": market.all_metas,
@@ -53,7 +53,7 @@ ANSWERS: Final[dict[str, Callable[[State, dict[str, object]], Any]]] = {
 }
 
 
-def answer(state: State, body: Any) -> Any:
+def answer(state: State, body: object) -> object:
     """The answer to one info request. Errors: `Malformed` (HTTP 422)."""
     if not isinstance(body, dict) or body.get("type") not in ANSWERS:
         raise Malformed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -16,7 +17,8 @@ GROWTH_SINCE: Final = "2025-11-23T17:21:40.390706535"
 FEE_SCALE_SINCE: Final = "1970-01-01T00:00:00"
 
 
-def _dex(state: State, body: dict[str, object]) -> Dex:
+def dex_of(state: State, body: dict[str, object]) -> Dex:
+    """The dex that is asked about; the first where none is. Errors: `Malformed`."""
     name = body.get("dex") or ""
     if name not in state.dexes:
         raise Malformed
@@ -25,7 +27,7 @@ def _dex(state: State, body: dict[str, object]) -> Dex:
 
 def meta(state: State, body: dict[str, object]) -> dict[str, object]:
     """The universe of one dex."""
-    return _meta(state, _dex(state, body))
+    return _meta(state, dex_of(state, body))
 
 
 def _meta(state: State, dex: Dex) -> dict[str, object]:
@@ -81,20 +83,20 @@ def _ctx(state: State, market: Market) -> dict[str, object]:
     }
 
 
-def meta_and_ctxs(state: State, body: dict[str, object]) -> list[Any]:
+def meta_and_ctxs(state: State, body: dict[str, object]) -> Sequence[object]:
     """The universe of one dex, and the figures of each market in the same order."""
-    dex = _dex(state, body)
+    dex = dex_of(state, body)
     return [_meta(state, dex), [_ctx(state, m) for m in state.of_dex(dex.name)]]
 
 
-def all_metas(state: State, body: dict[str, object]) -> list[Any]:
+def all_metas(state: State, body: dict[str, object]) -> Sequence[object]:
     """The universes of all dexes."""
     return [_meta(state, dex) for dex in state.listed.dexes]
 
 
-def perp_dexs(state: State, body: dict[str, object]) -> list[Any]:
+def perp_dexs(state: State, body: dict[str, object]) -> Sequence[object]:
     """The dexes; the first is null."""
-    rows: list[Any] = [None]
+    rows: list[object] = [None]
     for dex in state.listed.dexes[1:]:
         coins = [m.coin for m in state.of_dex(dex.name)]
         rows.append(
@@ -144,7 +146,7 @@ def spot_meta(state: State, body: dict[str, object]) -> dict[str, object]:
     }
 
 
-def spot_meta_and_ctxs(state: State, body: dict[str, object]) -> list[Any]:
+def spot_meta_and_ctxs(state: State, body: dict[str, object]) -> Sequence[object]:
     """The spot listing with figures."""
     ctxs = [
         {
@@ -164,7 +166,7 @@ def spot_meta_and_ctxs(state: State, body: dict[str, object]) -> list[Any]:
 
 def all_mids(state: State, body: dict[str, object]) -> dict[str, str]:
     """Mids; the last trade (else the mark) where a side of the book is empty."""
-    dex = _dex(state, body)
+    dex = dex_of(state, body)
     mids = {}
     for market in state.of_dex(dex.name):
         mid = market.book.mid()
@@ -194,7 +196,7 @@ def l2_book(state: State, body: dict[str, object]) -> dict[str, object] | None:
     return answer
 
 
-def between(rows: Any, body: dict[str, object], limit: int) -> list[Any]:
+def between(rows: Iterable[Any], body: dict[str, object], limit: int) -> list[Any]:
     """Rows from `startTime` on, until `endTime`, both inclusive, oldest first."""
     start, end = body.get("startTime"), body.get("endTime")
     if type(start) is not int or type(end) not in (int, type(None)):
@@ -202,7 +204,7 @@ def between(rows: Any, body: dict[str, object], limit: int) -> list[Any]:
     return [r for r in rows if start <= r["time"] and (end is None or r["time"] <= end)][:limit]
 
 
-def funding_history(state: State, body: dict[str, object]) -> list[Any]:
+def funding_history(state: State, body: dict[str, object]) -> Sequence[object]:
     """Hourly rates; 500 an answer."""
     market = state.markets.get(str(body.get("coin")))
     if market is None:
@@ -213,7 +215,7 @@ def funding_history(state: State, body: dict[str, object]) -> list[Any]:
     ]
 
 
-def predicted_fundings(state: State, body: dict[str, object]) -> list[Any]:
+def predicted_fundings(state: State, body: dict[str, object]) -> Sequence[object]:
     """The coming hour, of the first dex only."""
     next_hour = state.now() // HOUR_MS * HOUR_MS + HOUR_MS
     return [
@@ -235,12 +237,12 @@ def predicted_fundings(state: State, body: dict[str, object]) -> list[Any]:
     ]
 
 
-def categories(state: State, body: dict[str, object]) -> list[Any]:
+def categories(state: State, body: dict[str, object]) -> Sequence[object]:
     """Categories; only of builder dexes."""
     return [[m.coin, m.category] for m in state.markets.values() if m.category]
 
 
-def concise_annotations(state: State, body: dict[str, object]) -> list[Any]:
+def concise_annotations(state: State, body: dict[str, object]) -> Sequence[object]:
     """Categories with names to show."""
     return [[m.coin, _annotated(m)] for m in state.markets.values() if m.category]
 
@@ -262,12 +264,12 @@ def annotation(state: State, body: dict[str, object]) -> dict[str, object] | Non
 
 def at_cap(state: State, body: dict[str, object]) -> list[str]:
     """Coins of a dex at their open-interest cap."""
-    return [m.coin for m in state.of_dex(_dex(state, body).name) if m.at_oi_cap]
+    return [m.coin for m in state.of_dex(dex_of(state, body).name) if m.at_oi_cap]
 
 
 def dex_limits(state: State, body: dict[str, object]) -> dict[str, object] | None:
     """A builder dex's caps; null for the first."""
-    dex = _dex(state, body)
+    dex = dex_of(state, body)
     if not dex.name:
         return None
     coins = [m.coin for m in state.of_dex(dex.name)]
@@ -281,7 +283,7 @@ def dex_limits(state: State, body: dict[str, object]) -> dict[str, object] | Non
 
 def dex_status(state: State, body: dict[str, object]) -> dict[str, object]:
     """How much lies on a dex."""
-    dex = _dex(state, body).name
+    dex = dex_of(state, body).name
     total = sum((a.perp.get(dex, ZERO) for a in state.accounts.values()), ZERO)
     return {"totalNetDeposit": wire(total)}
 
@@ -292,7 +294,7 @@ def exchange_status(state: State, body: dict[str, object]) -> dict[str, object]:
     return {"time": state.now(), "specialStatuses": special}
 
 
-def recent_trades(state: State, body: dict[str, object]) -> list[Any]:
+def recent_trades(state: State, body: dict[str, object]) -> Sequence[object]:
     """The latest trades of a market, newest first."""
     market = state.markets.get(str(body.get("coin")))
     if market is None:

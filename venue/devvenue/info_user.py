@@ -6,14 +6,14 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue.accounts import DISABLED, STANDARD, Account
 from venue.devvenue.decimals import ZERO, rounded, wire
-from venue.devvenue.info_market import between
+from venue.devvenue.info_market import between, dex_of
 from venue.devvenue.limits import request_cap
 from venue.devvenue.margin import Pool, Summary, liquidation_price, pool
 from venue.devvenue.markets import Market
@@ -35,16 +35,9 @@ def whose(state: State, body: dict[str, object]) -> Account:
     return state.accounts.get(str(body.get("user")).lower(), _NOBODY)
 
 
-def _dex_of(state: State, body: dict[str, object]) -> str:
-    dex = body.get("dex") or ""
-    if dex not in state.dexes:
-        raise Malformed
-    return str(dex)
-
-
 def clearinghouse(state: State, body: dict[str, object]) -> dict[str, object]:
     """Positions and margin of one dex; of a pooled account the margin figures mean nothing."""
-    account, dex = whose(state, body), _dex_of(state, body)
+    account, dex = whose(state, body), dex_of(state, body).name
     shared = pool(state, account, dex)
     here = tuple((m, p) for m, p in shared.held if m.dex == dex)
     shown = shared
@@ -127,21 +120,21 @@ def spot_state(state: State, body: dict[str, object]) -> dict[str, object]:
     return {"balances": rows if account is not _NOBODY else []}
 
 
-def open_orders(state: State, body: dict[str, object]) -> list[Any]:
+def open_orders(state: State, body: dict[str, object]) -> Sequence[object]:
     """Open orders of one dex, newest first."""
-    account, dex = whose(state, body), _dex_of(state, body)
+    account, dex = whose(state, body), dex_of(state, body).name
     mine = [o for o in account.orders.values() if state.markets[o.coin].dex == dex]
     return [o.short() for o in mine[::-1]]
 
 
-def frontend_orders(state: State, body: dict[str, object]) -> list[Any]:
+def frontend_orders(state: State, body: dict[str, object]) -> Sequence[object]:
     """The same with all fields."""
-    account, dex = whose(state, body), _dex_of(state, body)
+    account, dex = whose(state, body), dex_of(state, body).name
     mine = [o for o in account.orders.values() if state.markets[o.coin].dex == dex]
     return [o.long() for o in mine[::-1]]
 
 
-def historical_orders(state: State, body: dict[str, object]) -> list[Any]:
+def historical_orders(state: State, body: dict[str, object]) -> Sequence[object]:
     """The newest 2,000 orders with where they stand."""
     return [order.dated() for order in reversed(whose(state, body).history)]
 
@@ -191,22 +184,22 @@ def _merged(first: dict[str, object], second: dict[str, object]) -> dict[str, ob
     return made
 
 
-def user_fills(state: State, body: dict[str, object]) -> list[Any]:
+def user_fills(state: State, body: dict[str, object]) -> Sequence[object]:
     """The newest 2,000 fills, newest first."""
     return _fills(whose(state, body).fills, body)[::-1][:FILL_ROWS]
 
 
-def user_fills_by_time(state: State, body: dict[str, object]) -> list[Any]:
+def user_fills_by_time(state: State, body: dict[str, object]) -> Sequence[object]:
     """2,000 fills of a time, oldest first; the last 10,000 are kept."""
     return between(_fills(whose(state, body).fills, body), body, FILL_ROWS)
 
 
-def user_funding(state: State, body: dict[str, object]) -> list[Any]:
+def user_funding(state: State, body: dict[str, object]) -> Sequence[object]:
     """Funding paid and received."""
     return between(whose(state, body).fundings, body, 500)
 
 
-def ledger_updates(state: State, body: dict[str, object]) -> list[Any]:
+def ledger_updates(state: State, body: dict[str, object]) -> Sequence[object]:
     """Deposits and liquidations."""
     return between(whose(state, body).ledger, body, 2_000)
 
@@ -248,7 +241,7 @@ def user_fees(state: State, body: dict[str, object]) -> dict[str, object]:
     }
 
 
-def portfolio(state: State, body: dict[str, object]) -> list[Any]:
+def portfolio(state: State, body: dict[str, object]) -> Sequence[object]:
     """Value and profit over eight periods."""
     account, now = whose(state, body), state.now()
     points = [*account.values, (now, worth(state, account))]
@@ -281,7 +274,7 @@ def approved_builders(state: State, body: dict[str, object]) -> list[str]:
     return [address for address, rate in whose(state, body).builders.items() if rate]
 
 
-def extra_agents(state: State, body: dict[str, object]) -> list[Any]:
+def extra_agents(state: State, body: dict[str, object]) -> Sequence[object]:
     """Named agents, also those that are past their time but not pruned."""
     return [
         {"name": agent.name, "address": agent.address, "validUntil": agent.valid_until}

@@ -6,8 +6,9 @@ Source: venue page 1.1 (the weights), 1.2 and 1.4.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from venue.devvenue import refusals as say
 from venue.devvenue.accounts import Account
@@ -45,12 +46,12 @@ def info_weight(kind: str) -> int:
     return LIGHT.get(kind, INFO_WEIGHT)
 
 
-def answer_weight(kind: str, answer: Any) -> int:
+def answer_weight(kind: str, answer: object) -> int:
     """What a long answer weighs on top: one per twenty items."""
     return len(answer) // PER_ITEMS if kind in GROWING and isinstance(answer, list) else 0
 
 
-def batch_of(action: dict[str, object]) -> int:
+def batch_of(action: Mapping[str, object]) -> int:
     """How many orders or cancels an action holds; at least one."""
     for key in ("orders", "cancels", "modifies"):
         batch = action.get(key)
@@ -59,7 +60,7 @@ def batch_of(action: dict[str, object]) -> int:
     return 1
 
 
-def exchange_weight(action: dict[str, object]) -> int:
+def exchange_weight(action: Mapping[str, object]) -> int:
     """What an action weighs: one, and one more for each forty orders."""
     return 1 + batch_of(action) // PER_ORDERS
 
@@ -95,7 +96,7 @@ def request_cap(state: State, account: Account) -> int:
     return state.rules.request_buffer + int(account.volume)
 
 
-def count_requests(state: State, account: Account, action: dict[str, object]) -> None:
+def count_requests(state: State, account: Account, action: Mapping[str, object]) -> None:
     """Count an action against the account's budget. Errors: `Refused` when it is spent."""
     count, cap = batch_of(action), request_cap(state, account)
     limit = cap

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
-from venue.devvenue.book import Book
+from venue.devvenue.book import Book, Level
 from venue.devvenue.decimals import tick_at
 
 BUILDER_OFFSET: Final = 100_000
@@ -210,7 +210,7 @@ _PAIRS: Final = (
 )
 
 
-def quotes(market: Market, mid: Decimal, size: Decimal) -> tuple[list[Any], list[Any]]:
+def quotes(market: Market, mid: Decimal, size: Decimal) -> tuple[list[Level], list[Level]]:
     """Twenty levels a side around a price, one tick apart, growing away from it."""
     tick = tick_at(mid, market.sz_decimals)
     lot = Decimal(1).scaleb(-market.sz_decimals)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal, TypedDict
 
 from venue.devvenue.decimals import ZERO, rounded, wire
 
@@ -12,6 +12,14 @@ OPEN: Final = "open"
 FILLED: Final = "filled"
 CANCELED: Final = "canceled"
 TRIGGERED: Final = "triggered"
+
+
+class Liquidation(TypedDict):
+    """Whose position was closed, and how: in the `liquidation` of a fill."""
+
+    liquidatedUser: str
+    markPx: str
+    method: Literal["market", "backstop"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +153,7 @@ class Fill:
     tid: int
     builder_fee: Decimal | None = None
     cloid: str | None = None
-    liquidation: dict[str, object] | None = None
+    liquidation: Liquidation | None = None
 
     def row(self) -> dict[str, object]:
         """A row of `userFills`; `fee` includes `builderFee`."""

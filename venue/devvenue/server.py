@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -40,7 +40,7 @@ def _of_this_machine(text: str) -> bool:
         return False
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, object]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The venue's parser takes a key once."""
     made = dict(pairs)
     if len(made) != len(pairs):
@@ -48,7 +48,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     return made
 
 
-async def _json(request: web.Request) -> Any:
+async def _json(request: web.Request) -> object:
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(
             text="Expected request with `Content-Type: application/json`"
@@ -62,7 +62,7 @@ async def _json(request: web.Request) -> Any:
 
 
 async def _answer(
-    request: web.Request, kind: str, body: Any, run: Callable[[Any], Any]
+    request: web.Request, kind: str, body: object, run: Callable[[object], object]
 ) -> web.StreamResponse:
     """Run a request, with the fault that is set for it. Errors: HTTPUnprocessableEntity."""
     fault = request.app[VENUE].faults.take(request.path, kind)
@@ -84,7 +84,7 @@ async def _unanswered(fault: Fault) -> web.Response:
     return web.Response(status=fault.status)
 
 
-async def _faulty(request: web.Request, answer: Any, fault: Fault) -> web.StreamResponse:
+async def _faulty(request: web.Request, answer: object, fault: Fault) -> web.StreamResponse:
     """The answer of a request that was executed, spoiled."""
     if fault.effect == "lost":
         if request.transport is not None:
@@ -110,7 +110,7 @@ async def _info(request: web.Request) -> web.StreamResponse:
     if not budget.take(ip, now, info_weight(kind), venue.rules.ip_budget):
         return web.Response(status=429)
 
-    def run(asked: Any) -> Any:
+    def run(asked: object) -> object:
         answer = venue.info(asked)
         budget.charge(ip, now, answer_weight(kind, answer))
         return answer

@@ -11,7 +11,7 @@ from venue.devvenue.accounts import SPOT, Account
 from venue.devvenue.decimals import ONE, ZERO, canonical, micros, wire
 from venue.devvenue.margin import pool
 from venue.devvenue.markets import Market
-from venue.devvenue.records import Fill, Order, Position
+from venue.devvenue.records import Fill, Liquidation, Order, Position
 from venue.devvenue.state import State
 
 GROWTH_SCALE: Final = Decimal("0.1")
@@ -27,7 +27,7 @@ class Trade:
     sz: Decimal
     crossed: bool
     tid: int
-    liquidation: dict[str, object] | None = None
+    liquidation: Liquidation | None = None
 
 
 def fee_rate(state: State, market: Market, crossed: bool) -> Decimal:

@@ -6,7 +6,8 @@ Source: venue page 1.3; EIP-712.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Annotated, Final, get_args, get_origin, get_type_hints
 
 import msgpack
 from eth_keys.datatypes import Signature
@@ -14,7 +15,7 @@ from eth_keys.exceptions import BadSignature, ValidationError
 from eth_utils.crypto import keccak
 
 from venue.devvenue.refusals import UNRECOVERABLE, Malformed, Refused
-from venue.devvenue.shapes import USER_SIGNED
+from venue.devvenue.wires import USER_SIGNED, UserSigned
 
 _DOMAIN_TYPE: Final = keccak(
     b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
@@ -33,7 +34,7 @@ def _domain(name: str, chain_id: int) -> bytes:
 
 
 def action_hash(
-    action: dict[str, Any], nonce: int, vault: str | None, expires_after: int | None
+    action: Mapping[str, object], nonce: int, vault: str | None, expires_after: int | None
 ) -> bytes:
     """keccak of msgpack(action), the nonce, the vault and the expiry; keys in canonical order."""
     data = bytes(msgpack.packb(action)) + nonce.to_bytes(8, "big")
@@ -49,25 +50,42 @@ def l1_digest(connection_id: bytes, mainnet: bool) -> bytes:
     return keccak(b"\x19\x01" + _domain("Exchange", _L1_CHAIN_ID) + struct)
 
 
-def user_signed_digest(action: dict[str, Any]) -> bytes:
+def _message(form: type) -> list[tuple[str, str]]:
+    """The fields of a user-signed action's message with their EIP-712 types."""
+    hints = get_type_hints(form, include_extras=True)
+    names = [name for name in hints if name not in ("signatureChainId", "type")]
+    return [(name, _declared(hints[name])) for name in names]
+
+
+def _declared(hint: object) -> str:
+    if get_origin(hint) is Annotated and "address" in get_args(hint):
+        return "address"
+    return "uint64" if hint is int else "bool" if hint is bool else "string"
+
+
+_MESSAGES: Final = {kind: (form.__name__, _message(form)) for kind, form in USER_SIGNED.items()}
+
+
+def user_signed_digest(action: UserSigned) -> bytes:
     """What a user-signed action's signature is over. The domain has the chain that it names."""
-    name, fields, _ = USER_SIGNED[action["type"]]
+    told: Mapping[str, object] = action
+    name, fields = _MESSAGES[action["type"]]
     declared = ",".join(f"{kind} {field}" for field, kind in fields)
     struct = keccak(text=f"HyperliquidTransaction:{name}({declared})")
     for field, kind in fields:
-        struct += _encoded(action[field], kind)
+        struct += _encoded(told[field], kind)
     chain_id = int(action["signatureChainId"], 16)
     domain = _domain("HyperliquidSignTransaction", chain_id)
     return keccak(b"\x19\x01" + domain + keccak(struct))
 
 
-def _encoded(value: Any, kind: str) -> bytes:
-    if kind == "string":
-        return keccak(text=value)
-    return _word(int(value, 16) if kind == "address" else int(value))
+def _encoded(value: object, kind: str) -> bytes:
+    if isinstance(value, int):
+        return _word(value)
+    return _word(int(str(value), 16)) if kind == "address" else keccak(text=str(value))
 
 
-def read_signature(body: Any) -> tuple[int, int, int]:
+def read_signature(body: object) -> tuple[int, int, int]:
     """r, s and v of a body; hex of up to 64 digits. Errors: `Malformed`."""
     if not isinstance(body, dict) or body.get("v") not in (27, 28):
         raise Malformed

@@ -4,71 +4,74 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from venue.devvenue import refusals as say
+from venue.devvenue import wires
 from venue.devvenue.accounts import Account
 from venue.devvenue.book import Resting
 from venue.devvenue.checks import check_form, check_order, opening_size
 from venue.devvenue.decimals import ZERO, rounded, wire
 from venue.devvenue.margin import pool
 from venue.devvenue.markets import Market
-from venue.devvenue.records import CANCELED, FILLED, TRIGGERED, Fill, Order, Trigger
+from venue.devvenue.records import CANCELED, FILLED, TRIGGERED, Fill, Liquidation, Order, Trigger
 from venue.devvenue.refusals import ASSET_FREE, OrderRefused, Refused
 from venue.devvenue.settle import Trade, apply_trade
 from venue.devvenue.state import State
+from venue.devvenue.statuses import Cancelled, Failed, Filled, Named, Rests, Status
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What the orders of one action share."""
 
-    grouping: Any = "na"
+    grouping: wires.Grouping = "na"
     builder: tuple[str, int] | None = None
 
 
 def place_batch(
-    state: State, account: Account, wires: list[dict[str, Any]], batch: Batch
-) -> list[Any]:
+    state: State, account: Account, orders: list[wires.Order], batch: Batch
+) -> list[Status]:
     """Place orders one after another; a status for each, or one for all that never got that far."""
     if batch.builder is not None:
         address, fee = batch.builder
         if address not in account.builders or fee > min(account.builders[address], 100):
             raise Refused(say.BUILDER)
     try:
-        check_form(state, wires, batch.grouping)
+        check_form(state, orders, batch.grouping)
     except OrderRefused as refused:
         return [{"error": refused.text}]
-    if batch.grouping == "normalTpsl" and wires:
-        return _place_bracket(state, account, wires, batch)
-    return [place(state, account, new_order(state, account, w, batch), batch) for w in wires]
+    if batch.grouping == "normalTpsl" and orders:
+        return _place_bracket(state, account, orders, batch)
+    return [place(state, account, new_order(state, account, w, batch), batch) for w in orders]
 
 
-def new_order(state: State, account: Account, wire_: dict[str, Any], batch: Batch) -> Order:
+def new_order(state: State, account: Account, told: wires.Order, batch: Batch) -> Order:
     """An order as its fields say, with an id of its own."""
-    kind = wire_["t"]
-    trigger = None
-    if "trigger" in kind:
-        raw = kind["trigger"]
+    kind = told["t"]
+    tif, trigger = None, None
+    if "limit" in kind:
+        tif = kind["limit"]["tif"]
+    else:
+        waits = kind["trigger"]
         trigger = Trigger(
-            px=Decimal(raw["triggerPx"]),
-            is_market=raw["isMarket"],
-            take_profit=raw["tpsl"] == "tp",
+            px=Decimal(waits["triggerPx"]),
+            is_market=waits["isMarket"],
+            take_profit=waits["tpsl"] == "tp",
         )
     now = state.now()
-    sz = Decimal(wire_["s"])
+    sz = Decimal(told["s"])
     return Order(
         oid=state.next_oid(),
         user=account.address,
-        coin=state.by_asset[wire_["a"]].coin,
-        asset=wire_["a"],
-        is_buy=wire_["b"],
-        px=Decimal(wire_["p"]),
+        coin=state.by_asset[told["a"]].coin,
+        asset=told["a"],
+        is_buy=told["b"],
+        px=Decimal(told["p"]),
         sz=sz,
         orig_sz=sz,
-        reduce_only=wire_["r"],
-        tif=kind["limit"]["tif"] if "limit" in kind else None,
-        cloid=wire_.get("c"),
+        reduce_only=told["r"],
+        tif=tif,
+        cloid=told.get("c"),
         timestamp=now,
         trigger=trigger,
         builder=batch.builder,
@@ -77,7 +80,7 @@ def new_order(state: State, account: Account, wire_: dict[str, Any], batch: Batc
     )
 
 
-def place(state: State, account: Account, order: Order, batch: Batch) -> Any:
+def place(state: State, account: Account, order: Order, batch: Batch) -> Status:
     """Check one order and run it; its status as the venue answers it."""
     market = state.markets[order.coin]
     account.history.append(order)
@@ -92,23 +95,22 @@ def place(state: State, account: Account, order: Order, batch: Batch) -> Any:
         return _refused(state, order, refused)
 
 
-def _refused(state: State, order: Order, refused: OrderRefused) -> dict[str, str]:
+def _refused(state: State, order: Order, refused: OrderRefused) -> Failed:
     state.end(order, refused.status)
     plain = refused.text in ASSET_FREE
     return {"error": refused.text if plain else f"{refused.text} asset={order.asset}"}
 
 
-def _named(order: Order) -> dict[str, Any]:
-    return {"oid": order.oid} | ({"cloid": order.cloid} if order.cloid else {})
+def _named(order: Order) -> Named:
+    return {"oid": order.oid, "cloid": order.cloid} if order.cloid else {"oid": order.oid}
 
 
-def _told(order: Order, fills: list[Fill]) -> dict[str, Any]:
+def _told(order: Order, fills: list[Fill]) -> Rests | Filled:
     if not fills:
         return {"resting": _named(order)}
     total = sum((fill.sz for fill in fills), ZERO)
     average = sum((fill.sz * fill.px for fill in fills), ZERO) / total
-    figures = {"totalSz": wire(total), "avgPx": wire(rounded(average, 8))}
-    return {"filled": figures | _named(order)}
+    return {"filled": {"totalSz": wire(total), "avgPx": wire(rounded(average, 8)), **_named(order)}}
 
 
 def run(state: State, account: Account, market: Market, order: Order) -> list[Fill]:
@@ -133,7 +135,7 @@ def run(state: State, account: Account, market: Market, order: Order) -> list[Fi
 
 
 def cross(
-    state: State, market: Market, order: Order, liquidation: dict[str, Any] | None = None
+    state: State, market: Market, order: Order, liquidation: Liquidation | None = None
 ) -> list[Fill]:
     """Trade with the other side, best price and oldest first, while the limit allows."""
     side = market.book.opposite(order.is_buy)
@@ -168,7 +170,7 @@ def _meet(
     market: Market,
     order: Order,
     entry: Resting,
-    liquidation: dict[str, Any] | None,
+    liquidation: Liquidation | None,
 ) -> Fill:
     px, sz = entry.px, min(entry.sz, order.sz)
     tid = state.next_tid()
@@ -235,11 +237,11 @@ def _release_children(state: State, order: Order, *, filled: bool) -> None:
 
 
 def _place_bracket(
-    state: State, account: Account, wires: list[dict[str, Any]], batch: Batch
-) -> list[Any]:
+    state: State, account: Account, orders: list[wires.Order], batch: Batch
+) -> list[Status]:
     """A parent with its take profit and stop, which wait for its fill."""
-    parent = new_order(state, account, wires[0], Batch("na", batch.builder))
-    children = [new_order(state, account, w, batch) for w in wires[1:]]
+    parent = new_order(state, account, orders[0], Batch("na", batch.builder))
+    children = [new_order(state, account, w, batch) for w in orders[1:]]
     for child in children:
         child.parked, child.siblings = True, [c for c in children if c is not child]
     parent.children = children
@@ -250,7 +252,7 @@ def _place_bracket(
             state.end(child, CANCELED)
         return [first]
     account.history.extend(children)
-    rest = "waitingForFill" if "resting" in first else "waitingForTrigger"
+    rest: Status = "waitingForFill" if "resting" in first else "waitingForTrigger"
     return [first, *(rest for _ in children)]
 
 
@@ -285,7 +287,7 @@ def find_any(account: Account, key: int | str) -> Order | None:
     return None
 
 
-def cancel(state: State, account: Account, asset: int, key: int | str) -> Any:
+def cancel(state: State, account: Account, asset: int, key: int | str) -> Cancelled:
     """Cancel one order; its status as the venue answers it."""
     order = find_open(account, key)
     if order is None or order.asset != asset:
@@ -295,15 +297,15 @@ def cancel(state: State, account: Account, asset: int, key: int | str) -> Any:
     return "success"
 
 
-def modify(state: State, account: Account, key: int | str, wire_: dict[str, Any]) -> Any:
+def modify(state: State, account: Account, key: int | str, told: wires.Order) -> Status:
     """Cancel an order and place another in its stead. Errors: `Refused`."""
     order = find_open(account, key)
     if order is None:
         raise Refused(say.CANNOT_MODIFY)
     batch = Batch("na", order.builder)
-    check_form(state, [wire_], "na")
+    check_form(state, [told], "na")
     state.end(order, CANCELED)
-    return place(state, account, new_order(state, account, wire_, batch), batch)
+    return place(state, account, new_order(state, account, told, batch), batch)
 
 
 def start_triggered(state: State, order: Order) -> None:

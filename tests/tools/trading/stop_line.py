@@ -115,9 +115,9 @@ class Lines:
             milliseconds(self.desk.clock.now()) + 50_000 + self.n,
         )
         made = actions.place([
-            actions.Order(
+            actions.order(
                 asset=market.asset, is_buy=is_buy, price=Decimal(px) if px else far(market.mark, is_buy), size=abs(Decimal(size)),
-                reduce_only=False, kind=actions.Limit(tif=tif), cloid=cloid or f"0x{self.n:032x}",
+                reduce_only=False, tif=tif, cloid=cloid or f"0x{self.n:032x}",
             )
         ])  # fmt: skip
         key = signing.key_from(bytes(p.wallet.key))
@@ -135,14 +135,21 @@ class Lines:
             f"0x{self.n:032x}",
             milliseconds(self.desk.clock.now()) + 50_000 + self.n,
         )
-        kind = actions.Trigger(is_market=True, trigger_px=Decimal(at), tpsl="sl")
-        made = actions.place([
-            actions.Order(asset=market.asset, is_buy=False, price=Decimal(at), size=Decimal(size), reduce_only=True, kind=kind, cloid=cloid)
-        ])  # fmt: skip
+        stop = {"trigger": {"isMarket": True, "triggerPx": at, "tpsl": "sl"}}
+        order = {
+            "a": market.asset,
+            "b": False,
+            "p": at,
+            "s": size,
+            "r": True,
+            "t": stop,
+            "c": cloid,
+        }
+        made = {"type": "order", "orders": [order], "grouping": "na"}
         key = signing.key_from(bytes(p.wallet.key))
         signature = signing.sign(key, signing.l1_digest("testnet", signing.action_hash(made, now)))
         told = self.desk.test.exchange(
-            {"action": dict(made), "nonce": now, "signature": signature.as_json()}
+            {"action": made, "nonce": now, "signature": signature.as_json()}
         )
         assert "resting" in str(told), told
         return cloid

@@ -21,6 +21,7 @@ from tests.tools.trading.stop_line import TICK, Lines, lines_of
 from tools.trading.orders.settling import settle_due
 from tools.trading.stop_line.keeper import WEIGHT_A_ROUND, StopLines
 from tools.trading.stop_line.telling import gauges_of
+from venue import reads
 from venue.budget import RESERVE
 from venue.devvenue import Fault, Rules
 from venue.devvenue.limits import info_weight
@@ -175,7 +176,7 @@ async def test_a_flood_of_others_leaves_the_keeper_its_reserve(
         venue = desk.networks.get("testnet")
         for _ in range(60):
             try:
-                await venue.client.ask("openOrders", "house", user=p.wallet.address, dex="")
+                await venue.client.ask(reads.OPEN_ORDERS, "house", user=p.wallet.address, dex="")
             except Refused:
                 break
         else:

@@ -237,6 +237,27 @@ def test_what_positions_bind_cannot_leave(desk: Desk) -> None:
         assert desk.venue.exchange(body)["status"] == status
 
 
+@pytest.mark.parametrize(
+    ("kind", "sign", "theirs"),
+    [
+        ("usdSend", signing.sign_usd_transfer_action, 10_100),
+        ("withdraw3", signing.sign_withdraw_from_bridge_action, 10_000),
+    ],
+)
+def test_what_is_paid_out_leaves_and_what_is_sent_arrives(
+    desk: Desk, kind: str, sign: Any, theirs: int
+) -> None:
+    at = desk.fresh()
+    action = {"type": kind, "destination": BOB.address.lower(), "amount": "100", "time": at}
+    body = {"action": action, "nonce": at, "signature": sign(ALICE, action, True)}
+    assert desk.venue.exchange(body) == {"status": "ok", "response": {"type": "default"}}
+    assert figures(desk)["accountValue"] == 9_900
+    bob = desk.ask("clearinghouseState", BOB)["marginSummary"]
+    assert Decimal(bob["accountValue"]) == theirs
+    again = desk.venue.exchange({**body, "nonce": at + 1})
+    assert again == {"status": "err", "response": "Nonce mismatch."}
+
+
 def test_the_portfolio_follows_the_account(desk: Desk) -> None:
     take(desk, "BTC", True, "0.1")
     desk.now += HOUR

@@ -6,7 +6,7 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
 from eth_account import Account
@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from tests.venue.devvenue.material import ALICE, BOB, KEY, START, STRANGER, Desk, address, limit
 from venue.devvenue import Malformed
+from venue.devvenue.actions import EFFECTS
 from venue.devvenue.decimals import canonical
 from venue.devvenue.exchange import read_envelope
-from venue.devvenue.shapes import l1_action, user_signed_action
 from venue.devvenue.signatures import (
     action_hash,
     l1_digest,
@@ -26,6 +26,7 @@ from venue.devvenue.signatures import (
     recover,
     user_signed_digest,
 )
+from venue.devvenue.wires import Action, name_of, read_action
 
 VECTORS: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "signature_vectors.json").read_text()
@@ -43,7 +44,7 @@ def test_there_are_43_vectors() -> None:
 def test_an_l1_vector_recovers_its_signer(vector: dict[str, Any]) -> None:
     vault = VECTORS["vault"] if vector["vault"] else None
     expires = VECTORS["expires_after"] if vector["expires"] else None
-    connection = action_hash(l1_action(vector["action"]), VECTORS["nonce"], vault, expires)
+    connection = action_hash(read_action(vector["action"]), VECTORS["nonce"], vault, expires)
     signature = read_signature(vector["signature"])
     mainnet = vector["network"] == "mainnet"
     assert recover(l1_digest(connection, mainnet), signature) == ME
@@ -56,10 +57,14 @@ def test_a_user_signed_vector_recovers_its_signer(vector: dict[str, Any]) -> Non
         "type": KINDS[vector["primary"].rpartition(":")[2]],
         "signatureChainId": VECTORS["signature_chain_id_user"],
     }
-    digest = user_signed_digest(user_signed_action(action))
+    digest = user_signed_digest(read_action(action))
     assert recover(digest, read_signature(vector["signature"])) == ME
-    other = user_signed_digest(user_signed_action(action | {"signatureChainId": "0xa4b1"}))
+    other = user_signed_digest(read_action(action | {"signatureChainId": "0xa4b1"}))
     assert recover(other, read_signature(vector["signature"])) != ME
+
+
+def test_every_action_that_is_read_is_done() -> None:
+    assert set(EFFECTS) == {name_of(form) for form in get_args(Action)}
 
 
 @pytest.fixture
