@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests import npm
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
 NODE = pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
 
 
@@ -81,13 +83,20 @@ def test_the_registry_entry_keeps_to_the_registry_s_schema(tmp_path: Path) -> No
     assert linted(tmp_path / "kind", entry | {"packages": [package | {"transport": {}}]})
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's wheel, built here."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder), str(ROOT)]  # fmt: skip
+    subprocess.run(build, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
 @pytest.mark.slow
-def test_the_wheel_runs_from_a_clean_environment(tmp_path: Path) -> None:
+def test_the_wheel_runs_from_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
     """pip installs the wheel itself; its dependencies are this environment's, as the lock has them."""
     run = {"check": True, "capture_output": True, "text": True, "timeout": 300}
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)]  # fmt: skip
-    subprocess.run(build, **run)  # type: ignore[call-overload]
-    (wheel,) = tmp_path.glob("*.whl")
     # No pip in it: this one installs into it, as a person with one pip would.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "v")], **run)  # type: ignore[call-overload]
     python = str(tmp_path / "v" / "bin" / "python")
@@ -103,6 +112,41 @@ def test_the_wheel_runs_from_a_clean_environment(tmp_path: Path) -> None:
     for arguments in (["--version"], ["db", "upgrade"], ["openapi"], ["counts"]):
         done = subprocess.run([str(wallet), *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
         assert done.returncode == 0, done.stderr
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}  # fmt: skip
-    done = subprocess.run([str(wallet), "mcp"], cwd=tmp_path, env=env, input=json.dumps(hello) + "\n", capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    done = subprocess.run([str(wallet), "mcp"], cwd=tmp_path, env=env, input=json.dumps(HELLO) + "\n", capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "delegated-spending-wallet"  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "runner",
+    [
+        pytest.param(["uvx", "--from"], id="uvx"),
+        pytest.param(
+            ["uvx", "pipx==1.18.4", "run", "--spec"], id="pipx", marks=pytest.mark.campaign
+        ),
+    ],
+)
+def test_the_wheel_runs_by_what_people_run_tools_with(
+    runner: list[str], wheel: Path, tmp_path: Path
+) -> None:
+    """In an environment of the runner's own making, of the versions that the lock has."""
+    versions = re.findall(r"(?m)^[\w.-]+==[^ ;\\]+", (ROOT / "locks" / "dev.txt").read_text())
+    (tmp_path / "versions").write_text("\n".join(versions) + "\n")
+    uvx, *more = runner
+    command = [str(Path(sys.executable).parent / uvx), *more, str(wheel), "wallet"]
+    # How packages are reached is the machine's; nothing else of it is known there.
+    reach = ("UV_", "PIP_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    env = {n: v for n, v in os.environ.items() if n.upper().startswith(reach)}
+    env |= {"PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    env |= {"UV_CONSTRAINT": str(tmp_path / "versions"), "PIP_CONSTRAINT": str(tmp_path / "versions")}  # fmt: skip
+    env["WALLET_DATABASE_URL"] = f"sqlite:///{tmp_path / 'w.sqlite'}"
+
+    def wallet(*arguments: str, told: str = "") -> str:
+        done = subprocess.run([*command, *arguments], cwd=tmp_path, env=env, input=told, capture_output=True, text=True, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3_000:]
+        return done.stdout
+
+    assert PROJECT["version"] in wallet("--version")
+    wallet("db", "upgrade")
+    answer = json.loads(wallet("mcp", told=json.dumps(HELLO) + "\n").splitlines()[0])
+    assert answer["result"]["serverInfo"]["name"] == "delegated-spending-wallet"
