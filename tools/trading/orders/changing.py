@@ -91,6 +91,9 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
     if ask.facts.sent:
         raise _conflict("The venue has this order already; record it.")
     stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, surface_of(was.source))
+    if was.agent_id is not None:
+        # Its owner's word for the agent is looked at below: before the counters, as by all others.
+        uow.identities.agent(was.agent_id, lock=True)
     freed = release(uow, was)
     told = facts.wanted
     bound = replace(stand, agent_id=was.agent_id)
