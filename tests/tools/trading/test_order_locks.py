@@ -12,8 +12,10 @@ import anyio
 import asyncpg
 import pytest
 
+from domain.money import Usdc
 from tests.tools.trading.conftest import Desk, Person, a_desk
-from tests.tools.trading.orders import day_use
+from tests.tools.trading.orders import agent, day_use, trader
+from tests.tools.trading.stop_line import mandate_of
 from tests.tools.trading.test_paper import BUY, code, limit, paper, prepare
 from tests.waiting import STUCK_S
 from tools.trading.orders.settling import settle_due
@@ -129,6 +131,38 @@ async def test_what_is_past_is_ended_before_the_book_is_waited_for(desk: Desk) -
             keeper,
             lambda: keeper.run(GIVEN_BACK),
         )
+
+
+async def test_what_is_past_is_ended_before_the_mandate_is_waited_for(desk: Desk) -> None:
+    """A fill of the mandate holds its row, and then takes the day's counters."""
+    t = await trader(desk)
+    m = mandate_of(t.person, "m_aaaaaaaaaa", ("BTC",), daily_cap_usdc=Usdc.parse("90"))
+    await desk.store.write(lambda uow: uow.mandates.add(m))
+    await t.prepare()
+    desk.clock.forward(hours=1)
+    async with keeper_of(desk) as keeper:
+        await keeper.run("SELECT * FROM mandates FOR UPDATE")
+        cites = t.prepare(mandate_id=m.public_id)
+        await beside(cites, keeper, lambda: keeper.run(GIVEN_BACK))
+
+
+async def test_an_order_that_is_opened_again_waits_for_its_agent_before_it_gives_back(
+    desk: Desk,
+) -> None:
+    t = await trader(desk)
+    scout = await agent(desk, t)
+    made = await desk.ok("order_prepare", scout, **{**BUY, "mode_seen": "live"}, size="0.0005")
+    order_id = made["order"]["order_id"]
+    await desk.ok("order_open", t.caller, order_id=order_id)
+    async with keeper_of(desk) as keeper:
+        await keeper.run("SELECT * FROM agents FOR UPDATE")
+
+        async def give_back() -> None:
+            assert await keeper.run(GIVEN_BACK) == "UPDATE 2"
+
+        again = desk.ok("order_open", t.caller, order_id=order_id)
+        told = await beside(again, keeper, give_back)
+    assert told["order"]["status"] == "awaiting_signature"
 
 
 async def test_the_door_and_the_keeper_race_without_a_deadlock(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import Desk, order_key
 from tests.tools.trading.orders import agent, day_use, trader
 from tools.trading.orders.settling import settle_due
+from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 
@@ -168,6 +169,37 @@ async def test_an_order_that_the_browser_sent_and_never_told_of_is_found_before_
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified) == ("executed", True)
     assert {u for u, _ in (await day_use(desk)).values()} == {stored.counted.micros}
+
+
+@pytest.mark.parametrize(("tif", "stands"), [("ioc", "executed"), ("gtc", "resting")])
+async def test_an_order_that_the_browser_sent_is_not_called_cancelled(
+    both: Desk, tif: str, stands: str
+) -> None:
+    """The venue has it: it is what the venue says, and its part of the day stays taken."""
+    t = await trader(both)
+    px = "64100" if stands == "executed" else "60000"
+    made = await t.prepare(type="limit", limit_px=px, tif=tif, size="0.0005", notional_usdc=None)
+    await _post(both, t, made)
+    told = await both.ok("order_cancel", t.caller, order_id=made["order"]["order_id"])
+    assert told["order"]["status"] == stands
+    taken = {used + held for used, held in (await day_use(both)).values()}
+    assert taken == {int(made["order"]["notional_usdc"].replace(".", ""))}
+    assert (t.size() != "0") == (stands == "executed")
+
+
+async def test_while_the_venue_is_silent_what_the_browser_may_have_sent_is_not_cancelled(
+    desk: Desk,
+) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    order_id = made["order"]["order_id"]
+    desk.test.faults.add(Fault(effect="status", kind="orderStatus"))
+    refused = await desk.refused("order_cancel", t.caller, order_id=order_id)
+    assert code(refused) == (503, "wallet_venue_unavailable")
+    assert (await t.stored(order_id)).status == "awaiting_signature"
+    desk.test.faults.clear()
+    told = await desk.ok("order_cancel", t.caller, order_id=order_id)
+    assert told["order"]["status"] == "cancelled"
 
 
 async def _post(desk: Desk, t: Any, made: dict[str, Any]) -> None:

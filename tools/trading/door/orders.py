@@ -17,7 +17,16 @@ from tools.call.operation import Caller, Deps, Effect, Reply
 from tools.call.switches import switches
 from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import own_write
-from tools.trading.orders.making import Known, Made, find_out, make, reserved, stored, sweep
+from tools.trading.orders.making import (
+    Known,
+    Made,
+    find_out,
+    holds_late,
+    make,
+    reserved,
+    stored,
+    swept,
+)
 from tools.trading.orders.routes import CITING, WRITES
 from tools.trading.orders.standing import Standing, counted_at_door, standing_of
 from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
@@ -43,12 +52,11 @@ async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
         return await second(deps, caller, sent, closing=False)
     want = wanted(sent, seen_required=True)
     begun = await deps.store.read(lambda uow: _begun(uow, deps, caller, want))
+    if begun.late:
+        await swept(deps, begun.stand.owner_id, deps.clock.now())
     facts = await find_out(deps, want, begun.stand)
     accepted = deps.clock.now()
     seen = await _seen(deps, begun, facts)
-    if seen is not None and begun.late:
-        # In a transaction of its own: the next one takes the day's counters last.
-        await deps.store.write(lambda uow: sweep(uow, begun.stand.owner_id, accepted))
 
     def work(uow: UnitOfWork) -> Reply | Order:
         ask = ask_of(uow, deps, caller, accepted, asked=asked)
@@ -67,12 +75,13 @@ def _counted(uow: UnitOfWork, made: Made, order: Order, used: Usdc | None) -> Or
 
 def _begun(uow: UnitOfWork, deps: Deps, caller: Caller, want: Wanted | Fault) -> Begun:
     stand = standing_of(uow, switches(uow, deps.defaults), deps.config.trading, caller, "door")
-    if isinstance(want, Fault) or deps.paper is None:
+    if isinstance(want, Fault):
         return Begun(stand=stand, latency=timedelta(0), late=False)
+    desk, owner_id = deps.paper, stand.owner_id
     return Begun(
         stand=stand,
-        latency=deps.paper.latency(uow, stand.owner_id, want.book),
-        late=bool(uow.orders.past(deps.clock.now(), 1, owner_id=stand.owner_id)),
+        latency=timedelta(0) if desk is None else desk.latency(uow, owner_id, want.book),
+        late=holds_late(uow, owner_id, deps.clock.now()),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from domain.ports import Venue
@@ -91,6 +91,9 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
     if ask.facts.sent:
         raise _conflict("The venue has this order already; record it.")
     stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, surface_of(was.source))
+    if was.agent_id is not None:
+        # Its owner's word for the agent is looked at below: before the counters, as by all others.
+        uow.identities.agent(was.agent_id, lock=True)
     freed = release(uow, was)
     told = facts.wanted
     bound = replace(stand, agent_id=was.agent_id)
@@ -120,9 +123,12 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelling:
-    """A cancellation: done already, to be signed, or signed and to be sent."""
+    """A cancellation: done already, to be signed, or signed and to be sent; `given_out`: the order
+    was not sent from here, and the browser has its bytes.
+    """
 
     order: Order
+    given_out: bool = False
     link: Link | None = None
     key: AgentKey | None = None
     signed: Signed | None = None
@@ -139,12 +145,12 @@ def begin_cancel(uow: UnitOfWork, ask: Ask[CancelIn, None]) -> Cancelling:
     order = seen_order(uow, ask.caller, ask.asked.order_id, lock=True)
     if order.status in DONE:
         return Cancelling(order=order)
-    if order.status in UNSENT:
-        return Cancelling(order=_cancelled(uow, ask, order))
+    if order.status == "awaiting_signature":
+        return Cancelling(order=order, given_out=True)
+    if order.status in UNSENT or (order.status == "resting" and order.mode == "paper"):
+        return Cancelling(order=_cancelled(uow, order, ask.now))
     if order.status != "resting":
         raise _conflict("It is not known yet what became of the order.")
-    if order.mode == "paper":
-        return Cancelling(order=_cancelled(uow, ask, order))
     if ask.caller.role == "agent":
         raise Refused(refusal("forbidden", why="its owner signs what the venue is told"))
     link = uow.venue.link_of(order.owner_id, order.network)
@@ -154,10 +160,10 @@ def begin_cancel(uow: UnitOfWork, ask: Ask[CancelIn, None]) -> Cancelling:
     return _asked_for(uow, ask, order, link, key)
 
 
-def _cancelled(uow: UnitOfWork, ask: Ask[Any, Any], order: Order) -> Order:
+def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     status = becomes(order.status, "cancel")
     used = traded(order, order.counted)
-    after = replace(release(uow, order, used), status=status, done_at=ask.now, next_check_at=None)
+    after = replace(release(uow, order, used), status=status, done_at=now, next_check_at=None)
     return uow.orders.save(after, order)
 
 
@@ -181,6 +187,8 @@ async def cancel(deps: Deps, caller: Caller, begun: Cancelling) -> Mapping[str, 
     order, now = begun.order, deps.clock.now()
     if begun.signed is not None:
         order = await _sent(deps, begun, begun.signed)
+    elif begun.given_out:
+        order = await _taken_back(deps, order)
     body: dict[str, object] = {
         "order": shown(order, now),
         "confirm_id": begun.confirm,
@@ -196,6 +204,32 @@ async def cancel(deps: Deps, caller: Caller, begun: Cancelling) -> Mapping[str, 
     return body
 
 
+async def _taken_back(deps: Deps, order: Order) -> Order:
+    """Take back an order whose bytes the browser has, unless the venue has it: then it is what the
+    venue says. Errors: `wallet_venue_unavailable`; the bytes end soon by themselves.
+    """
+    try:
+        found = await look(deps, order, lane="close")
+    except Refused as refused:
+        raise _silent(deps, refused) from None
+    if found.status != "awaiting_signature":
+        return found
+    now = deps.clock.now()
+
+    def work(uow: UnitOfWork) -> Order:
+        was = uow.orders.get(order.order_id, lock=True)
+        if was is None or was.version != found.version:
+            raise _conflict("The order was changed by another request at the same time.")
+        return _cancelled(uow, was, now)
+
+    return await deps.store.write(work)
+
+
+def _silent(deps: Deps, refused: Refused) -> Refused:
+    why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
+    return Refused(refusal("wallet_venue_unavailable", why=why, retry_at=soon))
+
+
 def _action(order: Order) -> CancelAction:
     return CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
 
@@ -206,9 +240,7 @@ async def _sent(deps: Deps, begun: Cancelling, signed: Signed) -> Order:
     try:
         placed = await venue.place(_action(order), envelope, signed.signature, lane="close")
     except Refused as refused:
-        why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
-        told = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
-        raise Refused(told) from None
+        raise _silent(deps, refused) from None
     if placed.outcome == "refused" and placed.kind != "no_order":
         words, kind = placed.words or "it gave no words", placed.kind or "other"
         raise Refused(rejected(VenueSaid(words=words, kind=kind)))

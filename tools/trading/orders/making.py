@@ -15,7 +15,7 @@ from domain.refusals import Refused, refusal
 from domain.trading.caps import CapCheck, Counter, DayUse, day_checks
 from domain.trading.form import Wanted
 from domain.trading.gate import Fault, Missing, invalid_order
-from domain.trading.modes import Mode
+from domain.trading.modes import Mode, Surface
 from domain.trading.orders import (
     OWNER_HAS,
     PENDING_AN_AGENT,
@@ -32,6 +32,7 @@ from domain.trading.venue import Perp
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Reply
 from tools.call.paper import PaperDesk
+from tools.call.switches import switches
 from tools.call.venue_marks import venue_marks
 from tools.trading.fields import venue_of
 from tools.trading.orders.confirming import new_cloid, signable
@@ -44,7 +45,6 @@ from tools.trading.orders.standing import (
     passed,
     per_close,
     per_order,
-    standing,
     standing_of,
 )
 from tools.trading.orders.telling import cap_told, checks_told, told
@@ -104,8 +104,18 @@ async def marks_of_mandate(
 
 
 async def known(deps: Deps, caller: Caller, wanted: Wanted | Fault, source: Source) -> Known:
-    """The same for a caller on a surface."""
-    stand = await standing(deps, caller, "door" if source == "door" else "terminal")
+    """The same for a caller on a surface; what is past of his owner's orders is ended before."""
+    surface: Surface = "door" if source == "door" else "terminal"
+    now = deps.clock.now()
+
+    def begin(uow: UnitOfWork) -> tuple[Standing, bool]:
+        on = switches(uow, deps.defaults)
+        stand = standing_of(uow, on, deps.config.trading, caller, surface)
+        return stand, holds_late(uow, stand.owner_id, now)
+
+    stand, late = await deps.store.read(begin)
+    if late:
+        await swept(deps, stand.owner_id, now)
     return await find_out(deps, wanted, stand)
 
 
@@ -180,7 +190,7 @@ def make(
 ) -> Made:
     """Decide and reserve. Errors: see `decide`.
 
-    `at_once`: the order is filled in this transaction, and `reserved` after that; what is past was
+    `at_once`: the order is filled in this transaction, and `reserved` after that. What is past was
     swept before.
     """
     stand = standing_of(
@@ -190,8 +200,6 @@ def make(
         ask.caller,
         "door" if source == "door" else "terminal",
     )
-    if not at_once:
-        sweep(uow, stand.owner_id, ask.now)
     book = _book(uow, ask, facts, stand)
     decided = decide(uow, ask, stand, facts)
     order = _order(ask, stand, facts, decided, source, book)
@@ -199,8 +207,20 @@ def make(
     return made if at_once else replace(made, order=reserved(uow, made))
 
 
-def sweep(uow: UnitOfWork, owner_id: str, now: datetime) -> None:
-    """End a person's orders whose time is up. All their rows come before the first counter."""
+def holds_late(uow: UnitOfWork, owner_id: str, now: datetime) -> bool:
+    """Whether orders of a person hold a part of the day though their time is up."""
+    return bool(uow.orders.past(now, 1, owner_id=owner_id))
+
+
+async def swept(deps: Deps, owner_id: str, now: datetime) -> None:
+    """End a person's orders whose time is up, in a transaction of its own: it takes counters, and
+    whoever makes an order takes agent, mandate and book before those.
+    """
+    await deps.store.write(lambda uow: _sweep(uow, owner_id, now))
+
+
+def _sweep(uow: UnitOfWork, owner_id: str, now: datetime) -> None:
+    """All their rows come before the first counter."""
     past = sorted(uow.orders.past(now, SWEPT, owner_id=owner_id), key=lambda o: o.order_id)
     for order in past:
         uow.orders.get(order.order_id, lock=True)
