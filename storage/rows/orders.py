@@ -23,6 +23,7 @@ from storage.rows.order_rows import COLUMNS, fill_body, fill_of, order_of, row_o
 from storage.sql import (
     Row,
     Sql,
+    canonical,
     columns,
     first,
     micros,
@@ -277,11 +278,13 @@ class Orders:
         found: dict[str, list[OrderFill]] = {order_id: [] for order_id in order_ids}
         if not found:
             return found
-        named = {f"o{n}": order_id for n, order_id in enumerate(found)}
+        # One text for any number of them, as both databases take a list.
+        ids: object = list(found)
+        those = "order_id = ANY(:ids::text[])"
+        if not self._lock:
+            ids, those = canonical(ids), "order_id IN (SELECT value FROM json_each(:ids))"
         rows = self._sql.rows(
-            "SELECT order_id, body FROM order_fills "
-            f"WHERE order_id IN ({', '.join(f':{name}' for name in named)}) ORDER BY order_id, n",
-            **named,
+            f"SELECT order_id, body FROM order_fills WHERE {those} ORDER BY order_id, n", ids=ids
         )
         for row in rows:
             found[row["order_id"]].append(fill_of(row["body"]))
