@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 import anyio
+import asyncpg
 import pytest
 
 from domain.refusals import Refused
@@ -278,3 +279,24 @@ async def test_closing_finishes_what_was_queued(laid: tuple[Cable, Store]) -> No
     assert len(await asyncio.gather(*tasks)) == 90
     with pytest.raises(RuntimeError, match="closed"):
         await write(store, 91)
+
+
+@pytest.mark.slow
+async def test_closing_behind_a_lock_waits_once_for_both_kinds_of_writes(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, beside = await open_store(pg_url), await asyncpg.connect(pg_url)
+    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
+    await beside.execute("BEGIN; SELECT 1 FROM mandates FOR UPDATE")
+    try:
+        asked = [
+            asyncio.create_task(write(store, 1)),
+            asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_2", lock=True))),
+        ]
+        await asyncio.sleep(0)
+        monkeypatch.setattr("storage.postgres.LAST_MS", 1_500)
+        with anyio.fail_after(2.9):
+            await store.close()
+    finally:
+        await beside.close()
+    assert len(await asyncio.gather(*asked, return_exceptions=True)) == 2
