@@ -297,13 +297,8 @@ class _Plan:
 # Every row that is read comes through here, so that what its payload is made by is at hand.
 _Made: TypeAlias = Callable[..., Payload]
 _PLANS: Final = {
-    made: (
-        cast(_Made, made),
-        NEEDED[made],
-        _Plan(form.keys),
-        _Plan(form.beside) if form.beside else None,
-    )
-    for made, form in FORMS.items()
+    m: (cast(_Made, m), NEEDED[m], _Plan(f.keys), _Plan(f.beside) if f.beside else None)
+    for m, f in FORMS.items()
 }
 
 
