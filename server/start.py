@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 from server.settings import Settings
-from storage.revision import is_latest
+from storage.revision import is_latest, on_postgres
 
 
 async def up_to_date(settings: Settings) -> None:
@@ -13,11 +13,12 @@ async def up_to_date(settings: Settings) -> None:
     its operator.
     """
     url = settings.database_url
-    on_file = url.startswith("sqlite:///")
-    if on_file and is_latest(url.removeprefix("sqlite:///")):
+    if url.startswith("sqlite:///"):
+        if is_latest(url.removeprefix("sqlite:///")):
+            return
+    elif await on_postgres(url) is not None:
         return
     # The migration tools take long to load.
     from storage import migrate
 
-    if on_file or await anyio.to_thread.run_sync(migrate.current, url) is None:
-        await anyio.to_thread.run_sync(migrate.upgrade, url)
+    await anyio.to_thread.run_sync(migrate.upgrade, url)

@@ -34,9 +34,19 @@ LANES: Final = 2
 LOCK_MS: Final = 1_000
 # Lost so often, a handler runs in a transaction of its own.
 TRIES: Final = 8
-_LOCK: Final = (
-    "SELECT public_id FROM mandates WHERE public_id = ANY($1::text[]) ORDER BY public_id FOR UPDATE"
+# Processes come in turns: whoever waits for the turn of a mandate has it next, while a row that is
+# let go may be taken by whoever let it go before the one that waits has woken up. The turn is for
+# batches among themselves, and ends with the transaction; the row is for everybody else.
+_TURNS: Final = 0x77616C6C
+_LOCK: Final = f"""\
+WITH turns AS MATERIALIZED (
+  SELECT pg_advisory_xact_lock({_TURNS}, k) FROM (
+    SELECT DISTINCT hashtext(public_id) AS k FROM unnest($1::text[]) AS q(public_id) ORDER BY k
+  ) q
 )
+SELECT public_id FROM mandates
+WHERE (SELECT count(*) FROM turns) > 0 AND public_id = ANY($1::text[])
+ORDER BY public_id FOR UPDATE"""
 
 Alone = Callable[[Callable[[UnitOfWork], Any]], Awaitable[Any]]
 
@@ -95,7 +105,9 @@ class Batches:
             await asyncio.wait(self._lanes | self._singles)
 
     def _wake(self) -> None:
-        if self._queue and len(self._lanes) < LANES:
+        """Begin a lane where there is something for it; what is in a lane takes its like along."""
+        free = any(job.public_id not in self._busy for job in self._queue)
+        if free and len(self._lanes) < LANES:
             lane = self._loop.create_task(self._work())
             self._lanes.add(lane)
             lane.add_done_callback(self._lanes.discard)
@@ -132,6 +144,15 @@ class Batches:
             taken.append(job)
         self._queue.extendleft(reversed(left))
         return _Batch(taken, bool(locks)) if taken else None
+
+    def _joining(self, batch: _Batch) -> list[_Written]:
+        """Those that were queued about a batch's mandates while it waited for their locks."""
+        of = set(batch.mandates)
+        joining = [job for job in self._queue if job.public_id in of][: BATCH - len(batch.jobs)]
+        if joining:
+            taken = set(joining)
+            self._queue = deque(job for job in self._queue if job not in taken)
+        return joining
 
     async def _written(self, batch: _Batch) -> None:
         won: frozenset[str] = frozenset()
@@ -206,6 +227,7 @@ class Batches:
                 await stack.enter_async_context(talk.connection.transaction())
                 # What is brought by a statement of its own sees what whoever was waited for did.
                 await talk.connection.fetch(_LOCK, batch.mandates)
+                batch.jobs += self._joining(batch)
             empty, text, values = asked([job.needs for job in batch.jobs], self._cache)
             snapshot = filled(empty, await talk.connection.fetch(text, *values))
             if batch.locks:

@@ -117,14 +117,12 @@ class PostgresStore:
         holds is rolled back.
         """
         self._closed = True
-        if self._writes:
-            _, waiting = await asyncio.wait(self._writes, timeout=LAST_MS / 1_000)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_MS / 1_000):
-                await self._batches.drained()
+        # Both kinds of writes have the same time, and not one after the other.
+        drained = asyncio.create_task(self._batches.drained())
+        _, waiting = await asyncio.wait({drained, *self._writes}, timeout=LAST_MS / 1_000)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
         await self._connections.close()
 
 

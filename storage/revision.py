@@ -1,4 +1,4 @@
-"""Whether a SQLite file is up to date: told from its own table, without the migration tools."""
+"""What revision a database is at: told from its own table, without the migration tools."""
 
 from __future__ import annotations
 
@@ -27,3 +27,18 @@ def is_latest(path: str) -> bool:
     except sqlite3.Error:
         return False
     return rows == [(latest(),)]
+
+
+async def on_postgres(url: str) -> str | None:
+    """The revision that a PostgreSQL database is at, None for an empty one."""
+    import asyncpg  # which a process on SQLite never loads
+
+    # Behind a pooler the next statement may be on another connection.
+    connection = await asyncpg.connect(url, statement_cache_size=0)  # type: ignore[no-untyped-call]
+    try:
+        found: str | None = await connection.fetchval("SELECT version_num FROM alembic_version")
+    except asyncpg.UndefinedTableError:
+        return None
+    finally:
+        await connection.close()
+    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from domain.ledger.copies import changed
 from domain.ledger.events import Event
@@ -128,9 +128,8 @@ def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
     if event.reported_by is Reporter.AGENT:
         if "duplicate_tx" in event.violation_codes or not isinstance(what, Said):
             return c
-        if unproven(event):
-            return _looks(c, what)
-        return _said(_looks(c, what), event, what, pair)
+        values = _looks(what) if unproven(event) else _said(c, event, what, pair)
+        return changed(c, **values) if values else c
     if isinstance(what, ClaimEnded):
         rest = {k: p for k, p in c.pending.items() if k != what.event_id}
         return changed(c, pending=rest)
@@ -164,37 +163,42 @@ def sides(event: Event) -> tuple[int, int]:
     return (0, amount) if event.kind in (Kind.SELL, Kind.MOVE) else (0, 0)
 
 
-def _looks(c: Claimed, what: Said) -> Claimed:
+# What an agent's row changes, each by its name: a book is copied once a row.
+_Values: TypeAlias = dict[str, object]
+
+
+def _looks(what: Said) -> _Values:
     look = what.next_at
-    return c if look is None or len(look) > 40 else changed(c, next_at=look)
+    return {} if look is None or len(look) > 40 else {"next_at": look}
 
 
-def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
+def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> _Values:
+    values = _looks(what)
     if isinstance(what, PaidFee):
-        c = _paid(c, event, what)
+        values |= _paid(c, event, what)
     elif event.kind is Kind.RESOLVE:
         amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
-        c = changed(c, resolved=c.resolved + amount, trades=c.trades + 1)
+        values |= {"resolved": c.resolved + amount, "trades": c.trades + 1}
     elif isinstance(what, Reported):
-        c = _acted(c, event, what, pair)
-    return _parted(c, event, what, pair)
+        values |= _acted(c, event, what, pair)
+    return _parted(c, event, what, pair, values)
 
 
-def _paid(c: Claimed, event: Event, what: PaidFee) -> Claimed:
+def _paid(c: Claimed, event: Event, what: PaidFee) -> _Values:
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
+    values: _Values = {}
     if what.paid_read:
-        c = changed(c, credits=_on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS)))
+        values["credits"] = _on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS))
     if what.fee_kind in TOOL_FEES:
-        return changed(c, fee_tools=c.fee_tools + amount)
-    if what.fee_kind == "venue":
-        return changed(c, fee_venue=c.fee_venue + amount)
-    if what.fee_kind in NETWORK_FEES:
-        return changed(c, fee_network=c.fee_network + amount)
-    return changed(
-        c,
-        fee_unclassified=c.fee_unclassified + amount,
-        fee_unclassified_count=c.fee_unclassified_count + 1,
-    )
+        values["fee_tools"] = c.fee_tools + amount
+    elif what.fee_kind == "venue":
+        values["fee_venue"] = c.fee_venue + amount
+    elif what.fee_kind in NETWORK_FEES:
+        values["fee_network"] = c.fee_network + amount
+    else:
+        values["fee_unclassified"] = c.fee_unclassified + amount
+        values["fee_unclassified_count"] = c.fee_unclassified_count + 1
+    return values
 
 
 def _on(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:
@@ -210,16 +214,18 @@ def _newest(days: dict[str, int]) -> dict[str, int]:
     return days
 
 
-def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Claimed:
+def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> _Values:
+    values: _Values = {"trades": c.trades + 1}
+    if not what.notional and event.tx_hash is None:
+        return values
     out, into = sides(event)
-    c = changed(c, trades=c.trades + 1)
     if what.notional:
-        ordered = _on(c.ordered, event.occurred_at, out) if what.ordered else c.ordered
-        return changed(c, notional=_on(c.notional, event.occurred_at, out), ordered=ordered)
-    if event.tx_hash is None:
-        return c
+        values["notional"] = _on(c.notional, event.occurred_at, out)
+        if what.ordered:
+            values["ordered"] = _on(c.ordered, event.occurred_at, out)
+        return values
     claim = Claim(
-        tx_hash=event.tx_hash,
+        tx_hash=event.tx_hash or "",
         at=event.occurred_at,
         out=out,
         into=into,
@@ -228,8 +234,10 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> Clai
     )
     # A report may name a transaction whose row was taken back before: it waits like any other.
     if pair is not None and event.tx_hash not in c.gone:
-        return changed(c, answered=_newest_claims({**c.answered, event.event_id: claim}))
-    return changed(c, pending=_largest_claims({**c.pending, event.event_id: claim}))
+        values["answered"] = _newest_claims({**c.answered, event.event_id: claim})
+    else:
+        values["pending"] = _largest_claims({**c.pending, event.event_id: claim})
+    return values
 
 
 def _largest_claims(pending: dict[str, Claim]) -> dict[str, Claim]:
@@ -263,23 +271,27 @@ def _crossed(
 # -- parts of positions
 
 
-def _parted(c: Claimed, event: Event, what: Said, pair: Event | None) -> Claimed:
+def _parted(c: Claimed, event: Event, what: Said, pair: Event | None, values: _Values) -> _Values:
     """What the row says of a part, or of a whole position where it names no part."""
     name = what.part.id if what.part is not None else None
     if name is None:
-        if what.mark is None or what.place.key == UNKNOWN:
-            return c
-        estimate = Estimate(value=what.mark.micros, at=event.occurred_at)
-        return changed(c, marks=_least({**c.marks, what.place.key[:KEY_CHARS]: estimate}))
+        if what.mark is not None and what.place.key != UNKNOWN:
+            estimate = Estimate(value=what.mark.micros, at=event.occurred_at)
+            values["marks"] = _least({**c.marks, what.place.key[:KEY_CHARS]: estimate})
+        return values
     name = name[:KEY_CHARS]
-    parts = {k: p for k, p in c.parts.items() if k != name}
-    part = _moved(c.parts.get(name, Part(of=_of(what, pair))), event)
+    parts = dict(c.parts)
+    part = parts.pop(name) if name in parts else Part(of=_of(what, pair))
+    part = _moved(part, event)
     if part.of == UNKNOWN:
-        part = changed(part, of=_of(what, pair))
+        of = _of(what, pair)
+        part = part if of == UNKNOWN else changed(part, of=of)
     if what.mark is not None and event.kind is not Kind.RESOLVE:
         value = what.mark.micros
         part = changed(part, value=value, mark=value, marked_at=event.occurred_at)
-    return changed(c, parts=_least({**parts, name: part}))
+    parts[name] = part
+    values["parts"] = _least(parts)
+    return values
 
 
 def _of(what: Said, pair: Event | None) -> str:
@@ -299,6 +311,8 @@ def _moved(part: Part, event: Event) -> Part:
         return Part(of=part.of)
     if into:
         cost, value = (cost * (value - into) // value if value else cost), max(0, value - into)
+    if (value, cost) == (part.value, part.cost):
+        return part
     return changed(part, value=value, cost=cost)
 
 

@@ -46,7 +46,8 @@ class Event:
 
     def __post_init__(self, parsed: Told | None) -> None:
         object.__setattr__(self, "told", parsed or read(self.kind, self.payload))
-        if not isinstance(self.payload, Mapping):  # damaged, and said so in `told`
+        # A plain object is told by its type; anything else is damaged, and said so in `told`.
+        if type(self.payload) is not dict and not isinstance(self.payload, Mapping):
             object.__setattr__(self, "payload", {})
 
     def __hash__(self) -> int:

@@ -281,22 +281,24 @@ class _Plan:
 
     def values(self, s: Stored) -> dict[str, object]:
         """By attribute, what an object tells."""
-        found, alone = dict(self.nothing), self.alone
-        for name in s.values:
+        found, alone, told = dict(self.nothing), self.alone, s.values
+        for name in told:
             if name in alone:
                 attr, reads = alone[name]
                 found[attr] = reads(s, name)
         for name, attr, reads in self.always:
             found[attr] = reads(s, name)
         for inner, plan in self.inners:
-            there = inner.name is None or s.values.get(inner.name) is not None
+            there = inner.name is None or told.get(inner.name) is not None
             found[inner.attr] = _inner(inner, plan, s) if there else inner.absent
         return found
 
 
+# Every row that is read comes through here, so that what its payload is made by is at hand.
+_Made: TypeAlias = Callable[..., Payload]
 _PLANS: Final = {
-    made: (_Plan(form.keys), _Plan(form.beside) if form.beside else None)
-    for made, form in FORMS.items()
+    m: (cast(_Made, m), NEEDED[m], _Plan(f.keys), _Plan(f.beside) if f.beside else None)
+    for m, f in FORMS.items()
 }
 
 
@@ -312,14 +314,13 @@ def what_of(kind: Kind, s: Stored) -> Payload:
 
 def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
     """A payload out of its block and of what stands around it; None without what is needed."""
-    needed = NEEDED[made]
+    make, needed, keys, beside = _PLANS[made]
     if needed and any(k.reads is None or k.reads(s, k.name) is None for k in needed):
         return None
-    keys, beside = _PLANS[made]
     values = keys.values(s)
     if beside is not None:
         values |= beside.values(around)
-    return cast(Callable[..., Payload], made)(**values)
+    return make(**values)
 
 
 def _inner(inner: Inner, plan: _Plan, s: Stored) -> object:

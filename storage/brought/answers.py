@@ -30,7 +30,7 @@ def _head(s: Snapshot, given: Row) -> Sequence[Row]:
 
 def _checkpoint(s: Snapshot, given: Row) -> Sequence[Row]:
     (head,) = _of(s, "head", given["public_id"]) or (None,)
-    if head is None or not head["unknown"] or given["last"] != head["seq"]:
+    if head is None or not head["sought"] or given["last"] != head["seq"]:
         raise NotBrought(given["public_id"])
     return [{"state": head["state"], "row_hash": head["state_hash"]}] if head["state"] else []
 

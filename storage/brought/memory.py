@@ -125,7 +125,7 @@ def _begin_head(b: WrittenSql, _: Row) -> int:
     if b.known("head", b.public_id):
         return 0
     begun = {"seq": 0, "row_hash": "", "created_at": 0}
-    b.put("head", b.public_id, begun | {"unknown": True, "state": None, "behind": 0})
+    b.put("head", b.public_id, begun | {"sought": True, "state": None, "behind": 0})
     return 1
 
 

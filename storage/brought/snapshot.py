@@ -13,17 +13,18 @@ from domain.times import day_of
 from storage.brought.needs import ROWS_SHOWN, Needs
 from storage.rows.books import StateCache
 from storage.rows.chainlog import STAGED_SHOWN
-from storage.rows.ledger_queries import PAGE
+from storage.rows.ledger_queries import FAR_BEHIND, PAGE
 from storage.rows.orders import SUMS
 from storage.sql import Row, micros, numbered
 
-# Rows above what this process has folded, or above the last checkpoint; and the newest of a page
-# that is to be shown, above those that it has. LEAST passes over nulls.
+# Rows above what this process has folded, or above the last checkpoint where it has folded nothing
+# or is far behind; and the newest of a page that is to be shown, above those that it has. LEAST and
+# GREATEST pass over nulls.
 _AT: Final = f"""
-SELECT q.public_id, h.seq, h.row_hash, h.created_at, k.seq IS NULL AS unknown,
-  c.state, c.row_hash AS state_hash,
+SELECT q.public_id, h.seq, h.row_hash, h.created_at,
+  k.seq IS NULL OR h.seq - k.seq > {FAR_BEHIND} AS sought, c.state, c.row_hash AS state_hash,
   LEAST(
-    coalesce(k.seq, c.seq, 0),
+    coalesce(GREATEST(k.seq, c.seq), 0),
     CASE WHEN q.shown IS NOT NULL THEN GREATEST(q.shown, h.seq - {ROWS_SHOWN}) END
   ) AS behind
 FROM unnest(:mandates::text[], :folded::bigint[], :hashes::text[], :shown::bigint[])
@@ -34,8 +35,9 @@ LEFT JOIN ledger_events k
 LEFT JOIN LATERAL (
   SELECT c.seq, c.state, e.row_hash FROM ledger_checkpoints c
   JOIN ledger_events e ON e.public_id = c.public_id AND e.seq = c.seq
-  WHERE c.public_id = q.public_id ORDER BY c.seq DESC LIMIT 1
-) c ON k.seq IS NULL"""
+  WHERE c.public_id = q.public_id AND (k.seq IS NULL OR h.seq - k.seq > {FAR_BEHIND})
+  ORDER BY c.seq DESC LIMIT 1
+) c ON true"""
 _ABOVE: Final = f"""
 SELECT e.* FROM l CROSS JOIN LATERAL (
   SELECT * FROM ledger_events e

@@ -19,6 +19,8 @@ from storage.rows.ledger_queries import (
     BY_TX,
     CHECK,
     CHECKPOINT,
+    CHECKPOINT_EVERY,
+    FAR_BEHIND,
     HEAD,
     INSERT,
     MOVE_HEAD,
@@ -28,9 +30,6 @@ from storage.rows.ledger_queries import (
 )
 from storage.rows.row import event_of, row_values
 from storage.sql import LOCKED, Row, Sql, first, micros, moment
-
-CHECKPOINT_EVERY: Final = 64
-
 
 # The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
 WEEK, MONDAY = 604_800_000_000, 259_200_000_000
@@ -187,13 +186,18 @@ class Ledger(HouseRows):
         return kept
 
     def _continued(self, public_id: str, last: int) -> Books | None:
-        """The fold on from the newest state that is kept; None where the ledger does not go on
-        from there: what kept it may have been rolled back.
+        """The fold on from the newest state that is kept, or from a checkpoint where others wrote
+        much since then; None where the ledger does not go on from there: what kept it may have
+        been rolled back.
         """
         known = self._cache.newest(public_id)
         if known is None or known[1].seq >= last:
             return None
         row_hash, state = known
+        if last - state.seq > FAR_BEHIND:
+            nearer = self._checkpointed(public_id, last)
+            if nearer is not None and nearer.seq > state.seq:
+                return self._fold_on(public_id, nearer, last)
         rows = self._tail(public_id, state.seq, last)
         if len(rows) < last - state.seq or rows[0]["prev_hash"] != row_hash:
             return None
@@ -232,10 +236,14 @@ class Ledger(HouseRows):
 
     def _folded(self, public_id: str, last: int) -> Books:
         """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
+        return self._fold_on(public_id, self._checkpointed(public_id, last) or EMPTY, last)
+
+    def _checkpointed(self, public_id: str, last: int) -> Books | None:
+        """The newest checkpoint at or before a row. One that is none is no shortcut; `db verify`
+        tells of it.
+        """
         found = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
-        state = checkpointed(found["state"], found["row_hash"]) if found else None
-        # A checkpoint that is none is no shortcut; `db verify` tells of it.
-        return self._fold_on(public_id, state or EMPTY, last)
+        return checkpointed(found["state"], found["row_hash"]) if found else None
 
     def _fold_on(self, public_id: str, state: Books, last: int) -> Books:
         while True:

@@ -11,6 +11,9 @@ from storage.rows.row import COLUMNS
 from storage.sql import columns
 
 PAGE: Final = 2_000
+CHECKPOINT_EVERY: Final = 64
+# Rows of others that are folded one by one; beyond, the newest checkpoint is nearer.
+FAR_BEHIND: Final = 2 * CHECKPOINT_EVERY
 
 _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KINDS))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import orjson
@@ -33,11 +34,14 @@ COLUMNS: Final = (
 )
 
 
-_HASHED: Final = COLUMNS[:-1]
+# In the order of the canonical form: nothing is left to be sorted, row by row.
+_HASHED: Final = tuple(sorted(COLUMNS[:-1]))
+_HASHED_OF: Final = itemgetter(*_HASHED)
 # Every row that is read comes through here, and an enumeration's own look-up takes three times as
 # long.
 _KINDS: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind}
 _REPORTERS: Final[Mapping[str, Reporter]] = {who.value: who for who in Reporter}
+_DECODED: Final = json.JSONDecoder().raw_decode
 _DELETE: Final = b"\x7f"
 
 
@@ -60,7 +64,7 @@ def row_values(public_id: str, event: Event, prev_hash: str) -> Row:
         "created_at": micros(event.created_at),
         "prev_hash": prev_hash,
     }
-    row["row_hash"] = _hash(row)
+    row["row_hash"] = row_hash(row)
     return row
 
 
@@ -68,17 +72,16 @@ def row_hash(row: Row) -> str:
     """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash
     itself.
     """
-    return _hash({n: row[n] for n in _HASHED})
-
-
-def _hash(hashed: Row) -> str:
-    return hashlib.sha256(_canonical(hashed)).hexdigest()
+    told = dict(zip(_HASHED, _HASHED_OF(row), strict=True))
+    return hashlib.sha256(_canonical(told)).hexdigest()
 
 
 def _canonical(told: Row) -> bytes:
-    """The bytes of `canonical`, in a fraction of its time where the text is plain."""
+    """The bytes of `canonical` of a row whose columns are sorted, in a fraction of its time where
+    the text is plain.
+    """
     try:
-        plain = orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+        plain = orjson.dumps(told)
     except TypeError:  # an integer beyond 64 bits, half of a surrogate pair
         return canonical(told).encode()
     # What is not ASCII, and this last of it, `canonical` escapes.
@@ -88,7 +91,9 @@ def _canonical(told: Row) -> bytes:
 def _stored(text: str) -> Any:
     """What a payload's text holds; its bare text where it is no JSON, which no payload is."""
     try:
-        return json.loads(text)
+        # What was written is one object and nothing around it, which is read in half the steps.
+        told, end = _DECODED(text) if text.startswith("{") else (None, -1)
+        return told if end == len(text) else json.loads(text)
     except (ValueError, RecursionError):
         return text
 

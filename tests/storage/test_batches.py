@@ -10,54 +10,24 @@ from itertools import count
 from typing import Any
 
 import anyio
+import asyncpg
 import pytest
 
 from domain.refusals import Refused
 from storage.batches import LOCK_MS
-from storage.brought.needs import Needs
 from storage.faults import Patience, Unavailable
 from storage.rows.work import Claim
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.storage import material as m
+from tests.storage.batched import IDS, ids_of, needs, row, write
 from tests.storage.cable import Cable, cable
 from tests.storage.statements import logging
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 
 SHORT = Patience(wait_ms=1_500, statement_ms=2_500, pool=4)
-IDS = ("m_1", "m_2", "m_3")
-
-
-def _needs(n: int, public_id: str) -> Needs:
-    return Needs(now=m.NOW, mandates=(public_id,), key=("s", f"k{n}"))
-
-
-def _row(n: int, public_id: str = "m_1") -> Callable[[UnitOfWork], Claim]:
-    """Claim a key, append a row, answer."""
-
-    def work(uow: UnitOfWork) -> Claim:
-        claim = uow.idempotency.claim("s", f"k{n}", "digest", m.NOW)
-        if claim.new:
-            assert uow.mandates.get(public_id, lock=True) is not None
-            event = uow.ledger.append(public_id, m.buy(), event_id=f"ev_of_{n}", now=m.NOW)
-            assert event is not None
-            uow.idempotency.complete("s", f"k{n}", 201, {"seq": event.seq})
-        return claim
-
-    return work
-
-
-async def _write(store: Store, n: int, public_id: str = "m_1") -> Claim:
-    return await store.write(_row(n, public_id), _needs(n, public_id))
-
-
-async def _ids(store: Store) -> list[str]:
-    def read(uow: UnitOfWork) -> list[str]:
-        return [row["event_id"] for of in IDS for row in m.rows_of(uow, of)]
-
-    return await store.read(read)
 
 
 @pytest.fixture
@@ -76,12 +46,12 @@ async def test_writes_asked_together_share_two_statements(pg_url: str) -> None:
     store = await open_store(pg_url)
     try:
         await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
-        await _write(store, 0)
+        await write(store, 0)
         log.statements()
-        told = await asyncio.gather(*(_write(store, n, IDS[n % 3]) for n in range(1, 61)))
+        told = await asyncio.gather(*(write(store, n, IDS[n % 3]) for n in range(1, 61)))
         assert all(claim.new for claim in told)
         assert len(log.statements()) == 2
-        again = await asyncio.gather(*(_write(store, n, IDS[n % 3]) for n in range(1, 61)))
+        again = await asyncio.gather(*(write(store, n, IDS[n % 3]) for n in range(1, 61)))
         assert not any(claim.new for claim in again)
         assert len(log.statements()) == 1  # nothing is to be written
         assert (await verify(store)).rows == 61
@@ -96,40 +66,40 @@ async def test_a_handler_that_fails_takes_nothing_and_nobody_along(
 
     def fails(n: int) -> Callable[[UnitOfWork], Any]:
         def work(uow: UnitOfWork) -> None:
-            _row(n)(uow)
+            row(n)(uow)
             raise LookupError("on purpose")
 
         return work
 
-    works = [store.write(fails(n) if n % 5 == 2 else _row(n), _needs(n, "m_1")) for n in range(40)]
+    works = [store.write(fails(n) if n % 5 == 2 else row(n), needs(n, "m_1")) for n in range(40)]
     told = await asyncio.gather(*works, return_exceptions=True)
     kept = [n for n in range(40) if n % 5 != 2]
     assert [n for n, one in enumerate(told) if isinstance(one, Claim)] == kept
-    assert await _ids(store) == [f"ev_of_{n}" for n in kept]
+    assert await ids_of(store) == [f"ev_of_{n}" for n in kept]
     assert (await verify(store)).ok
 
 
 async def test_one_key_asked_for_often_is_answered_once(laid: tuple[Cable, Store]) -> None:
     _, store = laid
-    told = await asyncio.gather(*(_write(store, 7) for _ in range(20)))
+    told = await asyncio.gather(*(write(store, 7) for _ in range(20)))
     assert [claim.new for claim in told].count(True) == 1
     assert {claim.response["seq"] for claim in told if claim.response} == {1}
-    assert await _ids(store) == ["ev_of_7"]
+    assert await ids_of(store) == ["ev_of_7"]
 
 
 async def test_a_row_that_the_database_refuses_is_the_matter_of_its_own_handler(
     laid: tuple[Cable, Store],
 ) -> None:
     _, store = laid
-    await _write(store, 1)
+    await write(store, 1)
 
     def taken(uow: UnitOfWork) -> None:
         uow.ledger.append("m_2", m.buy(), event_id="ev_of_1", now=m.NOW)
 
-    works = [store.write(taken, _needs(99, "m_2")), *(_write(store, n, "m_3") for n in (2, 3))]
+    works = [store.write(taken, needs(99, "m_2")), *(write(store, n, "m_3") for n in (2, 3))]
     told = await asyncio.gather(*works, return_exceptions=True)
     assert type(told[0]).__name__ == "Duplicate"
-    assert sorted(await _ids(store)) == ["ev_of_1", "ev_of_2", "ev_of_3"]
+    assert sorted(await ids_of(store)) == ["ev_of_1", "ev_of_2", "ev_of_3"]
 
 
 async def test_a_handler_that_needs_more_is_run_on_the_database(laid: tuple[Cable, Store]) -> None:
@@ -140,9 +110,9 @@ async def test_a_handler_that_needs_more_is_run_on_the_database(laid: tuple[Cabl
         uow.switches.set("x", "on", m.NOW, "test")
         return "done"
 
-    told = await asyncio.gather(store.write(more, _needs(1, "m_1")), _write(store, 2))
+    told = await asyncio.gather(store.write(more, needs(1, "m_1")), write(store, 2))
     assert told[0] == "done"
-    assert sorted(await _ids(store)) == ["ev_more", "ev_of_2"]
+    assert sorted(await ids_of(store)) == ["ev_more", "ev_of_2"]
     assert await store.read(lambda uow: uow.switches.all()) == {"x": "on"}
 
 
@@ -156,7 +126,7 @@ async def test_a_handler_for_no_mandate_is_refused_by_itself(laid: tuple[Cable, 
             raise Refused(refusal("not_found", what="mandate"))
 
     with pytest.raises(Refused):
-        await store.write(look, _needs(1, "m_none"))
+        await store.write(look, needs(1, "m_none"))
 
 
 async def test_others_write_between_and_nothing_is_judged_by_what_was(
@@ -177,11 +147,11 @@ async def test_others_write_between_and_nothing_is_judged_by_what_was(
 
     try:
         await asyncio.gather(
-            *(_write(store, n) for n in range(0, 60, 2)),
-            *(_write(other, n) for n in range(1, 60, 2)),
+            *(write(store, n) for n in range(0, 60, 2)),
+            *(write(other, n) for n in range(1, 60, 2)),
             *(other.write(plain(n)) for n in range(5)),
         )
-        assert sorted(await _ids(store)) == sorted(
+        assert sorted(await ids_of(store)) == sorted(
             [f"ev_of_{n}" for n in range(60)] + [f"ev_plain_{n}" for n in range(5)]
         )
         assert (await verify(store)).ok
@@ -189,7 +159,7 @@ async def test_others_write_between_and_nothing_is_judged_by_what_was(
         await other.close()
 
 
-async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url: str) -> None:
+async def test_a_mandate_is_locked_beforehand_for_as_long_as_otherswrite(pg_url: str) -> None:
     log = await logging(pg_url)
     ours, theirs = await open_store(pg_url), await open_store(pg_url)
     batches = ours._batches  # type: ignore[attr-defined]
@@ -198,7 +168,7 @@ async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url
 
     async def meet() -> None:
         third = await open_store(pg_url)
-        await _write(third, next(numbers))
+        await write(third, next(numbers))
         await third.close()
 
     def late(uow: UnitOfWork) -> Claim:
@@ -207,21 +177,21 @@ async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url
             met.append(1)
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, meet()).result()
-        return _row(n)(uow)
+        return row(n)(uow)
 
     async def locks() -> bool:
         log.statements()
-        await _write(ours, next(numbers))
-        return any(told.startswith("SELECT public_id") for told in log.statements())
+        await write(ours, next(numbers))
+        return any(told.startswith("WITH turns") for told in log.statements())
 
     try:
         await ours.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
         assert not await locks()
         n = next(numbers)
-        await ours.write(late, _needs(n, "m_1"))
+        await ours.write(late, needs(n, "m_1"))
         for _ in range(4):
             now_ms[0] += LOCK_MS * 2 // 3
-            await _write(theirs, next(numbers))
+            await write(theirs, next(numbers))
             assert await locks()
         now_ms[0] += LOCK_MS * 2 // 3
         assert await locks()
@@ -235,14 +205,14 @@ async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url
 
 async def test_a_flush_whose_answer_is_lost_is_unknown(laid: tuple[Cable, Store]) -> None:
     line, store = laid
-    await _write(store, 1)
+    await write(store, 1)
     line.cut_at = b"ev_of_2"
-    told = await asyncio.gather(_write(store, 2), _write(store, 1), return_exceptions=True)
+    told = await asyncio.gather(write(store, 2), write(store, 1), return_exceptions=True)
     assert isinstance(told[0], Unavailable)
     assert told[0].unknown
-    again = await _write(store, 2)
+    again = await write(store, 2)
     assert (again.new, again.status) == (False, 201)
-    assert await _ids(store) == ["ev_of_1", "ev_of_2"]
+    assert await ids_of(store) == ["ev_of_1", "ev_of_2"]
     assert (await verify(store)).ok
 
 
@@ -250,27 +220,25 @@ async def test_a_restart_of_the_server_before_the_flush_is_not_noticed(
     laid: tuple[Cable, Store],
 ) -> None:
     line, store = laid
-    await asyncio.gather(*(_write(store, n, IDS[n % 3]) for n in range(6)))
+    await asyncio.gather(*(write(store, n, IDS[n % 3]) for n in range(6)))
     line.cut()
-    assert (await _write(store, 6)).new
-    assert len(await _ids(store)) == 7
+    assert (await write(store, 6)).new
+    assert len(await ids_of(store)) == 7
 
 
 async def test_a_server_that_is_gone_or_silent_stores_nothing(laid: tuple[Cable, Store]) -> None:
     line, store = laid
-    await _write(store, 1)
+    await write(store, 1)
     line.cut()
     line.refuses = True
     with anyio.fail_after(5):
-        told = await asyncio.gather(
-            *(_write(store, n) for n in range(2, 9)), return_exceptions=True
-        )
+        told = await asyncio.gather(*(write(store, n) for n in range(2, 9)), return_exceptions=True)
     assert [isinstance(t, Unavailable) and not t.unknown for t in told] == [True] * 7
     line.refuses = False
-    await _write(store, 2)
+    await write(store, 2)
     line.go_silent()
     with anyio.fail_after(8), pytest.raises(Unavailable):
-        await _write(store, 3)
+        await write(store, 3)
     line.speak()
     assert (await verify(store)).ok
 
@@ -293,21 +261,42 @@ async def test_a_mandate_that_somebody_holds_is_waited_for_a_moment(
     try:
         await locked.wait()
         with pytest.raises(Unavailable, match="lock") as held:
-            await _write(store, 1)
+            await write(store, 1)
         assert not held.value.unknown
-        assert (await _write(store, 2, "m_2")).new
+        assert (await write(store, 2, "m_2")).new
     finally:
         go.set()
         await holding
         await other.close()
-    assert (await _write(store, 1)).new
+    assert (await write(store, 1)).new
 
 
 async def test_closing_finishes_what_was_queued(laid: tuple[Cable, Store]) -> None:
     _, store = laid
-    tasks = [asyncio.create_task(_write(store, n, IDS[n % 3])) for n in range(90)]
+    tasks = [asyncio.create_task(write(store, n, IDS[n % 3])) for n in range(90)]
     await asyncio.sleep(0)
     await store.close()
     assert len(await asyncio.gather(*tasks)) == 90
     with pytest.raises(RuntimeError, match="closed"):
-        await _write(store, 91)
+        await write(store, 91)
+
+
+@pytest.mark.slow
+async def test_closing_behind_a_lock_waits_once_for_both_kinds_of_writes(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, beside = await open_store(pg_url), await asyncpg.connect(pg_url)
+    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
+    await beside.execute("BEGIN; SELECT 1 FROM mandates FOR UPDATE")
+    try:
+        asked = [
+            asyncio.create_task(write(store, 1)),
+            asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_2", lock=True))),
+        ]
+        await asyncio.sleep(0)
+        monkeypatch.setattr("storage.postgres.LAST_MS", 1_500)
+        with anyio.fail_after(2.9):
+            await store.close()
+    finally:
+        await beside.close()
+    assert len(await asyncio.gather(*asked, return_exceptions=True)) == 2

@@ -15,7 +15,8 @@ from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.money import Usdc
 from storage.rows.books import StateCache
-from storage.rows.ledger import CHECKPOINT_EVERY, Ledger
+from storage.rows.ledger import Ledger
+from storage.rows.ledger_queries import CHECKPOINT_EVERY
 from storage.sql import SqliteSql, micros
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import asyncpg
+import pytest
+
 from storage import migrate, revision
 
 
@@ -23,6 +26,20 @@ def test_only_a_file_at_that_revision_is_up_to_date(tmp_path: Path) -> None:
     assert not revision.is_latest(str(path))
     migrate.upgrade(f"sqlite:///{path}")
     assert revision.is_latest(str(path))
+
+
+@pytest.mark.pg
+@pytest.mark.anyio
+async def test_a_server_tells_what_revision_it_is_at(pg_url: str) -> None:
+    assert await revision.on_postgres(pg_url) == migrate.latest()
+    beside = await asyncpg.connect(pg_url)
+    try:
+        await beside.execute("DELETE FROM alembic_version")
+        assert await revision.on_postgres(pg_url) is None
+        await beside.execute("DROP TABLE alembic_version")
+        assert await revision.on_postgres(pg_url) is None
+    finally:
+        await beside.close()
 
 
 def test_what_speaks_mcp_on_stdio_loads_no_chain_no_migration_and_no_web_server() -> None:
