@@ -13,7 +13,8 @@ from app.ask import NotDone
 from app.page import Page
 from app.replies import Json
 from app.views import agents
-from app.views.agents import JSON_FIELDS, NUMBERS
+from app.views.agents import NUMBERS
+from domain.agents.policy import JSON_FIELDS
 from domain.refusals import Refused, invalid, refusal
 
 WHOLE: Final = frozenset(NUMBERS) - {"per_tx_cap_usdc", "total_cap_usdc"}

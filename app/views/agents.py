@@ -14,6 +14,7 @@ from app.views.pieces.refusal import RefusalView
 from app.words.status import PLAIN, Pill
 from app.words.steps import SOURCES, TITLES
 from app.words.text import _
+from domain.agents.policy import JSON_FIELDS
 
 NUMBERS: Final = (
     "per_tx_cap_usdc",
@@ -22,14 +23,6 @@ NUMBERS: Final = (
     "min_net_bps",
     "max_cost_bps",
     "slippage_bps",
-)
-JSON_FIELDS: Final = (
-    "assets",
-    "venues",
-    "networks",
-    "stop_conditions",
-    "hold_ratio",
-    "auto_vs_approval",
 )
 HINTS: Final[Mapping[str, str]] = {
     "per_tx_cap_usdc": _("binds where it is stricter than a mandate"),

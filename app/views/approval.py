@@ -52,19 +52,19 @@ def _fresh(checks: Iterable[Json]) -> tuple[Check, ...]:
     return tuple(
         Check(ok=c["ok"], text=_judged(c))
         for c in checks
-        if c["code"] in _CHECKS and not (c["ok"] and c["code"] in _QUIET)
+        if c["code"] in CHECKS and not (c["ok"] and c["code"] in _QUIET)
     )
 
 
 def _judged(check: Json) -> str:
-    holds, fails = _CHECKS[check["code"]]
+    holds, fails = CHECKS[check["code"]]
     if check["ok"] is None:
         return _("Not checked, for the vault could not be read just now: {what}").format(what=holds)
     return holds if check["ok"] else fails
 
 
 # What each check says where it holds, and where it does not.
-_CHECKS: Final[Mapping[str, tuple[str, str]]] = {
+CHECKS: Final[Mapping[str, tuple[str, str]]] = {
     "over_per_tx_cap": (
         _("Within the per-action limit (clause 2)"),
         _("Above the per-action limit (clause 2): the vault would refuse it"),

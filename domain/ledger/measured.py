@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
     AgentPaid,
+    ApprovalTold,
+    ClaimEnded,
     Control,
     Deposited,
     Executed,
     Marked,
     Payload,
     Place,
+    RefusedAttempt,
+    Reverses,
+    Said,
     Settled,
+    Signed,
     Stopped,
     Unwound,
+    VenueFilled,
     Withdrawn,
 )
 from domain.times import day_of
@@ -216,7 +223,12 @@ def moved(what: Payload | None, amount: int) -> Moved:
             return Moved(spent=what.spent.micros, received=what.received.micros)
         case Unwound():
             return Moved(received=what.received.micros)
-    return STILL
+        case Stopped() | Settled() | Control() | Marked() | Reverses() | ClaimEnded():
+            return STILL
+        case VenueFilled() | Signed() | ApprovalTold() | Said() | RefusedAttempt() | None:
+            return STILL
+        case other:  # the type checker names what is told anew and not judged here
+            assert_never(other)
 
 
 def step(m: Measured, row: Row) -> Measured:

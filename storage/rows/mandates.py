@@ -30,12 +30,12 @@ from storage.sql import (
     micros,
 )
 
-_MONEY: Final = frozenset(
+MONEY: Final = frozenset(
     {"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc"}
 )
 
 
-_TIMES: Final = frozenset(
+TIMES: Final = frozenset(
     {
         "created_at",
         "signed_at",
@@ -72,7 +72,7 @@ PARSED: Final = 4_096
 
 _SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
 BY_ID: Final = f"{_SELECT} WHERE public_id = :id"
-_POLLED: Final = ("refreshed_at", "differs_at")
+POLLED: Final = ("refreshed_at", "differs_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,13 +327,13 @@ def body_of(m: Mandate) -> dict[str, object]:
     body: dict[str, object] = {}
     for f in fields(m):
         value = getattr(m, f.name)
-        if f.name in _POLLED:
+        if f.name in POLLED:
             continue
         if value is None:
             body[f.name] = None
-        elif f.name in _MONEY:
+        elif f.name in MONEY:
             body[f.name] = value.micros
-        elif f.name in _TIMES:
+        elif f.name in TIMES:
             body[f.name] = micros(value)
         elif f.name == "allowed_targets":
             body[f.name] = [t.as_json() for t in value]
@@ -351,9 +351,9 @@ def body_of(m: Mandate) -> dict[str, object]:
 def mandate_of(body: JsonObject) -> Mandate:
     """Read `body_of`'s form back."""
     values = dict(body)
-    for name in _MONEY:
+    for name in MONEY:
         values[name] = None if values[name] is None else Usdc(values[name])
-    for name in _TIMES:
+    for name in TIMES:
         values[name] = maybe_moment(values.get(name))
     values["allowed_targets"] = tuple(Target.from_json(t) for t in values["allowed_targets"])
     values["status"] = Status(values["status"])

@@ -11,7 +11,7 @@ from domain.agents.policy import Changes, Policy
 from domain.money import Usdc
 from storage.sql import Sql, canonical, columns, first, micros, moment
 
-_MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
+MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 
 
 OF_AGENT: Final = "SELECT body, updated_at FROM policies WHERE agent_id = :id"
@@ -29,14 +29,14 @@ class Policies:
         if row is None:
             return None
         body = json.loads(row["body"])
-        for name in _MONEY:
+        for name in MONEY:
             body[name] = Usdc(body[name]) if body[name] is not None else None
         return Policy(**body, updated_at=moment(row["updated_at"]))
 
     def put(self, agent_id: str, policy: Policy, now: datetime) -> None:
         """Replace the policy."""
         body = {f.name: getattr(policy, f.name) for f in fields(policy) if f.name != "updated_at"}
-        for name in _MONEY:
+        for name in MONEY:
             body[name] = body[name].micros if body[name] is not None else None
         self._sql.run(
             "INSERT INTO policies (agent_id, accepts, body, updated_at) "

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 
 from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, LOG_OF, ChainEvent
+from domain.ledger.events import NewEvent, Reporter
+from domain.ledger.measured import STILL, moved
+from domain.ledger.pairing import ToldLog
 from domain.ledger.payloads import Payload, Told
+from domain.ledger.record import EMPTY, roll
 from domain.ledger.written import read, write
+from tests.domain.material import START, deposit, ledger
+from tools.keeper.reorgs import reversal
 from tools.mandates.recording import VaultTx
 
 TOLD = json.loads(files("chain").joinpath("abi", "MandateVault.json").read_text())
@@ -19,6 +25,13 @@ EVENTS: dict[str, list[dict[str, Any]]] = {
     e["name"]: e["inputs"]
     for e in (TOLD if isinstance(TOLD, list) else TOLD["abi"])
     if e["type"] == "event"
+}
+
+# What carries an amount of USDC that came or went; every other event says what was so.
+MONEY = {
+    name
+    for name, inputs in EVENTS.items()
+    if {i["name"] for i in inputs} & {"amount", "spent", "returned"}
 }
 
 
@@ -49,3 +62,25 @@ def test_an_owner_names_a_transaction_by_the_log_it_leaves() -> None:
     )
     assert set(typing.get_args(named)) == set(LOG_OF)
     assert set(LOG_OF.values()) <= set(BY_LOG)
+
+
+@pytest.mark.parametrize("event", CHAIN_EVENTS, ids=lambda e: e.log)
+def test_what_an_event_moves_is_in_the_record_and_is_taken_back(event: ChainEvent) -> None:
+    """The Hall's record counts it as the measured book does, and a reorganisation leaves nothing."""
+    what, amount = event.reads({i["name"]: _value(i["type"]) for i in EVENTS[event.log]})
+    log = NewEvent(
+        kind=event.kind,
+        reported_by=Reporter.CHAIN,
+        occurred_at=START,
+        amount_usdc=amount,
+        tx_hash="0x01",
+        payload=write(Told(what=what, log_index=4)),
+    )
+    before = roll(EMPTY, ledger(deposit(500)).events)[0].cash
+    made = ledger(deposit(500), log)
+    by = moved(what, amount.micros if amount is not None else 0)
+    assert roll(EMPTY, made.events)[0].cash - before == by.cash
+    assert (by != STILL) is (event.log in MONEY)
+    told = ToldLog(first=made.events[-1], now=made.events[-1], stands=True)
+    made.add(reversal(told, START, 84532))
+    assert roll(EMPTY, made.events)[0].cash == before
