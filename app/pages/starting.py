@@ -47,7 +47,7 @@ async def reading(visit: Visit) -> web.Response:
     """Read the sentence, and keep what was understood as a draft."""
     note = visit.field("note") or ""
     try:
-        told = await visit.ask("mandate_draft", note=note, save=True)
+        told = await visit.ask_once("mandate_draft", note=note, save=True)
     except NotDone as refused:
         shown = start.empty(note, refused.block)
         return visit.show("start.html", shown, status=refused.status)
