@@ -20,6 +20,7 @@ from app.pages import (
     books,
     doors,
     mandates,
+    notices,
     own,
     public,
     sending,
@@ -50,6 +51,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *trading.PAGES,
     *books.PAGES,
     *own.PAGES,
+    *notices.PAGES,
     *public.PAGES,
 )
 

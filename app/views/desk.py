@@ -10,6 +10,7 @@ from app.replies import Json
 from app.views.pieces import meters, refusal
 from app.views.pieces.meters import Meter
 from app.views.pieces.refusal import RefusalView
+from app.words import notices
 from app.words.orders import LOCKS, SIDES, STATUS
 from app.words.status import Pill
 from app.words.text import _
@@ -60,6 +61,7 @@ class Row:
     why: str
     expires_at: str | None
     opens: bool
+    tells: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,7 @@ def _row(order: Json, names: Mapping[str, str]) -> Row:
         why=order["why"] or "",
         expires_at=order["expires_at"] if unsent else None,
         opens=unsent,
+        tells=notices.of_order(order),
     )
 
 

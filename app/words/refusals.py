@@ -65,8 +65,8 @@ SENTENCES: Final[Mapping[str, str]] = {
         "It was sent, and the venue has not said what became of it. Do not send it again."
     ),
     "idempotency_key_reused": _(
-        "This form was sent before with other figures. Nothing was sent now; press again for a new "
-        "order."
+        "This form was sent before with other contents. Nothing was done now; press again to do it "
+        "anew."
     ),
     "idempotency_in_flight": _("This form is being worked on already. Nothing is sent twice."),
 }
