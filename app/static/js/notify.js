@@ -1,7 +1,7 @@
 // Browser notifications: only where the owner asked for them, in this browser, while a page of ours is open.
 import { $ } from "./dom.js";
 
-const KEY = "notices", { owner } = document.body.dataset, button = $("notify");
+const KEY = "notices", { owner } = document.body.dataset, button = $("notify"), words = button?.dataset;
 
 /** True where this owner asked for them here, and the browser lets us. */
 export const wanted = () => globalThis.Notification?.permission === "granted" && localStorage.getItem(KEY) === owner;
@@ -15,14 +15,14 @@ function show(tag, body) { new Notification(document.title, { tag, body }).oncli
 async function pressed() {
   if (wanted()) { localStorage.removeItem(KEY); return "off"; }
   if (await Notification.requestPermission() !== "granted") return "none";
-  show(KEY, button.dataset.on); // a browser that shows none from a page throws here
+  show(KEY, words.on); // a browser that shows none from a page throws here
   localStorage.setItem(KEY, owner);
   return "on";
 }
 
 function stands(how) {
-  button.textContent = how === "on" ? button.dataset.stop : button.dataset.start;
-  $("notify-state").textContent = button.dataset[how];
+  button.textContent = words[how === "on" ? "stop" : "start"];
+  $("notify-state").textContent = words[how];
 }
 
 if (button) {
