@@ -94,7 +94,7 @@ def view(
     outcome: Tried | None = None,
     capabilities: Mapping[str, object] | None = None,
 ) -> Sending:
-    """`told`: one `{call, decoded, simulation}` a call, in the order in which they are sent; `steps`
+    """`told`: one `{call, decoded, simulation}` a call, in the order of sending; `steps`
     of the mandate, newest first.
     """
     return Sending(
