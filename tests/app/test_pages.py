@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.pages import mandates
 from app.views.mandate import limit_meters
 from chain.evm import EvmChain, EvmChains
 from domain.facts import VaultState
@@ -597,3 +598,21 @@ def test_money_that_was_gained_and_taken_out_is_no_budget_put_in() -> None:
         "used": used | {"budget": {"value": "-13.500000"}},
     }
     assert [n.used for n in limit_meters(limits, open_=False)][-1] == "0.000000"
+
+
+async def test_every_action_that_waits_is_reached_from_the_list(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mandates, "A_PAGE", 1)
+    m = await working(site.world, approval_above_usdc="20")
+    for amount in ("30", "40", "50"):
+        assert (await m.execute(amount)).status == 202
+    browser, at, seen = await site.signed_in(m.owner_wallet), "/app/mandates", set[str]()
+    for left in (True, True, False):
+        page = await browser.get(at)
+        fine(page)
+        seen |= {link for link in page.links() if "/approvals/ap_" in link}
+        more = [link for link in page.links() if "waiting=" in link]
+        assert bool(more) == left == ("of those that wait for you" in page.said)
+        at = more[0] if more else at
+    assert len(seen) == 3
