@@ -17,7 +17,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "conflict": _("It changed meanwhile. This is how it stands now."),
     "not_found": _("There is no such page, or it is not yours to see."),
-    "unauthenticated": _("Your session has ended. Nothing was lost; sign in again."),
+    "unauthenticated": _("Your session has ended. Sign in again."),
+    "method_not_allowed": _(
+        "This page takes no form of this kind. Nothing was done; open it anew, and press there."
+    ),
     "rate_limited": _("That was too much at once. Wait a moment, then try again."),
     "internal": _("Something failed on our side. Nothing was sent in your name."),
     "chain_unavailable": _(

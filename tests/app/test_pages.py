@@ -10,12 +10,15 @@ from dataclasses import replace
 
 import pytest
 
+from app.ask import Asking, NotDone
 from app.pages import mandates
+from app.replies import Json
 from app.views.mandate import limit_meters
 from chain.evm import EvmChain, EvmChains
 from domain.facts import VaultState
+from domain.refusals import Refused, refusal
 from tests.app.lives import LIVES, at_work
-from tests.app.site import Browser, Page, Site, a_site
+from tests.app.site import OWN, Browser, Page, Site, a_site
 from tests.world import CHAIN_ID, Evm, Mandated, a_world, drafted, working
 
 pytestmark = pytest.mark.anyio
@@ -221,6 +224,8 @@ async def test_every_owner_page_leads_nobody_to_sign_in_and_back(site: Site) -> 
             refused = await browser.post(path, {}, Referer=site.base + "/app/agents")
             assert refused.status == 401
             assert refused.one("input", name="next").attributes["value"] == "/app/agents"
+            assert "What you sent was not taken" in refused.said
+            assert "Nothing was lost" not in refused.said
 
 
 async def test_every_write_is_refused_without_its_token(site: Site) -> None:
@@ -392,6 +397,48 @@ async def test_a_deposit_shows_a_code_for_the_owners_own_wallet_and_estimates_on
     assert wallet.address in page.source
     refused = await browser.get("/app/deposit?amount=-1")
     assert (refused.status, "For support" in refused.said) == (400, True)
+
+
+@pytest.mark.parametrize(("code", "status"), [("rate_limited", 429), ("storage_unavailable", 503)])
+async def test_a_refused_deposit_keeps_the_status_of_its_refusal(
+    site: Site, monkeypatch: pytest.MonkeyPatch, code: str, status: int
+) -> None:
+    once = Asking.once
+
+    async def refuses(asking: Asking, key: str | None, name: str, /, **told: object) -> Json:
+        if name == "deposit_routes":
+            block = Refused(refusal(code, why="x")).refusal.as_json("nobody")
+            raise NotDone(status, block)
+        return await once(asking, key, name, **told)
+
+    monkeypatch.setattr(Asking, "once", refuses)
+    refused = await site.browser().get("/app/deposit?amount=100")
+    assert (refused.status, len(refused.all("div", role="alert"))) == (status, 1)
+
+
+@pytest.mark.parametrize("path", ["/app", "/app/hall", "/app/mandates", "/app/mandates/m_a/pause"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+async def test_a_form_that_a_page_does_not_take_is_answered_by_a_page(
+    site: Site, method: str, path: str
+) -> None:
+    _, wallet = await site.world.owner()
+    for browser in (site.browser(), await site.signed_in(wallet)):
+        for headers in (OWN, {"Sec-Fetch-Site": "cross-site"}):
+            refused = await browser.raw(method, path, headers, {"a": "b"})
+            assert (refused.status, refused.headers["Allow"]) == (405, "GET, HEAD")
+            assert refused.headers["Content-Type"].startswith("text/html")
+            assert "This page takes no form" in refused.said
+
+
+async def test_what_is_no_page_is_no_page_to_any_method(site: Site) -> None:
+    for method in ("GET", "POST"):
+        lost = await site.browser().raw(method, "/app/nowhere", OWN)
+        assert (lost.status, len(lost.all("h1"))) == (404, 1)
+    taken = await site.browser().raw("PUT", "/app/agents", OWN)
+    assert (taken.status, taken.headers["Allow"]) == (405, "GET, HEAD, POST")
+    for path in ("/app/trade/nowhere", "/wallet/nowhere"):
+        lost = await site.browser().raw("POST", path, OWN)
+        assert (lost.status, lost.headers["Content-Type"][:16]) == (404, "application/json")
 
 
 @pytest.mark.slow
