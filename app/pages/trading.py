@@ -37,7 +37,6 @@ async def _desk(visit: Visit) -> desk.Desk:
         await visit.ask("trade_products"),
         await visit.ask("own_paper_books"),
         await visit.ask("owner_agents", limit=200),
-        visit.deps.ids.short("f_"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.replies import Json
@@ -93,9 +93,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """The form. `key` makes one order of a form that arrives twice; it is new with each page and
-    nothing that a reader sees, so that it is no part of the page's version.
-    """
+    """The form."""
 
     mode: str
     network: str
@@ -103,7 +101,6 @@ class Ticket:
     offered: tuple[Offered, ...]
     books: tuple[tuple[str, str], ...]
     stale: bool
-    key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +180,7 @@ def positions(rows: Iterable[Json], books: Mapping[str, str]) -> tuple[PositionV
     return tuple(_position(row, books) for row in rows)
 
 
-def _ticket(me: Json, products: Json, books: Mapping[str, str], key: str) -> Ticket:
+def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> Ticket:
     return Ticket(
         mode=me["mode"],
         network=me["network"] if me["mode"] == "live" else products["network"],
@@ -195,7 +192,6 @@ def _ticket(me: Json, products: Json, books: Mapping[str, str], key: str) -> Tic
         ),
         books=tuple(books.items()),
         stale=products["stale"],
-        key=key,
     )
 
 
@@ -211,17 +207,16 @@ def view(
     products: Json,
     books: Json,
     agents: Json,
-    key: str,
 ) -> Desk:
     """The replies of trade_me, trade_positions, order_pending, order_under_way, trade_products,
-    own_paper_books and owner_agents; `key` is for the ticket.
+    own_paper_books and owner_agents.
     """
     named = {b["book"]: b["name"] for b in books["books"]}
     names = {a["agent_id"]: a["name"] for a in agents["items"]}
     cap, day = me["used_today"], me["used_today"]["per_day"]
     throttle = me["throttle"]
     return Desk(
-        ticket=_ticket(me, products, named, key),
+        ticket=_ticket(me, products, named),
         locks=tuple(Lock(ok=me["locks"][n], text=text, who=who) for n, text, who in LOCKS),
         wallet=me["wallet"],
         today=meters.view(
