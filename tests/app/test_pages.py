@@ -514,11 +514,13 @@ async def test_a_vault_that_keeps_approvals_gets_the_owners_signature_over_the_v
         asked = await browser.submit(path, path, decision="approve", note="go")
         assert asked.status == 409
         data = json.loads(asked.one("script", id="approval").text)
-        assert (data["vault"], data["amount"]) == (m.vault, "30.000000")
+        assert asked.one("span", data_says="vault").text == m.vault
+        assert asked.one("dd", data_says="target").text == site.world.evm.market
+        assert asked.one("p", data_says="data").text.startswith("0x")
         assert "disabled" in asked.one("button", id="sign").attributes
         assert asked.one("input", name="note").attributes["value"] == "go"
-        signature = m.owner_wallet.sign_typed(json.loads(data["typed_data"]))
-        wrong = m.agent_wallet.sign_typed(json.loads(data["typed_data"]))
+        signature = m.owner_wallet.sign_typed(data["typed_data"])
+        wrong = m.agent_wallet.sign_typed(data["typed_data"])
         form = {"csrf": asked.token(), "decision": "approve"}
         refused = await browser.post(path, form | {"signature": wrong})
         assert (refused.status, "it is not this wallet's" in refused.said) == (400, True)
