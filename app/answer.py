@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from multidict import MultiDict
 from app import gate, headers
 from app.ask import Asking
 from app.assets import BUILD
+from app.replies import Json
 from app.templates import render
 from app.words.chains import chain_name
 from tools.call.operation import Caller, Deps
@@ -24,7 +25,8 @@ THEMES: Final = ("light", "dark")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
     """What stands around every page: who is here, and on which network; `demo`: with a wallet of
-    the demo's own.
+    the demo's own; `once`: what a form carries that acts once however often it arrives, new with
+    each page and no part of what the page shows.
     """
 
     path: str
@@ -34,6 +36,7 @@ class Shell:
     chain_name: str
     theme: str
     demo: bool
+    once: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,13 @@ class Visit:
         """A field of the form; None for one that is absent or empty."""
         return self.form.get(name, "").strip() or None
 
+    async def ask_once(self, name: str, /, **arguments: Any) -> Json:
+        """Run an operation under the key of the form, which acts once however often it is sent.
+
+        Errors: NotDone for a refusal.
+        """
+        return await self.ask.once(self.field("key"), name, **arguments)
+
     def chain_names(self) -> Mapping[int, str]:
         """What the networks of this service are called."""
         chains = self.deps.chains
@@ -78,6 +88,7 @@ class Visit:
             chain_name=chain_name(self.chain_names(), chain_id),
             theme=theme if theme in THEMES else "",
             demo=self.demo,
+            once=self.deps.ids.short("f_"),
         )
 
     def show(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -20,6 +21,7 @@ from app.pages import (
     books,
     doors,
     mandates,
+    notices,
     own,
     public,
     sending,
@@ -37,6 +39,7 @@ from tools.call.run import refusal_of, refused_reply
 
 log = logging.getLogger("wallet.screens")
 VAULTS_KEPT_S: Final = 2
+READING: Final = frozenset({"GET", "HEAD"})
 
 _Answering = Callable[[web.Request], Awaitable[web.Response]]
 PAGES: Final[tuple[Page, ...]] = (
@@ -50,6 +53,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *trading.PAGES,
     *books.PAGES,
     *own.PAGES,
+    *notices.PAGES,
     *public.PAGES,
 )
 
@@ -77,14 +81,28 @@ def routes(
     ]
     # The trade door stands under the same prefix, and answers for itself.
     lost = Page(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
+    handle = _handler(deps, by_name, lost, kept, demo=demo)
     return [
         *found,
-        web.get(lost.path, _handler(deps, by_name, lost, kept, demo=demo), name="screen.lost"),
+        web.route("*", gate.HOME, handle, name="screen.lost.home"),
+        web.route("*", lost.path, handle, name="screen.lost"),
     ]
 
 
+_PART: Final = re.compile(r"{\w+}")
+_PATHS: Final = tuple((re.compile(_PART.sub("[^/]+", page.path)), page.method) for page in PAGES)
+
+
 async def _lost(visit: Visit) -> web.Response:
-    raise Refused(refusal("not_found", what="page"))
+    """What no route has taken: no page, or a page that does not take the method."""
+    method, path = visit.request.method, visit.request.path
+    taken = {taken for shape, taken in _PATHS if shape.fullmatch(path)}
+    if method in READING or not taken:
+        raise Refused(refusal("not_found", what="page"))
+    refused = refusal("method_not_allowed", method=method)
+    response = _refused(visit, refused.kind.status, refused.as_json(visit.caller.role))
+    response.headers["Allow"] = ", ".join(sorted(taken | (READING if "GET" in taken else set())))
+    return response
 
 
 def _handler(
@@ -133,7 +151,7 @@ async def _answered(page: Page, visit: Visit, kept: KeptVaults) -> web.Response:
         visit = replace(visit, form=await gate.form_of(request))
         if page.token and not nobody:
             gate.check_token(visit.form, visit.token)
-    elif nobody and gate.arrives_from_elsewhere(request):
+    elif nobody and request.method in READING and gate.arrives_from_elsewhere(request):
         return visit.show("arriving.html", arriving.Arriving())
     if page.owner and nobody:
         return _to_sign_in(page, visit)
@@ -145,14 +163,16 @@ async def _answered(page: Page, visit: Visit, kept: KeptVaults) -> web.Response:
 
 
 def _to_sign_in(page: Page, visit: Visit) -> web.Response:
-    """To sign-in and back. What a form held is not kept: it was sent in nobody's name."""
+    """To sign-in and back. What a form held is not kept, and the page says so: it was sent in
+    nobody's name.
+    """
     over = gate.cookie_name(visit.deps.config.base_url) in visit.request.cookies
     if page.method == "GET":
         asked = quote(visit.request.path_qs, safe="/")
         ended = "&ended=1" if over else ""
         return visit.go(f"/app/sign-in?next={asked}{ended}")
     back = gate.next_of(urlsplit(visit.request.headers.get("Referer", "")).path)
-    shown = sign_in.view(back, ended=True, base_url=visit.deps.config.base_url)
+    shown = sign_in.view(back, ended=True, sent=True, base_url=visit.deps.config.base_url)
     return visit.show("sign_in.html", shown, status=401)
 
 

@@ -33,11 +33,11 @@ async def register(visit: Visit) -> web.Response:
     """Register an agent; its key is on this answer and nowhere else."""
     name, address = visit.field("name") or "", visit.field("address")
     try:
-        told = await visit.ask("owner_agent_register", name=name, address=address)
+        told = await visit.ask_once("owner_agent_register", name=name, address=address)
     except NotDone as refused:
         shown = agents.not_registered(await _list(visit), refused.block, name, address or "")
         return visit.show("agents.html", shown, status=refused.status)
-    key = agents.new_key(told["agent_id"], name, told["key"], visit.deps.config.base_url)
+    key = agents.new_key(told["agent_id"], told, name, visit.deps.config.base_url)
     return visit.show("agents.html", replace(await _list(visit), new=key))
 
 
@@ -75,11 +75,11 @@ async def add_key(visit: Visit) -> web.Response:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
     agent_id = visit.named("agent")
     try:
-        told = await visit.ask("owner_agent_key_add", agent_id=agent_id)
+        told = await visit.ask_once("owner_agent_key_add", agent_id=agent_id)
     except NotDone as refused:
         return await _again(visit, refused)
     shown = await _one(visit)
-    key = agents.new_key(agent_id, shown.agent.name, told["key"], visit.deps.config.base_url)
+    key = agents.new_key(agent_id, told, shown.agent.name, visit.deps.config.base_url)
     return visit.show("agent.html", replace(shown, new=key))
 
 

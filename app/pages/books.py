@@ -28,7 +28,7 @@ async def open_book(visit: Visit) -> web.Response:
     """Open one more; it is never edited, reset or closed."""
     name, start = visit.field("name") or "", visit.field("start_usdc")
     try:
-        told = await visit.ask(
+        told = await visit.ask_once(
             "own_paper_book_open", name=name, start_usdc=start, agent_id=visit.field("agent")
         )
     except NotDone as refused:

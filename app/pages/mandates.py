@@ -11,11 +11,15 @@ from app.ask import NotDone
 from app.page import Page
 from app.views import approval, mandate, mandates, record
 
+A_PAGE: Final = 50
+
 
 async def listed(visit: Visit) -> web.Response:
     """What waits for the owner, and a card for each mandate."""
     rows = await visit.ask("mandate_list", cursor=visit.query("cursor"))
-    approvals = await visit.ask("owner_approvals", status="pending")
+    approvals = await visit.ask(
+        "owner_approvals", status="pending", cursor=visit.query("waiting"), limit=A_PAGE
+    )
     return visit.show("mandates.html", mandates.view(rows, approvals, visit.now))
 
 

@@ -44,12 +44,13 @@ async def ways_in(visit: Visit) -> web.Response:
     assets = await visit.ask("deposit_assets")
     routes: Json | None = None
     block: Json | None = None
+    status = 200
     try:
         routes = await visit.ask("deposit_routes", amount=amount, recipient=owner)
     except NotDone as refused:
-        block = refused.block
+        block, status = refused.block, refused.status
     shown = deposit.view(routes, assets, owner, amount or "", block, visit.chain_names())
-    return visit.show("deposit.html", shown, status=200 if block is None else 400)
+    return visit.show("deposit.html", shown, status=status)
 
 
 async def document(visit: Visit) -> web.Response:

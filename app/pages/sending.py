@@ -13,6 +13,7 @@ from app.ask import NotDone
 from app.page import Page
 from app.replies import Json
 from app.views import act, create, fund, leave, tx
+from app.views.pieces import sending
 
 KINDS: Final[Mapping[str, str]] = {
     "fund": "deposit",
@@ -131,10 +132,14 @@ async def _reconciled(visit: Visit, tx_hash: str) -> tuple[Json, Json]:
         return {"outcome": "unknown"}, refused.block
 
 
-def _shows(what: str, m: Json) -> bool:
-    """True where a mandate stands as after an action. A contract wallet names a hash of its own,
-    and somebody else's transaction carries out what it stands for.
+def _shows(what: str, was: str | None, read: Json) -> bool:
+    """True where a mandate stands as after an action; `was`: the newest deposit or exit before it.
+    A contract wallet names a hash of its own, and somebody else's transaction carries out what it
+    stands for.
     """
+    m = read["mandate"]
+    if what in sending.STEPS:
+        return was is not None and sending.newest(what, read["steps"]) not in ("", was)
     if what == "create":
         return m["vault_address"] is not None
     if what in ("pause", "resume"):
@@ -146,10 +151,11 @@ def _shows(what: str, m: Json) -> bool:
 async def following(visit: Visit) -> web.Response:
     """What is known of a transaction; where it landed, on to what it made."""
     public_id, tx_hash = visit.named("id"), visit.named("hash")
-    what = visit.query("for") or ""
+    what, named, before = (visit.query("for") or "").partition(".")
+    was = before if named else None
     told, refused = await _reconciled(visit, tx_hash)
-    read = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
-    if told["outcome"] == "not_seen" and _shows(what, read["mandate"]):
+    read = await visit.ask("mandate_get", public_id=public_id, parts="mandate,steps")
+    if told["outcome"] == "not_seen" and _shows(what, was, read):
         return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
     # Somebody else's transaction may have made the vault, which only the attaching can tell.
     if told["outcome"] == "landed" or (

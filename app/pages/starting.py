@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Final
 
 from aiohttp import web
@@ -22,7 +23,7 @@ async def starting(visit: Visit) -> web.Response:
     """The sentence; with `draft` the terms that were made of it."""
     draft = visit.query("draft")
     if draft is None:
-        return visit.show("start.html", start.empty())
+        return visit.show("start.html", start.empty(agent=visit.query("agent") or ""))
     return await _shown(visit, draft)
 
 
@@ -35,7 +36,7 @@ async def _shown(
         return visit.go(f"/app/mandates/{draft}")
     note = await visit.ask("mandate_draft", note=m["purpose"]) if m["purpose"] else None
     markets = await visit.ask("markets_list")
-    own = await visit.ask("owner_agents")
+    own = await visit.ask("owner_agents", limit=200)
     hall = await visit.ask("hall_list", accepting=True)
     names = ("budget_usdc", *AMOUNTS, "stop_floor", "share", "horizon_days", "on_floor")
     typed = {n: visit.form.get(n, "") for n in names} if refused is not None else None
@@ -45,12 +46,15 @@ async def _shown(
 
 async def reading(visit: Visit) -> web.Response:
     """Read the sentence, and keep what was understood as a draft."""
-    note = visit.field("note") or ""
+    note, agent = visit.field("note") or "", visit.field("agent") or ""
     try:
-        told = await visit.ask("mandate_draft", note=note, save=True)
+        told = await visit.ask_once("mandate_draft", note=note, save=True)
     except NotDone as refused:
-        shown = start.empty(note, refused.block)
+        shown = start.empty(note, refused.block, agent=agent)
         return visit.show("start.html", shown, status=refused.status)
+    if agent:
+        with suppress(NotDone):  # then somebody else is chosen on the draft
+            await visit.ask("owner_mandate_assign", public_id=told["public_id"], agent_id=agent)
     return visit.go(f"/app/start?draft={told['public_id']}")
 
 

@@ -37,7 +37,6 @@ async def _desk(visit: Visit) -> desk.Desk:
         await visit.ask("trade_products"),
         await visit.ask("own_paper_books"),
         await visit.ask("owner_agents", limit=200),
-        visit.deps.ids.short("f_"),
     )
 
 
@@ -87,7 +86,7 @@ async def past(visit: Visit) -> web.Response:
 async def place(visit: Visit) -> web.Response:
     """The ticket: on paper at once, live with what is to be signed on this very answer."""
     try:
-        told = await visit.ask.once(visit.field("key"), "trade_order", **_wanted(visit))
+        told = await visit.ask_once("trade_order", **_wanted(visit))
     except NotDone as refused:
         return await _refused(visit, refused, visit.form)
     return await _prepared(visit, told, "order")
@@ -96,8 +95,7 @@ async def place(visit: Visit) -> web.Response:
 async def close(visit: Visit) -> web.Response:
     """Close a position; a live one whatever is switched off."""
     try:
-        told = await visit.ask.once(
-            visit.field("key"),
+        told = await visit.ask_once(
             "trade_close",
             product=visit.field("product"),
             mode_seen=visit.field("mode_seen"),

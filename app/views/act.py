@@ -162,7 +162,9 @@ def view(
         exit=exit,
         sending=None
         if told is None
-        else sending.view(kind, public_id, [told], button=words.button, look=words.look),
+        else sending.view(
+            kind, public_id, [told], button=words.button, look=words.look, steps=read["steps"]
+        ),
         closes=refused is not None and refused["error"] == "withdraw_locked",
         problem=None if refused is None else refusal.view(refused, public_id),
     )

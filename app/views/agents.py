@@ -63,11 +63,11 @@ class AgentRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
-    """A key, shown this once."""
+    """A key, shown this once; None where its form came again."""
 
     agent_id: str
     name: str
-    key: str
+    key: str | None
     snippet: str
 
 
@@ -171,8 +171,9 @@ def not_registered(shown: Agents, block: Json, name: str, address: str) -> Agent
     return replace(shown, problem=refusal.view(block, None), name=name, address=address)
 
 
-def new_key(agent_id: str, name: str, key: str, base_url: str) -> NewKey:
-    """A key as it is shown once, with how an agent's host takes it."""
+def new_key(agent_id: str, told: Json, name: str, base_url: str) -> NewKey:
+    """A key as it is shown once, with how an agent's host takes it; `told`: the operation's."""
+    key = told["key"]
     server = {"url": f"{base_url}/mcp", "headers": {"X-Service-User-Key": key}}
     snippet = json.dumps({"mcpServers": {"wallet": server}}, indent=2)
     return NewKey(agent_id=agent_id, name=name, key=key, snippet=snippet)

@@ -30,7 +30,7 @@ class Held:
     after: str | None
     problem: RefusalView | None = None
     note: str = ""
-    sign: str = ""
+    sign: Json | None = None
     digest: str = ""
 
 
@@ -138,6 +138,5 @@ def answered(held: Held, block: Json, *, note: str) -> Held:
     """The page after a decision that was not taken: what was refused, or what is to be signed."""
     if block["error"] == "signature_needed":
         detail = block["detail"]
-        data = json.dumps(detail["typed_data"])
-        return replace(held, sign=data, digest=detail["digest"], note=note)
+        return replace(held, sign=detail["typed_data"], digest=detail["digest"], note=note)
     return replace(held, problem=refusal.view(block, held.public_id), note=note)

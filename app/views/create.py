@@ -47,7 +47,7 @@ def view(read: Json, terms: Json, call: Json | None, refused: Json | None) -> Cr
         clauses=clauses.view(terms["clauses"]),
         factory=terms["typed_data"]["domain"]["verifyingContract"],
         vault=call["predicted_vault"] if call is not None and ready else None,
-        sending=sending.view("create", public_id, [call], button=_("Create the vault"))
+        sending=sending.view("create", public_id, [call], button=_("Create the vault"), steps=())
         if call is not None and ready
         else None,
         signed_terms={"typed_data": terms["typed_data"], "digest": terms["digest"]},

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.replies import Json
 from app.views.pieces import meters, refusal
 from app.views.pieces.meters import Meter
 from app.views.pieces.refusal import RefusalView
+from app.words import notices
 from app.words.orders import LOCKS, SIDES, STATUS
 from app.words.status import Pill
 from app.words.text import _
@@ -60,6 +61,7 @@ class Row:
     why: str
     expires_at: str | None
     opens: bool
+    tells: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +93,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """The form. `key` makes one order of a form that arrives twice; it is new with each page and
-    nothing that a reader sees, so that it is no part of the page's version.
-    """
+    """The form."""
 
     mode: str
     network: str
@@ -101,7 +101,6 @@ class Ticket:
     offered: tuple[Offered, ...]
     books: tuple[tuple[str, str], ...]
     stale: bool
-    key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +153,7 @@ def _row(order: Json, names: Mapping[str, str]) -> Row:
         why=order["why"] or "",
         expires_at=order["expires_at"] if unsent else None,
         opens=unsent,
+        tells=notices.of_order(order),
     )
 
 
@@ -180,7 +180,7 @@ def positions(rows: Iterable[Json], books: Mapping[str, str]) -> tuple[PositionV
     return tuple(_position(row, books) for row in rows)
 
 
-def _ticket(me: Json, products: Json, books: Mapping[str, str], key: str) -> Ticket:
+def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> Ticket:
     return Ticket(
         mode=me["mode"],
         network=me["network"] if me["mode"] == "live" else products["network"],
@@ -192,7 +192,6 @@ def _ticket(me: Json, products: Json, books: Mapping[str, str], key: str) -> Tic
         ),
         books=tuple(books.items()),
         stale=products["stale"],
-        key=key,
     )
 
 
@@ -208,17 +207,16 @@ def view(
     products: Json,
     books: Json,
     agents: Json,
-    key: str,
 ) -> Desk:
     """The replies of trade_me, trade_positions, order_pending, order_under_way, trade_products,
-    own_paper_books and owner_agents; `key` is for the ticket.
+    own_paper_books and owner_agents.
     """
     named = {b["book"]: b["name"] for b in books["books"]}
     names = {a["agent_id"]: a["name"] for a in agents["items"]}
     cap, day = me["used_today"], me["used_today"]["per_day"]
     throttle = me["throttle"]
     return Desk(
-        ticket=_ticket(me, products, named, key),
+        ticket=_ticket(me, products, named),
         locks=tuple(Lock(ok=me["locks"][n], text=text, who=who) for n, text, who in LOCKS),
         wallet=me["wallet"],
         today=meters.view(

@@ -54,6 +54,7 @@ def view(read: Json, told: Json, refused: Json | None = None) -> Fund:
             public_id,
             named,
             button=button,
+            steps=read["steps"],
             outcome=outcome,
             capabilities=told["capabilities"],
         )

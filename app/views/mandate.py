@@ -16,7 +16,7 @@ from app.views.pieces.clauses import ClauseView
 from app.views.pieces.meters import Meter
 from app.views.pieces.numbers import Number
 from app.views.pieces.worst import Worst
-from app.words import money
+from app.words import money, notices
 from app.words.status import Pill, pill
 from app.words.steps import Line, lines
 from app.words.text import _
@@ -73,6 +73,7 @@ class MandateView:
     agent_id: str | None
     purpose: str
     pill: Pill
+    tells: str
     acts: tuple[Act, ...]
     asks: tuple[AskView, ...]
     glance: Glance | None
@@ -213,6 +214,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         agent_id=m["agent_id"],
         purpose=m["purpose"],
         pill=pill(m, p),
+        tells=notices.of_mandate(m, p),
         acts=acts(read),
         # The one that waits longest first: a new one pushes no button from under a finger.
         asks=tuple(asks.view(item, read, now) for item in reversed(approvals["items"])),

@@ -38,9 +38,10 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mandates:
-    """A page of the list; `older` is the cursor of the next."""
+    """A page of the list; `older` is the cursor of the next, `more` that of the next approvals."""
 
     waiting: tuple[Waiting, ...]
+    more: str | None
     cards: tuple[Card, ...]
     older: str | None
 
@@ -105,6 +106,7 @@ def view(listed: Json, approvals: Json, now: datetime) -> Mandates:
     to_do = tuple(found for row in rows if (found := _to_do(row)) is not None)
     return Mandates(
         waiting=(*asked, *to_do),
+        more=approvals["next_cursor"],
         cards=tuple(card(row) for row in rows),
         older=listed["next_cursor"],
     )

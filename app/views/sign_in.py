@@ -19,16 +19,22 @@ class SignIn:
 
     next: str
     ended: bool
+    sent: bool
     unsafe: bool
     problem: RefusalView | None
 
 
-def view(next_page: str, *, ended: bool, base_url: str, block: Json | None = None) -> SignIn:
-    """`ended`: a session was there and is over. `block`: what the last attempt was refused with."""
+def view(
+    next_page: str, *, ended: bool, base_url: str, sent: bool = False, block: Json | None = None
+) -> SignIn:
+    """`ended`: a session was there and is over; `sent`: a form came without one. `block`: what the
+    last attempt was refused with.
+    """
     local = urlsplit(base_url).hostname in LOOPBACK
     return SignIn(
         next=next_page,
         ended=ended,
+        sent=sent,
         unsafe=not (is_secure(base_url) or local),
         problem=None if block is None else refusal.view(block, None),
     )

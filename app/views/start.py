@@ -65,19 +65,21 @@ class Start:
     markets: tuple[Choice, ...]
     other_calls: int
     agents: tuple[Choice, ...]
+    more_agents: bool
     open_board: bool
     clauses: tuple[ClauseView, ...]
     worst: Worst | None
     ready: bool
     problem: RefusalView | None
+    agent: str = ""
 
 
-def empty(note: str = "", refused: Json | None = None) -> Start:
-    """The first page: a sentence."""
+def empty(note: str = "", refused: Json | None = None, *, agent: str = "") -> Start:
+    """The first page: a sentence; `agent`: whom it is for, where that is known already."""
     return Start(
         note=note, public_id=None, understood=(), assumed=(), unclear=(), unrelated=(), fields={},
-        on_floor="keep", markets=(), other_calls=0, agents=(), open_board=False, clauses=(),
-        worst=None, ready=False,
+        on_floor="keep", markets=(), other_calls=0, agents=(), more_agents=False, open_board=False,
+        clauses=(), worst=None, ready=False, agent=agent,
         problem=None if refused is None else refusal.view(refused, None),
     )  # fmt: skip
 
@@ -182,6 +184,7 @@ def view(
             t["kind"] in ("contract", "venue") and not t.get("market") for t in m["allowed_targets"]
         ),
         agents=_agents(m, own["items"], hall["items"]),
+        more_agents=any(page.get("next_cursor") for page in (own, hall)),
         open_board=m["open_board"],
         clauses=clauses.view(read["clauses"]),
         worst=worst.view(read["exposure"], live=False),

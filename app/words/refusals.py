@@ -17,7 +17,10 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "conflict": _("It changed meanwhile. This is how it stands now."),
     "not_found": _("There is no such page, or it is not yours to see."),
-    "unauthenticated": _("Your session has ended. Nothing was lost; sign in again."),
+    "unauthenticated": _("Your session has ended. Sign in again."),
+    "method_not_allowed": _(
+        "This page takes no form of this kind. Nothing was done; open it anew, and press there."
+    ),
     "rate_limited": _("That was too much at once. Wait a moment, then try again."),
     "internal": _("Something failed on our side. Nothing was sent in your name."),
     "chain_unavailable": _(
@@ -65,8 +68,8 @@ SENTENCES: Final[Mapping[str, str]] = {
         "It was sent, and the venue has not said what became of it. Do not send it again."
     ),
     "idempotency_key_reused": _(
-        "This form was sent before with other figures. Nothing was sent now; press again for a new "
-        "order."
+        "This form was sent before with other contents. Nothing was done now; press again to do it "
+        "anew."
     ),
     "idempotency_in_flight": _("This form is being worked on already. Nothing is sent twice."),
 }

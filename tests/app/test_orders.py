@@ -153,7 +153,7 @@ async def test_a_form_that_arrives_twice_makes_one_order(site: TradingSite) -> N
     assert len(waiting) == 1
     other = await browser.post("/app/orders", sent | {"amount": "21"})
     assert other.status == 409
-    assert "sent before with other figures" in other.said
+    assert "sent before with other contents" in other.said
 
 
 async def test_a_signature_handed_in_twice_sends_one_order(site: TradingSite) -> None:
@@ -313,8 +313,8 @@ async def test_the_page_shows_each_of_the_13_refusals_with_who_can_fix_it(
         "error": code, "reason": "REASON <b>", "who_fixes": kind.who_fixes,
         "retry_safe": kind.retry_safe, "next": [], "remaining": {"limit": "50.000000"},
     }  # fmt: skip
-    view = desk.refused(desk.view(*replies, "f_1"), told, {"product": "<i>"})
-    shell = Shell(demo=False, path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
+    view = desk.refused(desk.view(*replies), told, {"product": "<i>"})
+    shell = Shell(demo=False, once="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
                   theme="")  # fmt: skip
     source = render("orders.html", page=shell, view=view)
     assert SENTENCES[code] in source

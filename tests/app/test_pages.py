@@ -10,11 +10,15 @@ from dataclasses import replace
 
 import pytest
 
+from app.ask import Asking, NotDone
+from app.pages import mandates
+from app.replies import Json
 from app.views.mandate import limit_meters
 from chain.evm import EvmChain, EvmChains
 from domain.facts import VaultState
+from domain.refusals import Refused, refusal
 from tests.app.lives import LIVES, at_work
-from tests.app.site import Browser, Page, Site, a_site
+from tests.app.site import OWN, Browser, Page, Site, a_site
 from tests.world import CHAIN_ID, Evm, Mandated, a_world, drafted, working
 
 pytestmark = pytest.mark.anyio
@@ -220,6 +224,8 @@ async def test_every_owner_page_leads_nobody_to_sign_in_and_back(site: Site) -> 
             refused = await browser.post(path, {}, Referer=site.base + "/app/agents")
             assert refused.status == 401
             assert refused.one("input", name="next").attributes["value"] == "/app/agents"
+            assert "What you sent was not taken" in refused.said
+            assert "Nothing was lost" not in refused.said
 
 
 async def test_every_write_is_refused_without_its_token(site: Site) -> None:
@@ -393,6 +399,48 @@ async def test_a_deposit_shows_a_code_for_the_owners_own_wallet_and_estimates_on
     assert (refused.status, "For support" in refused.said) == (400, True)
 
 
+@pytest.mark.parametrize(("code", "status"), [("rate_limited", 429), ("storage_unavailable", 503)])
+async def test_a_refused_deposit_keeps_the_status_of_its_refusal(
+    site: Site, monkeypatch: pytest.MonkeyPatch, code: str, status: int
+) -> None:
+    once = Asking.once
+
+    async def refuses(asking: Asking, key: str | None, name: str, /, **told: object) -> Json:
+        if name == "deposit_routes":
+            block = Refused(refusal(code, why="x")).refusal.as_json("nobody")
+            raise NotDone(status, block)
+        return await once(asking, key, name, **told)
+
+    monkeypatch.setattr(Asking, "once", refuses)
+    refused = await site.browser().get("/app/deposit?amount=100")
+    assert (refused.status, len(refused.all("div", role="alert"))) == (status, 1)
+
+
+@pytest.mark.parametrize("path", ["/app", "/app/hall", "/app/mandates", "/app/mandates/m_a/pause"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+async def test_a_form_that_a_page_does_not_take_is_answered_by_a_page(
+    site: Site, method: str, path: str
+) -> None:
+    _, wallet = await site.world.owner()
+    for browser in (site.browser(), await site.signed_in(wallet)):
+        for headers in (OWN, {"Sec-Fetch-Site": "cross-site"}):
+            refused = await browser.raw(method, path, headers, {"a": "b"})
+            assert (refused.status, refused.headers["Allow"]) == (405, "GET, HEAD")
+            assert refused.headers["Content-Type"].startswith("text/html")
+            assert "This page takes no form" in refused.said
+
+
+async def test_what_is_no_page_is_no_page_to_any_method(site: Site) -> None:
+    for method in ("GET", "POST"):
+        lost = await site.browser().raw(method, "/app/nowhere", OWN)
+        assert (lost.status, len(lost.all("h1"))) == (404, 1)
+    taken = await site.browser().raw("PUT", "/app/agents", OWN)
+    assert (taken.status, taken.headers["Allow"]) == (405, "GET, HEAD, POST")
+    for path in ("/app/trade/nowhere", "/wallet/nowhere"):
+        lost = await site.browser().raw("POST", path, OWN)
+        assert (lost.status, lost.headers["Content-Type"][:16]) == (404, "application/json")
+
+
 @pytest.mark.slow
 async def test_a_page_that_is_asked_again_costs_no_rendering_until_something_changes(
     site: Site,
@@ -466,11 +514,13 @@ async def test_a_vault_that_keeps_approvals_gets_the_owners_signature_over_the_v
         asked = await browser.submit(path, path, decision="approve", note="go")
         assert asked.status == 409
         data = json.loads(asked.one("script", id="approval").text)
-        assert (data["vault"], data["amount"]) == (m.vault, "30.000000")
+        assert asked.one("span", data_says="vault").text == m.vault
+        assert asked.one("dd", data_says="target").text == site.world.evm.market
+        assert asked.one("p", data_says="data").text.startswith("0x")
         assert "disabled" in asked.one("button", id="sign").attributes
         assert asked.one("input", name="note").attributes["value"] == "go"
-        signature = m.owner_wallet.sign_typed(json.loads(data["typed_data"]))
-        wrong = m.agent_wallet.sign_typed(json.loads(data["typed_data"]))
+        signature = m.owner_wallet.sign_typed(data["typed_data"])
+        wrong = m.agent_wallet.sign_typed(data["typed_data"])
         form = {"csrf": asked.token(), "decision": "approve"}
         refused = await browser.post(path, form | {"signature": wrong})
         assert (refused.status, "it is not this wallet's" in refused.said) == (400, True)
@@ -597,3 +647,21 @@ def test_money_that_was_gained_and_taken_out_is_no_budget_put_in() -> None:
         "used": used | {"budget": {"value": "-13.500000"}},
     }
     assert [n.used for n in limit_meters(limits, open_=False)][-1] == "0.000000"
+
+
+async def test_every_action_that_waits_is_reached_from_the_list(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mandates, "A_PAGE", 1)
+    m = await working(site.world, approval_above_usdc="20")
+    for amount in ("30", "40", "50"):
+        assert (await m.execute(amount)).status == 202
+    browser, at, seen = await site.signed_in(m.owner_wallet), "/app/mandates", set[str]()
+    for left in (True, True, False):
+        page = await browser.get(at)
+        fine(page)
+        seen |= {link for link in page.links() if "/approvals/ap_" in link}
+        more = [link for link in page.links() if "waiting=" in link]
+        assert bool(more) == left == ("of those that wait for you" in page.said)
+        at = more[0] if more else at
+    assert len(seen) == 3

@@ -208,3 +208,38 @@ async def test_a_transaction_of_no_page_leads_to_no_page(site: Site, what: str) 
     page = await browser.get(f"/app/mandates/{m.id}/tx/0x{'cd' * 32}{what}")
     fine(page)
     assert "None" not in page.links()
+
+
+@pytest.mark.parametrize("kind", ["fund", "unwind"])
+async def test_what_a_contract_wallet_sent_is_seen_by_what_it_did_to_the_vault(
+    site: Site, kind: str
+) -> None:
+    m = await LIVES["created" if kind == "fund" else "stopped"](site.world)
+    await site.world.mint(m.owner_wallet.address, "1000")
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    query = "?amount=10"
+    if kind == "unwind":
+        data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
+        query = f"?target={site.world.evm.market}&data={data}"
+    page = await browser.get(f"{base}/{kind}{query}")
+    what = page.one("input", name="for").attributes["value"]
+    # The wallet names a hash of its own, which no node knows.
+    at = f"{base}/tx/0x{'12' * 32}?for={what}"
+    waits = await browser.get(at)
+    fine(waits)
+    assert "Do not send it again." in waits.said
+    assert f"{base}/{kind}?again=1" in waits.links()
+    for call in calls(page):
+        ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
+        assert ok
+    assert (await browser.get(at)).status == 200  # the vault's log is not read yet
+    kinds = {"fund": "deposit", "unwind": "unwind"}
+    done = await m.as_owner("owner_vault_tx", tx_hash=tx, kind=kinds[kind])
+    assert done.status == 200, done.body
+    gone = await browser.get(at)
+    assert (gone.status, gone.headers.get("Location")) == (303, base)
+    assert (await browser.get(at.partition(".")[0])).status == 200  # of no page of ours
+    later = await browser.get(f"{base}/{kind}{query}")
+    if later.all("input", name="for"):  # the same step once more waits for one of its own
+        what = later.one("input", name="for").attributes["value"]
+        assert (await browser.get(f"{base}/tx/0x{'34' * 32}?for={what}")).status == 200

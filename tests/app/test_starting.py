@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.views import start
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import HOSTILE, fine
 from tests.world import drafted, signed
@@ -108,3 +109,33 @@ async def test_a_hostile_sentence_is_text(site: Site) -> None:
     assert (page.status, HOSTILE in page.said) == (200, True)
     assert all(s.attributes for s in page.all("script"))
     assert (await browser.submit("/app/start", "/app/start", note="")).status in (303, 400)
+
+
+async def test_who_comes_from_an_agents_page_finds_it_named_in_the_draft(site: Site) -> None:
+    owner, wallet = await site.world.owner()
+    agent, _ = await site.world.agent(owner)
+    browser = await site.signed_in(wallet)
+    at = f"/app/start?agent={agent.user_id}"
+    assert at in (await browser.get(f"/app/agents/{agent.user_id}")).links()
+    page = await browser.get(at)
+    fine(page)
+    assert str(agent.user_id) in page.said
+    named = page.one("input", name="agent").attributes["value"]
+    for _ in range(2):
+        done = await browser.submit(at, "/app/start", note="500 USDC, 30 days", agent=named)
+    draft = await browser.get(done.headers["Location"])
+    chosen = [o.attributes["value"] for o in draft.all("option", selected="")]
+    assert agent.user_id in chosen
+    odd = await browser.submit(at, "/app/start", note="500 USDC, 30 days", agent="u_nobody<b>")
+    assert odd.status == 303  # a draft all the same: somebody else is chosen there
+    fine(await browser.get("/app/start?agent=<b>"))
+
+
+async def test_of_many_agents_the_rest_is_a_link_away(site: Site) -> None:
+    m = await drafted(site.world)
+    told = await site.world.ok("owner_agents", m.owner, limit=1)
+    one = {**told["items"][0], "accepts_mandates": True}
+    read, markets = await m.read(), await site.world.ok("markets_list")
+    few = start.view(read, None, markets, {"items": [one], "next_cursor": None}, told)
+    many = start.view(read, None, markets, {"items": [one], "next_cursor": "x"}, told)
+    assert (few.more_agents, many.more_agents) == (False, True)

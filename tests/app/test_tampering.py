@@ -265,3 +265,17 @@ async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: 
     assert len(cases) > 150
     found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
     assert [name for name, would in found.items() if would] == []
+
+
+def test_what_is_under_way_holds_its_own_page_and_position_and_no_other() -> None:
+    base, market, other = "/app/mandates/m_a", "0x" + "aB" * 20, "0x" + "12" * 20
+    exits = [
+        f"{base}/unwind?target={market}&data=0x01",
+        f"{base}/unwind?target={market.lower()}&data=0x0102",  # written otherwise, and for less
+        f"{base}/unwind?target={other}&data=0x01",
+        f"{base}/unwind",
+        f"{base}/pause",
+    ]
+    assert node("once.mjs", "once.js", exits) == [True, True, False, False, False]
+    funds = [f"{base}/fund?amount=120", f"{base}/fund?amount=50", f"{base}/fund"]
+    assert node("once.mjs", "once.js", funds) == [True, True, True]

@@ -99,7 +99,7 @@ def test_what_a_page_loads_of_scripts_is_small(path: Path) -> None:
     assert ("js/wallet.js" in names) == ("{{ wallet_says() }}" in path.read_text())
 
 
-SAID = re.compile(r"\b(?:says|Problem)\(\"(\w+)\"")
+SAID = re.compile(r"\b(?:says|Problem|over)\(\"(\w+)\"")
 
 
 def test_what_a_script_says_by_its_code_is_written_in_the_page() -> None:

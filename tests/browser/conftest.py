@@ -18,6 +18,7 @@ from http_shim.listening import listen
 from tests.browser import window
 from tests.browser.wallet import Wallet
 from tests.world import Evm, Mandated, World, a_world, config_of
+from tools.call.signing import WebhookSigning
 from tools.catalogue import OPERATIONS
 
 FIGURES = window.ROOT / "build" / "screens" / "figures.json"
@@ -79,6 +80,7 @@ async def a_stage(world: World, chromium: Any) -> AsyncIterator[Stage]:
     found.base = f"http://127.0.0.1:{found.port}"
     config = replace(config_of(world.evm), base_url=found.base)
     object.__setattr__(world.deps, "config", config)
+    object.__setattr__(world.deps, "webhooks", WebhookSigning(b"k" * 32))
     await found.stop()
     await found.start()
     try:

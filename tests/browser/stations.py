@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 from app.page import Page
 from app.screens import PAGES
@@ -23,7 +23,14 @@ async def values_of(m: Mandated) -> Values:
     """What a part of an address may be, for a mandate."""
     told = await m.world.ok("mandate_approvals", m.owner, public_id=m.id)
     held = [str(a["approval_id"]) for a in told["items"]]
-    return NOWHERE | {"id": [m.id], "agent": [m.agent.user_id], "approval": held or ["ap_" + A]}
+    hook = await m.world.do("owner_webhook_create", m.owner, url="https://hooks.example/a")
+    made: Any = hook.body.get("webhook", NOWHERE)
+    return NOWHERE | {
+        "hook": [made["webhook_id"]] if hook.status == 201 else NOWHERE["hook"],
+        "id": [m.id],
+        "agent": [m.agent.user_id],
+        "approval": held or ["ap_" + A],
+    }
 
 
 A: Final = "a" * 10
@@ -35,6 +42,7 @@ NOWHERE: Final[Values] = {
     "page": list(TITLES),
     "order": ["o_" + A],
     "book": ["b_" + A],
+    "hook": ["wh_" + A],
 }
 """What a part of an address may be where there is nothing of the kind."""
 QUERIES: Final[dict[str, tuple[str, ...]]] = {

@@ -77,7 +77,6 @@ async def test_a_safe_signs_in_signs_and_acts_by_transactions_that_others_confir
             await window.says(OTHERS)
             await wallet.confirm()
             await chain_is_read(stage)
-            await window.page.get_by_role("link", name="To the mandate").click()
         await window.heading("Working")
         base = window.path
         await window.goto(f"{base}/pause")

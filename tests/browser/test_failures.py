@@ -72,7 +72,7 @@ async def test_the_session_is_over_while_the_wallet_sends(stage: Stage, step: st
         await window.press(press)
         await window.page.context.clear_cookies()
         wallet.holds.set()
-        await window.says("Your session has ended. Nothing was lost")
+        await window.says("A transaction that your wallet has sent stays sent")
         await window.press(f"Continue with {NAME}")
         await window.page.locator(after).wait_for()
         assert len(wallet.sent) == (2 if step == "fund" else 1)

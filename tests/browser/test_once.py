@@ -183,6 +183,7 @@ async def test_what_a_wallet_may_have_sent_is_not_sent_again_by_one_press(stage:
         for fault, says in (
             (Says(-32603, "Internal error"), "Look there before you try again"),
             (Says(4900, "Disconnected"), "Your wallet has lost its connection"),
+            (Says(-32002, "busy"), "It may be this very one."),
         ):
             wallet.fault = fault
             await window.press(PAUSE)
@@ -192,7 +193,6 @@ async def test_what_a_wallet_may_have_sent_is_not_sent_again_by_one_press(stage:
             await window.page.locator("[data-go]:enabled").wait_for()
         for fault, says in (
             (Says(4001, "no"), "You rejected it in your wallet"),
-            (Says(-32002, "busy"), "Your wallet is already asking you something"),
             (Says(-32000, "insufficient funds for gas"), "there is not enough for this"),
         ):
             wallet.fault = fault

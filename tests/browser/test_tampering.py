@@ -5,16 +5,20 @@ the pages as the browser runs them, beside the same checks over every digit in t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from app.views import tx
 from domain.mandates.terms import FIELDS
+from tests.app.lives import created, paused, stopped
 from tests.browser.conftest import Stage
+from tests.browser.test_twice import whole_exit
 from tests.browser.wallet import SENDS
 from tests.browser.window import MARKS
-from tests.world import drafted, signed, working
+from tests.world import Mandated, World, drafted, signed, working
 
 pytestmark = [*MARKS]
 Alters = Callable[[str], str]
@@ -62,7 +66,7 @@ async def test_terms_that_were_altered_cannot_be_signed(stage: Stage) -> None:
             assert await window.button("Sign these terms").is_disabled(), what
             assert await window.page.locator("#checks li.no").count() >= 1, what
         wallet.account = "0x" + "44" * 20
-        await window.page.unroute("**/review")
+        await window.page.unroute_all()
         await window.goto(path)
         await window.press("Sign these terms")
         await window.says("Your wallet shows another account.")
@@ -79,27 +83,30 @@ async def _altered(window: Any, path: str, what: str, alter: Alters) -> None:
         assert changed != text, what
         await route.fulfill(response=answer, body=changed)
 
-    pattern = "**/" + path.rpartition("/")[2]
-    await window.page.unroute(pattern)
-    await window.page.route(pattern, between)
+    await window.page.unroute_all()
+    await window.page.route(lambda url: url == window.base + path, between)
     await window.goto(path)
 
 
 def calldata(at: int) -> Alters:
-    """Change a digit of the calldata, counted from its end."""
+    """Change a digit of each calldata, counted from its beginning, or with a minus from its end."""
 
-    def alter(text: str) -> str:
-        def other(m: re.Match[str]) -> str:
-            data = m[2]
-            return m[1] + data[:at] + ("1" if data[at] != "1" else "2") + data[at + 1 :] + '"'
+    def other(m: re.Match[str]) -> str:
+        digits = list(m[2])
+        digits[at] = "1" if digits[at] != "1" else "2"
+        return m[1] + "".join(digits) + '"'
 
-        return re.sub(r'("data": ")(0x[0-9a-f]+)"', other, text)
+    return lambda text: re.sub(r'("data": ")(0x[0-9a-f]+)"', other, text)
 
-    return alter
+
+def shown(name: str) -> Alters:
+    """Change what the screen says, by the name of the words."""
+    return lambda text: re.sub(
+        rf'(data-says="{name}">)((?:<[^>]*>)*)(.)', r"\g<1>\g<2>9\g<3>", text
+    )
 
 
 SENDING: dict[str, Alters] = {
-    "a digit of the calldata": calldata(200),
     "the function": calldata(5),
     "the receiver": lambda t: re.sub(r'("to": "0x)[0-9a-fA-F]{4}', r"\g<1>dead", t),
     "the network of the call": swap('"chain_id": 31337', '"chain_id": 8453'),
@@ -107,19 +114,60 @@ SENDING: dict[str, Alters] = {
     "ether that goes along": swap('"value": "0"', '"value": "1"'),
     "the session’s owner": swap('data-owner="0x', 'data-owner="0x0'),
 }
+BARE: dict[str, Alters] = {
+    "bytes behind the call": swap('"data": "0x', '"data": "0x00'),
+    "the vault on the screen": shown("vault"),
+}
 
 
-@pytest.mark.parametrize("kind", ["create", "pause", "withdraw"])
+@dataclass(frozen=True)
+class Sends:
+    """A page that sends: how its mandate comes about, its query, and what of it may be altered."""
+
+    make: Callable[[World], Awaitable[Mandated]]
+    alters: Mapping[str, Alters]
+    query: Callable[[Mandated], str] = lambda _: ""
+
+
+PAGES = {
+    "create": Sends(signed, {
+        "a digit of the calldata": calldata(200), "the factory on the screen": shown("factory"),
+    }),
+    "fund": Sends(created, {
+        "a digit of both amounts": calldata(-1), "a digit of the spender": calldata(60),
+        "the amount on the screen": shown("amount"), "the USDC contract on the screen": shown("usdc"),
+        "the vault on the screen": shown("vault"),
+    }, lambda _: "?amount=120.50"),
+    "pause": Sends(working, BARE),
+    "resume": Sends(paused, {
+        "a digit of the agent": calldata(-1), "the agent on the screen": shown("agent"),
+        "the vault on the screen": shown("vault"),
+    }),
+    "stop": Sends(working, BARE),
+    "withdraw": Sends(working, BARE),
+    "unwind": Sends(stopped, {
+        "a digit of the target": calldata(40), "a digit of the exit": calldata(250),
+        "the target on the screen": shown("target"), "the exit on the screen": shown("exit"),
+        "the vault on the screen": shown("vault"),
+    }, whole_exit),
+}  # fmt: skip
+
+
+def test_every_page_that_sends_is_tampered_with() -> None:
+    assert set(PAGES) == set(tx.PAGES)
+
+
+@pytest.mark.parametrize("kind", PAGES)
 async def test_a_transaction_that_was_altered_cannot_be_sent(stage: Stage, kind: str) -> None:
-    m = await (signed if kind == "create" else working)(stage.world)
-    wallet, path = stage.wallet(m), f"/app/mandates/{m.id}/{kind}"
+    page = PAGES[kind]
+    m = await page.make(stage.world)
+    await stage.world.mint(m.owner_wallet.address, "1000")
+    wallet, path = stage.wallet(m), f"/app/mandates/{m.id}/{kind}{page.query(m)}"
     async with stage.window(wallet) as window:
         await window.sign_in()
         await window.goto(path)
-        assert await window.page.locator("[data-go]").is_enabled()
-        for what, alter in SENDING.items():
-            if what == "a digit of the calldata" and kind != "create":
-                alter = swap('"data": "0x', '"data": "0x00')
+        await window.page.locator("[data-go]:enabled").wait_for()
+        for what, alter in {**SENDING, **page.alters}.items():
             await _altered(window, path, what, alter)
             await window.says("is not what this button says")
             assert await window.page.locator("[data-go]").is_disabled(), what

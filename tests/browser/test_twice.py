@@ -169,15 +169,17 @@ async def test_an_approval_that_a_vault_keeps_is_signed_once(keeping: Stage) -> 
 @pytest.mark.parametrize(
     ("was", "now"),
     [
-        ('"amount": "30.', '"amount": "31.'),
-        ('"vault": "0x', '"vault": "0x0'),
-        ('"target": "0x', '"target": "0x0'),
-        ('"data": "0x', '"data": "0x00'),
+        ('data-says="vault"><span class="addr"', 'data-says="vault">0<span class="addr"'),
+        ('data-says="target"><span class="addr"', 'data-says="target">0<span class="addr"'),
+        ('data-says="data">0x', 'data-says="data">0x00'),
+        ('before <time datetime="20', 'before <time datetime="19'),
+        ('"actionHash": "0x', '"actionHash": "0x0'),
+        ('"mandate": "0x', '"mandate": "0x0'),
         ('"digest": "0x', '"digest": "0x0'),
         ('data-chain="31337"', 'data-chain="8453"'),
         (">30.00</data> USDC, once</button>", ">3.00</data> USDC, once</button>"),
     ],
-    ids=["amount", "vault", "target", "calldata", "digest", "chain", "words"],
+    ids=["vault", "target", "calldata", "until", "action", "mandate", "digest", "chain", "amount"],
 )
 async def test_an_approval_that_was_altered_cannot_be_signed(
     keeping: Stage, was: str, now: str

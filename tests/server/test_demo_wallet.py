@@ -118,6 +118,13 @@ async def test_only_pages_of_its_own_site_are_answered(demo: Demo) -> None:
                 ({"Sec-Fetch-Site": "same-site"}, 403),
                 ({"Origin": "null"}, 403),
                 ({}, 403),
+                # A name of somebody else's that was made to lead here (DNS rebinding).
+                (HERE | {"Host": "evil.example"}, 403),
+                (HERE | {"Host": f"evil.example:{runner.addresses[0][1]}"}, 403),
+                (HERE | {"Host": "127.0.0.1.evil.example"}, 403),
+                (HERE | {"Host": "localhost:1"}, 200),
+                (HERE | {"Host": "[::1]:1"}, 200),
+                (HERE | {"Host": "demo.test"}, 200),
             ):
                 async with http.post(url, json=asked, headers=headers) as answer:
                     assert answer.status == status, headers

@@ -353,6 +353,7 @@ async def followed(deps: Deps, holder: str, *, until: int, hook: dict[str, Any])
     [
         "http://example.com/", "ftp://example.com/", "https://u:p@example.com/", "https://@example.com/",
         "https://example.com:22/", "https://example.com:0/", "https://example.com:99999/", "https://127.0.0.1/",
+        "https://127.1/", "https://0177.0.0.1/", "https://1.0x7f000001/", "https://127.0.0x1./", "https://8.8.2056/", "https://a.example.10/", "https://1.0x/",
         "https://[::1]/", "https://[::ffff:10.0.0.1]/", "https://169.254.169.254/", "https://100.64.0.1/",
         "https://[64:ff9b::a00:1]/", "https://localhost/", "https://x.localhost/", "https://db.internal/",
         "https://wallet.example/hook", "https://WALLET.example./hook", "https://example.com/#f", "https://example.com\\@x/",

@@ -25,11 +25,13 @@ from tools.call.fields import (
     OwnAgentId,
     Page,
 )
+from tools.call.once import by_owner
 from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import refresh_row
 
 ME: Final = "me"
 NAME_WORDS: Final = "the owner's name for the agent"
+SHOWN_ONCE: Final = "shown this once; null where an Idempotency-Key is repeated"
 
 
 class OneAgent(Takes):
@@ -56,7 +58,7 @@ class Registered(Gives):
 
     agent_id: str
     name: str = Field(description=NAME_WORDS)
-    key: str
+    key: str | None = Field(description=SHOWN_ONCE)
     key_id: str
     address: str | None
 
@@ -72,7 +74,7 @@ class NewKey(Gives):
     """A key; it is shown once."""
 
     key_id: str
-    key: str
+    key: str | None = Field(description=SHOWN_ONCE)
     created_at: Timestamp
 
 
@@ -183,7 +185,7 @@ def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
         "key_id": key_id,
         "address": address,
     }
-    return Reply(201, told)
+    return Reply(201, told, kept=told | {"key": None})
 
 
 def _row(uow: UnitOfWork, agent: Agent) -> dict[str, object]:
@@ -223,7 +225,8 @@ def add_key(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
-    return Reply(201, {"key_id": key_id, "key": key, "created_at": ask.now})
+    told = {"key_id": key_id, "key": key, "created_at": ask.now}
+    return Reply(201, told, kept=told | {"key": None})
 
 
 def revoke_key(uow: UnitOfWork, ask: Ask[OneKey, None]) -> Reply:
@@ -287,6 +290,7 @@ OPERATIONS: Final = (
         handler=register,
         writes=True,
         family="agents",
+        idempotency=by_owner("agents"),
         statuses={201: "The agent and its key"},
         refusals=("invalid_address",),
     ),
@@ -312,6 +316,7 @@ OPERATIONS: Final = (
         handler=add_key,
         writes=True,
         family="agents",
+        idempotency=by_owner("agent_keys", "agent_id"),
         statuses={201: "The key, shown once"},
         refusals=("not_found", "conflict"),
     ),

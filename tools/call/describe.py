@@ -72,7 +72,8 @@ def tool_input(op: Operation) -> Schema:
     """
     schema = takes_schema(op)
     properties = {n: _tool_field(p) for n, p in schema["properties"].items()}
-    if op.idempotency is not None:
+    # What an open tool stores it stores for an owner, who has HTTP and the screens for that.
+    if op.idempotency is not None and op.auth != "open":
         properties["idempotency_key"] = {
             "type": "string",
             "pattern": "^[A-Za-z0-9._:-]{1,128}$",

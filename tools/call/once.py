@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -34,10 +34,22 @@ class Key:
 def key_of(
     op: Operation, caller: Caller, asked: Any, arguments: Mapping[str, object], key: str | None
 ) -> Key | None:
-    """The key of a call; None where the caller gave none, or the operation takes none."""
-    if op.idempotency is None or key is None:
+    """The key of a call; None where the caller gave none, or the call takes none."""
+    scope = None if op.idempotency is None or key is None else op.idempotency(caller, asked)
+    if scope is None or key is None:
         return None
-    return Key(op.idempotency(caller, asked), key, request_hash(op, arguments))
+    return Key(scope, key, request_hash(op, arguments))
+
+
+def by_owner(what: str, *path: str) -> Callable[[Caller, Any], str]:
+    """The scope of keys on an owner's write that a repeat would do twice; `path` names the inputs
+    of its path, which are in no body.
+    """
+
+    def scope(caller: Caller, asked: Any) -> str:
+        return ":".join((caller.user_id or "", what, *(getattr(asked, name) for name in path)))
+
+    return scope
 
 
 def request_hash(op: Operation, arguments: Mapping[str, object]) -> str:
@@ -79,7 +91,8 @@ def dressed(op: Operation, answer: Answer | Written | Reply) -> Reply:
     if isinstance(answer, Written):
         return Reply(answer.status, answer.body)
     if isinstance(answer, Answer):
-        return Reply(answer.status, told(answer.body, op.gives))
+        again = None if answer.kept is None else told(answer.kept, op.gives)
+        return Reply(answer.status, told(answer.body, op.gives), kept=again)
     if answer.refused:
         return answer
     kept = None if answer.kept is None else shaped(answer.kept, op.gives)

@@ -107,10 +107,13 @@ class Ask(Generic[T, F]):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a handler answers: a value of the operation's `gives`, and the HTTP status."""
+    """What a handler answers: a value of the operation's `gives`, and the HTTP status; `kept` as in
+    a Reply.
+    """
 
     body: Any
     status: int = 200
+    kept: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +200,8 @@ class Operation:
     once; all of a read is as of that moment. An operation with an outside effect has `effect` in
     place of `handler`; a read that passes on what others said or what stays as it is, some of it a
     turn and with no transaction of its own, has `passes`.
-    `idempotency` makes the scope of spec 2.17 from caller and input. `statuses` are the successes,
-    with their meaning.
+    `idempotency` makes the scope of spec 2.17 from caller and input, None for a call that stores
+    nothing. `statuses` are the successes, with their meaning.
     `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
     compared byte for byte, and neither stored nor shown. `relays`: it has a limit a minute and
     address of its own.
@@ -231,7 +234,7 @@ class Operation:
     family: str = "mandates"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})
     refusals: tuple[str, ...] = ()
-    idempotency: Callable[[Caller, Any], str] | None = None
+    idempotency: Callable[[Caller, Any], str | None] | None = None
     in_query: frozenset[str] = frozenset()
     streams: bool = False
 

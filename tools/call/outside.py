@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 PORTS: Final = frozenset({443, 8443})
 URL_MOST: Final = 500
+NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 LOCAL_NAMES: Final = (".localhost", ".local", ".internal")
 # IPv6 that stands for IPv4 (RFC 6052, 8215, 3056, 4380): what it stands for is what counts.
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
@@ -78,8 +80,15 @@ def _on_the_internet(host: str, port: int, own: str) -> None:
     if _is_literal(host):
         if not public(host):
             raise invalid("url", "it is not an address of the public internet")
-    elif "." not in host or host.endswith(LOCAL_NAMES):
+    elif "." not in host or host.endswith(LOCAL_NAMES) or _ends_in_a_number(host):
         raise invalid("url", "it is not a name of the public internet")
+
+
+def _ends_in_a_number(host: str) -> bool:
+    """True for what is read as IPv4 in a short, octal or hexadecimal form (127.1, 0177.0.0.1,
+    1.0x7f), by which no name of the internet ends (WHATWG URL, "ends in a number").
+    """
+    return NUMBER.fullmatch(host.rpartition(".")[2]) is not None
 
 
 def _is_literal(host: str) -> bool:

@@ -21,6 +21,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.approving import kept_for_drafts
 from tools.call.case import keeper_key
 from tools.call.fields import Lines
+from tools.call.once import by_owner
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
 from tools.mandates.drafts import new_draft
 from tools.mandates.typed_fields import NOTE_MAX, Terms, applied, blank
@@ -180,6 +181,11 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
     return Reply(201 if ask.asked.save else 200, told)
 
 
+def _saved_once(caller: Caller, asked: Note) -> str | None:
+    """The scope of the key of a draft that is stored."""
+    return by_owner("drafts")(caller, asked) if asked.save and caller.role == "owner" else None
+
+
 OPERATIONS: Final = (
     Operation(
         name="mandate_draft",
@@ -194,6 +200,7 @@ OPERATIONS: Final = (
         gather=read_note,
         writes=True,
         weight=HEAVY,
+        idempotency=_saved_once,
         on_mcp=True,
         statuses={200: "The draft, not stored", 201: "The draft, stored"},
         refusals=("unauthenticated", "forbidden"),

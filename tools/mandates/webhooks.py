@@ -13,6 +13,7 @@ from storage.rows.webhooks import Delivery, Webhook, delivery_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import Cursor, Limit, Nothing, Page
+from tools.call.once import by_owner
 from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Takes
 from tools.call.outside import receiver
 from tools.call.signing import WebhookSigning
@@ -66,7 +67,10 @@ class HookSecret(Gives):
     """A webhook with its secret, which is shown this once."""
 
     webhook: HookTold
-    secret: str = Field(description="`whsec_` and base64: the key of HMAC-SHA-256")
+    secret: str | None = Field(
+        description="`whsec_` and base64: the key of HMAC-SHA-256; null where an Idempotency-Key "
+        "is repeated"
+    )
 
 
 class HookList(Page[HookTold]):
@@ -132,7 +136,7 @@ def create(uow: UnitOfWork, ask: Ask[HookIn, WebhookSigning]) -> Answer:
         created_at=ask.now,
     )
     uow.webhooks.add(hook)
-    return Answer(_secret(ask.facts, hook), 201)
+    return _secret(ask.facts, hook, 201)
 
 
 def rotate(uow: UnitOfWork, ask: Ask[OneHook, WebhookSigning]) -> Answer:
@@ -140,11 +144,14 @@ def rotate(uow: UnitOfWork, ask: Ask[OneHook, WebhookSigning]) -> Answer:
     uow.identities.user(ask.caller.user_id or "", lock=True)
     hook = _own(uow, ask.caller, ask.asked.webhook_id)
     uow.webhooks.rotate(hook.webhook_id, hook.generation + 1, ask.now)
-    return Answer(_secret(ask.facts, _own(uow, ask.caller, hook.webhook_id)))
+    return _secret(ask.facts, _own(uow, ask.caller, hook.webhook_id), 200)
 
 
-def _secret(signing: WebhookSigning, hook: Webhook) -> HookSecret:
-    return HookSecret(webhook=_told(hook), secret=signing.secret(hook.webhook_id, hook.generation))
+def _secret(signing: WebhookSigning, hook: Webhook, status: int) -> Answer:
+    """The webhook with its secret, which a repeat of the same key does not show again."""
+    told, secret = _told(hook), signing.secret(hook.webhook_id, hook.generation)
+    kept = HookSecret(webhook=told, secret=None)
+    return Answer(HookSecret(webhook=told, secret=secret), status, kept)
 
 
 def _told(hook: Webhook) -> HookTold:
@@ -208,6 +215,7 @@ OPERATIONS: Final = (
         handler=create,
         writes=True,
         family="webhooks",
+        idempotency=by_owner("webhooks"),
         statuses={201: "The webhook and its secret"},
         refusals=("not_configured",),
     ),
@@ -248,6 +256,7 @@ OPERATIONS: Final = (
         handler=rotate,
         writes=True,
         family="webhooks",
+        idempotency=by_owner("webhook_secrets", "webhook_id"),
         refusals=("not_found", "not_configured"),
     ),
     Operation(

@@ -3,14 +3,14 @@ import { DOMAIN, fields } from "./types.js";
 import { encodeAbiParameters, keccak256 } from "../vendor/eth.js";
 
 const list = (name, text) => ({ name, type: "tuple[]", components: fields(text) });
-const fn = (name, ...inputs) => ({ type: "function", name, inputs, outputs: [], stateMutability: "nonpayable" });
+const fn = (name, ...inputs) => ({ type: "function", name, inputs });
 
 export { DOMAIN };
 export const TERMS = fields("publicId string,owner address,agent address,budgetUsdc,perTxCap,dailyCap,stopFloor,stopFloorBps uint16,horizonDays uint32,endsAt uint64,agentFeeBps uint16,approvalAbove,onFloor uint8,allowedTargetsHash bytes32,guardTargetsHash bytes32,issuedAt uint64,nonce");
 export const LISTS = [list("calls", "target address,selector bytes4,selfArgs uint32"), list("probes", "target address,selector bytes4")];
 export const ABI = [
   fn("create", { name: "t", type: "tuple", components: TERMS }, ...LISTS, ...fields("signature bytes")),
-  fn("revokeAgent"), fn("setAgent", ...fields("agent address")), fn("stop"), fn("settle"), fn("withdrawAll"),
+  ...["revokeAgent", "stop", "withdrawAll"].map((name) => fn(name)), fn("setAgent", ...fields("agent address")),
   fn("deposit", ...fields("amount")), fn("approve", ...fields("spender address,amount")), fn("unwind", ...fields("target address,data bytes")),
 ];
 

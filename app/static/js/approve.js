@@ -1,19 +1,22 @@
 // Approving where the vault itself asks for it: the browser sees that what is signed is the action on the page.
 import { encodeAbiParameters, hashTypedData, keccak256 } from "../vendor/eth.js";
-import { mark, says, signs, tell } from "./wallet.js";
-import { $, data } from "./dom.js";
+import { mark, signs } from "./wallet.js";
+import { $, data, micros, said } from "./dom.js";
+import { DOMAIN, fields } from "./types.js";
 
-const held = data("approval"), button = $("sign"), state = $("state");
+const { typed_data, digest } = data("approval");
+const ACTION = fields("vault address,target address,data bytes32,amount");
+/** What is signed: the service’s values in the one shape that an approval has. */
+const typed = { ...typed_data, primaryType: "ApproveAction", types: { EIP712Domain: DOMAIN, ApproveAction: fields("mandate bytes32,actionHash bytes32,until uint64") } };
 
-/** True where it is this action’s hash (vault, target, hash of the calldata, amount) that is signed, and the button names its amount. */
+/** True where it is the action on the page that is signed (vault, target, calldata, amount), for no longer than the page says. */
 function fine() {
   try {
-    const typed = JSON.parse(held.typed_data), types = ["address", "address", "bytes32", "uint256"].map((type) => ({ type }));
-    return Number(button.querySelector("data").textContent.replaceAll(",", "")) === Number(held.amount) && String(typed.domain.chainId) === document.body.dataset.chain
-      && typed.message.actionHash === keccak256(encodeAbiParameters(types, [held.vault, held.target, keccak256(held.data), BigInt(held.amount.replace(".", ""))])) && hashTypedData(typed) === held.digest;
+    const { actionHash, until } = typed.message, amount = micros($("sign").querySelector("data").textContent);
+    return typed.domain.chainId === Number(document.body.dataset.chain)
+      && actionHash === keccak256(encodeAbiParameters(ACTION, [said("vault"), said("target"), keccak256(said("data")), amount]))
+      && until * 1000 < Date.parse(document.querySelector("[data-says=until] time").dateTime) && hashTypedData(typed) === digest;
   } catch { return false; }
 }
 
-button.disabled = !mark("digest", fine());
-if (button.disabled) tell(state, says("tampered"), "bad");
-else signs(button, state, $("decision"), held.typed_data);
+signs($("decision"), typed, mark("digest", fine()) ? [] : [""]);

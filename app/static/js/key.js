@@ -1,6 +1,6 @@
 // The order key: made here, kept here, encrypted under a key that only a signature of the wallet gives. It never leaves this browser.
 import { addressOf, getAddress, newSecret } from "../vendor/order.js";
-import { Problem, ask, hex } from "./wallet.js";
+import { Problem, account as shown, ask, hex, same } from "./wallet.js";
 
 const bytes = (text) => new TextEncoder().encode(text);
 const done = (request) => new Promise((yes, no) => { request.onsuccess = () => yes(request.result); request.onerror = () => no(request.error); });
@@ -62,7 +62,5 @@ export async function open(wallet, account, network, of) {
 
 /** The account that the wallet shows has to be this one. */
 export async function shows(wallet, account) {
-  const [shown] = await ask(wallet, "eth_requestAccounts") ?? [];
-  if (!shown) throw new Problem("locked");
-  if (shown.toLowerCase() !== account.toLowerCase()) throw new Problem("other", `Your wallet shows another account. ${account} is the linked one. Switch the account in your wallet.`);
+  if (!same(await shown(wallet), account)) throw new Problem("other", `Your wallet shows another account. ${account} is the linked one. Switch the account in your wallet.`);
 }

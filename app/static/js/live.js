@@ -1,13 +1,12 @@
 // Keeping a page fresh: the page itself is asked for again, and the parts marked data-live are put in place of the old ones.
 import { FORMATS, bar, localTimes, say, words } from "./page.js";
-import { $ } from "./dom.js";
+import { $, all } from "./dom.js";
+import { notify, wanted } from "./notify.js";
 
-const parts = () => document.querySelectorAll("[data-live][id]");
-const waiting = () => document.querySelectorAll("#waiting > .ask").length;
-const title = document.title;
-let etag = null, misses = 0, timer = 0, seen = new Date();
-
-function every() { return Math.min(...[...parts()].map((p) => Number(p.dataset.live) || 5000)); }
+const parts = () => all("[data-live][id]");
+/** What a page tells of, by the id of its part. */
+const tells = (page) => new Map(all("[data-tell]", page).map((e) => [e.id, e.dataset.tell]));
+let etag = null, misses = 0, timer = 0, seen = new Date(), told = tells();
 
 function get() {
   return new Promise((done, failed) => {
@@ -23,11 +22,10 @@ function get() {
 }
 
 async function refresh() {
-  if (document.hidden) return plan();
+  if (document.hidden && !wanted()) return plan();
   try {
     const x = await get(), at = new URL(x.responseURL);
-    if (at.pathname === "/app/sign-in") { location.assign(at.href); return; }
-    if (at.pathname !== location.pathname) { location.replace(at.href); return; }
+    if (at.pathname !== location.pathname) return location.replace(at); // moved on, or the session is over
     if (x.status === 200 && x.response) { etag = x.getResponseHeader("ETag"); swap(x.response); }
     if (misses > 1) bar("");
     misses = 0;
@@ -44,24 +42,23 @@ function missed() {
 }
 
 function swap(fresh) {
-  const before = waiting();
+  const before = told;
+  told = tells(fresh);
   for (const old of parts()) {
     const next = fresh.getElementById(old.id);
     if (!next || old.contains(document.activeElement)) continue;
     const node = document.importNode(next, true);
     localTimes(node);
-    for (const d of node.querySelectorAll("details[id]")) d.open = $(d.id)?.open ?? d.open;
+    for (const d of all("details[id]", node)) d.open = $(d.id)?.open ?? d.open;
     if (!node.isEqualNode(old)) old.replaceWith(node);
   }
-  if (waiting() > before) say(words.waits);
-  count();
+  for (const [id, text] of told) if (before.get(id) !== text) { say(text); notify(id, text); }
+  document.title = fresh.title;
 }
 
-function count() { document.title = waiting() ? `(${waiting()}) ${title}` : title; }
-
-function plan() { clearTimeout(timer); timer = setTimeout(refresh, Math.min(every() * 2 ** misses, 60000)); }
+/** After the shortest pause that a part asks for (in ms); errors double it. */
+function plan() { clearTimeout(timer); timer = setTimeout(refresh, Math.min(60000, Math.min(...parts().map((p) => p.dataset.live)) * 2 ** misses)); }
 
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 addEventListener("online", refresh);
-count();
 plan();

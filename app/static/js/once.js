@@ -1,7 +1,9 @@
 // One sending a page: what was handed to the wallet outlives a reload, the back button and a second tab.
 import { Problem } from "./wallet.js";
 
-const key = "sent " + location.pathname;
+const target = new URLSearchParams(location.search).get("target") ?? "";
+/** Of a page and, where it closes a position, of that one alone; another amount is no other page. */
+const key = "sent " + location.pathname + target.toLowerCase();
 
 /** What this page last handed to the wallet: null, {asked} (no answer known), {part} (hash of the first of two), {calls} (id of a batch) or {hash}. */
 export function before() { try { return JSON.parse(localStorage.getItem(key)); } catch { return null; } }
@@ -24,10 +26,9 @@ export function startsOver() {
 
 /** Show the way to start over. */
 export function offerAgain(box) {
-  const at = new URL(location.href), way = box.querySelector("[data-again]");
-  at.searchParams.set("again", "1");
+  const way = box.querySelector("[data-again]");
   way.hidden = false;
-  way.querySelector("a").href = at;
+  way.querySelector("a").search = location.search + "&again=1";
 }
 
 // A page that comes back by "back" shows how things were: it is asked for anew.

@@ -4,7 +4,7 @@ import { DOMAIN, fields } from "./types.js";
 import { $, data } from "./dom.js";
 import { forget, held, make, shows } from "./key.js";
 import { NOBODY, post } from "./order.js";
-import { Problem, ask, hex, mark, remembered, tell } from "./wallet.js";
+import { Problem, account, ask, hex, mark, remembered, tell } from "./wallet.js";
 
 const own = data("own"), { owner } = document.body.dataset, words = $("own").dataset;
 const TYPES = { ApproveAgent: "hyperliquidChain string,agentAddress address,agentName string,nonce uint64", ApproveBuilderFee: "hyperliquidChain string,maxFeeRate string,builder address,nonce uint64" };
@@ -52,9 +52,7 @@ function names(wallet, into, address, name) {
 }
 
 on("choose", async (wallet, into) => {
-  const [address] = await ask(wallet, "eth_requestAccounts") ?? [];
-  if (!address) throw new Problem("locked");
-  into.address.value = address;
+  into.address.value = await account(wallet);
 });
 
 /** What this page says and the text to sign does not; the terms are hashed here. */

@@ -1,5 +1,5 @@
 // What every page does: times in the reader's zone, copying, light or dark, being offline, one press a button.
-import { $ } from "./dom.js";
+import { $, all } from "./dom.js";
 /** What the scripts of every page say. */
 export const words = $("net").dataset;
 const format = (parts) => new Intl.DateTimeFormat(undefined, parts);
@@ -7,7 +7,7 @@ const DAY = { day: "numeric", month: "short" }, CLOCK = { hour: "2-digit", minut
 export const FORMATS = { date: format({ ...DAY, year: "numeric" }), moment: format({ ...DAY, ...CLOCK }), clock: format(CLOCK) };
 
 export function localTimes(root = document) {
-  for (const t of root.querySelectorAll("time[data-local]")) {
+  for (const t of all("time[data-local]", root)) {
     const at = new Date(t.dateTime);
     if (!isNaN(at)) t.textContent = FORMATS[t.dataset.local].format(at);
   }
@@ -26,8 +26,7 @@ export function bar(text) {
 function online() { bar(navigator.onLine ? "" : words.offline); }
 
 function theme() {
-  const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const next = (root.dataset.theme || (dark ? "dark" : "light")) === "dark" ? "light" : "dark";
+  const root = document.documentElement, next = getComputedStyle(root).colorScheme === "dark" ? "light" : "dark";
   root.dataset.theme = next;
   document.cookie = `theme=${next}; Path=/app; Max-Age=31536000; SameSite=Lax`;
   say(words[next]);
@@ -41,14 +40,13 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-print]")) print();
 });
 // A pressed button is off until the answer is there; a page that comes back by "back" has it on again.
-document.addEventListener("submit", (event) => {
-  const button = event.submitter;
-  if (button) setTimeout(() => { button.disabled = true; });
+document.addEventListener("submit", ({ submitter }) => {
+  if (submitter) setTimeout(() => { submitter.disabled = true; });
 });
 addEventListener("pageshow", (event) => {
-  if (event.persisted) for (const b of document.querySelectorAll("form button[disabled]")) b.disabled = false;
+  if (event.persisted) for (const b of all("form button[disabled]")) b.disabled = false;
 });
-const chooser = $("theme");
-if (chooser) { chooser.hidden = false; chooser.addEventListener("click", theme); }
+$("theme").hidden = false;
+$("theme").addEventListener("click", theme);
 localTimes();
 online();

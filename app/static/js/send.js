@@ -1,12 +1,10 @@
 // Sending: each transaction is decoded here, has to be what its button says, and is handed to the wallet; its hash goes to the service at once.
 import { decodeFunctionData, encodeAbiParameters, hashTypedData } from "../vendor/eth.js";
 import { ABI, listHash } from "./abi.js";
-import { data } from "./dom.js";
+import { all, data, micros } from "./dom.js";
 import { alone, before, note, offerAgain, startsOver } from "./once.js";
-import { Problem, ask, fail, mark, ready, remembered, says, tell } from "./wallet.js";
+import { Problem, ask, chainId, fail, mark, mine, pause, same, says, tell } from "./wallet.js";
 
-const same = (a, b) => String(a).toLowerCase() === String(b).toLowerCase();
-const micros = (text) => { const [whole, frac = ""] = text.replaceAll(",", "").split("."); return BigInt(whole + frac.padEnd(6, "0")); };
 
 /** One call of the vault, its arguments by what the screen calls them. */
 const vault = (name, ...args) => (s) => [[s("vault"), name, ...args.map(s)]];
@@ -17,14 +15,14 @@ const SAYS = {
   pause: vault("revokeAgent"),
   resume: vault("setAgent", "agent"),
   stop: vault("stop"),
-  settle: vault("settle"),
   withdraw: vault("withdrawAll"),
   unwind: vault("unwind", "target", "exit"),
 };
 
 /** True where the factory is given the seventeen signed values and their list. */
 function carries([terms, calls, probes], { typed_data: { domain, message, types, primaryType }, digest }, to) {
-  return same(to, domain.verifyingContract) && Object.keys(message).length === 17 && Object.keys(message).every((k) => same(terms[k], message[k]))
+  const named = Object.entries(message);
+  return same(to, domain.verifyingContract) && named.length === 17 && named.every(([name, value]) => same(terms[name], value))
     && listHash(calls, probes) === message.allowedTargetsHash && hashTypedData({ domain, message, types, primaryType }) === digest;
 }
 
@@ -48,49 +46,38 @@ async function until(look) {
   for (let wait = 400, n = 0; n < 150; n++, wait = Math.min(wait * 1.3, 3000)) {
     const told = await look();
     if (told) return told;
-    await new Promise((r) => setTimeout(r, wait));
+    await pause(wait);
   }
   throw new Problem("underway");
 }
 
+/** What was sent has ended, and not well. */
+function over(code) { note(null); throw new Problem(code); }
+
 async function mined(wallet, hash) {
   const { status } = await until(() => ask(wallet, "eth_getTransactionReceipt", [hash]));
-  if (BigInt(status) === 1n) return;
-  note(null);
-  throw new Problem("first_failed");
+  if (BigInt(status) !== 1n) over("first_failed");
 }
 
 /** The hash of a batch that is through (EIP-5792). */
 async function batched(wallet, id) {
   const told = await until(async () => { const t = await ask(wallet, "wallet_getCallsStatus", [id]); return t?.status >= 200 && t; });
-  const hash = told.status < 300 && told.receipts?.at(-1)?.transactionHash;
-  if (hash) return hash;
-  note(null);
-  throw new Problem("batch_failed");
+  return (told.status < 300 && told.receipts?.at(-1)?.transactionHash) || over("batch_failed");
 }
 
 /** Have the wallet send; what it did not certainly turn down stays remembered as asked. */
 async function handed(wallet, method, params) {
   note({ asked: Date.now() });
   try { return await ask(wallet, method, params); }
-  catch (e) { if (e.sure) note(null); throw e; }
+  catch (e) { if (["rejected", "locked", "funds"].includes(e.code)) note(null); throw e; }
 }
 
 async function start(box) {
-  const button = box.querySelector("[data-go]"), state = box.querySelector(".state"), form = box.querySelector("form"), kind = box.dataset.send;
-  const { owner, chain, chainName } = document.body.dataset;
-  const calls = data("calls"), id = "0x" + Number(chain).toString(16), off = button.disabled, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${kind}`;
-  const fine = saysSo(kind, calls, (name) => box.querySelector(`[data-says=${name}]`).textContent.trim(), owner, chain, data("signed-terms"));
+  const part = (query) => box.querySelector(query), button = part("[data-go]"), state = part(".state"), form = part("form"), kind = box.dataset.send;
+  const { owner, chain } = document.body.dataset, calls = data("calls"), id = chainId(), off = button.disabled, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${form.elements.for.value}`;
+  const fine = saysSo(kind, calls, (name) => part(`[data-says=${name}]`).textContent.trim(), owner, chain, data("signed-terms"));
   button.disabled = true;
   if (!mark("calldata", fine)) return tell(state, says("not_this"), "bad");
-
-  /** The wallet of this owner on this network. */
-  async function own() {
-    const wallet = await remembered();
-    await ready(wallet, owner, Number(chain), chainName);
-    mark("wallet", true);
-    return wallet;
-  }
 
   function handIn(hash) {
     if (!/^0x[0-9a-f]{64}$/i.test(hash)) throw new Problem("no_hash");
@@ -116,16 +103,16 @@ async function start(box) {
 
   async function go() {
     if (before()) return location.reload();
-    const wallet = await own();
-    let hash = calls.length > 1 ? await batch(wallet) : null;
-    for (let n = 0; n < calls.length && !hash; n++) {
-      const { from, to, data, step } = calls[n], last = n + 1 === calls.length;
+    const wallet = await mine();
+    let hash = calls.length > 1 && await batch(wallet);
+    for (const [n, { from, to, data, step }] of hash ? [] : calls.entries()) {
+      if (hash) {
+        note({ part: hash });
+        tell(state, says("first_sent"));
+        await mined(wallet, hash);
+      }
       tell(state, (calls.length > 1 ? says("step", `${n + 1}/${calls.length} (${step})`) + " " : "") + says("compare"));
-      const sent = await handed(wallet, "eth_sendTransaction", [{ from, to, data, value: "0x0", chainId: id }]);
-      if (last) { hash = sent; break; }
-      note({ part: sent });
-      tell(state, says("first_sent"));
-      await mined(wallet, sent);
+      hash = await handed(wallet, "eth_sendTransaction", [{ from, to, data, value: "0x0", chainId: id }]);
     }
     handIn(hash);
   }
@@ -135,19 +122,19 @@ async function start(box) {
     if (was.hash) {
       const told = await fetch(follow(was.hash)).catch(() => null), at = told && new URL(told.url);
       if (!told || told.status >= 500) throw new Problem("silent");
-      if (at.pathname === "/app/sign-in" || at.href === follow(was.hash)) { location.replace(told.url); return false; }
+      if (at.pathname === "/app/sign-in" || at.href === follow(was.hash)) return location.replace(at);
       // It has landed: who came by "back" or a reload is led where it led; for everybody else the page is made anew, as things stand now.
       note(null);
-      if (performance.getEntriesByType("navigation")[0]?.type === "navigate") location.reload(); else location.replace(told.url);
-      return false;
-    } else if (was.calls) { handIn(await batched(await own(), was.calls)); return false; }
-    else if (was.part && calls.length > 1) {
+      return performance.getEntriesByType("navigation")[0]?.type === "navigate" ? location.reload() : location.replace(at);
+    }
+    if (was.calls) return handIn(await batched(await mine(), was.calls));
+    if (was.part && calls.length > 1) {
       tell(state, says("first_open"));
-      await mined(await own(), was.part);
+      await mined(await mine(), was.part);
       note(null);
-      location.reload();
-      return false;
-    } else if (was.asked) throw new Problem("left");
+      return location.reload();
+    }
+    if (was.asked) throw new Problem("left");
     note(null);
     return true;
   }
@@ -167,4 +154,4 @@ async function start(box) {
   button.addEventListener("click", () => { button.disabled = true; alone(go).catch(problem); });
 }
 
-for (const box of globalThis.document?.querySelectorAll("[data-send]") ?? []) start(box);
+for (const box of globalThis.document ? all("[data-send]") : []) start(box);

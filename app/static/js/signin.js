@@ -1,27 +1,21 @@
 // Signing in: choose a wallet, sign the service's text, hand the signature over in a form.
-import { Problem, ask, hex, last, says, tell, wallets } from "./wallet.js";
+import { Problem, account, ask, hex, last, pressed, says, wallets } from "./wallet.js";
 import { $ } from "./dom.js";
 
 const list = $("wallets"), state = $("state"), form = $("open");
 $("origin").textContent = location.origin;
 
 function button(wallet) {
-  const b = document.createElement("button");
-  b.type = "button";
-  b.className = "btn";
-  if (wallet.icon) { const img = new Image(); img.src = wallet.icon; img.alt = ""; b.append(img); }
+  const b = Object.assign(document.createElement("button"), { type: "button", className: "btn" });
+  if (wallet.icon) b.append(Object.assign(new Image(), { src: wallet.icon, alt: "" }));
   b.append(`Continue with ${wallet.name}`);
-  b.addEventListener("click", () => enter(wallet, b));
+  pressed(b, state, says("look"), () => enter(wallet));
   return b;
 }
 
 function show(all) {
   list.replaceChildren(...all.sort((a, b) => (b.rdns === last()) - (a.rdns === last())).map(button));
-  if (all.length) return;
-  const none = document.createElement("div");
-  none.className = "note warn";
-  none.textContent = new Problem("no_wallet").message;
-  list.append(none);
+  $("none").hidden = all.length > 0;
 }
 
 /** True where the text names this site and no other. */
@@ -29,31 +23,24 @@ function names(text) {
   return [location.host, location.origin].some((site) => text.startsWith(site + " wants you to sign in")) && text.includes("\nURI: " + location.origin + "\n");
 }
 
+const unanswered = () => { throw new Problem("no_answer"); };
+
 async function challenge(address) {
-  const answer = await fetch("/wallet/auth/challenge", { method: "POST", credentials: "omit", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ address }) });
-  const told = await answer.json();
+  const answer = await fetch("/wallet/auth/challenge", { method: "POST", credentials: "omit", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ address }) }).catch(unanswered);
+  const told = await answer.json().catch(unanswered);
   if (!answer.ok) throw new Problem("other", told.reason);
   if (!names(told.message)) throw new Problem("other_site", location.host);
   return told.message;
 }
 
-async function enter(wallet, pressed) {
-  pressed.disabled = true;
-  tell(state, says("look"));
-  try {
-    const [address] = (await ask(wallet, "eth_requestAccounts")) ?? [];
-    if (!address) throw new Problem("locked");
-    const text = await challenge(address), preview = $("preview");
-    preview.textContent = text;
-    preview.hidden = false;
-    form.elements.signature.value = await ask(wallet, "personal_sign", [hex(text), address]);
-    form.elements.message.value = text;
-    localStorage.setItem("wallet", wallet.rdns);
-    form.requestSubmit();
-  } catch (e) {
-    tell(state, e instanceof Problem ? e.message : says("no_answer"), "warn");
-    pressed.disabled = false;
-  }
+async function enter(wallet) {
+  const address = await account(wallet), text = await challenge(address), preview = $("preview");
+  preview.textContent = text;
+  preview.hidden = false;
+  form.elements.signature.value = await ask(wallet, "personal_sign", [hex(text), address]);
+  form.elements.message.value = text;
+  localStorage.setItem("wallet", wallet.rdns);
+  form.requestSubmit();
 }
 
 wallets(show);

@@ -5,8 +5,8 @@ import { DOMAIN, TERMS, listHash } from "./abi.js";
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 export function plain(base) {
-  const t = BigInt(base).toString().padStart(7, "0"), frac = t.slice(-6);
-  return t.slice(0, -6) + "." + frac.slice(0, 2) + frac.slice(2).replace(/0+$/, "");
+  const t = BigInt(base).toString().padStart(7, "0");
+  return t.slice(0, -6) + "." + t.slice(-6).replace(/0{1,4}$/, "");
 }
 const percent = (bps) => Number(bps) / 100 + "%";
 
@@ -52,15 +52,14 @@ export function targetsMatch(m, items) {
   return listHash(calls, [...probes.values()]) === m.allowedTargetsHash && keccak256(new TextEncoder().encode(JSON.stringify(guard))) === m.guardTargetsHash;
 }
 
-/** The hashes that a device may show. */
-export function hashes(data) {
-  const { domain, types, message, primaryType } = data;
-  return { domain: hashStruct({ data: domain, primaryType: "EIP712Domain", types }), message: hashStruct({ data: message, primaryType, types }), digest: hashTypedData(data) };
+/** The hashes that a device may show besides the digest. */
+export function hashes({ domain, types, message, primaryType }) {
+  return { domain: hashStruct({ data: domain, primaryType: "EIP712Domain", types }), message: hashStruct({ data: message, primaryType, types }) };
 }
 
 /** True where the data are terms of the known shape, every value as its line shows it, and hash to the digest. */
 export function fits({ types, primaryType, domain, message }, digest, line) {
   return primaryType === "MandateTerms" && same(types, { EIP712Domain: DOMAIN, MandateTerms: TERMS }) && domain.name === "MandateVault" && domain.version === "2"
-    && same(Object.keys(message).sort(), TERMS.map((f) => f.name).sort()) && TERMS.every(({ name }) => line(name) === String(message[name]))
+    && Object.keys(message).length === TERMS.length && TERMS.every(({ name }) => line(name) === String(message[name]))
     && hashTypedData({ types, primaryType, domain, message }) === digest;
 }

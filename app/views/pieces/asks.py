@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.replies import Json
-from app.words import money, times
+from app.words import money, notices, times
 from app.words.status import Pill, approval_pill
 from app.words.text import _
 
@@ -33,6 +33,7 @@ class AskView:
     expires_at: str
     ends: str
     why: str
+    tells: str
     note: str
     decided_at: str | None
     name: str
@@ -97,6 +98,7 @@ def view(item: Json, read: Json, now: datetime) -> AskView:
         expires_at=item["expires_at"],
         ends=times.distance(item["expires_at"], now),
         why=item["why"] or "",
+        tells=notices.asked(amount),
         note=item["note"] or "",
         decided_at=item["decided_at"],
         name=name or _("a call that is not on your list"),

@@ -9,6 +9,8 @@ from typing import Final
 from app.replies import Json
 from app.words.text import _
 
+STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound"}
+"""The step of the record that says of a sending that it is done."""
 CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
 
 
@@ -32,11 +34,11 @@ class CallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """What is sent, whether it works, and where its hash goes; `capabilities` is what a wallet that
-    takes both calls at once is told of sponsorship (EIP-5792).
+    """What is sent, whether it works, and where its hash goes; `what` goes along with the hash;
+    `capabilities` is what a wallet that takes both calls at once is told of sponsorship (EIP-5792).
     """
 
-    kind: str
+    what: str
     post: str
     button: str
     look: str
@@ -72,19 +74,31 @@ def _call(told: Json) -> CallView:
     )
 
 
+def newest(kind: str, steps: Sequence[Json]) -> str:
+    """What tells the newest deposit or exit of a vault from the next one; empty for none, and for
+    what the mandate itself shows.
+    """
+    code = STEPS.get(kind)
+    found = (str(s["tx_hash"])[2:12] for s in steps if s["code"] == code and s["tx_hash"])
+    return next(found, "")
+
+
 def view(
     kind: str,
     public_id: str,
     told: Sequence[Json],
     *,
     button: str,
+    steps: Sequence[Json],
     look: str = "go",
     outcome: Tried | None = None,
     capabilities: Mapping[str, object] | None = None,
 ) -> Sending:
-    """`told`: one `{call, decoded, simulation}` a call, in the order in which they are sent."""
+    """`told`: one `{call, decoded, simulation}` a call, in the order of sending; `steps`
+    of the mandate, newest first.
+    """
     return Sending(
-        kind=kind,
+        what=f"{kind}.{newest(kind, steps)}" if kind in STEPS else kind,
         post=f"/app/mandates/{public_id}/sent",
         button=button,
         look=look,

@@ -80,11 +80,15 @@ class WalletClient(Transport):
         )
 
     async def owner_agent_register(
-        self, *, name: str, address: str | None = None
+        self, *, name: str, address: str | None = None, idempotency_key: str | None = None
     ) -> models.Registered:
         """Register an agent; its key is shown once."""
         return await self.ask(
-            "POST", "/wallet/agents", models.Registered, body={"name": name, "address": address}
+            "POST",
+            "/wallet/agents",
+            models.Registered,
+            body={"name": name, "address": address},
+            idempotency_key=idempotency_key,
         )
 
     async def owner_agents(
@@ -141,9 +145,16 @@ class WalletClient(Transport):
             body={"chain_id": chain_id, "address": address, "signature": signature},
         )
 
-    async def owner_agent_key_add(self, *, agent_id: str) -> models.NewKey:
+    async def owner_agent_key_add(
+        self, *, agent_id: str, idempotency_key: str | None = None
+    ) -> models.NewKey:
         """Mint a key; two can live, so that one is rotated without a gap."""
-        return await self.ask("POST", f"/wallet/agents/{agent_id}/keys", models.NewKey)
+        return await self.ask(
+            "POST",
+            f"/wallet/agents/{agent_id}/keys",
+            models.NewKey,
+            idempotency_key=idempotency_key,
+        )
 
     async def owner_agent_key_revoke(self, *, agent_id: str, key_id: str) -> models.Revoked:
         """The key stops working at once."""
@@ -444,10 +455,16 @@ class WalletClient(Transport):
             query={"status": status, "proposed": proposed, "limit": limit, "cursor": cursor},
         )
 
-    async def mandate_draft(self, *, note: str, save: bool | None = None) -> models.DraftOut:
+    async def mandate_draft(
+        self, *, note: str, save: bool | None = None, idempotency_key: str | None = None
+    ) -> models.DraftOut:
         """Turn a purpose note in plain words into a draft: what was understood, what was assumed, what is unclear. Stores nothing unless an owner saves it."""
         return await self.ask(
-            "POST", "/wallet/mandates/draft", models.DraftOut, body={"note": note, "save": save}
+            "POST",
+            "/wallet/mandates/draft",
+            models.DraftOut,
+            body={"note": note, "save": save},
+            idempotency_key=idempotency_key,
         )
 
     async def mandate_propose(
@@ -1171,11 +1188,15 @@ class WalletClient(Transport):
         )
 
     async def owner_webhook_create(
-        self, *, url: str, events: list[str] | None = None
+        self, *, url: str, events: list[str] | None = None, idempotency_key: str | None = None
     ) -> models.HookSecret:
         """Notices of what asks for a look, POSTed as JSON and signed in the form of Standard Webhooks; the secret is shown once."""
         return await self.ask(
-            "POST", "/wallet/webhooks", models.HookSecret, body={"url": url, "events": events}
+            "POST",
+            "/wallet/webhooks",
+            models.HookSecret,
+            body={"url": url, "events": events},
+            idempotency_key=idempotency_key,
         )
 
     async def owner_webhooks(self) -> models.HookList:
@@ -1197,6 +1218,13 @@ class WalletClient(Transport):
             query={"limit": limit, "cursor": cursor},
         )
 
-    async def owner_webhook_rotate(self, *, webhook_id: str) -> models.HookSecret:
+    async def owner_webhook_rotate(
+        self, *, webhook_id: str, idempotency_key: str | None = None
+    ) -> models.HookSecret:
         """The next secret, shown once; the one before signs too for a day."""
-        return await self.ask("POST", f"/wallet/webhooks/{webhook_id}/rotate", models.HookSecret)
+        return await self.ask(
+            "POST",
+            f"/wallet/webhooks/{webhook_id}/rotate",
+            models.HookSecret,
+            idempotency_key=idempotency_key,
+        )

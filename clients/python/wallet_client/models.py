@@ -1112,7 +1112,10 @@ class NewKey(BaseModel):
         extra="ignore",
     )
     key_id: str
-    key: str
+    key: Annotated[
+        str | None,
+        Field(description="shown this once; null where an Idempotency-Key is repeated"),
+    ]
     created_at: AwareDatetime
 
 
@@ -1626,7 +1629,10 @@ class Registered(BaseModel):
     )
     agent_id: str
     name: Annotated[str, Field(description="the owner's name for the agent")]
-    key: str
+    key: Annotated[
+        str | None,
+        Field(description="shown this once; null where an Idempotency-Key is repeated"),
+    ]
     key_id: str
     address: str | None
 
@@ -3799,7 +3805,12 @@ class HookSecret(BaseModel):
         extra="ignore",
     )
     webhook: HookTold
-    secret: Annotated[str, Field(description="`whsec_` and base64: the key of HMAC-SHA-256")]
+    secret: Annotated[
+        str | None,
+        Field(
+            description="`whsec_` and base64: the key of HMAC-SHA-256; null where an Idempotency-Key is repeated"
+        ),
+    ]
 
 
 class HouseKeyPage(BaseModel):

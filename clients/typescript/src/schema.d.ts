@@ -3620,8 +3620,8 @@ export interface components {
         /** @description A webhook with its secret, which is shown this once. */
         HookSecret: {
             webhook: components["schemas"]["HookTold"];
-            /** @description `whsec_` and base64: the key of HMAC-SHA-256 */
-            secret: string;
+            /** @description `whsec_` and base64: the key of HMAC-SHA-256; null where an Idempotency-Key is repeated */
+            secret: string | null;
         };
         /** @description A webhook; its secret is shown when it is made, and when it is rotated. */
         HookTold: {
@@ -4148,7 +4148,8 @@ export interface components {
         /** @description A key; it is shown once. */
         NewKey: {
             key_id: string;
-            key: string;
+            /** @description shown this once; null where an Idempotency-Key is repeated */
+            key: string | null;
             /** Format: date-time */
             created_at: string;
         };
@@ -4847,7 +4848,8 @@ export interface components {
             agent_id: string;
             /** @description the owner's name for the agent */
             name: string;
-            key: string;
+            /** @description shown this once; null where an Idempotency-Key is repeated */
+            key: string | null;
             key_id: string;
             address: string | null;
         };
@@ -7712,7 +7714,9 @@ export interface operations {
     owner_agent_register: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7765,6 +7769,16 @@ export interface operations {
             };
             /** @description Refused: forbidden */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -8405,7 +8419,9 @@ export interface operations {
     owner_agent_key_add: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description the agent's id (agents_me shows yours) */
                 agent_id: string;
@@ -8464,7 +8480,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: conflict */
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -11383,7 +11399,9 @@ export interface operations {
     mandate_draft: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -11446,6 +11464,16 @@ export interface operations {
             };
             /** @description Refused: forbidden */
             403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -18819,7 +18847,9 @@ export interface operations {
     owner_webhook_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18877,7 +18907,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: not_configured */
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -19159,7 +19189,9 @@ export interface operations {
     owner_webhook_rotate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
             path: {
                 webhook_id: string;
             };
@@ -19217,7 +19249,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: not_configured */
+            /** @description Refused: idempotency_in_flight, idempotency_key_reused, not_configured */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

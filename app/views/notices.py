@@ -1,0 +1,184 @@
+"""What asks for the owner's look now, and the webhooks that tell of it elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.replies import Json
+from app.views.pieces import refusal
+from app.views.pieces.refusal import RefusalView
+from app.words import notices
+from app.words.status import Pill
+from app.words.text import _
+
+STATUS: Final[Mapping[str, Pill]] = {
+    "waiting": Pill(tone="warn", text=_("Waits")),
+    "delivered": Pill(tone="good", text=_("Delivered")),
+    "dead": Pill(tone="bad", text=_("Given up")),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """Something to look at; `tells` is what is told of it, in nobody's own words."""
+
+    id: str
+    tells: str
+    href: str
+    who: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A webhook without its secret; `kinds` is empty where it is told everything."""
+
+    webhook_id: str
+    url: str
+    kinds: tuple[str, ...]
+    created_at: str
+    rotated_at: str | None
+    failing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """A webhook's secret, shown this once; None where its form came again."""
+
+    url: str
+    secret: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A box of the form."""
+
+    name: str
+    text: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notices:
+    """The page; `sends` is false where the operator has set no key for webhooks."""
+
+    now: tuple[Open, ...]
+    more: bool
+    sends: bool
+    hooks: tuple[Hook, ...]
+    kinds: tuple[Kind, ...]
+    url: str = ""
+    new: Secret | None = None
+    problem: RefusalView | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One notice, and what became of it."""
+
+    pill: Pill
+    text: str
+    made_at: str
+    attempts: int
+    next_at: str | None
+    answered: int | None
+    fault: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneHook:
+    """A webhook with a page of its deliveries."""
+
+    hook: Hook
+    deliveries: tuple[Delivery, ...]
+    older: str | None
+    new: Secret | None = None
+
+
+def _asks(items: Iterable[Json]) -> Iterable[Open]:
+    for item in items:
+        yield Open(
+            id=item["approval_id"],
+            tells=notices.asked(item["approve_amount_usdc"]),
+            href=f"/app/mandates/{item['public_id']}/approvals/{item['approval_id']}",
+            who=item["agent_name"],
+        )
+
+
+def _mandates(rows: Iterable[Json]) -> Iterable[Open]:
+    for row in rows:
+        tells = notices.of_mandate(row["mandate"], row["progress"])
+        href, who = f"/app/mandates/{row['public_id']}", row["mandate"]["agent_name"]
+        # What is over is told where it ends, and asks for nothing afterwards.
+        if tells and row["progress"]["status"] != "settled":
+            yield Open(id=row["public_id"], tells=tells, href=href, who=who)
+
+
+def _orders(rows: Iterable[Json]) -> Iterable[Open]:
+    for row in rows:
+        tells, order_id = notices.of_order(row), row["order_id"]
+        if tells:
+            yield Open(id=order_id, tells=tells, href=f"/app/orders/{order_id}", who=None)
+
+
+def _hook(told: Json) -> Hook:
+    return Hook(
+        webhook_id=told["webhook_id"],
+        url=told["url"],
+        kinds=tuple(notices.KINDS[k] for k in told["events"]),
+        created_at=told["created_at"],
+        rotated_at=told["rotated_at"],
+        failing=told["failing"],
+    )
+
+
+def view(
+    asks: Json, mandates: Json, orders: Iterable[Json], hooks: Json, *, sends: bool
+) -> Notices:
+    """The pending ones of owner_approvals, mandate_list, rows of order_pending and
+    order_under_way, owner_webhooks.
+    """
+    return Notices(
+        now=(*_asks(asks["items"]), *_orders(orders), *_mandates(mandates["items"])),
+        more=asks["next_cursor"] is not None or mandates["next_cursor"] is not None,
+        sends=sends,
+        hooks=tuple(_hook(h) for h in hooks["items"]),
+        kinds=tuple(Kind(name=n, text=t, chosen=False) for n, t in notices.KINDS.items()),
+    )
+
+
+def secret(told: Json) -> Secret:
+    """What owner_webhook_create and owner_webhook_rotate show once."""
+    return Secret(url=told["webhook"]["url"], secret=told["secret"])
+
+
+def refused(shown: Notices, block: Json, url: str, chosen: Iterable[str]) -> Notices:
+    """The page after a webhook was refused; what was typed stays."""
+    named = set(chosen)
+    kinds = tuple(replace(k, chosen=k.name in named) for k in shown.kinds)
+    return replace(shown, problem=refusal.view(block, None), url=url, kinds=kinds)
+
+
+def one(hook: Json, page: Json) -> OneHook:
+    """`hook` a row of owner_webhooks, `page` of owner_webhook_deliveries."""
+    return OneHook(
+        hook=_hook(hook),
+        deliveries=tuple(_delivery(d) for d in page["items"]),
+        older=page["next_cursor"],
+    )
+
+
+def _delivery(told: Json) -> Delivery:
+    return Delivery(
+        pill=STATUS[told["status"]],
+        text=notices.KINDS[told["event"]],
+        made_at=told["made_at"],
+        attempts=told["attempts"],
+        next_at=told["next_at"],
+        answered=told["answered"],
+        fault=(told["fault"] or "").replace("_", " "),
+        body=json.dumps(json.loads(told["body"]), indent=1, ensure_ascii=False),
+    )

@@ -1,0 +1,51 @@
+"""What an owner is told of by itself: on a page, by the browser, by a webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from app.replies import Json
+from app.words import money
+from app.words.text import _
+
+KINDS: Final[Mapping[str, str]] = {
+    "approval.asked": _("an action waits for your approval"),
+    "approval.decided": _("you answered one, or it lapsed"),
+    "cap.reached": _("50, 80 or 100% of a limit is used"),
+    "mandate.paused": _("a mandate is paused"),
+    "mandate.resumed": _("a mandate is resumed"),
+    "mandate.stop_line": _("a mandate stopped at its stop line"),
+    "mandate.stopped": _("a mandate was stopped"),
+    "mandate.settled": _("a mandate is settled"),
+    "deposit.seen": _("money came into a vault"),
+    "transfer.in": _("money came to an agent that nobody had reported"),
+    "order.unknown": _("nobody knows yet what became of an order"),
+}
+"""The kinds of notices (`domain/reads/notices.py`), as their owner reads them."""
+MANDATES: Final[Mapping[str, str]] = {
+    "paused": _("A mandate is paused."),
+    "ended": _("A mandate has ended and is not settled yet."),
+    "stopped": _("A mandate is stopped."),
+    "settled": _("A mandate is settled."),
+}
+ORDERS: Final[Mapping[str, str]] = {
+    "awaiting_owner": _("An agent prepared an order that waits for you."),
+    "unknown": _("Nobody knows yet what became of an order. Do not send it again."),
+}
+
+
+def asked(amount: str) -> str:
+    """What is told of an action that waits; `amount` in USDC."""
+    return _("An action waits for your approval: {amount} USDC.").format(amount=money.said(amount))
+
+
+def of_mandate(mandate: Json, progress: Json) -> str:
+    """What is worth telling of how a mandate stands; empty where it goes on as it should."""
+    status = progress["status"]
+    return MANDATES.get("paused" if status == "working" and mandate["paused"] else status, "")
+
+
+def of_order(order: Json) -> str:
+    """The same of an order."""
+    return ORDERS.get(order["status"], "")

@@ -1,0 +1,72 @@
+"""A form that is sent twice (a second click, a reload of its answer, two tabs) acts once."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.desks import a_trading_site
+from tests.app.site import Browser, Page, Site
+from tests.app.test_pages import fine
+from tests.tools.trading.conftest import no_pauses
+
+__all__ = ["no_pauses"]
+pytestmark = pytest.mark.anyio
+NOTE = "500 USDC for lending, at most 50 per trade, 30 days"
+
+
+def hidden(page: Page) -> dict[str, str]:
+    """What a page's forms carry for themselves."""
+    return {e.attributes["name"]: e.attributes["value"] for e in page.all("input", type="hidden")}
+
+
+async def twice(browser: Browser, at: str, path: str, **typed: str) -> list[Page]:
+    """Open a page and send its form twice."""
+    form = hidden(await browser.get(at)) | typed
+    return [await browser.post(path, form) for _ in range(2)]
+
+
+async def test_an_agent_is_registered_once_and_its_key_shown_once(site: Site) -> None:
+    owner, wallet = await site.world.owner()
+    browser = await site.signed_in(wallet)
+    first, again = await twice(browser, "/app/agents", "/app/agents", name="Scout")
+    (agent,) = (await site.world.ok("owner_agents", owner))["items"]
+    key = first.one("p", class_="raw").text
+    assert key.startswith("ak_")
+    fine(again)
+    assert key not in again.source
+    assert "This form was sent twice, and acted once." in again.said
+    assert f"/app/agents/{agent['agent_id']}#keys" in again.links()
+    more = hidden(await browser.get("/app/agents"))  # the page made anew: another agent is meant
+    assert (await browser.post("/app/agents", more | {"name": "Scout"})).status == 200
+    assert len((await site.world.ok("owner_agents", owner))["items"]) == 2
+
+
+async def test_a_second_key_is_made_once(site: Site) -> None:
+    owner, wallet = await site.world.owner()
+    agent = await site.world.ok("owner_agent_register", owner, name="Scout")
+    at = f"/app/agents/{agent['agent_id']}"
+    first, again = await twice(await site.signed_in(wallet), at, f"{at}/keys")
+    assert first.all("p", class_="raw")
+    assert (again.status, "This form was sent twice, and acted once." in again.said) == (200, True)
+    (row,) = (await site.world.ok("owner_agents", owner))["items"]
+    assert len(row["keys"]) == 2
+
+
+async def test_a_sentence_becomes_one_draft(site: Site) -> None:
+    owner, wallet = await site.world.owner()
+    browser = await site.signed_in(wallet)
+    first, again = await twice(browser, "/app/start", "/app/start", note=NOTE)
+    assert (first.status, again.status) == (303, 303)
+    assert first.headers["Location"] == again.headers["Location"]
+    assert len((await site.world.ok("mandate_list", owner))["items"]) == 1
+
+
+@pytest.mark.slow
+async def test_a_paper_book_is_opened_once(sqlite_url: str) -> None:
+    async with a_trading_site(sqlite_url) as site:
+        p = await site.desk.person()
+        browser = await site.signed_in(p)
+        typed = {"name": "Try", "start_usdc": "1000"}
+        first, again = await twice(browser, "/app/books", "/app/books", **typed)
+        assert first.headers["Location"] == again.headers["Location"]
+        assert (await browser.get("/app/books")).said.count("Try") == 1
