@@ -21,14 +21,13 @@ from tools.trading.orders.making import (
     Known,
     Made,
     find_out,
-    holds_late,
     make,
     reserved,
     stored,
-    swept,
 )
 from tools.trading.orders.routes import CITING, WRITES
 from tools.trading.orders.standing import Standing, counted_at_door, standing_of
+from tools.trading.orders.sweeping import holds_late, swept
 from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
 
 

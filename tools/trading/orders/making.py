@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 from domain.agents.policy import Policy
 from domain.money import ZERO, Usdc
@@ -39,7 +39,6 @@ from tools.trading.orders.confirming import new_cloid, signable
 from tools.trading.orders.market import Account, Market, account, market, meant
 from tools.trading.orders.policies import policy_allows
 from tools.trading.orders.reserving import reserve
-from tools.trading.orders.settling import expire_of
 from tools.trading.orders.standing import (
     Standing,
     passed,
@@ -47,9 +46,8 @@ from tools.trading.orders.standing import (
     per_order,
     standing_of,
 )
+from tools.trading.orders.sweeping import holds_late, swept
 from tools.trading.orders.telling import cap_told, checks_told, told
-
-SWEPT: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,27 +203,6 @@ def make(
     order = _order(ask, stand, facts, decided, source, book)
     made = Made(order=order, stand=stand, decided=decided)
     return made if at_once else replace(made, order=reserved(uow, made))
-
-
-def holds_late(uow: UnitOfWork, owner_id: str, now: datetime) -> bool:
-    """Whether orders of a person hold a part of the day though their time is up."""
-    return bool(uow.orders.past(now, 1, owner_id=owner_id))
-
-
-async def swept(deps: Deps, owner_id: str, now: datetime) -> None:
-    """End a person's orders whose time is up, in a transaction of its own: it takes counters, and
-    whoever makes an order takes agent, mandate and book before those.
-    """
-    await deps.store.write(lambda uow: _sweep(uow, owner_id, now))
-
-
-def _sweep(uow: UnitOfWork, owner_id: str, now: datetime) -> None:
-    """All their rows come before the first counter."""
-    past = sorted(uow.orders.past(now, SWEPT, owner_id=owner_id), key=lambda o: o.order_id)
-    for order in past:
-        uow.orders.get(order.order_id, lock=True)
-    for order in past:
-        expire_of(uow, order, now)
 
 
 def _figures(facts: Known, wanted: Wanted, stand: Standing) -> Priced | Fault | None:
