@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,6 +34,26 @@ async def while_progressing(
         group.start_soon(watch)
         yield
         group.cancel_scope.cancel()
+
+
+class LoopClock:
+    """The running loop's clock, which a test puts forward: a time-out that is to pass is over at once.
+
+    Those that are not to pass can then be as long as no machine needs. It never goes back, not even
+    when the test is over: what the loop waits for was told the later time.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._ahead_s, self._real = 0.0, loop.time
+        loop.time = self._time  # type: ignore[method-assign]
+
+    def _time(self) -> float:
+        return self._real() + self._ahead_s
+
+    def forward(self, seconds: float) -> None:
+        """Let so many seconds have passed for everything that waits on the loop."""
+        self._ahead_s += seconds
 
 
 def starved_s(pid: int | str = "self") -> float:

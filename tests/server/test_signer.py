@@ -99,7 +99,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     main = DevVenue(lambda: milliseconds(clock.now()), mainnet=True, rules=rules)
     (one, test_url), (two, main_url) = await serve(test), await serve(main)
     networks = venues(
-        Settings(venue_mainnet_url=main_url, venue_testnet_url=test_url, venue_timeout_s=1),
+        Settings(venue_mainnet_url=main_url, venue_testnet_url=test_url, venue_timeout_s=30),
         clock,
         InMemory(),
     )
