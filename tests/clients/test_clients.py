@@ -15,6 +15,7 @@ import pytest
 
 from tests import npm
 from tests.surfaces.conftest import Service, service  # noqa: F401 - fixtures
+from tests.waiting import STUCK_S
 from tests.world import BY_NAME
 
 pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.slow]
@@ -68,7 +69,7 @@ def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
 
 
 async def played(command: list[str], story: dict[str, Any]) -> dict[str, Any]:
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         env = {"PATH": os.environ["PATH"]}
         done = await anyio.run_process(
             command, input=json.dumps(story).encode(), check=False, cwd=npm.FOLDER, env=env
@@ -143,7 +144,7 @@ async def test_the_inspector_finds_nothing_in_the_tool_list(service: Service, wa
         INSPECTOR, "--cli", *where, *era, "--header", f"X-Service-User-Key: {service.key}", "--method", "tools/list", "--strict",
         "--format", "json", "-q",
     )  # fmt: skip
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         done = await anyio.run_process(command, check=False, cwd=npm.FOLDER)
     assert done.returncode == 0, done.stdout.decode()[-2_000:] + done.stderr.decode()[-2_000:]
     assert b"mandate_execute_call" in done.stdout
@@ -156,6 +157,6 @@ async def test_the_inspector_verifies_the_skill(service: Service) -> None:  # no
         INSPECTOR, "--cli", "--server-url", service.base + "/mcp", "--protocol-era", "modern", "--method", "skills/list", "--verify",
         "--require-digests", "-q",
     )  # fmt: skip
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         done = await anyio.run_process(command, check=False, cwd=npm.FOLDER)
     assert done.returncode == 0, done.stdout.decode()[-2_000:] + done.stderr.decode()[-2_000:]

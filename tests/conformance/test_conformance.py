@@ -22,7 +22,9 @@ from server.wiring import SystemClock, SystemIds
 from storage.store import open_store
 from tests import npm
 from tests.conformance.everything import ROOT, fetched
+from tests.databases import PATIENT
 from tests.ports import free_port
+from tests.waiting import STUCK_S
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
@@ -78,7 +80,7 @@ def everything(how: str) -> Iterator[str]:
 
 async def listening(url: str) -> None:
     host, _, port = url.removeprefix("http://").removesuffix("/mcp").partition(":")
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         while True:
             try:
                 await (await anyio.connect_tcp(host, int(port))).aclose()
@@ -105,7 +107,7 @@ async def test_behind_our_front_a_server_scores_what_it_scores_directly(revision
 @pytest.fixture
 async def ours(sqlite_url: str) -> AsyncIterator[str]:
     """The whole catalogue on a port."""
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     deps = Deps(
         store,
         EvmChains([]),

@@ -20,6 +20,7 @@ from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from tests.chain.nodes import node
+from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from venue.networks import Networks
 
@@ -84,7 +85,7 @@ async def test_a_chain_that_hangs_holds_no_other(world: World) -> None:
         chains = EvmChains([hanging, world.evm.facts()])
         world.deps = replace(world.deps, chains=chains)
         ticks = keeper(world, chains, keeper_budget_s=2)
-        with anyio.fail_after(30):
+        with anyio.fail_after(STUCK_S):
             async with anyio.create_task_group() as group:
 
                 async def keep() -> None:

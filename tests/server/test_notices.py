@@ -30,6 +30,7 @@ from server.wiring import SystemIds
 from storage.faults import Unavailable
 from storage.store import Store
 from storage.tail import NotInRecord, Tail
+from tests.waiting import STUCK_S
 from tests.world import BY_NAME, CHAIN_ID, Clock
 from tools.call.notices import tell
 from tools.call.operation import Caller, Deps
@@ -341,7 +342,7 @@ async def followed(deps: Deps, holder: str, *, until: int, hook: dict[str, Any])
         group.start_soon(tail.run, 5)
         group.start_soon(notices.follow)
         newest = await tail.newest()
-        with anyio.fail_after(60):
+        with anyio.fail_after(STUCK_S):
             while await deps.store.read(lambda uow: uow.webhooks.read_upto()) != newest:
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
@@ -418,7 +419,7 @@ async def test_a_database_that_is_gone_while_reading_begins_anew_ends_no_process
     await store.write(lambda uow: uow.webhooks.have_read("9.gone"))
     async with Outbound(private=True) as outbound:
         running = asyncio.create_task(Notices(deps, tail, outbound, "p_1").run())
-        with anyio.fail_after(10):
+        with anyio.fail_after(STUCK_S):
             while await store.read(lambda uow: uow.webhooks.read_upto()) != "":
                 assert not running.done()
                 await asyncio.sleep(0)

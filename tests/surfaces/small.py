@@ -28,6 +28,7 @@ from storage.faults import Patience
 from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
 from tests.world import START, Clock
 from tools.call.credentials import hashed
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
@@ -155,7 +156,7 @@ async def small(
     **config: Any,
 ) -> AsyncIterator[Small]:
     """Run it; `mcp` takes the place of our own application behind the bridge."""
-    store = await open_store(url, patience)
+    store = await open_store(url, patience or PATIENT)
     await _people(store)
     deps = Deps(
         store,
