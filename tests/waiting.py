@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
 # Nothing here takes so long on any machine: it only ends a test that hangs.
 STUCK_S: Final = 120
+_BEAT_S: Final = 0.01
 
 
 @asynccontextmanager
@@ -56,9 +59,51 @@ class LoopClock:
         self._ahead_s += seconds
 
 
+class Beats:
+    """Seconds as somebody counts them who only sleeps, a hundredth at a time.
+
+    A machine that stands still or is busy makes them fewer, never more: what is left is what the code itself
+    waited for, and a bound on that holds on every machine.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    async def beat(self) -> None:
+        await asyncio.sleep(_BEAT_S)
+        self.seconds += _BEAT_S
+
+
+@asynccontextmanager
+async def beating() -> AsyncIterator[Beats]:
+    """Count them while the block runs."""
+    beats = Beats()
+
+    async def go_on() -> None:
+        while True:
+            await beats.beat()
+
+    going = asyncio.ensure_future(go_on())
+    try:
+        yield beats
+    finally:
+        going.cancel()
+
+
 def starved_s(pid: int | str = "self") -> float:
     """Seconds that a process was ready to run and had no core (its main thread; Linux)."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
+
+
+async def terminated(process: subprocess.Popen[Any]) -> tuple[int, float]:
+    """End it with SIGTERM: its exit status, and the seconds that took, those apart in which it had no core."""
+    beats, before, starved = Beats(), starved_s(process.pid), 0.0
+    process.send_signal(signal.SIGTERM)
+    with anyio.fail_after(STUCK_S):
+        while (code := process.poll()) is None:
+            starved = max(starved, starved_s(process.pid) - before)
+            await beats.beat()
+    return code, beats.seconds - starved

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from mcp import Client
 from mcp.client.sse import sse_client
 
 from tests.ports import free_port
-from tests.waiting import STUCK_S, starved_s
+from tests.waiting import STUCK_S, terminated
 
 WALLET = [sys.executable, "-m", "server"]
 
@@ -109,15 +107,7 @@ async def test_sigterm_drains_live_clients_and_exits_0(
             await connected.wait()
         group.start_soon(posts)
         await anyio.sleep(0.05)
-        started, ours, theirs = time.monotonic(), starved_s(), starved_s(process.pid)
-        process.send_signal(signal.SIGTERM)
-        waited = 0.0
-        with anyio.fail_after(STUCK_S):
-            while (code := process.poll()) is None:
-                waited = max(waited, starved_s(process.pid) - theirs)
-                await anyio.sleep(0.01)
-        # What a busy machine took from either of the two is not theirs.
-        took = time.monotonic() - started - waited - (starved_s() - ours)
+        code, took = await terminated(process)
         group.cancel_scope.cancel()
     assert code == 0
     assert took < 2

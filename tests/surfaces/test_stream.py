@@ -27,7 +27,7 @@ from server.wiring import SystemIds
 from storage.rows.identities import Agent
 from storage.store import Store
 from tests.surfaces.conftest import KEY
-from tests.waiting import STUCK_S
+from tests.waiting import STUCK_S, beating
 from tests.world import CHAIN_ID, Clock
 from tools.call.credentials import hashed
 from tools.call.operation import Deps
@@ -236,9 +236,9 @@ async def test_open_streams_end_with_the_service_within_two_seconds(store: Store
     async with served(store) as door, door.stream() as one, door.stream(None, OTHER) as two:
         for answer in (one, two):
             await event(answer)
-        began = asyncio.get_running_loop().time()
-        await farewell(door.runner)
-        await door.runner.cleanup()
-        assert asyncio.get_running_loop().time() - began < 2
+        async with beating() as waited:
+            await farewell(door.runner)
+            await door.runner.cleanup()
+        assert waited.seconds < 2
         for answer in (one, two):
             assert (await event(answer))["event"] == "leaving"
