@@ -15,6 +15,11 @@ import anyio
 # Nothing here takes so long on any machine: it only ends a test that hangs.
 STUCK_S: Final = 120
 _BEAT_S: Final = 0.01
+# For a service in a process of its own, beside parts that all work: a machine that stands still is no fault of theirs.
+PATIENTLY: Final = {
+    "WALLET_DATABASE_WAIT_MS": "60000", "WALLET_DATABASE_STATEMENT_MS": "600000", "WALLET_VENUE_TIMEOUT_S": "30",
+    "WALLET_CHAIN_READ_MS": "30000", "WALLET_CHAIN_CALL_MS": "60000",
+}  # fmt: skip
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ def ask(method: str, path: str, key: str | None = None, **told: Any) -> Any:
     headers = {"X-Service-User-Key": ENV["WALLET_KEY"]} | ({"Idempotency-Key": key} if key else {})
     where = {"params": told} if method == "GET" else {"json": told}
     return requests.request(
-        method, ENV["WALLET_BASE"] + path, headers=headers, timeout=20, **where
+        method, ENV["WALLET_BASE"] + path, headers=headers, timeout=120, **where
     ).json()
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import STUCK_S
+
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 GOOD = [sys.executable, str(ROOT / "docs" / "examples" / "agent.py"), "{market}", "{amount}"]
@@ -16,12 +18,12 @@ CARELESS = [sys.executable, str(Path(__file__).parent / "careless.py")]
 
 
 def conform(
-    command: list[str], *only: str, limit: int = 60
+    command: list[str], *only: str, limit: int = 600
 ) -> tuple[int, dict[str, dict[str, object]]]:
     options = [o for name in only for o in ("--only", name)]
     done = subprocess.run(
         [sys.executable, "-m", "server", "conform", "--json", "--limit", str(limit), *options, "--", *command],
-        cwd=ROOT, capture_output=True, text=True, timeout=400, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=3_600, check=False,
     )  # fmt: skip
     assert done.stdout.startswith("{"), done.stdout[-2_000:] + done.stderr[-2_000:]
     return done.returncode, json.loads(done.stdout)
@@ -54,7 +56,7 @@ def also(*case: str) -> object:
     ],
 )
 def test_a_bad_habit_fails_where_it_shows(habit: str, scenario: str, wrong: str) -> None:
-    code, told = conform([*CARELESS, habit], scenario, limit=20)
+    code, told = conform([*CARELESS, habit], scenario)
     assert code == 1
     assert wrong in "; ".join(map(str, told[scenario]["wrong"]))  # type: ignore[call-overload]  # a list of texts
 
@@ -67,7 +69,7 @@ def test_a_command_that_is_none_or_hangs_fails_and_ends() -> None:
 def test_an_unknown_scenario_is_an_error() -> None:
     command = [sys.executable, "-m", "server", "conform", "--only", "nothing", "--", "true"]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=STUCK_S, check=False
     )
     assert done.returncode == 2
     assert "at_the_floor" in done.stderr

@@ -52,7 +52,7 @@ async def score(url: str, revision: str, scenario: str | None = None) -> tuple[i
     """(passed, failed, what was printed)."""
     which = ["--scenario", scenario, "--force"] if scenario else ["--suite", "all"]
     command = npm.node(SUITE, "server", "--url", url, "--spec-version", revision, *which)
-    with anyio.fail_after(120):
+    with anyio.fail_after(600):
         done = await anyio.run_process(
             command, check=False, cwd=ROOT / "build", stderr=subprocess.STDOUT
         )

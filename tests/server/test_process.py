@@ -18,13 +18,13 @@ from mcp import Client
 from mcp.client.sse import sse_client
 
 from tests.ports import free_port
-from tests.waiting import STUCK_S, terminated
+from tests.waiting import PATIENTLY, STUCK_S, terminated
 
 WALLET = [sys.executable, "-m", "server"]
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    return {
+    return PATIENTLY | {
         "PATH": os.defpath, "WALLET_DATABASE_URL": f"sqlite:///{folder / 'w.sqlite'}", "WALLET_DOOR": "on",
         "WALLET_LOG_LEVEL": "WARNING", "WALLET_RATE_CHALLENGES": "0", "WALLET_RATE_ANONYMOUS": "0", "PYTHONPATH": str(Path(__file__).parents[2]),
     } | more  # fmt: skip
@@ -37,7 +37,7 @@ def wallet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=STUCK_S,
         check=False,
     )
 

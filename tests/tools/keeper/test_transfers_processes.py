@@ -18,6 +18,7 @@ from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.verify import verify
 from tests.databases import PATIENT
+from tests.waiting import STUCK_S
 from tools.agents.transfers import OPERATIONS
 from tools.call.operation import Caller, Deps
 from tools.call.run import run
@@ -86,7 +87,7 @@ async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url:
     for p in processes:
         p.start()
     try:
-        told = [code for _ in processes for code in out.get(timeout=60)]
+        told = [code for _ in processes for code in out.get(timeout=STUCK_S)]
         for p in processes:
             p.join(30)
     finally:
