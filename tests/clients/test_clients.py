@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import venv
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +12,7 @@ import anyio
 import pytest
 
 from tests import npm
+from tests.fetched import python_of
 from tests.surfaces.conftest import Service, service  # noqa: F401 - fixtures
 from tests.waiting import STUCK_S
 from tests.world import BY_NAME
@@ -22,22 +21,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.slow]
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 WITHOUT_NODE = pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
 INSPECTOR: Final = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-
-
-def old_python() -> str:
-    """A Python with the last 1.x SDK, made once from its lock."""
-    folder, lock = ROOT / "build" / "mcp1", ROOT / "locks" / "mcp1.txt"
-    python = folder / "bin" / "python"
-    stamp = folder / ".locked"
-    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock],
-            check=True,
-            timeout=300,
-        )
-        stamp.touch()
-    return str(python)
 
 
 def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
@@ -123,7 +106,7 @@ async def test_every_client_sees_the_same_story(service: Service, client: str) -
         await anyio.to_thread.run_sync(npm.install)
         told = await played(npm.node("../story.mjs"), base | {"steps": steps(service, client)})
     else:
-        python = await anyio.to_thread.run_sync(old_python)
+        python = await anyio.to_thread.run_sync(python_of, "mcp1")  # the last 1.x SDK
         told = await played(
             [python, str(HERE / "story_mcp1.py")], base | {"steps": steps(service, client)}
         )
