@@ -45,7 +45,7 @@ bench-peers: setup
 # The long forms of what make test does shortly: more examples of each property, more seeds, five times the record.
 deep: setup
 	EXAMPLES=deep $(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign" tests/domain tests/venue tests/chain tests/tools/call
-	$(BIN)/pytest -q -n 2 --dist worksteal -m campaign tests/chain tests/conformance
+	$(BIN)/pytest -q -n 2 --dist worksteal -m campaign tests/chain tests/conformance tests/stateful
 	LARGE_ROWS=300000 $(BIN)/pytest -q -n 0 tests/tools/test_large.py
 
 # Random lives against the real vault; LIVES_SEED=n plays the same ones again.

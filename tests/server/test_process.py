@@ -42,22 +42,6 @@ def wallet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
-def test_the_demo_plays_every_chapter(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*WALLET, "demo"],
-        env=environment(tmp_path),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
-    assert "Every step held" in done.stdout
-    assert all(f"== {n}." in done.stdout for n in range(1, 13))
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
@@ -194,7 +178,7 @@ def short_path() -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_the_reference_agent_works_against_the_served_demo_which_leaves_nothing_behind(
+async def test_the_demo_plays_every_chapter_is_worked_against_and_leaves_nothing_behind(
     tmp_path: Path, short_path: Path
 ) -> None:
     errors = tmp_path / "errors"
@@ -210,6 +194,8 @@ async def test_the_reference_agent_works_against_the_served_demo_which_leaves_no
                 told += (await process.stdout.receive()).decode()
             except anyio.EndOfStream:
                 pytest.fail(f"{told}\n{errors.read_text()}")
+    assert "Every step held" in told
+    assert all(f"== {n}." in told for n in range(1, 13))
     base = told[told.rindex("http://127.0.0.1") :].partition("/wallet/agents/me")[0]
     key = told.split("X-Service-User-Key: ")[-1].partition('"')[0]
     async with (

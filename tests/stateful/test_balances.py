@@ -362,7 +362,7 @@ def test_no_order_of_reports_outcomes_and_bids_breaks_a_balance(template: Path) 
     run_state_machine_as_test(Balances, settings=quick)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_long_order_of_them_does_either(template: Path) -> None:
     Balances.template = template
     long = settings(
