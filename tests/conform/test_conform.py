@@ -35,28 +35,42 @@ def test_the_reference_agent_passes_every_scenario() -> None:
     assert (code, len(told)) == (0, 8)
 
 
-def also(*case: str) -> object:
-    """A habit that `make conform` looks for; each costs a stage of its own."""
-    return pytest.param(*case, marks=pytest.mark.campaign)
+# What a habit shows as, in the order in which the scenarios are played.
+SHORTLY = [
+    ("says_nothing", "plain", "0 reports of one action", 1),
+    ("acts_again", "lost_answer", "not 20 once", 1),
+    ("believes_it_worked", "paused_in_flight", "reported as done", 1),
+    ("ignores_refusals", "at_the_floor", "below the stop line", 2),
+]
 
 
+def test_a_bad_habit_fails_where_it_shows(tmp_path: Path) -> None:
+    """One stage for all of them: the agent falls into the next habit with every scenario."""
+    habits = ",".join(habit for habit, _, _, starts in SHORTLY for _ in range(starts))
+    code, told = conform(
+        [*CARELESS, habits, str(tmp_path / "starts")], *(scenario for _, scenario, _, _ in SHORTLY)
+    )
+    assert code == 1
+    for habit, scenario, wrong, _ in SHORTLY:
+        assert wrong in "; ".join(map(str, told[scenario]["wrong"])), habit  # type: ignore[call-overload]  # a list of texts
+
+
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("habit", "scenario", "wrong"),
     [
-        ("says_nothing", "plain", "0 reports of one action"),
-        ("acts_again", "lost_answer", "not 20 once"),
-        ("believes_it_worked", "paused_in_flight", "reported as done"),
-        ("ignores_refusals", "at_the_floor", "below the stop line"),
-        also("new_key_each_time", "lost_answer", "2 reports of one action"),
-        also("no_key", "duplicate_key", "2 reports of one action"),
-        also("says_nothing", "ten_at_once", "0 reports"),
-        also("ignores_refusals", "midnight", "reverted"),
-        also("forgets_refusals", "paused_in_flight", "not reported with its transaction"),
-        also("ignores_refusals", "approval_expires", "before the owner decided"),
+        ("new_key_each_time", "lost_answer", "2 reports of one action"),
+        ("no_key", "duplicate_key", "2 reports of one action"),
+        ("says_nothing", "ten_at_once", "0 reports"),
+        ("ignores_refusals", "midnight", "reverted"),
+        ("forgets_refusals", "paused_in_flight", "not reported with its transaction"),
+        ("ignores_refusals", "approval_expires", "before the owner decided"),
     ],
 )
-def test_a_bad_habit_fails_where_it_shows(habit: str, scenario: str, wrong: str) -> None:
-    code, told = conform([*CARELESS, habit], scenario)
+def test_a_rarer_bad_habit_fails_where_it_shows(
+    habit: str, scenario: str, wrong: str, tmp_path: Path
+) -> None:
+    code, told = conform([*CARELESS, habit, str(tmp_path / "starts")], scenario)
     assert code == 1
     assert wrong in "; ".join(map(str, told[scenario]["wrong"]))  # type: ignore[call-overload]  # a list of texts
 
