@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from tests.waiting import STUCK_S
+from server.cli import main
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -81,9 +82,6 @@ def test_a_command_that_is_none_or_hangs_fails_and_ends() -> None:
 
 
 def test_an_unknown_scenario_is_an_error() -> None:
-    command = [sys.executable, "-m", "server", "conform", "--only", "nothing", "--", "true"]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=STUCK_S, check=False
-    )
-    assert done.returncode == 2
-    assert "at_the_floor" in done.stderr
+    done = CliRunner().invoke(main, ["conform", "--only", "nothing", "--", "true"])
+    assert done.exit_code == 2
+    assert "at_the_floor" in done.output

@@ -14,9 +14,11 @@ from pathlib import Path
 import anyio
 import pytest
 from aiohttp import ClientSession
+from click.testing import CliRunner
 from mcp import Client
 from mcp.client.sse import sse_client
 
+from server.cli import main
 from tests.ports import free_port
 from tests.waiting import PATIENTLY, STUCK_S, terminated
 
@@ -127,20 +129,26 @@ def test_doctor_finds_a_database_that_is_not_migrated(tmp_path: Path) -> None:
     assert after.returncode == 0, after.stdout
 
 
-@pytest.mark.slow
-def test_switches_and_keys_are_managed_from_the_command_line(tmp_path: Path) -> None:
-    wallet(tmp_path, "db", "upgrade")
-    assert wallet(tmp_path, "switch", "set", "door", "off").returncode == 0
-    listed = json.loads(wallet(tmp_path, "switch", "list").stdout)
-    assert listed["door"] == {"value": "off", "from": "database"}
-    made = json.loads(wallet(tmp_path, "keys", "create", "--role", "keeper").stdout)
+def test_switches_and_keys_are_managed_from_the_command_line(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WALLET_DATABASE_URL", sqlite_url)
+
+    def told(*arguments: str, code: int = 0) -> str:
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == code, done.output
+        return done.stdout
+
+    told("switch", "set", "door", "off")
+    assert json.loads(told("switch", "list"))["door"] == {"value": "off", "from": "database"}
+    made = json.loads(told("keys", "create", "--role", "keeper"))
     assert made["key"].startswith("kk_")
-    keys = wallet(tmp_path, "keys", "list").stdout
+    keys = told("keys", "list")
     assert made["key_id"] in keys
     assert made["key"] not in keys
-    assert wallet(tmp_path, "keys", "revoke", made["key_id"]).returncode == 0
-    assert wallet(tmp_path, "keys", "revoke", made["key_id"]).returncode == 1
-    assert json.loads(wallet(tmp_path, "db", "verify").stdout)["ok"] is True
+    told("keys", "revoke", made["key_id"])
+    told("keys", "revoke", made["key_id"], code=1)
+    assert json.loads(told("db", "verify"))["ok"] is True
 
 
 @pytest.mark.slow
