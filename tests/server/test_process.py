@@ -92,7 +92,9 @@ async def test_sigterm_drains_live_clients_and_exits_0(
         with anyio.fail_after(STUCK_S):
             await connected.wait()
         group.start_soon(posts)
-        await anyio.sleep(0.05)
+        with anyio.fail_after(STUCK_S):
+            while not answered:
+                await anyio.sleep(0.01)
         code, took = await terminated(process)
         group.cancel_scope.cancel()
     assert code == 0

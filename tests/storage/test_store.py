@@ -220,12 +220,15 @@ async def test_a_deadlock_is_tried_again(pg_url: str) -> None:
     store = await open_store(pg_url, PATIENT)
     await store.write(lambda uow: [uow.mandates.add(m.mandate(f"m_{n}")) for n in (1, 2)])
     runs: list[str] = []
+    hold: set[str] = set()
 
     def crosswise(first: str, second: str) -> Callable[[UnitOfWork], None]:
         def work(uow: UnitOfWork) -> None:
             runs.append(first)
             uow.mandates.get(first, lock=True)
-            uow.sql.rows("SELECT pg_sleep(0.1)")
+            hold.add(first)
+            while len(hold) < 2:
+                uow.sql.rows("SELECT pg_sleep(0.01)")
             uow.mandates.get(second, lock=True)
             _switch(uow, f"{first}{second}")
 

@@ -41,7 +41,7 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
     async def work() -> None:
         store = await open_store(url, PATIENT)
         deps = Deps(store, EvmChains([]), Clock(), SystemIds(), Config(), cast(SignIn, None))
-        start.wait(30)
+        start.wait(STUCK_S)
         body = {"chain_id": CHAIN, "asset": "USDC", "amount": "7", "direction": "out"}
         replies = await asyncio.gather(
             *(
@@ -89,7 +89,7 @@ async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url:
     try:
         told = [code for _ in processes for code in out.get(timeout=STUCK_S)]
         for p in processes:
-            p.join(30)
+            p.join(STUCK_S)
     finally:
         for p in processes:
             p.kill()
