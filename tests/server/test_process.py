@@ -71,7 +71,9 @@ async def test_sigterm_drains_live_clients_and_exits_0(
 
         async def sse() -> None:
             try:
-                async with Client(sse_client(base + "/sse"), mode="legacy") as client:
+                async with Client(
+                    sse_client(base + "/sse", timeout=STUCK_S), mode="legacy"
+                ) as client:
                     await client.list_tools()
                     connected.set()
                     await anyio.sleep_forever()

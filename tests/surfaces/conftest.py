@@ -22,7 +22,7 @@ from http_shim.application import build
 from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
-from tests.waiting import PATIENTLY
+from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, working
 from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
@@ -145,7 +145,7 @@ async def opened(name: str, service: Service) -> AsyncIterator[Door]:
                     command=sys.executable, args=["-m", "server", "mcp"], env=stdio_env(service)
                 )
             elif kind == "sse":
-                transport = sse_client(service.base + "/sse", headers=headers)
+                transport = sse_client(service.base + "/sse", headers=headers, timeout=STUCK_S)
             else:
                 inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
                 transport = streamable_http_client(service.base + "/mcp", http_client=inner)
