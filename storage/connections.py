@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
@@ -23,6 +23,8 @@ TRIES: Final = 8
 RECONNECTS: Final = 2
 # Beyond a statement's own time: what the server needs to tell that it was stopped.
 GRACE_MS: Final = 1_000
+# Of a process that ends: a server that does not say goodbye is left without.
+FAREWELL_MS: Final = 300
 _RETRY_STATES: Final = frozenset({"40001", "40P01"})
 # What the driver raises. Its own two say that connection and server are no longer at one: the
 # server's farewell was heard and its end not yet, or an operation did not end.
@@ -161,10 +163,11 @@ class Connections:
     async def close(self) -> None:
         """Close those that stand by; one that is still in use is when it no longer is."""
         self._closed = True
-        for connection in self._idle:
-            with suppress(*_TROUBLE):
-                await connection.close(timeout=self._patience.wait_ms / 1_000)
-        self._idle.clear()
+        idle, self._idle = self._idle, []
+        farewells = (connection.close(timeout=FAREWELL_MS / 1_000) for connection in idle)
+        for error in await asyncio.gather(*farewells, return_exceptions=True):
+            if isinstance(error, BaseException) and not isinstance(error, _TROUBLE):
+                raise error
 
 
 def _is_the_last_word(error: Exception) -> bool:

@@ -21,10 +21,13 @@ import asyncpg
 import pytest
 
 from storage import migrate
+from storage.faults import Patience
 from storage.store import Store, open_store
 from tests.ports import free_port
 
-_START_S: Final = 30
+# For what no fault of the database is played in: a machine that stands still is none.
+PATIENT: Final = Patience(wait_ms=120_000, statement_ms=120_000)
+_START_S: Final = 120
 _TRIES: Final = 5
 _QUICK: Final = (
     "fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=32MB", "max_connections=100",
@@ -139,7 +142,7 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 
 
 async def _sql(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(url, timeout=10)
+    connection = await asyncpg.connect(url, timeout=_START_S)
     try:
         for statement in statements:
             await connection.execute(statement)
@@ -254,7 +257,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def store(database_url: str) -> AsyncIterator[Store]:
     """An open store on a fresh database, once on each kind."""
-    opened = await open_store(database_url)
+    opened = await open_store(database_url, PATIENT)
     try:
         yield opened
     finally:

@@ -22,6 +22,7 @@ from domain.money import Usdc
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage.store import Store, open_store
+from tests.databases import PATIENT
 from tests.remembered import RememberingChain, remembered
 from tools.call.credentials import hashed
 from tools.call.operation import NOBODY, Caller, Deps, Reply
@@ -321,7 +322,7 @@ async def a_world(
     **switches: bool,
 ) -> AsyncIterator[World]:
     """Open a world on a database; the chain goes back to where it was at the end."""
-    store = await open_store(url)
+    store = await open_store(url, PATIENT)
     snapshot, before = evm.chain.snapshot(), evm.clock.at
     evm.clock.at = START
     factory = await asking_factory(evm) if approvals_on_chain else evm.factory

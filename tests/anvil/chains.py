@@ -16,6 +16,7 @@ from chain.devchain import DevChain
 from chain.local_wallet import address_of
 from tests import npm
 from tests.ports import free_port
+from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, START, Clock, Evm, deployed
 
 BALANCE = hex(10**22)
@@ -35,7 +36,7 @@ class AnvilChain:
     def rpc(self, method: str, *params: Any) -> Any:
         """Call a method. Errors: RuntimeError with Anvil's own message."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        told = requests.post(self._url, json=body, timeout=20).json()
+        told = requests.post(self._url, json=body, timeout=STUCK_S).json()
         if "error" in told:
             raise RuntimeError(f"{method}: {told['error']}")
         return told["result"]
@@ -115,10 +116,10 @@ def running_anvil() -> Iterator[Evm]:
 
 
 def _answers(url: str) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + STUCK_S
     while time.monotonic() < until:
         try:
-            requests.get(url, timeout=1)
+            requests.get(url, timeout=STUCK_S)
         except requests.ConnectionError:
             time.sleep(0.02)
         else:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import CHAIN_ID, Evm
 
 pytestmark = [pytest.mark.anvil, pytest.mark.slow]
@@ -19,7 +20,7 @@ def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_pat
     key = tmp_path / "deployer.key"
     key.write_text(evm.key(5))
     chain = f"WALLET_CHAINS__{CHAIN_ID}__"
-    env = {
+    env = PATIENTLY | {
         "PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[2]), "WALLET_DATABASE_URL": f"sqlite:///{tmp_path / 'w.sqlite'}",
         "WALLET_DEFAULT_CHAIN_ID": str(CHAIN_ID), f"{chain}RPC_URL": evm.url, f"{chain}USDC": evm.usdc,
     }  # fmt: skip
@@ -27,7 +28,13 @@ def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_pat
     def wallet(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "server", *arguments]
         return subprocess.run(
-            command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            command,
+            env=env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=STUCK_S,
+            check=False,
         )
 
     keeper = "0x" + "22" * 20

@@ -25,7 +25,7 @@ from tests.app.desks import (
     switched,
 )
 from tests.app.site import Browser, Page
-from tests.tools.trading.conftest import no_pauses
+from tests.tools.trading.conftest import PATIENCE_S, no_pauses
 from tests.tools.trading.orders import Trader, agent, allow, trader
 from venue.devvenue import Fault
 
@@ -242,7 +242,7 @@ async def test_a_venue_that_is_away_gives_no_product_and_no_position_but_a_page(
 async def test_an_order_of_which_nobody_knows_is_shown_as_that_and_not_sent_again(
     sqlite_url: str,
 ) -> None:
-    async with a_trading_site(sqlite_url, timeout_s=1, result_s=1) as site:
+    async with a_trading_site(sqlite_url, result_s=PATIENCE_S + 2) as site:
         t = await live_at_the_door(site)
         browser = await site.signed_in(t.person)
         page = await prepared(browser)

@@ -19,6 +19,7 @@ from domain.mandates.terms import FIELDS
 from tests import npm
 from tests.app.lives import created, sent
 from tests.app.site import Page, Site
+from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, drafted, market_targets, signed, working
 
 pytestmark = [
@@ -37,7 +38,7 @@ def node(script: str, module: str, asked: Any) -> Any:
     npm.install()
     done = subprocess.run(
         [str(npm.SHIPPED), str(npm.FOLDER / script), (JS / module).as_uri()],
-        input=json.dumps(asked), capture_output=True, check=True, timeout=60, text=True,
+        input=json.dumps(asked), capture_output=True, check=True, timeout=STUCK_S, text=True,
     )  # fmt: skip
     return json.loads(done.stdout)
 
@@ -187,7 +188,11 @@ def test_the_shapes_in_the_browser_are_those_of_the_terms_and_the_contracts() ->
     script = f"import('{(JS / 'abi.js').as_uri()}').then((m) => console.log(JSON.stringify(m)))"
     npm.install()
     ran = subprocess.run(
-        [str(npm.SHIPPED), "-e", script], capture_output=True, check=True, timeout=60, text=True
+        [str(npm.SHIPPED), "-e", script],
+        capture_output=True,
+        check=True,
+        timeout=STUCK_S,
+        text=True,
     )
     told = json.loads(ran.stdout)
     assert tuple((f["name"], f["type"]) for f in told["TERMS"]) == FIELDS["2"]

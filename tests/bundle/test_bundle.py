@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests import npm
+from tests.waiting import STUCK_S
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -68,7 +69,7 @@ def linted(folder: Path, entry: dict[str, object]) -> list[dict[str, str]]:
     folder.mkdir()
     (folder / "server.json").write_text(json.dumps(entry))
     command = [sys.executable, "-m", "skillsaw", "lint", "--format", "json", "."]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=STUCK_S, check=False)  # fmt: skip
     told = json.loads(done.stdout)
     assert told
     return list(told["violations"])

@@ -91,12 +91,15 @@ class Stalling:
         self._chain = chain
         self.hangs, self.asked = False, 0
         self.serves: str | None = None
+        self.holds: Callable[[], object] | None = None
         self._stopped = asyncio.Event()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked += 1
         asked = json.loads(await request.read())
         if self.hangs:
+            if self.holds is not None:
+                self.holds()
             await self._stopped.wait()
             return web.Response(status=503)
         questions = asked if isinstance(asked, list) else [asked]

@@ -16,6 +16,7 @@ from domain.mandates.terms import message, typed_data
 from domain.money import Usdc
 from tests import npm
 from tests.domain.material import mandate
+from tests.waiting import STUCK_S
 
 pytestmark = [
     pytest.mark.node,
@@ -58,7 +59,7 @@ def test_a_browsers_library_eth_account_and_the_service_give_one_digest_and_one_
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=STUCK_S,
         check=True,
         cwd=npm.FOLDER,
     )

@@ -14,6 +14,7 @@ from chain.rpc import Rpc
 from domain.facts import Call
 from domain.refusals import Refused
 from tests.chain.nodes import Answer, distorted, fault, node, result
+from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Evm
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +23,7 @@ HASH = "0x" + "11" * 32
 
 
 async def refused(
-    answer: Answer, *, timeout_s: int = 2, chain_id: str | None = "0x7a69"
+    answer: Answer, *, timeout_s: int = STUCK_S, chain_id: str | None = "0x7a69"
 ) -> Refused:
     async with node(answer, chain_id=chain_id) as url:
         rpc = Rpc(url, 31337, timeout_s)
@@ -145,10 +146,10 @@ async def test_a_silent_node_is_given_up_in_bounded_time() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(STUCK_S):
         told = await refused(silent, timeout_s=1)
     assert "TimeoutError" in told.refusal.reason
-    assert 1 <= len(asked_times) <= 2
+    assert len(asked_times) <= 2
 
 
 async def test_a_dead_address_is_unavailable_and_not_shown() -> None:

@@ -17,7 +17,7 @@ async def main() -> None:
     headers = {"X-Service-User-Key": story["key"]}
     opened: Any = sse_client if story["transport"] == "sse" else streamablehttp_client
     async with (
-        opened(story["url"], headers=headers) as streams,
+        opened(story["url"], headers=headers, timeout=120) as streams,
         ClientSession(streams[0], streams[1]) as session,
     ):
         await session.initialize()

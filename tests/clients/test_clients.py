@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import venv
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,29 +12,15 @@ import anyio
 import pytest
 
 from tests import npm
+from tests.fetched import python_of
 from tests.surfaces.conftest import Service, service  # noqa: F401 - fixtures
+from tests.waiting import STUCK_S
 from tests.world import BY_NAME
 
 pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.slow]
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
 WITHOUT_NODE = pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
 INSPECTOR: Final = "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-
-
-def old_python() -> str:
-    """A Python with the last 1.x SDK, made once from its lock."""
-    folder, lock = ROOT / "build" / "mcp1", ROOT / "locks" / "mcp1.txt"
-    python = folder / "bin" / "python"
-    stamp = folder / ".locked"
-    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock],
-            check=True,
-            timeout=300,
-        )
-        stamp.touch()
-    return str(python)
 
 
 def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
@@ -68,7 +52,7 @@ def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
 
 
 async def played(command: list[str], story: dict[str, Any]) -> dict[str, Any]:
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         env = {"PATH": os.environ["PATH"]}
         done = await anyio.run_process(
             command, input=json.dumps(story).encode(), check=False, cwd=npm.FOLDER, env=env
@@ -122,7 +106,7 @@ async def test_every_client_sees_the_same_story(service: Service, client: str) -
         await anyio.to_thread.run_sync(npm.install)
         told = await played(npm.node("../story.mjs"), base | {"steps": steps(service, client)})
     else:
-        python = await anyio.to_thread.run_sync(old_python)
+        python = await anyio.to_thread.run_sync(python_of, "mcp1")  # the last 1.x SDK
         told = await played(
             [python, str(HERE / "story_mcp1.py")], base | {"steps": steps(service, client)}
         )
@@ -143,7 +127,7 @@ async def test_the_inspector_finds_nothing_in_the_tool_list(service: Service, wa
         INSPECTOR, "--cli", *where, *era, "--header", f"X-Service-User-Key: {service.key}", "--method", "tools/list", "--strict",
         "--format", "json", "-q",
     )  # fmt: skip
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         done = await anyio.run_process(command, check=False, cwd=npm.FOLDER)
     assert done.returncode == 0, done.stdout.decode()[-2_000:] + done.stderr.decode()[-2_000:]
     assert b"mandate_execute_call" in done.stdout
@@ -156,6 +140,6 @@ async def test_the_inspector_verifies_the_skill(service: Service) -> None:  # no
         INSPECTOR, "--cli", "--server-url", service.base + "/mcp", "--protocol-era", "modern", "--method", "skills/list", "--verify",
         "--require-digests", "-q",
     )  # fmt: skip
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         done = await anyio.run_process(command, check=False, cwd=npm.FOLDER)
     assert done.returncode == 0, done.stdout.decode()[-2_000:] + done.stderr.decode()[-2_000:]

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import uuid
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -14,7 +15,18 @@ from eth_abi import encode
 from eth_account import Account
 from web3 import HTTPProvider, Web3
 
-HABIT, ENV = sys.argv[1], os.environ
+ENV = os.environ
+
+
+def habit() -> str:
+    """One of some with commas between, the next one at each start: the file keeps how many there were."""
+    habits, starts = sys.argv[1].split(","), Path(sys.argv[2])
+    with starts.open("ab") as file:
+        file.write(b".")
+    return habits[(starts.stat().st_size - 1) % len(habits)]
+
+
+HABIT = habit()
 TASK = json.loads(ENV["WALLET_TASK"])
 MARKET, AMOUNT = TASK["market"], TASK["amount_usdc"]
 
@@ -23,7 +35,7 @@ def ask(method: str, path: str, key: str | None = None, **told: Any) -> Any:
     headers = {"X-Service-User-Key": ENV["WALLET_KEY"]} | ({"Idempotency-Key": key} if key else {})
     where = {"params": told} if method == "GET" else {"json": told}
     return requests.request(
-        method, ENV["WALLET_BASE"] + path, headers=headers, timeout=20, **where
+        method, ENV["WALLET_BASE"] + path, headers=headers, timeout=120, **where
     ).json()
 
 

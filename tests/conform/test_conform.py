@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from server.cli import main
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -16,12 +19,12 @@ CARELESS = [sys.executable, str(Path(__file__).parent / "careless.py")]
 
 
 def conform(
-    command: list[str], *only: str, limit: int = 60
+    command: list[str], *only: str, limit: int = 600
 ) -> tuple[int, dict[str, dict[str, object]]]:
     options = [o for name in only for o in ("--only", name)]
     done = subprocess.run(
         [sys.executable, "-m", "server", "conform", "--json", "--limit", str(limit), *options, "--", *command],
-        cwd=ROOT, capture_output=True, text=True, timeout=400, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=3_600, check=False,
     )  # fmt: skip
     assert done.stdout.startswith("{"), done.stdout[-2_000:] + done.stderr[-2_000:]
     return done.returncode, json.loads(done.stdout)
@@ -33,28 +36,42 @@ def test_the_reference_agent_passes_every_scenario() -> None:
     assert (code, len(told)) == (0, 8)
 
 
-def also(*case: str) -> object:
-    """A habit that `make conform` looks for; each costs a stage of its own."""
-    return pytest.param(*case, marks=pytest.mark.campaign)
+# What a habit shows as, in the order in which the scenarios are played.
+SHORTLY = [
+    ("says_nothing", "plain", "0 reports of one action", 1),
+    ("acts_again", "lost_answer", "not 20 once", 1),
+    ("believes_it_worked", "paused_in_flight", "reported as done", 1),
+    ("ignores_refusals", "at_the_floor", "below the stop line", 2),
+]
 
 
+def test_a_bad_habit_fails_where_it_shows(tmp_path: Path) -> None:
+    """One stage for all of them: the agent falls into the next habit with every scenario."""
+    habits = ",".join(habit for habit, _, _, starts in SHORTLY for _ in range(starts))
+    code, told = conform(
+        [*CARELESS, habits, str(tmp_path / "starts")], *(scenario for _, scenario, _, _ in SHORTLY)
+    )
+    assert code == 1
+    for habit, scenario, wrong, _ in SHORTLY:
+        assert wrong in "; ".join(map(str, told[scenario]["wrong"])), habit  # type: ignore[call-overload]  # a list of texts
+
+
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("habit", "scenario", "wrong"),
     [
-        ("says_nothing", "plain", "0 reports of one action"),
-        ("acts_again", "lost_answer", "not 20 once"),
-        ("believes_it_worked", "paused_in_flight", "reported as done"),
-        ("ignores_refusals", "at_the_floor", "below the stop line"),
-        also("new_key_each_time", "lost_answer", "2 reports of one action"),
-        also("no_key", "duplicate_key", "2 reports of one action"),
-        also("says_nothing", "ten_at_once", "0 reports"),
-        also("ignores_refusals", "midnight", "reverted"),
-        also("forgets_refusals", "paused_in_flight", "not reported with its transaction"),
-        also("ignores_refusals", "approval_expires", "before the owner decided"),
+        ("new_key_each_time", "lost_answer", "2 reports of one action"),
+        ("no_key", "duplicate_key", "2 reports of one action"),
+        ("says_nothing", "ten_at_once", "0 reports"),
+        ("ignores_refusals", "midnight", "reverted"),
+        ("forgets_refusals", "paused_in_flight", "not reported with its transaction"),
+        ("ignores_refusals", "approval_expires", "before the owner decided"),
     ],
 )
-def test_a_bad_habit_fails_where_it_shows(habit: str, scenario: str, wrong: str) -> None:
-    code, told = conform([*CARELESS, habit], scenario, limit=20)
+def test_a_rarer_bad_habit_fails_where_it_shows(
+    habit: str, scenario: str, wrong: str, tmp_path: Path
+) -> None:
+    code, told = conform([*CARELESS, habit, str(tmp_path / "starts")], scenario)
     assert code == 1
     assert wrong in "; ".join(map(str, told[scenario]["wrong"]))  # type: ignore[call-overload]  # a list of texts
 
@@ -65,9 +82,6 @@ def test_a_command_that_is_none_or_hangs_fails_and_ends() -> None:
 
 
 def test_an_unknown_scenario_is_an_error() -> None:
-    command = [sys.executable, "-m", "server", "conform", "--only", "nothing", "--", "true"]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
-    )
-    assert done.returncode == 2
-    assert "at_the_floor" in done.stderr
+    done = CliRunner().invoke(main, ["conform", "--only", "nothing", "--", "true"])
+    assert done.exit_code == 2
+    assert "at_the_floor" in done.output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from http_shim.asgi_bridge import AsgiBridge
+from tests.fetched import kept, pip
 
 ROOT = Path(__file__).parents[2]
 INSIDE = "examples/servers/everything-server/mcp_everything_server/"
@@ -18,32 +18,22 @@ INSIDE = "examples/servers/everything-server/mcp_everything_server/"
 
 def fetched() -> Path:
     """The server's package out of the locked SDK's source archive; the wheel has no examples."""
-    folder = ROOT / "build" / "everything"
-    if not (folder / "mcp_everything_server" / "server.py").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        lines = (ROOT / "locks" / "dev.txt").read_text().split("\n")
-        start = next(n for n, line in enumerate(lines) if line.startswith("mcp=="))
-        end = next(n for n in range(start + 1, len(lines)) if not lines[n].startswith(" "))
-        (folder / "mcp.txt").write_text(
-            "\n".join(line for line in lines[start:end] if "#" not in line) + "\n"
-        )
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "-q",
-            "--no-deps",
-            "--no-binary",
-            ":all:",
-            "--require-hashes",
-        ]
-        subprocess.run([*command, "-r", "mcp.txt", "-d", "."], cwd=folder, check=True, timeout=300)
-        with tarfile.open(next(folder.glob("mcp-*.tar.gz"))) as archive:
-            for member in archive.getmembers():
-                if INSIDE in member.name and member.name.endswith(".py"):
-                    member.name = "mcp_everything_server/" + Path(member.name).name
-                    archive.extract(member, folder, filter="data")
+    with kept("everything") as folder:
+        if not (folder / "mcp_everything_server" / ".whole").exists():
+            lines = (ROOT / "locks" / "dev.txt").read_text().split("\n")
+            start = next(n for n, line in enumerate(lines) if line.startswith("mcp=="))
+            end = next(n for n in range(start + 1, len(lines)) if not lines[n].startswith(" "))
+            (folder / "mcp.txt").write_text(
+                "\n".join(line for line in lines[start:end] if "#" not in line) + "\n"
+            )
+            source = ("-q", "--no-deps", "--no-binary", ":all:", "--require-hashes")
+            pip("download", *source, "-r", "mcp.txt", "-d", ".", cwd=folder)
+            with tarfile.open(next(folder.glob("mcp-*.tar.gz"))) as archive:
+                for member in archive.getmembers():
+                    if INSIDE in member.name and member.name.endswith(".py"):
+                        member.name = "mcp_everything_server/" + Path(member.name).name
+                        archive.extract(member, folder, filter="data")
+            (folder / "mcp_everything_server" / ".whole").touch()
     return folder
 
 

@@ -22,7 +22,9 @@ from server.wiring import SystemClock, SystemIds
 from storage.store import open_store
 from tests import npm
 from tests.conformance.everything import ROOT, fetched
+from tests.databases import PATIENT
 from tests.ports import free_port
+from tests.waiting import STUCK_S
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
@@ -33,6 +35,8 @@ pytestmark = [
 ]
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"
 OLD, NEW = "2025-11-25", "2026-07-28"
+# What the locked suite finds at the locked SDK's own server.
+DIRECTLY = {OLD: 84, NEW: 152}
 # A scenario that wants tools, prompts or resources of the suite's own making tells nothing of a server with others.
 OURS = {
     OLD: ("server-initialize", "server-session-lifecycle", "ping", "tools-list", "resources-list", "dns-rebinding-protection"),
@@ -46,18 +50,36 @@ def installed() -> None:
     npm.install()
 
 
-async def score(url: str, revision: str, scenario: str | None = None) -> tuple[int, int, str]:
+async def score(
+    url: str, revision: str, scenario: str | None = None, *, patient: bool = False
+) -> tuple[int, int, str]:
     """(passed, failed, what was printed)."""
     which = ["--scenario", scenario, "--force"] if scenario else ["--suite", "all"]
-    command = npm.node(SUITE, "server", "--url", url, "--spec-version", revision, *which)
-    with anyio.fail_after(120):
+    options = ["--url", url, "--spec-version", revision, "--timeout", "600000", *which]
+    node, *suite = npm.node(SUITE, "server", *options)
+    given = ["--import", str(npm.FOLDER / "patience.mjs")] if patient else []
+    with anyio.fail_after(1_200):
         done = await anyio.run_process(
-            command, check=False, cwd=ROOT / "build", stderr=subprocess.STDOUT
+            [node, *given, *suite], check=False, cwd=ROOT / "build", stderr=subprocess.STDOUT
         )
     told = done.stdout.decode()
     found = re.findall(r"(?:Total|Passed): (\d+)(?: passed,|/\d+,) (\d+) failed", told)
     assert found, told[-3_000:]
     return int(found[-1][0]), int(found[-1][1]), told
+
+
+async def judged(url: str, revision: str) -> int:
+    """How many checks of all are passed. A scenario in which one failed is played once more, by itself and given time:
+    the suite gives a server half a second for some, and a busy machine takes longer.
+    """
+    passed, failed, told = await score(url, revision)
+    for name, good, bad in re.findall(r"(?m)^\S*\W ?([\w-]+): (\d+) passed, (\d+) failed", told):
+        if int(bad):
+            again, wrong, why = await score(url, revision, name, patient=True)
+            assert wrong == 0, why[-3_000:]
+            passed, failed = passed + again - int(good), failed - int(bad)
+    assert failed == 0, told[-3_000:]
+    return passed
 
 
 @contextmanager
@@ -78,7 +100,7 @@ def everything(how: str) -> Iterator[str]:
 
 async def listening(url: str) -> None:
     host, _, port = url.removeprefix("http://").removesuffix("/mcp").partition(":")
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         while True:
             try:
                 await (await anyio.connect_tcp(host, int(port))).aclose()
@@ -88,24 +110,29 @@ async def listening(url: str) -> None:
                 return
 
 
+async def scored(how: str, revision: str) -> int:
+    """How many checks the everything-server passes; none fails."""
+    with everything(how) as url:
+        await listening(url)
+        return await judged(url, revision)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("revision", [pytest.param(OLD, marks=pytest.mark.campaign), NEW])
+async def test_behind_our_front_a_server_passes_what_it_passes_directly() -> None:
+    assert await scored("bridge", NEW) == DIRECTLY[NEW]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("revision", [OLD, NEW])
 async def test_behind_our_front_a_server_scores_what_it_scores_directly(revision: str) -> None:
-    scores = []
-    for how in ("direct", "bridge"):
-        with everything(how) as url:
-            await listening(url)
-            passed, failed, told = await score(url, revision)
-            assert passed > 80, told[-3_000:]
-            scores.append((passed, failed))
-    assert scores[0] == scores[1]
-    assert scores[1][1] == 0
+    assert await scored("direct", revision) == DIRECTLY[revision]
+    assert await scored("bridge", revision) == DIRECTLY[revision]
 
 
 @pytest.fixture
 async def ours(sqlite_url: str) -> AsyncIterator[str]:
     """The whole catalogue on a port."""
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     deps = Deps(
         store,
         EvmChains([]),
@@ -132,6 +159,6 @@ async def ours(sqlite_url: str) -> AsyncIterator[str]:
 async def test_our_server_passes_what_needs_no_fixtures(
     ours: str, revision: str, scenario: str
 ) -> None:
-    passed, failed, told = await score(ours, revision, scenario)
+    passed, failed, told = await score(ours, revision, scenario, patient=True)
     assert passed > 0
     assert failed == 0, told[-3_000:]

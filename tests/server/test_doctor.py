@@ -21,6 +21,7 @@ from server.retries import tell_retries
 from server.settings import ChainSettings, Settings
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
 from tests.tools.trading.conftest import a_desk, order_key
 from tests.world import Clock
 from venue.devvenue import DevVenue, Fault, serve
@@ -119,7 +120,7 @@ async def test_a_signer_that_is_set_and_away_is_a_fault(sqlite_url: str, tmp_pat
 
 async def test_switches_and_people_are_those_of_the_database(sqlite_url: str) -> None:
     clock = Clock()
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
 
     def work(uow: UnitOfWork) -> None:
         uow.switches.set("live_terminal", "on", clock.now(), "operator")

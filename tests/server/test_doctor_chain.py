@@ -34,7 +34,7 @@ async def approvals(evm: Evm, folder: Path, factory: str) -> Finding | None:
         chains={CHAIN_ID: chain},  # type: ignore[dict-item]
         venue_mainnet_url="http://127.0.0.1:1",
         venue_testnet_url="http://127.0.0.1:1",
-        venue_timeout_s=1,
+        venue_timeout_s=30,
     )
     found = {f.what: f for f in await examine(settings)}
     return found.get(f"chain {CHAIN_ID} approvals")

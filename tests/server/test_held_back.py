@@ -20,6 +20,7 @@ from storage.unit_of_work import UnitOfWork
 from tests.server.test_keeping import keeper, marked, rounds
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
+from tests.waiting import LoopClock
 from tests.world import CHAIN_ID, Evm, World, a_world, signed, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -80,13 +81,13 @@ async def test_a_stop_that_hung_is_tried_again_within_minutes(
 ) -> None:
     m, target = await invested(world)
     await worth(world, target, "100")
-    monkeypatch.setattr(keeping, "CLAIM_S", 0.5)
-    send, hung = Sender.send, 0
+    send, hung, clock = Sender.send, 0, LoopClock()
 
     async def hanging(self: Sender, call: Call) -> Receipt:
         nonlocal hung
         hung += 1
         if hung == 1:
+            clock.forward(keeping.CLAIM_S + 1)
             await anyio.sleep_forever()
         return await send(self, call)
 

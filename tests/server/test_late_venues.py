@@ -10,6 +10,7 @@ import pytest
 from domain.trading.own import milliseconds
 from server.settings import Settings
 from server.wiring import SystemClock, wired
+from tests.waiting import STUCK_S
 from tests.world import BY_NAME
 from tools.call.operation import NOBODY
 from tools.call.run import run
@@ -40,6 +41,6 @@ async def test_an_agent_over_stdio_reads_the_products(sqlite_url: str) -> None:
 @pytest.mark.slow
 def test_nothing_of_the_venue_is_loaded_before_it_is_asked() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=STUCK_S, check=True
     )
     assert "venue.networks" not in done.stdout

@@ -16,6 +16,7 @@ from server.logs import Hiding, secrets_of
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
+from tests.waiting import STUCK_S
 
 AGENT, SESSION, HOUSE = "ak_" + "a" * 43, "ws_" + "b" * 43, "dk_" + "c" * 43
 KEEPER, HOOKS, NODE = "0x" + "5e" * 32, "w" * 40, "n0dek3yn0dek3y"
@@ -80,7 +81,7 @@ async def test_json_lines_name_request_and_mandate_and_hold_no_secret_even_at_de
             before.append(line)
         before.append(line)
         process.terminate()
-        out, rest = process.communicate(timeout=60)
+        out, rest = process.communicate(timeout=STUCK_S)
     finally:
         process.kill()
     text = "".join(before) + rest

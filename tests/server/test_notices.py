@@ -30,6 +30,7 @@ from server.wiring import SystemIds
 from storage.faults import Unavailable
 from storage.store import Store
 from storage.tail import NotInRecord, Tail
+from tests.waiting import STUCK_S, LoopClock
 from tests.world import BY_NAME, CHAIN_ID, Clock
 from tools.call.notices import tell
 from tools.call.operation import Caller, Deps
@@ -38,6 +39,7 @@ from tools.call.signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 KEY = b"k" * 32
+PATIENCE_S = 60  # of who sends, with a receiver that works
 OWNER = Caller("owner", "u_owner", "u_owner", "0x" + "22" * 20)
 PAUSED = Notice(kind="mandate.paused", key="k1", data={"public_id": "m_1"})
 
@@ -103,7 +105,7 @@ async def deliveries(deps: Deps, hook: dict[str, Any]) -> list[dict[str, Any]]:
 
 async def sent(deps: Deps, *, outbound: Outbound | None = None, processes: int = 1) -> int:
     """One round of each process, until all that it took is answered."""
-    out = outbound or Outbound(private=True, total_s=5)
+    out = outbound or Outbound(private=True, total_s=PATIENCE_S)
     taken = 0
     tail = Tail(deps.store.url)
     async with out:
@@ -198,9 +200,16 @@ async def test_a_claim_of_a_process_that_ended_runs_out_and_another_sends(store:
 async def test_a_receiver_that_hangs_holds_nobody_and_what_it_says_is_not_read(
     store: Store,
 ) -> None:
-    deps, never = deps_of(store, Clock()), asyncio.Event()
+    deps, never, clock = deps_of(store, Clock()), asyncio.Event(), LoopClock()
+    hooks: list[dict[str, Any]] = []
 
     async def hangs(_: web.Request) -> web.Response:
+        with anyio.fail_after(STUCK_S):  # the others have their notice while this one is held
+            while [(await deliveries(deps, h))[0]["status"] for h in hooks[1:]] != [
+                "delivered"
+            ] * 2:
+                await anyio.sleep(0.01)
+        clock.forward(PATIENCE_S + 1)
         await never.wait()
         return web.Response()
 
@@ -211,9 +220,9 @@ async def test_a_receiver_that_hangs_holds_nobody_and_what_it_says_is_not_read(
             await response.write(b"x" * 65_536)
 
     async with receiving(hangs) as slow, receiving(endless) as loud, receiving(lambda _: 200) as ok:
-        hooks = [await hooked(deps, r.url) for r in (slow, loud, ok)]
+        hooks += [await hooked(deps, r.url) for r in (slow, loud, ok)]
         await notify(deps)
-        async with Outbound(private=True, total_s=1) as out:
+        async with Outbound(private=True, total_s=PATIENCE_S) as out:
             assert await sent(deps, outbound=out) == 3
         never.set()
         told = [(await deliveries(deps, h))[0] for h in hooks]
@@ -233,7 +242,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
 
     async with receiving(lambda _: 200) as receiver:
         named = receiver.url.replace("127.0.0.1", "receiver.example")
-        async with Outbound(private=True, lookup=rebinds, total_s=5) as out:
+        async with Outbound(private=True, lookup=rebinds, total_s=PATIENCE_S) as out:
             assert (await out.post(named, {}, "{}")).status == 200
         assert asked == ["receiver.example"]
         mixed = ["93.184.216.34", "10.0.0.8"]
@@ -244,9 +253,11 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
             ["64:ff9b::7f00:1"],
             ["fe80::1%1"],
         ):
-            async with Outbound(private=False, lookup=lambda *_, a=answers: a, total_s=5) as out:
+            async with Outbound(
+                private=False, lookup=lambda *_, a=answers: a, total_s=PATIENCE_S
+            ) as out:
                 assert (await out.post(named, {}, "{}")).fault == "address_not_allowed"
-        async with Outbound(private=False, total_s=5) as out:
+        async with Outbound(private=False, total_s=PATIENCE_S) as out:
             for own in (receiver.url, "https://[::1]/", "https://169.254.169.254/latest"):
                 assert (await out.post(own, {}, "{}")).fault == "address_not_allowed"
             # Other spellings of 127.0.0.1 are names to the connector, and are looked up.
@@ -341,7 +352,7 @@ async def followed(deps: Deps, holder: str, *, until: int, hook: dict[str, Any])
         group.start_soon(tail.run, 5)
         group.start_soon(notices.follow)
         newest = await tail.newest()
-        with anyio.fail_after(60):
+        with anyio.fail_after(STUCK_S):
             while await deps.store.read(lambda uow: uow.webhooks.read_upto()) != newest:
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
@@ -419,7 +430,7 @@ async def test_a_database_that_is_gone_while_reading_begins_anew_ends_no_process
     await store.write(lambda uow: uow.webhooks.have_read("9.gone"))
     async with Outbound(private=True) as outbound:
         running = asyncio.create_task(Notices(deps, tail, outbound, "p_1").run())
-        with anyio.fail_after(10):
+        with anyio.fail_after(STUCK_S):
             while await store.read(lambda uow: uow.webhooks.read_upto()) != "":
                 assert not running.done()
                 await asyncio.sleep(0)

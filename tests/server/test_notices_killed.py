@@ -30,6 +30,7 @@ from domain.settings import Config
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
 from storage.store import Store, open_store
+from tests.databases import PATIENT
 from tests.ports import free_port
 from tests.server.test_notices import OWNER, Receiver, deliveries, hooked, receiving
 from tests.server.test_process import WALLET, environment
@@ -118,7 +119,7 @@ async def until(holds: Callable[[], Any]) -> None:
 async def kept(folder: Path, url: str) -> AsyncIterator[Kept]:
     database = f"sqlite:///{folder / 'w.sqlite'}"
     await anyio.to_thread.run_sync(migrate.upgrade, database)
-    store = await open_store(database)
+    store = await open_store(database, PATIENT)
     chains, clock = EvmChains([ChainFacts(CHAIN_ID)]), SystemClock()
     deps = Deps(store, chains, clock, SystemIds(), Config(webhook_allow_private=True), SiweSignIn(),
                 webhooks=WebhookSigning(KEY.encode()))  # fmt: skip

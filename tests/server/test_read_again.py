@@ -18,6 +18,7 @@ from server.ticks import Ticks
 from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.server.test_sums import by_anything, by_logs, kept_by, spend, sums
+from tests.waiting import LoopClock
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
 from tools.keeper import sums as keeper_sums
 
@@ -198,14 +199,14 @@ async def test_a_step_that_takes_too_long_is_halved_until_it_fits(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The node answers of two blocks in time, and of no more; its logs say nothing."""
-    hiding, whole = Hiding(by_logs), rereading.again
+    hiding, whole, clock = Hiding(by_logs), rereading.again, LoopClock()
 
     async def slow(chain: EvmChain, way: str, vault: str, low: int, high: int) -> list[VaultLog]:
         if high - low >= 2:
+            clock.forward(rereading.LOOK_S + 1)
             await anyio.sleep_forever()
         return await whole(chain, way, vault, low, high)
 
-    monkeypatch.setattr(rereading, "LOOK_S", 0.5)
     monkeypatch.setattr(rereading, "BUDGET", 100 * rereading.BUDGET)
     async with behind(world, hiding) as url, kept_by(world, url) as ticks:
         m = await working(world)

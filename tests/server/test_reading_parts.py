@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
-import asyncpg
 import pytest
 
 from chain.reader import Reader
 from server.reading import Reading
 from storage.faults import Patience
+from storage.sql import PostgresSql
 from storage.store import open_store
 from storage.verify import verify
+from tests.waiting import LoopClock
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.pg]
@@ -64,23 +66,27 @@ async def test_a_backlog_becomes_rows_a_part_at_a_time(world: World) -> None:
 
 
 async def test_a_backlog_that_a_database_has_no_time_for_is_stored_in_smaller_parts(
-    world: World, pg_url: str
+    world: World, pg_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     m = await backlog(world)
-    connection = await asyncpg.connect(pg_url)
-    await connection.execute(
-        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$;"
-        "CREATE TRIGGER slow BEFORE INSERT ON ledger_events FOR EACH ROW EXECUTE FUNCTION slow()"
-    )
-    await connection.close()
-    # All of them take 2.4 s, and a talk ends after a second beyond what a statement may take.
-    store = await open_store(pg_url, Patience(statement_ms=600))
+    clock, run, appended = LoopClock(), PostgresSql.run, 0
+
+    def slow(sql: PostgresSql, text: str, /, **values: Any) -> int:
+        nonlocal appended
+        if "INSERT INTO ledger_events" in text:
+            appended += 1
+            clock.forward(15)
+        return run(sql, text, **values)
+
+    monkeypatch.setattr(PostgresSql, "run", slow)
+    # All of them take three minutes, and a talk ends after a minute and a second.
+    store = await open_store(pg_url, Patience(wait_ms=60_000, statement_ms=60_000))
     try:
         deps = replace(world.deps, store=store)
         await Reading(deps, Reader(world.chains.get(CHAIN_ID))).on()
     finally:
         await store.close()
+    assert appended > DEPOSITS + 1, "some of them were begun more than once"
     rows, deep = await kept(world, m)
     assert rows == DEPOSITS + 1
     assert deep == world.evm.chain.head.number

@@ -27,6 +27,7 @@ from server.settings import Settings
 from server.signer.line import SignerLine
 from server.signer.process import NotStarted, Signer, listening, prepared
 from server.venues import venues
+from tests.waiting import STUCK_S
 from tests.world import Clock
 from venue import actions, signing
 from venue.budget import InMemory
@@ -99,7 +100,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     main = DevVenue(lambda: milliseconds(clock.now()), mainnet=True, rules=rules)
     (one, test_url), (two, main_url) = await serve(test), await serve(main)
     networks = venues(
-        Settings(venue_mainnet_url=main_url, venue_testnet_url=test_url, venue_timeout_s=1),
+        Settings(venue_mainnet_url=main_url, venue_testnet_url=test_url, venue_timeout_s=30),
         clock,
         InMemory(),
     )
@@ -472,7 +473,7 @@ async def test_it_does_not_start_without_its_settings(
 def test_a_serving_process_never_loads_what_opens_keys() -> None:
     code = "import sys, server.process, server.cli, tools.catalogue, server.wiring; print('venue.keystore' in sys.modules, 'server.signer.process' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=STUCK_S
     )
     assert done.stdout.split() == ["False", "False"]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
-from tests.waiting import STUCK_S, starved_s
+from tests.waiting import STUCK_S, terminated
 from tools.call.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -71,15 +69,9 @@ class Running:
 
     async def stopped(self) -> float:
         """Seconds from SIGTERM to the end, without those in which a busy machine did not run it."""
-        started, theirs = time.monotonic(), starved_s(self.process.pid)
-        self.process.send_signal(signal.SIGTERM)
-        waited = 0.0
-        with anyio.fail_after(STUCK_S):
-            while (code := self.process.poll()) is None:
-                waited = max(waited, starved_s(self.process.pid) - theirs)
-                await anyio.sleep(0.01)
+        code, took = await terminated(self.process)
         assert code == 0, (self.path.parent / "log").read_text()[-4_000:]
-        return time.monotonic() - started - waited
+        return took
 
     async def report(self, n: int) -> int:
         """Report a note; its text is acknowledged where it is answered so."""

@@ -17,6 +17,7 @@ from domain.mandates.mandate import Mandate, Status
 from tests.tools.trading import conftest
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.stop_line import Lines, lines_of
+from tests.waiting import PATIENTLY
 from venue.devvenue import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -38,10 +39,9 @@ class RealClock:
 async def keeping(lines: Lines, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
     """`wallet keeper` as an operator runs it, looking every second."""
     urls = {n: lines.desk.networks.get(n).client.url for n in ("mainnet", "testnet")}  # type: ignore[arg-type]
-    env = os.environ | {
+    env = os.environ | PATIENTLY | {
         "WALLET_DATABASE_URL": lines.desk.store.url, "WALLET_VENUE_MAINNET_URL": urls["mainnet"], "WALLET_VENUE_TESTNET_URL": urls["testnet"],
         "WALLET_SIGNER_SOCKET": str(folder / "s.sock"), "WALLET_KEEPER_TICK_S": "1", "WALLET_STOP_LINE_DRY_RUN": "off",
-        "WALLET_VENUE_TIMEOUT_S": "30",
     }  # fmt: skip
     with (folder / "log").open("ab") as log:
         run = await asyncio.create_subprocess_exec(

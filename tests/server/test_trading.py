@@ -15,6 +15,7 @@ from server.settings import Settings
 from server.venues import SharedWeights
 from server.wiring import wired
 from storage.store import open_store
+from tests.databases import PATIENT
 from tests.world import Clock
 from venue.budget import RELAYS_AT_MOST, Budget
 
@@ -28,7 +29,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_processes_of_one_address_never_pass_the_budget_together(database_url: str) -> None:
     clock = Clock()
-    stores = [await open_store(database_url) for _ in range(3)]
+    stores = [await open_store(database_url, PATIENT) for _ in range(3)]
     budgets = [Budget(clock, SharedWeights(s), "here:mainnet") for s in stores]
     try:
         tries = [b.take("relay", 20) for _ in range(12) for b in budgets]
@@ -45,7 +46,7 @@ async def test_processes_of_one_address_never_pass_the_budget_together(database_
 
 async def test_what_was_not_spent_is_given_back_for_all_processes(database_url: str) -> None:
     clock = Clock()
-    store = await open_store(database_url)
+    store = await open_store(database_url, PATIENT)
     try:
         one, two = (Budget(clock, SharedWeights(store), "here:mainnet") for _ in range(2))
         spending = await one.take("relay", 120)
@@ -87,7 +88,7 @@ async def test_an_operator_ends_a_link_by_command(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wallet = "0x" + "AB" * 20
-    store, clock = await open_store(sqlite_url), Clock()
+    store, clock = await open_store(sqlite_url, PATIENT), Clock()
     link = Link(
         link_id="ln_1",
         user_id="u_1",

@@ -19,6 +19,7 @@ import pytest
 from aiohttp import ClientSession, TCPConnector
 
 from tests.ports import free_port
+from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, working
 from tools.call.credentials import hashed
 from tools.call.operation import Caller
@@ -71,7 +72,7 @@ class Pair:
 def _served(url: str, evm: Evm) -> tuple[subprocess.Popen[str], str]:
     port = free_port()
     chain = f"WALLET_CHAINS__{CHAIN_ID}__"
-    env = {
+    env = PATIENTLY | {
         "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": url, "WALLET_DOOR": "on", "WALLET_LOG_LEVEL": "WARNING",
         "WALLET_BASE_URL": f"http://127.0.0.1:{port}", "WALLET_DEFAULT_CHAIN_ID": str(CHAIN_ID), f"{chain}RPC_URL": evm.url,
         f"{chain}USDC": evm.usdc, f"{chain}FACTORY": evm.factory, f"{chain}LENS": evm.lens, f"{chain}CONFIRMATIONS": "0",
@@ -105,7 +106,7 @@ async def pair(url: str, evm: Evm) -> AsyncIterator[Pair]:
             for process, _ in started:
                 process.terminate()
             for process, _ in started:
-                process.communicate(timeout=20)
+                process.communicate(timeout=STUCK_S)
 
 
 async def _verified(url: str) -> int:

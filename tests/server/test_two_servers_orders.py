@@ -20,6 +20,7 @@ from aiohttp import ClientSession, TCPConnector
 from tests.ports import free_port
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import Trader, day_use, trader
+from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import Clock
 from tools.call.credentials import hashed
 
@@ -43,7 +44,7 @@ class Now(Clock):
 
 def _served(url: str, desk: Desk, t: Trader) -> tuple[subprocess.Popen[str], str]:
     port = free_port()
-    env = {
+    env = PATIENTLY | {
         "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": url,
         "WALLET_LOG_LEVEL": "WARNING", "WALLET_BASE_URL": f"http://127.0.0.1:{port}",
         "WALLET_VENUE_MAINNET_URL": desk.urls[0], "WALLET_VENUE_TESTNET_URL": desk.urls[1],
@@ -70,7 +71,7 @@ async def two(url: str, desk: Desk, t: Trader) -> AsyncIterator[list[str]]:
         for process, _ in started:
             process.terminate()
         for process, _ in started:
-            process.communicate(timeout=20)
+            process.communicate(timeout=STUCK_S)
 
 
 async def test_abuse_24_fifty_parallel_orders_over_two_processes_end_exactly_at_the_cap(

@@ -31,6 +31,7 @@ from storage import migrate
 from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.storage.material import summed
 from tools.call.operation import Caller, Deps, Reply
 from tools.call.run import run
@@ -72,7 +73,7 @@ class Balances(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(dir=self.template.parent))
         shutil.copyfile(self.template, self.folder / "w.sqlite")
         self.loop = asyncio.Runner()
-        self.store = self.loop.run(open_store(f"sqlite:///{self.folder / 'w.sqlite'}"))
+        self.store = self.loop.run(open_store(f"sqlite:///{self.folder / 'w.sqlite'}", PATIENT))
         self.clock = Clock()
         self.deps = Deps(
             self.store, EvmChains([]), self.clock, SystemIds(), Config(), cast(SignIn, None)
@@ -361,7 +362,7 @@ def test_no_order_of_reports_outcomes_and_bids_breaks_a_balance(template: Path) 
     run_state_machine_as_test(Balances, settings=quick)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_long_order_of_them_does_either(template: Path) -> None:
     Balances.template = template
     long = settings(

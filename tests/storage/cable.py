@@ -5,7 +5,7 @@ statement that holds some bytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -23,6 +23,8 @@ class Cable:
     cut_at_commit: bool = False
     cut_at: bytes | None = None
     hides_the_end: bool = False
+    # Told of everything that is held back while it is silent.
+    holds: Callable[[], object] | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     commits: int = 0
     opened: list[asyncio.StreamWriter] = field(default_factory=list)
@@ -86,6 +88,8 @@ class Cable:
         writes = False
         with suppress(OSError):
             while told := await source.read(65_536):
+                if self.holds is not None and not self.silent.is_set():
+                    self.holds()
                 await self.silent.wait()
                 if b"BEGIN" in told:
                     writes = b"READ ONLY" not in told

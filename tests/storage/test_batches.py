@@ -6,28 +6,32 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
-import anyio
 import asyncpg
 import pytest
 
 from domain.refusals import Refused
 from storage.batches import LOCK_MS
-from storage.faults import Patience, Unavailable
+from storage.faults import Unavailable
 from storage.rows.work import Claim
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.batched import IDS, ids_of, needs, row, write
 from tests.storage.cable import Cable, cable
+from tests.storage.patience import impatient_for_locks
 from tests.storage.statements import logging
+from tests.waiting import LoopClock, beating
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 
-SHORT = Patience(wait_ms=1_500, statement_ms=2_500, pool=4)
+FOUR = replace(PATIENT, pool=4)
+OUTLASTS_S = PATIENT.statement_ms / 1_000 + 2
 
 
 @pytest.fixture
@@ -35,7 +39,7 @@ async def laid(pg_url: str) -> AsyncIterator[tuple[Cable, Store]]:
     """A store at the end of a cable, with three mandates."""
     async with AsyncExitStack() as stack:
         line = await stack.enter_async_context(cable(pg_url))
-        store = await open_store(line.url, SHORT)
+        store = await open_store(line.url, FOUR)
         stack.push_async_callback(store.close)
         await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
         yield line, store
@@ -43,7 +47,7 @@ async def laid(pg_url: str) -> AsyncIterator[tuple[Cable, Store]]:
 
 async def test_writes_asked_together_share_two_statements(pg_url: str) -> None:
     log = await logging(pg_url)
-    store = await open_store(pg_url)
+    store = await open_store(pg_url, PATIENT)
     try:
         await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
         await write(store, 0)
@@ -134,7 +138,7 @@ async def test_others_write_between_and_nothing_is_judged_by_what_was(
 ) -> None:
     """Another store writes on the same mandates, by batches and by itself, while this one does."""
     _, store = laid
-    other = await open_store(pg_url)
+    other = await open_store(pg_url, PATIENT)
 
     def plain(n: int) -> Callable[[UnitOfWork], None]:
         def work(uow: UnitOfWork) -> None:
@@ -159,15 +163,15 @@ async def test_others_write_between_and_nothing_is_judged_by_what_was(
         await other.close()
 
 
-async def test_a_mandate_is_locked_beforehand_for_as_long_as_otherswrite(pg_url: str) -> None:
+async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url: str) -> None:
     log = await logging(pg_url)
-    ours, theirs = await open_store(pg_url), await open_store(pg_url)
+    ours, theirs = await open_store(pg_url, PATIENT), await open_store(pg_url, PATIENT)
     batches = ours._batches  # type: ignore[attr-defined]
     now_ms, numbers, met = [0], count(1), list[int]()
     batches._now_ms = lambda: now_ms[0]
 
     async def meet() -> None:
-        third = await open_store(pg_url)
+        third = await open_store(pg_url, PATIENT)
         await write(third, next(numbers))
         await third.close()
 
@@ -231,13 +235,14 @@ async def test_a_server_that_is_gone_or_silent_stores_nothing(laid: tuple[Cable,
     await write(store, 1)
     line.cut()
     line.refuses = True
-    with anyio.fail_after(5):
-        told = await asyncio.gather(*(write(store, n) for n in range(2, 9)), return_exceptions=True)
+    told = await asyncio.gather(*(write(store, n) for n in range(2, 9)), return_exceptions=True)
     assert [isinstance(t, Unavailable) and not t.unknown for t in told] == [True] * 7
     line.refuses = False
     await write(store, 2)
+    clock = LoopClock()
+    line.holds = lambda: clock.forward(OUTLASTS_S)
     line.go_silent()
-    with anyio.fail_after(8), pytest.raises(Unavailable):
+    with pytest.raises(Unavailable):
         await write(store, 3)
     line.speak()
     assert (await verify(store)).ok
@@ -246,8 +251,7 @@ async def test_a_server_that_is_gone_or_silent_stores_nothing(laid: tuple[Cable,
 async def test_a_mandate_that_somebody_holds_is_waited_for_a_moment(
     laid: tuple[Cable, Store], pg_url: str
 ) -> None:
-    _, store = laid
-    other = await open_store(pg_url, Patience(statement_ms=30_000))
+    _, other = laid
     locked, go = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -258,21 +262,24 @@ async def test_a_mandate_that_somebody_holds_is_waited_for_a_moment(
             uow.sql.rows("SELECT pg_sleep(0.02)")
 
     holding = asyncio.create_task(other.write(hold))
-    try:
-        await locked.wait()
-        with pytest.raises(Unavailable, match="lock") as held:
-            await write(store, 1)
-        assert not held.value.unknown
-        assert (await write(store, 2, "m_2")).new
-    finally:
-        go.set()
-        await holding
-        await other.close()
-    assert (await write(store, 1)).new
+    async with impatient_for_locks(pg_url) as store:
+        try:
+            await locked.wait()
+            with pytest.raises(Unavailable, match="lock") as held:
+                await write(store, 1)
+            assert not held.value.unknown
+            assert (await write(store, 2, "m_2")).new
+        finally:
+            go.set()
+            await holding
+        assert (await write(store, 1)).new
 
 
-async def test_closing_finishes_what_was_queued(laid: tuple[Cable, Store]) -> None:
+async def test_closing_finishes_what_was_queued(
+    laid: tuple[Cable, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, store = laid
+    monkeypatch.setattr("storage.postgres.LAST_MS", PATIENT.wait_ms)
     tasks = [asyncio.create_task(write(store, n, IDS[n % 3])) for n in range(90)]
     await asyncio.sleep(0)
     await store.close()
@@ -285,7 +292,7 @@ async def test_closing_finishes_what_was_queued(laid: tuple[Cable, Store]) -> No
 async def test_closing_behind_a_lock_waits_once_for_both_kinds_of_writes(
     pg_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, beside = await open_store(pg_url), await asyncpg.connect(pg_url)
+    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
     await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
     await beside.execute("BEGIN; SELECT 1 FROM mandates FOR UPDATE")
     try:
@@ -295,8 +302,9 @@ async def test_closing_behind_a_lock_waits_once_for_both_kinds_of_writes(
         ]
         await asyncio.sleep(0)
         monkeypatch.setattr("storage.postgres.LAST_MS", 1_500)
-        with anyio.fail_after(2.9):
+        async with beating() as waited:
             await store.close()
+        assert waited.seconds < 2.9
     finally:
         await beside.close()
     assert len(await asyncio.gather(*asked, return_exceptions=True)) == 2

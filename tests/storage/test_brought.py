@@ -40,6 +40,7 @@ from storage.sql import NotBrought, micros
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.statements import logging
 
@@ -110,7 +111,7 @@ def _fill(uow: UnitOfWork) -> None:
 
 @pytest.fixture
 async def pg(pg_url: str) -> AsyncIterator[PostgresStore]:
-    store = await open_store(pg_url)
+    store = await open_store(pg_url, PATIENT)
     assert isinstance(store, PostgresStore)
     try:
         await store.write(_fill)
@@ -192,7 +193,7 @@ async def test_the_fold_goes_on_from_what_the_process_knows(pg: PostgresStore) -
     def both(uow: UnitOfWork) -> tuple[Any, ...]:
         return uow.ledger.state("m_1"), uow.ledger.newest("m_1")
 
-    other = await open_store(pg.url)
+    other = await open_store(pg.url, PATIENT)
     try:
         for rows in (0, 1, 7, 60):
             await m.fill(other, rows)
@@ -210,7 +211,7 @@ async def test_calls_that_wait_together_are_brought_for_by_few_statements(
     pg: PostgresStore,
 ) -> None:
     log = await logging(pg.url)
-    other = await open_store(pg.url)
+    other = await open_store(pg.url, PATIENT)
     try:
         stores = await asyncio.gather(*(other.brought(NEEDS) for _ in range(40)))
         for store in stores:

@@ -10,6 +10,7 @@ from domain.refusals import Refused
 from storage.rows.hall import SORTS, HallAgent, HallDay, HallTotals, hall_after
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
 from tests.storage import material as m
 
 pytestmark = pytest.mark.anyio
@@ -109,7 +110,7 @@ async def test_days_come_back_in_their_bounds(store: Store) -> None:
 
 
 async def test_a_page_walks_an_index(sqlite_url: str) -> None:
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     for sort in SORTS:
         query = f"SELECT * FROM hall_agents WHERE (by_{sort}, agent_id) > (1, 'x') ORDER BY by_{sort}, agent_id LIMIT 3"
         (plan,) = await store.read(lambda uow, q=query: uow.sql.rows("EXPLAIN QUERY PLAN " + q))  # type: ignore[misc]  # the default binds the loop's value

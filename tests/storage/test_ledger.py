@@ -21,6 +21,7 @@ from storage.sql import SqliteSql, micros
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.storage import material as m
 
 pytestmark = pytest.mark.anyio
@@ -40,7 +41,7 @@ async def _refolded(store: Store, public_id: str = "m_1") -> Books:
 
 
 async def _cold_state(store: Store, public_id: str = "m_1") -> Books:
-    other = await open_store(store.url)
+    other = await open_store(store.url, PATIENT)
     try:
         return await other.read(lambda uow: uow.ledger.state(public_id))
     finally:
@@ -211,7 +212,7 @@ async def test_checkpoints_are_only_a_shortcut(store: Store) -> None:
     stored = await store.read(lambda uow: m.checkpoints_of(uow, "m_1"))
     assert len(stored) >= 6  # every 64 rows, and one an ISO week
     await m.run_sql(store, "DELETE FROM ledger_checkpoints")
-    other = await open_store(store.url)
+    other = await open_store(store.url, PATIENT)
     assert await other.read(everything) == with_them
     await other.close()
 
@@ -321,7 +322,7 @@ async def test_rows_above_a_block_are_found_for_a_reorganisation(store: Store) -
 
 
 async def test_rows_of_a_transaction_are_found_by_the_index(sqlite_url: str) -> None:
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     try:
         asked: list[tuple[str, dict[str, Any]]] = []
 

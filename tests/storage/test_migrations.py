@@ -21,6 +21,7 @@ from storage import migrate
 from storage.schema import metadata
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
 from tests.storage import material as m
 
 APPEND_ONLY = (
@@ -172,7 +173,7 @@ async def test_rows_of_a_record_cannot_be_changed(store: Store, table: str) -> N
 
 @pytest.mark.anyio
 async def test_replace_does_not_get_around_the_trigger(sqlite_url: str) -> None:
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     try:
         await _one_row_each(store)
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):

@@ -21,6 +21,7 @@ from storage.rows.row import row_hash
 from storage.sql import canonical, micros
 from storage.store import open_store
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.domain.material import MARKET, START, mandate, mandate_read
 
 pytestmark = pytest.mark.anyio
@@ -97,7 +98,7 @@ def _written(url: str) -> None:
 
 
 async def _state(url: str) -> Books:
-    store = await open_store(url)
+    store = await open_store(url, PATIENT)
     try:
         return await store.read(lambda uow: uow.ledger.state("m_aaaaaaaaaa"))
     finally:
@@ -121,7 +122,7 @@ async def test_a_database_of_the_first_revision_upgrades_and_reads(tmp_path: Any
     assert (c.fee_tools, c.fee_unclassified_count, c.resolved) == (20_000, 1, -1_000_000)
     assert state.violations == {"mandate_paused": 1}
     assert state.bad
-    store = await open_store(url)
+    store = await open_store(url, PATIENT)
     events = tuple(await store.read(lambda uow: uow.ledger.newest("m_aaaaaaaaaa", 50)))
     await store.close()
     case = Case(mandate(), state, START + timedelta(hours=1), Config(), Switches(), events=events)
@@ -172,7 +173,7 @@ async def test_an_open_approval_gets_the_hash_of_its_very_call(tmp_path: Any) ->
     connection.commit()
     connection.close()
     migrate.upgrade(url)
-    store = await open_store(url)
+    store = await open_store(url, PATIENT)
     named = EvmChains([]).get(84532).action(vault, MARKET, data, Usdc(5_000_000))
     found = await store.read(lambda uow: uow.approvals.of_action("m_1", named.action_hash))
     await store.close()

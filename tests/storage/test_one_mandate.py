@@ -21,7 +21,7 @@ from storage.schema import metadata
 from storage.store import open_store
 from tests.campaign.cluster import Cluster, clusters
 from tests.campaign.house import KEY, MANDATES, fill
-from tests.databases import _run, _sql
+from tests.databases import PATIENT, _run, _sql
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
 
@@ -60,7 +60,7 @@ def telling() -> Iterator[Cluster]:
 @asynccontextmanager
 async def served(url: str) -> AsyncIterator[TestServer]:
     await fill(url)
-    store, chains = await open_store(url), EvmChains([])
+    store, chains = await open_store(url, PATIENT), EvmChains([])
     deps = Deps(
         store, chains, SystemClock(), SystemIds(), Config(), SiweSignIn(), Switches(door=True)
     )

@@ -12,6 +12,7 @@ from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.campaign.audit import chained, read_record
+from tests.databases import PATIENT
 from tests.storage import material as m
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
@@ -29,13 +30,13 @@ def written(uow: UnitOfWork, name: str) -> None:
 
 
 async def test_a_ledger_partitioned_by_mandate_goes_on_as_before(pg_url: str) -> None:
-    store = await open_store(pg_url)
+    store = await open_store(pg_url, PATIENT)
     await store.write(lambda uow: written(uow, "before"))
     await store.close()
     connection = await asyncpg.connect(pg_url)
     async with connection.transaction():
         await connection.execute(SQL)
-    store = await open_store(pg_url)
+    store = await open_store(pg_url, PATIENT)
     await store.write(lambda uow: written(uow, "after"))
     seen = await store.read(lambda uow: [uow.ledger.head(i)[0] for i in MANDATES])
     await store.close()

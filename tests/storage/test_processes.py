@@ -10,6 +10,7 @@ import pytest
 
 from storage.store import open_store
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.processes import append_rows, claim_keys
 
@@ -38,7 +39,7 @@ def _two(work: Callable[[str, str, int, Any], None], url: str) -> None:
 
 async def test_two_processes_make_one_chain(database_url: str) -> None:
     _two(append_rows, database_url)
-    store = await open_store(database_url)
+    store = await open_store(database_url, PATIENT)
     try:
         report = await verify(store)
         assert report.as_json() | {"checkpoints": 0} == {
@@ -54,7 +55,7 @@ async def test_two_processes_make_one_chain(database_url: str) -> None:
 
 async def test_two_processes_share_keys_and_work(database_url: str) -> None:
     _two(claim_keys, database_url)
-    store = await open_store(database_url)
+    store = await open_store(database_url, PATIENT)
     try:
         assert (await verify(store)).rows == ROWS
         done = await store.read(lambda uow: uow.switches.all())

@@ -18,14 +18,16 @@ from domain.refusals import Refused
 from storage.faults import Unavailable
 from storage.store import TURN_MS, SqliteStore, Store, connect_sqlite, open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
 from tests.storage import material as m
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
 async def sqlite_store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     assert isinstance(store, SqliteStore)
     try:
         yield store
@@ -71,13 +73,16 @@ async def test_a_read_sees_one_snapshot(store: Store) -> None:
 async def test_a_cancelled_caller_does_not_undo_the_write(store: Store) -> None:
     with anyio.move_on_after(0):
         await store.write(lambda uow: _switch(uow, "kept"))
-    with anyio.fail_after(5):
+    with anyio.fail_after(STUCK_S):
         while await _names(store) != {"kept"}:
             await anyio.sleep(0)
 
 
-async def test_closing_finishes_what_was_asked(database_url: str) -> None:
-    store = await open_store(database_url)
+async def test_closing_finishes_what_was_asked(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.postgres.LAST_MS", PATIENT.wait_ms)
+    store = await open_store(database_url, PATIENT)
     tasks = [
         asyncio.create_task(store.write(lambda uow, n=n: _switch(uow, f"s{n}"))) for n in range(50)
     ]
@@ -86,7 +91,7 @@ async def test_closing_finishes_what_was_asked(database_url: str) -> None:
     assert len(await asyncio.gather(*tasks)) == 50
     with pytest.raises(RuntimeError, match="closed"):
         await store.write(lambda uow: _switch(uow, "late"))
-    store = await open_store(database_url)
+    store = await open_store(database_url, PATIENT)
     assert len(await _names(store)) == 50
     await store.close()
 
@@ -150,7 +155,7 @@ async def test_the_loop_goes_on_while_another_process_holds_the_lock(
     other = connect_sqlite(sqlite_store.url.removeprefix("sqlite:///"))
     other.execute("BEGIN IMMEDIATE")
     waiting = asyncio.create_task(sqlite_store.write(lambda uow: _switch(uow, "waited")))
-    with anyio.fail_after(5):
+    with anyio.fail_after(STUCK_S):
         for _ in range(20):
             assert await _names(sqlite_store) == set()
             await anyio.sleep(0.002)
@@ -212,22 +217,25 @@ async def test_increments_under_a_lock_add_up(store: Store) -> None:
 
 @pytest.mark.pg
 async def test_a_deadlock_is_tried_again(pg_url: str) -> None:
-    store = await open_store(pg_url)
+    store = await open_store(pg_url, PATIENT)
     await store.write(lambda uow: [uow.mandates.add(m.mandate(f"m_{n}")) for n in (1, 2)])
     runs: list[str] = []
+    hold: set[str] = set()
 
     def crosswise(first: str, second: str) -> Callable[[UnitOfWork], None]:
         def work(uow: UnitOfWork) -> None:
             runs.append(first)
             uow.mandates.get(first, lock=True)
-            uow.sql.rows("SELECT pg_sleep(0.1)")
+            hold.add(first)
+            while len(hold) < 2:
+                uow.sql.rows("SELECT pg_sleep(0.01)")
             uow.mandates.get(second, lock=True)
             _switch(uow, f"{first}{second}")
 
         return work
 
     try:
-        with anyio.fail_after(20):
+        with anyio.fail_after(STUCK_S):
             await asyncio.gather(
                 store.write(crosswise("m_1", "m_2")), store.write(crosswise("m_2", "m_1"))
             )
@@ -276,7 +284,7 @@ async def test_a_rollback_that_fails_does_not_stop_the_writer(
     _stick_once(monkeypatch)
     with pytest.raises(OSError, match="disk"):
         await sqlite_store.write(lambda uow: _switch(uow, "lost"))
-    with anyio.fail_after(5):
+    with anyio.fail_after(STUCK_S):
         assert await sqlite_store.write(lambda uow: _switch(uow, "kept")) == "kept"
     assert await _names(sqlite_store) == {"kept"}
 
@@ -294,7 +302,7 @@ async def test_a_file_that_does_not_open_again_is_tried_with_every_write(
             asyncio.create_task(sqlite_store.write(lambda uow, n=n: _switch(uow, f"s{n}")))
             for n in range(5)
         ]
-        with anyio.fail_after(5):
+        with anyio.fail_after(STUCK_S):
             answers = await asyncio.gather(*works, return_exceptions=True)
             assert all(isinstance(a, OSError | Unavailable) for a in answers)
             with pytest.raises(Unavailable, match="does not open"):

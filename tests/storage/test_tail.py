@@ -15,7 +15,9 @@ from storage import migrate, tail
 from storage.rows.row import COLUMNS, event_of
 from storage.store import Store, open_store
 from storage.tail import NotInRecord, Tail, Told
+from tests.databases import PATIENT
 from tests.storage import material as m
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 INSERT = (
@@ -37,7 +39,7 @@ async def _begun(url: str) -> AsyncIterator[Tail]:
 
 
 async def _next(stream: AsyncIterator[Told], count: int) -> list[Told]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(STUCK_S):
         return [await anext(stream) for _ in range(count)]
 
 
@@ -120,7 +122,7 @@ async def test_listeners_end_with_the_poll(store: Store) -> None:
             pass
         ended.set()
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(STUCK_S):
         async with anyio.create_task_group() as listening:
             listening.start_soon(listens)
             async with anyio.create_task_group() as polling:
@@ -289,5 +291,5 @@ async def test_rows_from_before_there_were_positions_get_theirs_in_order(empty_p
             await connection.execute("UPDATE ledger_events SET seq = 9")
     finally:
         await connection.close()
-    store = await open_store(empty_pg_url)
+    store = await open_store(empty_pg_url, PATIENT)
     await store.close()

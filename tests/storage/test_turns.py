@@ -14,9 +14,11 @@ from storage.batches import _LOCK
 from storage.brought.snapshot import Snapshot, filled
 from storage.store import Store, open_store
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.batched import IDS, write
 from tests.storage.statements import logging
+from tests.waiting import STUCK_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 
@@ -24,7 +26,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 async def _waiting(connection: asyncpg.Connection, many: int) -> None:
     """Until so many wait for a mandate's turn."""
     query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-    with anyio.fail_after(5):
+    with anyio.fail_after(STUCK_S):
         while await connection.fetchval(query) != many:
             await asyncio.sleep(0.005)
 
@@ -32,7 +34,7 @@ async def _waiting(connection: asyncpg.Connection, many: int) -> None:
 @asynccontextmanager
 async def _contended(pg_url: str) -> AsyncIterator[tuple[Store, asyncpg.Connection]]:
     """A store that takes turns at a mandate, and a connection beside it."""
-    store, beside = await open_store(pg_url), await asyncpg.connect(pg_url)
+    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
     try:
         await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
         store._batches._contend({"m_1"})  # type: ignore[attr-defined]
@@ -83,14 +85,14 @@ async def test_a_dead_process_leaves_the_turn_to_the_others(pg_url: str) -> None
         asked = asyncio.create_task(write(store, 1))
         await _waiting(beside, 1)
         dies.terminate()
-        with anyio.fail_after(3):
+        with anyio.fail_after(STUCK_S):
             assert (await asked).new
 
 
 async def test_whoever_is_far_behind_begins_at_a_checkpoint(
     pg_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, other = await open_store(pg_url), await open_store(pg_url)
+    store, other = await open_store(pg_url, PATIENT), await open_store(pg_url, PATIENT)
     await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
     await write(store, 0)
     brought: list[int] = []

@@ -17,7 +17,9 @@ from storage.rows.row import COLUMNS, row_hash
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify, verify_export
+from tests.databases import PATIENT
 from tests.storage import material as m
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 
@@ -191,7 +193,7 @@ async def test_a_cut_or_changed_export_does_not(store: Store, tmp_path: Path) ->
 
 
 async def test_a_backup_of_a_database_in_use_is_whole(sqlite_url: str, tmp_path: Path) -> None:
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     target = tmp_path / "copies" / "wallet.bak"
     try:
         await _filled(store)
@@ -208,7 +210,7 @@ async def test_a_backup_of_a_database_in_use_is_whole(sqlite_url: str, tmp_path:
 
 @pytest.mark.slow
 async def test_a_backup_ends_while_sixteen_go_on_writing(sqlite_url: str, tmp_path: Path) -> None:
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     target, done = tmp_path / "wallet.bak", anyio.Event()
     written = 0
 
@@ -228,7 +230,7 @@ async def test_a_backup_ends_while_sixteen_go_on_writing(sqlite_url: str, tmp_pa
             for name in range(16):
                 group.start_soon(writes, name)
             try:
-                with anyio.fail_after(40):
+                with anyio.fail_after(STUCK_S):
                     await backup(sqlite_url, target)
             finally:
                 done.set()
@@ -239,7 +241,7 @@ async def test_a_backup_ends_while_sixteen_go_on_writing(sqlite_url: str, tmp_pa
     report = await verify(f"sqlite:///{target}")
     assert report.ok
     assert 157 <= report.rows <= 157 + written
-    restored = await open_store(f"sqlite:///{target}")
+    restored = await open_store(f"sqlite:///{target}", PATIENT)
     try:
         assert await m.append(restored, m.buy()) is not None
     finally:

@@ -22,6 +22,7 @@ from http_shim.application import build
 from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
+from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, working
 from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
@@ -68,7 +69,7 @@ def stdio_env(service: Service) -> dict[str, str]:
     """What `wallet mcp` needs to see the same database and chain."""
     evm = service.world.evm
     prefix = f"WALLET_CHAINS__{CHAIN_ID}__"
-    return {
+    return PATIENTLY | {
         "PATH": os.defpath, "WALLET_DATABASE_URL": service.world.store.url, "WALLET_DOOR": "on",
         "WALLET_DEFAULT_CHAIN_ID": str(CHAIN_ID), "WALLET_LOG_LEVEL": "ERROR", "WALLET_SERVICE_USER_KEY": service.key,
         f"{prefix}RPC_URL": evm.url, f"{prefix}USDC": evm.usdc, f"{prefix}FACTORY": evm.factory, f"{prefix}LENS": evm.lens,
@@ -144,7 +145,7 @@ async def opened(name: str, service: Service) -> AsyncIterator[Door]:
                     command=sys.executable, args=["-m", "server", "mcp"], env=stdio_env(service)
                 )
             elif kind == "sse":
-                transport = sse_client(service.base + "/sse", headers=headers)
+                transport = sse_client(service.base + "/sse", headers=headers, timeout=STUCK_S)
             else:
                 inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
                 transport = streamable_http_client(service.base + "/mcp", http_client=inner)

@@ -28,6 +28,8 @@ from storage.faults import Patience
 from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
+from tests.waiting import STUCK_S
 from tests.world import START, Clock
 from tools.call.credentials import hashed
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
@@ -155,7 +157,7 @@ async def small(
     **config: Any,
 ) -> AsyncIterator[Small]:
     """Run it; `mcp` takes the place of our own application behind the bridge."""
-    store = await open_store(url, patience)
+    store = await open_store(url, patience or PATIENT)
     await _people(store)
     deps = Deps(
         store,
@@ -192,7 +194,7 @@ async def connected(
     kind, _, era = way.partition("-")
     async with AsyncExitStack() as stack:
         if kind == "sse":
-            transport: Any = sse_client(base + "/sse", headers=headers)
+            transport: Any = sse_client(base + "/sse", headers=headers, timeout=STUCK_S)
         else:
             inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
             transport = streamable_http_client(base + "/mcp", http_client=inner)

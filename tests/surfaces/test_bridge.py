@@ -117,7 +117,7 @@ async def test_the_application_hears_that_the_client_has_gone(sqlite_url: str) -
 
 async def test_a_slow_reader_slows_the_application_down(sqlite_url: str) -> None:
     app = App(talks_a_lot)
-    limits = {"read_bufsize": 2**16, "timeout": ClientTimeout(total=20)}
+    limits = {"read_bufsize": 2**16, "timeout": ClientTimeout(total=STUCK_S)}
     async with (
         small(sqlite_url, mcp=app) as s,
         ClientSession(**limits) as http,

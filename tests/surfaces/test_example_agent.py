@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from tests.surfaces.conftest import Service
+from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
 AGENT = Path(__file__).parents[2] / "docs" / "examples" / "agent.py"
@@ -26,7 +27,7 @@ async def test_the_example_acts_within_the_limits_and_reports(service: Service) 
         "PATH": os.defpath, "WALLET_BASE": service.base, "WALLET_KEY": service.key, "AGENT_PRIVATE_KEY": key,
         "RPC_URL": service.world.evm.url,
     }  # fmt: skip
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         done = await anyio.run_process(
             [sys.executable, str(AGENT), service.world.evm.market, "150"], env=env, check=False
         )

@@ -21,6 +21,7 @@ from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
 from storage.store import open_store
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.surfaces.conftest import KEY, Door, Service, opened
 from tests.tools.trading.conftest import Desk, Person, a_desk
 from tests.tools.trading.orders import Trader, trading
@@ -199,7 +200,7 @@ async def _day(s: Stage) -> None:
 @asynccontextmanager
 async def open_again(url: str, public_id: str) -> AsyncIterator[Any]:
     """The state of a ledger, folded anew by another process' store."""
-    store = await open_store(url)
+    store = await open_store(url, PATIENT)
     try:
         yield await store.read(lambda uow: uow.ledger.state(public_id))
     finally:

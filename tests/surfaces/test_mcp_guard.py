@@ -15,7 +15,7 @@ from http_shim import listening
 from server import mcp_guard
 from server.mcp_guard import Bounds, Places
 from tests.surfaces.small import ALICE, BOB, connected, small
-from tests.waiting import STUCK_S
+from tests.waiting import STUCK_S, LoopClock
 
 pytestmark = pytest.mark.anyio
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -204,7 +204,14 @@ async def test_nothing_that_a_caller_sent_is_logged_at_debug(
 async def test_a_second_head_that_never_ends_is_cut_too(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "HEAD_S", 0.3)
+    clock, wait, begun = LoopClock(), listening.Connection._wait, 0
+
+    def counted(self: listening.Connection) -> None:
+        nonlocal begun
+        begun += 1
+        wait(self)
+
+    monkeypatch.setattr(listening.Connection, "_wait", counted)
     async with small(sqlite_url) as s:
         host, _, port = s.base.removeprefix("http://").partition(":")
         with anyio.fail_after(STUCK_S):
@@ -212,6 +219,10 @@ async def test_a_second_head_that_never_ends_is_cut_too(
                 for _ in range(2):  # a kept connection answers as often as it is asked in time
                     await stream.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     assert b"200 OK" in await stream.receive()
+                heads = begun
                 await stream.send(b"GET /healthz HTTP/1.1\r\nHo")
+                while begun == heads:
+                    await anyio.sleep(0.01)
+                clock.forward(listening.HEAD_S)
                 with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
                     await stream.receive()

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
+import anyio
 import pytest
 
+from http_shim.ready import ANSWERS_WITHIN_S, KEPT_S
 from storage.faults import Patience
 from storage.store import sqlite_path
+from tests.databases import PATIENT
 from tests.storage.cable import Cable, cable
 from tests.surfaces.small import ALICE, Small, connected, small
+from tests.waiting import STUCK_S, LoopClock
 
 pytestmark = pytest.mark.anyio
 
-SHORT = Patience(wait_ms=300, statement_ms=500, pool=4)
+SHORT = Patience(wait_ms=300)
+FOUR = replace(PATIENT, pool=4)
+OUTLASTS_S = PATIENT.statement_ms / 1_000 + 2
 KEYED = {"X-Service-User-Key": ALICE, "Idempotency-Key": "k-1"}
 KEYLESS = {"X-Service-User-Key": ALICE}
 
@@ -28,7 +35,7 @@ async def laid(pg_url: str) -> AsyncIterator[tuple[Cable, Small]]:
     """The small service with a cable to its database."""
     async with AsyncExitStack() as stack:
         line = await stack.enter_async_context(cable(pg_url))
-        yield line, await stack.enter_async_context(small(line.url, patience=SHORT))
+        yield line, await stack.enter_async_context(small(line.url, patience=FOUR))
 
 
 async def _post(base: str, headers: dict[str, str]) -> tuple[int, dict[str, Any], str | None]:
@@ -39,13 +46,12 @@ async def _post(base: str, headers: dict[str, str]) -> tuple[int, dict[str, Any]
         return answer.status, await answer.json(), answer.headers.get("Retry-After")
 
 
-async def _ready(base: str) -> tuple[int, float]:
-    began = time.monotonic()
+async def _ready(base: str) -> int:
     async with aiohttp.ClientSession(base) as http, http.get("/readyz") as answer:
         block = await answer.json()
         assert block["database"] is (answer.status == 200)
         assert answer.status == 200 or block["error"] == "storage_unavailable"
-        return answer.status, time.monotonic() - began
+        return answer.status
 
 
 @pytest.mark.pg
@@ -90,7 +96,7 @@ async def test_a_database_that_is_gone_is_503_on_every_door(laid: tuple[Cable, S
         told = await client.call_tool("mandate_keep", {"name": "two"})
         assert told.structured_content is not None
         assert told.structured_content["refusal"]["error"] == "storage_unavailable"
-        assert (await _ready(service.base))[0] == 503
+        assert await _ready(service.base) == 503
         line.refuses = False
         assert (await _post(service.base, KEYLESS))[0] == 201
 
@@ -98,21 +104,15 @@ async def test_a_database_that_is_gone_is_503_on_every_door(laid: tuple[Cable, S
 @pytest.mark.pg
 async def test_readiness_does_not_hang_with_the_database(laid: tuple[Cable, Small]) -> None:
     line, service = laid
-    assert (await _ready(service.base))[0] == 200
+    assert await _ready(service.base) == 200
+    clock, loop = LoopClock(), asyncio.get_running_loop()
+    line.holds = lambda: clock.forward(ANSWERS_WITHIN_S)
     line.go_silent()
-    time_of_kept_answer = 1.0
-    await _until_not_ready(service.base, time_of_kept_answer + 3)
+    clock.forward(KEPT_S)  # what was answered before is over
+    began = loop.time()
+    assert await _ready(service.base) == 503
+    assert loop.time() - began < PATIENT.statement_ms / 1_000, "it hangs as long as its database"
     line.speak()
-
-
-async def _until_not_ready(base: str, within_s: float) -> None:
-    until = time.monotonic() + within_s
-    while True:
-        status, took = await _ready(base)
-        assert took < 3
-        if status == 503:
-            return
-        assert time.monotonic() < until
 
 
 async def test_a_full_disk_is_not_ready_though_it_reads(sqlite_url: str) -> None:
@@ -136,9 +136,10 @@ async def test_a_foreign_lock_is_not_ready_and_then_ready_again(sqlite_url: str)
         other = sqlite3.connect(sqlite_path(sqlite_url), isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         try:
-            assert (await _ready(service.base))[0] == 503
+            assert await _ready(service.base) == 503
         finally:
             other.close()
-        until = time.monotonic() + 5
-        while (await _ready(service.base))[0] != 200:
-            assert time.monotonic() < until
+        clock = LoopClock()
+        with anyio.fail_after(STUCK_S):
+            while await _ready(service.base) != 200:
+                clock.forward(KEPT_S)

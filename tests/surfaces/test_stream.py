@@ -27,6 +27,7 @@ from server.wiring import SystemIds
 from storage.rows.identities import Agent
 from storage.store import Store
 from tests.surfaces.conftest import KEY
+from tests.waiting import STUCK_S, beating
 from tests.world import CHAIN_ID, Clock
 from tools.call.credentials import hashed
 from tools.call.operation import Deps
@@ -75,7 +76,7 @@ class Door:
 async def event(answer: aiohttp.ClientResponse) -> dict[str, str]:
     """The next event; comments are passed over."""
     told: dict[str, str] = {}
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         while True:
             line = (await answer.content.readline()).decode()
             if line == "\n" and told:
@@ -199,7 +200,7 @@ async def test_a_listener_that_falls_behind_is_ended_and_comes_back_without_a_ga
             await event(answer)
             await until(lambda: bool(hub._of[MINE]) and all(x.live for x in hub._of[MINE]))
             await door.append()
-            with anyio.fail_after(30):
+            with anyio.fail_after(STUCK_S):
                 await blocked.wait()
             await door.append(12)
             await until(lambda: all(x.ending == "behind" for x in hub._of[MINE]))
@@ -217,7 +218,7 @@ async def test_a_listener_that_falls_behind_is_ended_and_comes_back_without_a_ga
 
 
 async def until(holds: Any) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(STUCK_S):
         while not holds():
             await anyio.sleep(0.01)
 
@@ -235,9 +236,9 @@ async def test_open_streams_end_with_the_service_within_two_seconds(store: Store
     async with served(store) as door, door.stream() as one, door.stream(None, OTHER) as two:
         for answer in (one, two):
             await event(answer)
-        began = asyncio.get_running_loop().time()
-        await farewell(door.runner)
-        await door.runner.cleanup()
-        assert asyncio.get_running_loop().time() - began < 2
+        async with beating() as waited:
+            await farewell(door.runner)
+            await door.runner.cleanup()
+        assert waited.seconds < 2
         for answer in (one, two):
             assert (await event(answer))["event"] == "leaving"

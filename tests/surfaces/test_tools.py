@@ -18,6 +18,7 @@ from domain.refusals import REFUSALS
 from server.shelf import Shipped, described
 from skill.text import tools_of
 from tests import npm
+from tests.waiting import STUCK_S
 from tools.catalogue import OPERATIONS
 
 LISTING = Path(__file__).parents[2] / "server" / "data" / "tools.json"
@@ -115,7 +116,7 @@ def test_the_whole_list_is_under_9000_tokens() -> None:
         input=listed,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=STUCK_S,
         check=True,
         cwd=npm.FOLDER,
     )

@@ -21,6 +21,7 @@ from server.wiring import SystemIds
 from storage import migrate
 from storage.rows.books import StateCache
 from storage.store import open_store, sqlite_path
+from tests.databases import PATIENT
 from tests.examples import least
 from tests.loop_watch import LoopWatch, watched_loop
 from tests.tools.large import ADDRESS, AGENT, BIG, NOW, OWNER, build
@@ -97,7 +98,7 @@ def large_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 async def deps(large_url: str) -> AsyncIterator[Deps]:
-    store, chains = await open_store(large_url), EvmChains([ChainFacts(CHAIN_ID)])
+    store, chains = await open_store(large_url, PATIENT), EvmChains([ChainFacts(CHAIN_ID)])
     try:
         yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
     finally:
@@ -151,7 +152,10 @@ async def test_no_other_operation_holds_the_loop(
     others = [op for op in OPERATIONS if op.name not in {name for name, _, _ in READS}]
     held: dict[str, str] = {}
     async with AsyncExitStack() as closing:
-        store, chains = await open_store(f"sqlite:///{copied}"), EvmChains([ChainFacts(CHAIN_ID)])
+        store, chains = (
+            await open_store(f"sqlite:///{copied}", PATIENT),
+            EvmChains([ChainFacts(CHAIN_ID)]),
+        )
         closing.push_async_callback(store.close)
         closing.push_async_callback(chains.close)
         deps = Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
@@ -180,7 +184,7 @@ async def test_the_keeper_goes_over_many_mandates_without_holding_the_loop(
     migrate.upgrade(url)
     build(url, rows=1_000, mandates=1_000)
     async with AsyncExitStack() as closing:
-        store, chains = await open_store(url), EvmChains([ChainFacts(CHAIN_ID)])
+        store, chains = await open_store(url, PATIENT), EvmChains([ChainFacts(CHAIN_ID)])
         closing.push_async_callback(store.close)
         closing.push_async_callback(chains.close)
         deps = Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())

@@ -12,6 +12,7 @@ from chain.sign_in import SiweSignIn
 from server.settings import Settings
 from server.wiring import SystemIds
 from storage.store import Store, open_store
+from tests.databases import PATIENT
 from tests.storage.material import NOW
 from tests.world import Clock
 from tools.acting import reports
@@ -38,7 +39,7 @@ def report_many(url: str, keys: int, die_after: int, start: Any) -> None:
     """Report with each of the keys, and be killed in the middle where that is wanted."""
 
     async def work() -> None:
-        store = await open_store(url)
+        store = await open_store(url, PATIENT)
         deps, waiting, told = deps_of(store), iter(range(keys)), 0
         start.wait(30)
 

@@ -16,6 +16,7 @@ from storage.sql import micros
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.tools.acting.reporting import deps_of, report, report_many
 from tests.world import Clock
@@ -34,7 +35,7 @@ def _fill(uow: UnitOfWork) -> None:
 
 @pytest.mark.parametrize("die_after", [0, 40])
 async def test_two_processes_report_on_one_mandate(pg_url: str, die_after: int) -> None:
-    store = await open_store(pg_url)
+    store = await open_store(pg_url, PATIENT)
     await store.write(_fill)
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(2)
@@ -68,7 +69,7 @@ async def test_two_processes_report_on_one_mandate(pg_url: str, die_after: int) 
 
 async def test_a_report_after_the_clock_was_set_back_is_stored_in_its_place(pg_url: str) -> None:
     """The batch does not bring what such a row notes; it is written by a transaction of its own."""
-    store = await open_store(pg_url)
+    store = await open_store(pg_url, PATIENT)
     try:
         await store.write(_fill)
         deps = deps_of(store)

@@ -15,6 +15,7 @@ from domain.settings import Config
 from server.wiring import SystemIds
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.call.run import run
 
@@ -118,7 +119,7 @@ def post_and_hang(url: str, posted: Any) -> None:
         await asyncio.Event().wait()
 
     async def work() -> None:
-        store = await open_store(url)
+        store = await open_store(url, PATIENT)
         await order(Venue(on_post=hang), deps_on(store, Clock()))
 
     asyncio.run(work())

@@ -14,6 +14,7 @@ from anyio import fail_after
 from domain.refusals import Refused, refusal
 from storage.store import Store
 from tests.tools.call.effects import Clock, Venue, deps_on, order, post_and_hang
+from tests.waiting import STUCK_S
 from tools.call import effects
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +47,7 @@ async def test_sixteen_calls_at_once_post_once(store: Store) -> None:
         await opened.wait()
 
     venue, deps = Venue(on_post=held), deps_on(store, Clock())
-    with anyio.fail_after(20):
+    with anyio.fail_after(STUCK_S):
         first = asyncio.create_task(order(venue, deps))
         await arrived.wait()
         others = await asyncio.gather(*(order(venue, deps) for _ in range(15)))

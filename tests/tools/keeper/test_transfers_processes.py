@@ -17,6 +17,8 @@ from server.wiring import SystemIds
 from storage.rows.identities import Agent
 from storage.store import open_store
 from storage.verify import verify
+from tests.databases import PATIENT
+from tests.waiting import STUCK_S
 from tools.agents.transfers import OPERATIONS
 from tools.call.operation import Caller, Deps
 from tools.call.run import run
@@ -37,9 +39,9 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
     """Send 32 outbound reports of 7 at once; tell how many were taken."""
 
     async def work() -> None:
-        store = await open_store(url)
+        store = await open_store(url, PATIENT)
         deps = Deps(store, EvmChains([]), Clock(), SystemIds(), Config(), cast(SignIn, None))
-        start.wait(30)
+        start.wait(STUCK_S)
         body = {"chain_id": CHAIN, "asset": "USDC", "amount": "7", "direction": "out"}
         replies = await asyncio.gather(
             *(
@@ -59,7 +61,7 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
 
 
 async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url: str) -> None:
-    store = await open_store(database_url)
+    store = await open_store(database_url, PATIENT)
     await store.write(
         lambda uow: uow.identities.add_agent(Agent(AGENT, "u_owner", "Scout", None, NOW))
     )
@@ -85,9 +87,9 @@ async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url:
     for p in processes:
         p.start()
     try:
-        told = [code for _ in processes for code in out.get(timeout=60)]
+        told = [code for _ in processes for code in out.get(timeout=STUCK_S)]
         for p in processes:
-            p.join(30)
+            p.join(STUCK_S)
     finally:
         for p in processes:
             p.kill()

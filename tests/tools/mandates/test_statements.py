@@ -12,6 +12,7 @@ from chain.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage.store import open_store
+from tests.databases import PATIENT
 from tests.tools.large import ADDRESS, BIG, NOW, OWNER, build
 from tests.world import BY_NAME, CHAIN_ID, Clock
 from tools.call.operation import Caller, Deps
@@ -25,7 +26,7 @@ ROWS, MANDATES = 100, 45
 @pytest.fixture
 async def deps(sqlite_url: str) -> AsyncIterator[Deps]:
     build(sqlite_url, rows=ROWS, mandates=MANDATES)
-    store, chains = await open_store(sqlite_url), EvmChains([ChainFacts(CHAIN_ID)])
+    store, chains = await open_store(sqlite_url, PATIENT), EvmChains([ChainFacts(CHAIN_ID)])
     try:
         yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
     finally:

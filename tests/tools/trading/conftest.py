@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -23,21 +24,50 @@ from server.settings import Settings
 from server.venues import SharedWeights, venues
 from server.wiring import SystemIds
 from storage.store import Store, open_store
+from tests.databases import PATIENT
+from tests.waiting import LoopClock
 from tests.world import BY_NAME, Clock
 from tools.call.operation import NOBODY, Caller, Deps, Reply
 from tools.call.run import run
 from tools.trading.paper.desk import Desk as PaperDesk
 from venue import signing
-from venue.devvenue import DevVenue, Rules, serve
+from venue.devvenue import DevVenue, Fault, Rules, serve
+from venue.devvenue.faults import Faults
 from venue.networks import Networks
 
 BUILDER = Account.from_key("0x" + "bb" * 32)
 DEAD = "http://127.0.0.1:9"
+# Of the venue's clients: no machine needs so long for an answer, and nobody is kept waiting for one that does not come.
+PATIENCE_S = 15
 
 
 def signed_name(name: str, until: datetime) -> str:
     """A name with its end, as the wallet signs it."""
     return f"{name} valid_until {milliseconds(until)}"
+
+
+class Silences(Faults):
+    """Faults whose seconds pass on the loop's clock: nobody waits for them.
+
+    A request that is held outlasts every client's patience; `after` the next one of a kind so many seconds pass.
+    """
+
+    def __init__(self, clock: LoopClock):
+        super().__init__()
+        self._clock = clock
+        self.outlasted = 0
+        self.after: dict[str, float] = {}
+
+    def take(self, route: str, kind: str) -> Fault | None:
+        fault = super().take(route, kind)
+        held = fault is not None and "hang" in fault.effect
+        self.outlasted += held
+        if held:
+            self._clock.forward(PATIENCE_S + 1)
+        if seconds := self.after.pop(kind, None):
+            # Whoever has its answer by then rests, and whoever has not gives it up: both are late.
+            asyncio.get_running_loop().call_later(0.05, self._clock.forward, seconds)
+        return fault
 
 
 @dataclass
@@ -145,6 +175,12 @@ class Desk:
             "signature": {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}
         }
 
+    def outlasted(self) -> int:
+        """How many requests the clients gave up for the venue's silence."""
+        return sum(
+            v.faults.outlasted for v in (self.main, self.test) if isinstance(v.faults, Silences)
+        )
+
     def next_nonce(self) -> int:
         self.people += 1
         return self.people
@@ -174,25 +210,26 @@ async def a_desk(
     url: str,
     *,
     rules: Rules | None = None,
-    timeout_s: int = 5,
     down: bool = False,
     clock: Clock | None = None,
     **trading: Any,
 ) -> AsyncIterator[Desk]:
-    store, clock = await open_store(url), clock or Clock()
+    store, clock = await open_store(url, PATIENT), clock or Clock()
 
     def now() -> int:
         return milliseconds(clock.now())
 
     free = rules or Rules(ip_budget=None)
     main, test = DevVenue(now, mainnet=True, rules=free), DevVenue(now, rules=free)
+    passing = LoopClock()
     for network in (main, test):
         network.deposit(BUILDER.address, "200")
+        network.faults = Silences(passing)
     (main_runner, main_url), (test_runner, test_url) = await serve(main), await serve(test)
     settings = Settings(
         venue_mainnet_url=DEAD if down else main_url,
         venue_testnet_url=DEAD if down else test_url,
-        venue_timeout_s=timeout_s,
+        venue_timeout_s=PATIENCE_S,
     )
     networks = venues(settings, clock, SharedWeights(store))
     config = Config(

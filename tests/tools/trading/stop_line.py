@@ -23,7 +23,7 @@ from domain.trading.stop_line import Keeping
 from server.signer.line import SignerLine
 from server.signer.process import Signer, listening
 from server.venues import venues
-from tests.tools.trading.conftest import Desk, Person
+from tests.tools.trading.conftest import PATIENCE_S, Desk, Person
 from tools.trading.stop_line.keeper import Round, StopLines
 from venue import actions, signing
 from venue.keystore import Keystore
@@ -293,7 +293,7 @@ async def lines_of(desk: Desk, folder: Path) -> AsyncIterator[Lines]:
     from venue.budget import InMemory
 
     urls = {f"venue_{n}_url": desk.networks.get(n).client.url for n in ("mainnet", "testnet")}  # type: ignore[arg-type]
-    networks = venues(Settings(**urls, venue_timeout_s=1), desk.clock, InMemory())
+    networks = venues(Settings(**urls, venue_timeout_s=PATIENCE_S), desk.clock, InMemory())
     keys = Keystore(folder / "keys", seal, desk.deps.ids.nonce256)
     signer = Signer(keys=keys, clock=desk.clock, venue=networks.get)
     log = Requests()

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from server.cli import main
 from storage.store import open_store
+from tests.databases import PATIENT
 from tests.tools.trading.conftest import Desk
 from tools.call.operation import NOBODY, Caller
 
@@ -155,6 +156,6 @@ async def test_the_command_line_does_the_same(
         ("operator", "asked to"),
         ("operator", "known to us"),
     ]
-    store = await open_store(sqlite_url)
+    store = await open_store(sqlite_url, PATIENT)
     assert await store.read(lambda uow: uow.allowlist.all()) == frozenset()
     await store.close()

@@ -259,7 +259,7 @@ async def test_abuse_20_a_position_that_shrank_is_never_flipped(desk: Desk) -> N
 async def test_a_close_whose_position_cannot_be_read_says_how_to_close_directly(
     sqlite_url: str,
 ) -> None:
-    async with a_desk(sqlite_url, timeout_s=1) as desk:
+    async with a_desk(sqlite_url) as desk:
         t = await door(desk)
         await t.bring(await t.door())
         made = (await t.close()).body

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from tests.tools.trading.conftest import a_desk
+from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
 from tools.call.operation import Reply
 from venue.devvenue import Fault
@@ -31,16 +30,19 @@ ROUTES: dict[str, Call] = {
 }
 
 
-async def in_time(call: Awaitable[Reply]) -> Reply:
-    async with asyncio.timeout(12):
-        return await call
+async def in_time(desk: Desk, call: Awaitable[Reply]) -> Reply:
+    """The reply of a call that waited for two silences of the venue at most."""
+    before = desk.outlasted()
+    reply = await call
+    assert desk.outlasted() - before <= 2
+    return reply
 
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
     effect: Effect, more: dict[str, Any], sqlite_url: str
 ) -> None:
-    async with a_desk(sqlite_url, timeout_s=1) as desk:
+    async with a_desk(sqlite_url) as desk:
         t = await trader(desk)
         made = await t.prepare()
         before, orders = await day_use(desk), await desk.rows("orders")
@@ -48,7 +50,7 @@ async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
         for venue in (desk.main, desk.test):
             venue.faults.add(Fault(effect=effect, route="/info", **more))
         for name, call in ROUTES.items():
-            reply = await in_time(call(t, made))
+            reply = await in_time(desk, call(t, made))
             assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
                 name,
                 reply.body,
@@ -57,25 +59,27 @@ async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
             assert reply.body["retry_safe"] is True
             assert await desk.rows("orders") == orders, name
             assert await day_use(desk) == before, name
-        status = await in_time(desk.do("agent_status", t.caller))
+        status = await in_time(desk, desk.do("agent_status", t.caller))
         assert status.status == 200
         assert {c["name"]: c["ok"] for c in status.body["checks"]}["order_key"] is None
         assert status.body["may_trade"] is False
-        assert (await in_time(desk.do("trade_products"))).body["stale"] is True
-        assert (await in_time(desk.do("trade_positions", t.caller))).body["live"] is None
-        assert (await in_time(desk.do("trade_me", t.caller))).body["locks"]["order_key"] is None
+        assert (await in_time(desk, desk.do("trade_products"))).body["stale"] is True
+        assert (await in_time(desk, desk.do("trade_positions", t.caller))).body["live"] is None
+        assert (await in_time(desk, desk.do("trade_me", t.caller))).body["locks"][
+            "order_key"
+        ] is None
 
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_an_order_is_not_sent_while_its_account_cannot_be_looked_at(
     effect: Effect, more: dict[str, Any], sqlite_url: str
 ) -> None:
-    async with a_desk(sqlite_url, timeout_s=1) as desk:
+    async with a_desk(sqlite_url) as desk:
         t = await trader(desk)
         made = await t.prepare()
         desk.clock.forward(seconds=65)
         desk.test.faults.add(Fault(effect=effect, route="/info", kind="extraAgents", **more))
-        reply = await in_time(t.execute(made))
+        reply = await in_time(desk, t.execute(made))
         assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
             reply.body
         )

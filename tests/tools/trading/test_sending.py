@@ -16,6 +16,8 @@ from venue.devvenue import Fault
 from venue.devvenue.faults import Effect
 
 pytestmark = pytest.mark.anyio
+# How long an order's fate is asked after, on the loop's clock.
+RESULT_S = 30
 
 
 def code(reply: Any) -> tuple[int, str]:
@@ -217,9 +219,10 @@ async def test_abuse_35_a_spent_request_budget_of_the_address_is_the_venues_refu
 
 
 async def test_abuse_45_an_answer_of_an_unknown_form_is_never_a_success(sqlite_url: str) -> None:
-    async with a_desk(sqlite_url, result_s=1) as desk:
+    async with a_desk(sqlite_url, result_s=RESULT_S) as desk:
         t = await trader(desk)
         made = await t.prepare()
+        desk.test.faults.after["orderStatus"] = RESULT_S
         desk.test.faults.add(
             Fault(
                 effect="malformed",
@@ -256,9 +259,11 @@ LOST: list[tuple[Effect, dict[str, Any], bool]] = [
 async def test_a_lost_answer_is_asked_after_and_never_sent_again(
     effect: Effect, more: dict[str, Any], happened: bool, sqlite_url: str
 ) -> None:
-    async with a_desk(sqlite_url, timeout_s=1, result_s=3) as desk:
+    async with a_desk(sqlite_url, result_s=RESULT_S) as desk:
         t = await trader(desk)
         made = await t.prepare()
+        if not happened:  # asked after, it is not there, until the time for that is over
+            desk.test.faults.after["orderStatus"] = RESULT_S
         desk.test.faults.add(Fault(effect=effect, route="/exchange", **more))
         reply = await t.execute(made)
         order_id = made["order"]["order_id"]
@@ -282,9 +287,10 @@ async def test_a_lost_answer_is_asked_after_and_never_sent_again(
 async def test_while_the_venue_is_silent_about_it_an_order_stays_unknown_and_reserved(
     sqlite_url: str,
 ) -> None:
-    async with a_desk(sqlite_url, timeout_s=1, result_s=2) as desk:
+    async with a_desk(sqlite_url, result_s=RESULT_S) as desk:
         t = await trader(desk)
         made = await t.prepare()
+        desk.test.faults.after["orderStatus"] = RESULT_S
         desk.test.faults.add(Fault(effect="lost", route="/exchange", times=1))
         desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=503))
         assert code(await t.execute(made)) == (504, "wallet_outcome_unknown")

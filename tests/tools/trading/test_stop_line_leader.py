@@ -16,6 +16,7 @@ from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused
 from storage.store import open_store
 from storage.verify import verify
+from tests.databases import PATIENT
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.stop_line import TICK, Lines, lines_of
 from tools.trading.orders.settling import settle_due
@@ -64,7 +65,7 @@ async def holding(
 
 async def test_of_two_processes_one_leads_and_the_other_reads_nothing(both: Lines) -> None:
     ((p, m),) = await holding(both, 1)
-    other_store = await open_store(both.desk.store.url)
+    other_store = await open_store(both.desk.store.url, PATIENT)
     other = StopLines(replace(both.desk.deps, store=other_store), "two")
     both.desk.test.move("BTC", "58000")
     for _ in range(3):

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 from tests import npm
+from tests.fetched import python_of
 from tests.venue.devvenue.material import ALICE, BUILDER, KEY, address
 from venue.devvenue import DevVenue, serve_in_thread
 
@@ -51,18 +51,6 @@ REFUSED: Final = [
 ]
 
 
-def ccxt_python() -> str:
-    """A Python with ccxt, made once from its lock."""
-    folder, lock = ROOT / "build" / "ccxt", ROOT / "locks" / "ccxt.txt"
-    python, stamp = folder / "bin" / "python", folder / ".locked"
-    if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        venv.create(folder, with_pip=True, clear=True)
-        install = [python, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock]
-        subprocess.run(install, check=True, timeout=600)
-        stamp.touch()
-    return str(python)
-
-
 def nktkas() -> list[str]:
     npm.install()
     return npm.node("../venue_story.mjs")
@@ -71,7 +59,7 @@ def nktkas() -> list[str]:
 CLIENTS: Final[dict[str, Callable[[], list[str]]]] = {
     "hyperliquid-python-sdk": lambda: [sys.executable, str(HERE / "story_sdk.py")],
     "nktkas-hyperliquid": nktkas,
-    "ccxt": lambda: [ccxt_python(), str(HERE / "story_ccxt.py")],
+    "ccxt": lambda: [python_of("ccxt"), str(HERE / "story_ccxt.py")],
 }
 
 
@@ -81,7 +69,7 @@ def played(command: list[str], story: dict[str, Any]) -> dict[str, Any]:
         input=json.dumps(story),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         cwd=npm.FOLDER,
         env={"PATH": os.environ["PATH"]},
         check=False,

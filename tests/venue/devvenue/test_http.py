@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from tests.venue.devvenue.material import ALICE, Desk, limit
+from tests.waiting import STUCK_S
 from venue.devvenue import Fault, Rules, serve
 
 pytestmark = pytest.mark.anyio
@@ -152,7 +153,7 @@ async def test_a_hanging_request_hangs_until_it_is_let_go(
     line: Line, effect: Any, after: str
 ) -> None:
     line.desk.venue.faults.add(Fault(effect=effect, kind="order", times=1))
-    with anyio.fail_after(10):
+    with anyio.fail_after(STUCK_S):
         waiting = asyncio.create_task(line.post("/exchange", line.buy()))
         while not line.desk.venue.faults.holding:
             await anyio.lowlevel.checkpoint()
