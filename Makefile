@@ -29,8 +29,8 @@ lint: setup
 check: lint
 	$(BIN)/pytest -q -x -n 2 --dist worksteal -m "not slow and not campaign and not pg and not anvil and not node"
 
-# Some tests wait for processes that start and for others' servers: WORKERS=3 may be quicker on two cores.
-WORKERS ?= 2
+# Some tests wait for processes that start and for others: on two cores three workers are quicker than two.
+WORKERS ?= 3
 test: lint
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -rs -m "not campaign"
 

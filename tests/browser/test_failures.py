@@ -14,6 +14,8 @@ import anyio
 import pytest
 
 from chain.evm import EvmChains
+from storage.faults import Patience
+from storage.store import SqliteStore
 from tests.app.lives import created
 from tests.browser.conftest import Stage
 from tests.browser.wallet import NAME, SENDS, Wallet
@@ -93,26 +95,28 @@ async def test_where_the_service_is_silent_nothing_that_was_sent_is_offered_agai
 
 
 @contextmanager
-def locked(url: str) -> Iterator[None]:
-    """Somebody else writes to the database, and does not end."""
-    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+def locked(stage: Stage) -> Iterator[None]:
+    """Somebody else writes to the database, and does not end; the service waits as it does for people."""
+    store = stage.world.store
+    assert isinstance(store, SqliteStore)
+    other = sqlite3.connect(store.url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
+    patient, store._patience = store._patience, Patience()
     try:
         yield
     finally:
+        store._patience = patient
         other.execute("ROLLBACK")
         other.close()
 
 
-async def test_the_database_is_locked_when_a_held_action_is_answered(
-    stage: Stage, sqlite_url: str
-) -> None:
+async def test_the_database_is_locked_when_a_held_action_is_answered(stage: Stage) -> None:
     m = await working(stage.world, approval_above_usdc="60")
     assert (await m.execute("90", why="a larger step")).status == 202
     async with stage.window(stage.wallet(m)) as window:
         await window.sign_in()
         await window.goto(f"/app/mandates/{m.id}")
-        with locked(sqlite_url):
+        with locked(stage):
             await window.press("Approve 90.00 USDC, once")
             await window.says("Trying again later is safe.")
             await window.goto(f"/app/mandates/{m.id}")  # reading goes on
@@ -121,13 +125,13 @@ async def test_the_database_is_locked_when_a_held_action_is_answered(
         await window.page.wait_for_url("**#record")
 
 
-async def test_the_database_is_locked_when_terms_are_signed(stage: Stage, sqlite_url: str) -> None:
+async def test_the_database_is_locked_when_terms_are_signed(stage: Stage) -> None:
     m = await drafted(stage.world)
     wallet = stage.wallet(m)
     async with stage.window(wallet) as window:
         await window.sign_in()
         await window.goto(f"/app/mandates/{m.id}/review")
-        with locked(sqlite_url):
+        with locked(stage):
             await window.press("Sign these terms")
             await window.says("Trying again later is safe.")
         await window.goto(f"/app/mandates/{m.id}/review")
@@ -136,11 +140,9 @@ async def test_the_database_is_locked_when_terms_are_signed(stage: Stage, sqlite
     assert (await m.read())["mandate"]["status"] == "signed"
 
 
-async def test_the_database_is_locked_when_a_transaction_is_handed_in(
-    stage: Stage, sqlite_url: str
-) -> None:
+async def test_the_database_is_locked_when_a_transaction_is_handed_in(stage: Stage) -> None:
     async with about_to_press(stage, "pause") as (wallet, window, _path):
-        with locked(sqlite_url):
+        with locked(stage):
             await window.press("Pause with my wallet")
             await window.page.wait_for_url("**/tx/0x*")
             await window.page.locator("[role=alert]", has_text="later is safe").wait_for()
