@@ -216,16 +216,16 @@ def _newest(days: dict[str, int]) -> dict[str, int]:
 
 def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> _Values:
     values: _Values = {"trades": c.trades + 1}
-    if not what.notional and event.tx_hash is None:
-        return values
     out, into = sides(event)
     if what.notional:
         values["notional"] = _on(c.notional, event.occurred_at, out)
         if what.ordered:
             values["ordered"] = _on(c.ordered, event.occurred_at, out)
         return values
+    if event.tx_hash is None:
+        return values
     claim = Claim(
-        tx_hash=event.tx_hash or "",
+        tx_hash=event.tx_hash,
         at=event.occurred_at,
         out=out,
         into=into,
