@@ -75,6 +75,7 @@ def linted(folder: Path, entry: dict[str, object]) -> list[dict[str, str]]:
     return list(told["violations"])
 
 
+@pytest.mark.slow
 def test_the_registry_entry_keeps_to_the_registry_s_schema(tmp_path: Path) -> None:
     entry = json.loads((ROOT / "server.json").read_text())
     assert linted(tmp_path / "ours", entry) == []
