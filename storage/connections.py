@@ -57,7 +57,7 @@ class Connections:
         self._places = asyncio.Semaphore(patience.pool)
         self._idle: list[Connection] = []
         self._limits: set[asyncio.Timeout] = set()
-        self._ends_at: float | None = None
+        self._ends_ms: int | None = None
         self._closed = False
         self._connect = partial(
             asyncpg.connect,
@@ -78,18 +78,19 @@ class Connections:
         """From now on nobody waits for long: what runs, waits for a lock or a place, or begins
         later, has the same last moment, the first that was named.
         """
-        if self._ends_at is None:
-            self._ends_at = asyncio.get_running_loop().time() + last_ms / 1_000
+        if self._ends_ms is None:
+            self._ends_ms = _now_ms() + last_ms
+            last = self._ends_ms / 1_000
             for limit in self._limits:
-                limit.reschedule(min(limit.when() or self._ends_at, self._ends_at))
+                limit.reschedule(min(limit.when() or last, last))
 
     @asynccontextmanager
     async def _within(self, ms: int) -> AsyncIterator[None]:
         """A time for a step; less where the process ends. Errors: TimeoutError."""
-        until = asyncio.get_running_loop().time() + ms / 1_000
-        if self._ends_at is not None:
-            until = min(until, self._ends_at)
-        async with asyncio.timeout_at(until) as limit:
+        until = _now_ms() + ms
+        if self._ends_ms is not None:
+            until = min(until, self._ends_ms)
+        async with asyncio.timeout_at(until / 1_000) as limit:
             self._limits.add(limit)
             try:
                 yield
@@ -183,7 +184,7 @@ class Connections:
         """Where one is broken, the others that stood by are as well; where only its last moment
         came, they are not.
         """
-        if self._ends_at is not None:
+        if self._ends_ms is not None:
             connection.terminate()
             return
         for one in (connection, *self._idle):
@@ -198,6 +199,10 @@ class Connections:
         for error in await asyncio.gather(*farewells, return_exceptions=True):
             if isinstance(error, BaseException) and not isinstance(error, _TROUBLE):
                 raise error
+
+
+def _now_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1_000)
 
 
 def _is_the_last_word(error: Exception) -> bool:
