@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from domain.refusals import invalid
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
 _AN_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
+WORDS_KEPT: Final = 4_096
 LONGEST_SHOWN: Final = 1_024  # characters; a hostile target chooses how much data it reverts with
 
 # The vault's five refusals (spec 2.5), and what its other errors mean to a caller.
@@ -132,9 +133,15 @@ def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
         raise DecodingError(str(error)) from None
 
 
+@lru_cache(WORDS_KEPT)
+def checksummed(address: str) -> str:
+    """An address with its checksum (EIP-55), kept: those of one chain are few."""
+    return str(to_checksum_address(address))
+
+
 def _shown(kind: str, value: Any) -> Any:
     if kind == "address":
-        return to_checksum_address(value)
+        return checksummed(value)
     if isinstance(value, bytes):
         return "0x" + value.hex()
     return value
@@ -164,14 +171,18 @@ def decode_log(
         rest = iter(_decoded(plain, data))
         marked = iter(topics[1:])
         values = [
-            _decoded([t], next(marked))[0] if indexed else next(rest)
+            _marked(t, bytes(next(marked))[:32]) if indexed else _shown(t, next(rest))
             for t, indexed in zip(item.types, item.indexed, strict=True)
         ]
     except DecodingError:
         return None
-    return item.name, {
-        n: _shown(t, v) for n, t, v in zip(item.names, item.types, values, strict=True)
-    }
+    return item.name, dict(zip(item.names, values, strict=True))
+
+
+@lru_cache(WORDS_KEPT)
+def _marked(kind: str, topic: bytes) -> Any:
+    """What a topic shows: the logs of one vault name the same few again and again."""
+    return _shown(kind, _decoded([kind], topic)[0])
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from eth_abi import encode
-from eth_utils import keccak, to_checksum_address
+from eth_utils import keccak
 
 from chain import answers, clones, codec, eip712, signatures
 from domain.facts import BlockStamp, Call, DecodedCalldata, VaultFunction, VaultLog
@@ -175,7 +175,7 @@ class KnownChain:
 
     def vault_log(self, log: answers.Log, block: BlockStamp) -> VaultLog | None:
         """Decode one log of a vault or of our factory; None for any other."""
-        address = to_checksum_address(log.address)
+        address = codec.checksummed(log.address)
         of_factory = self.factory is not None and address == self.factory
         told = codec.decode_log(
             "MandateVaultFactory" if of_factory else "MandateVault", log.topics, log.data

@@ -81,7 +81,9 @@ def mcp(url: str | None) -> None:
 @click.option("--metrics-port", type=int, help="Tell health and metrics here, to this machine.")
 def keeper(once: bool, metrics_port: int | None) -> None:
     """Run the chain reader and the keeper without serving."""
-    from server.process import keep
+    # As in `serve`: what is loaded stays.
+    gc.disable()
+    from server.keep import keep
 
     _run(lambda: keep(_settings(), once=once, metrics_port=metrics_port))
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from domain.trading.modes import Surface
-from domain.trading.venue import Network
 from server.terminal import read_settings, run, say
+
+if TYPE_CHECKING:
+    from domain.trading.modes import Surface
+    from domain.trading.venue import Network
 
 
 @click.group()

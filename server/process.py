@@ -1,4 +1,4 @@
-"""Running processes: the server, the keeper; each ends cleanly on SIGTERM."""
+"""The running server; it ends cleanly on SIGTERM."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -15,8 +14,8 @@ from aiohttp import web
 
 from domain.refusals import Refused
 from http_shim.about import GAUGES
-from http_shim.application import HUB, about_itself
-from http_shim.listening import address_of, bound, farewell, listen, listen_on
+from http_shim.application import HUB
+from http_shim.listening import address_of, bound, farewell, listen_on
 from http_shim.metrics import Metrics
 from server.application import application
 from server.late_mcp import LateMcp
@@ -146,40 +145,3 @@ async def _tell_owners(deps: Deps, app: web.Application) -> None:
         notices = Notices(deps, hub.tail, outbound, deps.ids.short("p_"))
         app[GAUGES].append(notices.gauges)
         await notices.run()
-
-
-async def keep(settings: Settings, *, once: bool, metrics_port: int | None = None) -> None:
-    """Run the reader and the keeper without serving; on `metrics_port`, where one is given, this
-    machine is told of its health and figures.
-    """
-    prepare_logging(settings)
-    await up_to_date(settings)
-    from server.ticks import Ticks
-
-    metrics = Metrics()
-    async with wired(settings, metrics=metrics) as parts:
-        ticks = Ticks(parts)
-        if once:
-            await ticks.round()
-            return
-        async with _telling(parts.deps, metrics_port), anyio.create_task_group() as group:
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                group.start_soon(ticks.run)
-                group.start_soon(watch_loop, metrics)
-                async for _ in signals:
-                    group.cancel_scope.cancel()
-                    return
-
-
-@asynccontextmanager
-async def _telling(deps: Deps, port: int | None) -> AsyncIterator[None]:
-    """Tell health and figures on a port of this machine, where one is given."""
-    if port is None:
-        yield
-        return
-    runner = await listen(about_itself(deps), "127.0.0.1", port)
-    try:
-        yield
-    finally:
-        with anyio.CancelScope(shield=True):
-            await runner.cleanup()

@@ -56,6 +56,8 @@ class Connections:
         self._patience = patience
         self._places = asyncio.Semaphore(patience.pool)
         self._idle: list[Connection] = []
+        self._limits: set[asyncio.Timeout] = set()
+        self._ends_ms: int | None = None
         self._closed = False
         self._connect = partial(
             asyncpg.connect,
@@ -71,6 +73,29 @@ class Connections:
                 "idle_in_transaction_session_timeout": str(patience.statement_ms),
             },
         )
+
+    def leave(self, last_ms: int) -> None:
+        """From now on nobody waits for long: what runs, waits for a lock or a place, or begins
+        later, has the same last moment, the first that was named.
+        """
+        if self._ends_ms is None:
+            self._ends_ms = _now_ms() + last_ms
+            last = self._ends_ms / 1_000
+            for limit in self._limits:
+                limit.reschedule(min(limit.when() or last, last))
+
+    @asynccontextmanager
+    async def _within(self, ms: int) -> AsyncIterator[None]:
+        """A time for a step; less where the process ends. Errors: TimeoutError."""
+        until = _now_ms() + ms
+        if self._ends_ms is not None:
+            until = min(until, self._ends_ms)
+        async with asyncio.timeout_at(until / 1_000) as limit:
+            self._limits.add(limit)
+            try:
+                yield
+            finally:
+                self._limits.discard(limit)
 
     async def use(self, talk: Callable[[Talk], Awaitable[T]]) -> T:
         """Talk until nobody else's write is in the way. Nothing of a lost try is stored.
@@ -94,7 +119,7 @@ class Connections:
         async with self._connected() as connection:
             telling = Talk(connection)
             try:
-                async with asyncio.timeout((self._patience.statement_ms + GRACE_MS) / 1_000):
+                async with self._within(self._patience.statement_ms + GRACE_MS):
                     return await talk(telling)
             except _TROUBLE as error:
                 raise self._blamed(telling, error) from error
@@ -102,7 +127,7 @@ class Connections:
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Connection]:
         try:
-            async with asyncio.timeout(self._patience.wait_ms / 1_000):
+            async with self._within(self._patience.wait_ms):
                 await self._places.acquire()
         except TimeoutError as error:
             raise Unavailable("all its connections are in use") from error
@@ -129,7 +154,8 @@ class Connections:
             if not connection.is_closed():
                 return connection
         try:
-            return await self._connect()
+            async with self._within(self._patience.wait_ms):
+                return await self._connect()
         except InternalClientError as error:
             raise Unavailable("it cannot be reached") from error
         except _TROUBLE as error:
@@ -155,7 +181,12 @@ class Connections:
         return Unavailable(why)
 
     def _let_go(self, connection: Connection) -> None:
-        """Where one is broken, the others that stood by are as well."""
+        """Where one is broken, the others that stood by are as well; where only its last moment
+        came, they are not.
+        """
+        if self._ends_ms is not None:
+            connection.terminate()
+            return
         for one in (connection, *self._idle):
             one.terminate()
         self._idle.clear()
@@ -168,6 +199,10 @@ class Connections:
         for error in await asyncio.gather(*farewells, return_exceptions=True):
             if isinstance(error, BaseException) and not isinstance(error, _TROUBLE):
                 raise error
+
+
+def _now_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1_000)
 
 
 def _is_the_last_word(error: Exception) -> bool:

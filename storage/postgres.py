@@ -24,7 +24,7 @@ from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
-# How long running writes may take when the store is closed.
+# How long what runs may take when the process ends, which has two seconds in all.
 LAST_MS: Final = 700
 
 
@@ -110,13 +110,15 @@ class PostgresStore:
         return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
 
     def leave(self) -> None:
-        """Nothing to do: what waits for another's row is ended by `close`."""
+        """From now on a lock that somebody else holds is waited for no longer than a moment."""
+        self._connections.leave(LAST_MS)
 
     async def close(self) -> None:
         """Let running writes finish, then close the pool; one that waits for what somebody else
         holds is rolled back.
         """
         self._closed = True
+        self._connections.leave(LAST_MS)
         # Both kinds of writes have the same time, and not one after the other.
         drained = asyncio.create_task(self._batches.drained())
         _, waiting = await asyncio.wait({drained, *self._writes}, timeout=LAST_MS / 1_000)

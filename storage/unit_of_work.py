@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from storage.lazily import lazily
 from storage.rows.addresses import Addresses
 from storage.rows.approvals import Approvals, Reservations
@@ -25,6 +28,7 @@ from storage.rows.venue_keeping import VenueKeeping
 from storage.rows.webhooks import Webhooks
 from storage.rows.work import Idempotency, SwitchRows, Work
 from storage.sql import Sql
+from storage.together import Together
 
 
 class UnitOfWork:
@@ -33,10 +37,22 @@ class UnitOfWork:
     def __init__(self, sql: Sql, cache: StateCache):
         self.sql, self._cache = sql, cache
 
+    @contextmanager
+    def together(self) -> Iterator[UnitOfWork]:
+        """The same transaction, for very many rows of few mandates: they are written together, and
+        what was read under a mandate's lock is not asked for again.
+        """
+        sql = Together(self.sql)
+        yield UnitOfWork(sql, self._cache)
+        sql.written()
+        # What this one knew of heads and versions has moved.
+        for made in ("ledger", "mandates"):
+            self.__dict__.pop(made, None)
+
     @lazily
     def mandates(self) -> Mandates:
         """Mandates."""
-        return Mandates(self.sql)
+        return Mandates(self.sql, holds=isinstance(self.sql, Together))
 
     @lazily
     def ledger(self) -> Ledger:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, cast
 
+from domain.ledger.keys import Inner, Key, Keys, Making
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import (
     NOWHERE,
@@ -35,40 +36,6 @@ from domain.ledger.payloads import (
 )
 from domain.ledger.stored import Reads, Stored, one_of, text_or
 from domain.money import ZERO
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One key of a stored object.
-
-    Shapes: `of` gives the value of a payload that is written and shown; `reads` is None where the
-    key follows from the others, and `attr` is what is read into. `always` stands there as null too,
-    any other is left out where it has no value. Without a `needed` one the row is a note.
-    """
-
-    name: str
-    of: Callable[[Any], object]
-    attr: str
-    reads: Reads | None
-    always: bool = False
-    needed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inner:
-    """Keys that make a value of their own: an object under `name`, or flat among their neighbours.
-
-    Shapes: `absent` is the value where there is no such object.
-    """
-
-    attr: str
-    made: Callable[..., object]
-    keys: tuple[Key, ...]
-    name: str | None = None
-    absent: object = None
-
-
-Keys: TypeAlias = tuple[Key | Inner, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,10 +201,6 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
 }  # fmt: skip
 
 BLOCKS: Final = tuple((f.block, made) for made, f in FORMS.items() if f.block is not None)
-NEEDED: Final = {
-    made: tuple(k for k in form.keys if isinstance(k, Key) and k.needed)
-    for made, form in FORMS.items()
-}
 BY_KIND: Final[Mapping[Kind, type[Payload]]] = {
     Kind.DEPOSIT: Deposited,
     Kind.WITHDRAW: Withdrawn,
@@ -249,57 +212,10 @@ BY_KIND: Final[Mapping[Kind, type[Payload]]] = {
 }
 
 
-# What the readers that look at their own key alone find where it is not there: most keys are not.
-_NOTHING: Final[Mapping[Reads, object]] = {
-    Stored.text: None,
-    Stored.number: None,
-    Stored.flag: False,
-    Stored.money: None,
-    Stored.sum: ZERO,
-    Stored.at: None,
-    Stored.json: None,
-    Stored.any: None,
-}
 _BLOCK_NAMES: Final = frozenset(block for block, _ in BLOCKS)
 
 
-class _Plan:
-    """How keys are read, with what is found of those that are not there worked out once.
-
-    Shapes: `nothing` by attribute; `alone` are the keys that are looked at only where they are, by
-    name; `always` those whose reader looks at others, or says what a missing one is.
-    """
-
-    __slots__ = ("alone", "always", "inners", "nothing")
-
-    def __init__(self, keys: Keys):
-        read = [(k, k.reads) for k in keys if isinstance(k, Key) and k.reads is not None]
-        self.nothing = {k.attr: _NOTHING[reads] for k, reads in read if reads in _NOTHING}
-        self.alone = {k.name: (k.attr, reads) for k, reads in read if reads in _NOTHING}
-        self.always = tuple((k.name, k.attr, reads) for k, reads in read if reads not in _NOTHING)
-        self.inners = tuple((k, _Plan(k.keys)) for k in keys if isinstance(k, Inner))
-
-    def values(self, s: Stored) -> dict[str, object]:
-        """By attribute, what an object tells."""
-        found, alone, told = dict(self.nothing), self.alone, s.values
-        for name in told:
-            if name in alone:
-                attr, reads = alone[name]
-                found[attr] = reads(s, name)
-        for name, attr, reads in self.always:
-            found[attr] = reads(s, name)
-        for inner, plan in self.inners:
-            there = inner.name is None or told.get(inner.name) is not None
-            found[inner.attr] = _inner(inner, plan, s) if there else inner.absent
-        return found
-
-
-# Every row that is read comes through here, so that what its payload is made by is at hand.
-_Made: TypeAlias = Callable[..., Payload]
-_PLANS: Final = {
-    m: (cast(_Made, m), NEEDED[m], _Plan(f.keys), _Plan(f.beside) if f.beside else None)
-    for m, f in FORMS.items()
-}
+_MAKINGS: Final = {m: Making(m, f.keys, f.beside) for m, f in FORMS.items()}
 
 
 def what_of(kind: Kind, s: Stored) -> Payload:
@@ -314,21 +230,11 @@ def what_of(kind: Kind, s: Stored) -> Payload:
 
 def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
     """A payload out of its block and of what stands around it; None without what is needed."""
-    make, needed, keys, beside = _PLANS[made]
-    if needed and any(k.reads is None or k.reads(s, k.name) is None for k in needed):
-        return None
-    values = keys.values(s)
-    if beside is not None:
-        values |= beside.values(around)
-    return make(**values)
-
-
-def _inner(inner: Inner, plan: _Plan, s: Stored) -> object:
-    if inner.name is not None:
-        s = s.sub(inner.name)
-        if not s.there:
-            return inner.absent
-    return inner.made(**plan.values(s))
+    making = _MAKINGS[made]
+    for name, reads in making.needed:
+        if reads is None or reads(s, name) is None:
+            return None
+    return cast(Payload, making.made(s, around))
 
 
 Value: TypeAlias = tuple[str, object]

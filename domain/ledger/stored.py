@@ -33,7 +33,8 @@ class Stored:
 
     def sub(self, name: str) -> Stored:
         """The object under a name."""
-        return Stored(self.values.get(name), f"{self.path}.{name}".lstrip("."), self._bad)
+        path = f"{self.path}.{name}" if self.path else name
+        return Stored(self.values.get(name), path, self._bad)
 
     def text(self, name: str) -> str | None:
         """A text."""

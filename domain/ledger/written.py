@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
+from domain.ledger.copies import maker
 from domain.ledger.forms import Nested, Object, Value, parts_of, what_of
 from domain.ledger.kinds import Kind
 from domain.ledger.payloads import Payload, Restates, Told, Unusable, Violation
@@ -60,13 +62,16 @@ def read(kind: Kind, stored: object) -> Told:
     bad: list[str] = []
     s = Stored(stored, "", bad)
     beside = s.sub("violation") if "violation" in s.values else None
-    return Told(
-        restates=_restates(s),
+    return _TOLD(
         what=what_of(kind, s),
         violation=_violation(beside) if beside is not None and beside.there else None,
-        log_index=s.number("log_index"),
+        restates=_restates(s) if "restates" in s.values else None,
+        log_index=s.number("log_index") if "log_index" in s.values else None,
         unusable=tuple([Unusable(path) for path in sorted(bad)]) if bad else (),
     )
+
+
+_TOLD: Final = maker(Told)
 
 
 def _restates(s: Stored) -> Restates | None:

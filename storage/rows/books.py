@@ -53,14 +53,15 @@ class StateCache:
             self._keep(row["row_hash"], kept)
         return kept
 
-    def keep_event(self, row: Row, event: Event) -> None:
-        """Keep the event of a row that is written now; where that is taken back, no row has its
-        hash. Its payload is kept as it will be read.
+    def keep_event(self, row: Row, event: Event) -> Event:
+        """Keep the event of a row that is written now, and give it as it will be read; where the
+        row is taken back, none has its hash.
         """
         kept = event
         if not _reads_as(row["payload"], event.payload):
             kept = replace(event, payload=as_stored(row), parsed=event.told)
         self._keep(row["row_hash"], kept)
+        return kept
 
     def _keep(self, row_hash: str, event: Event) -> None:
         with self._lock:

@@ -16,6 +16,7 @@ from storage.rows.house import HouseRows
 from storage.rows.ledger_queries import (
     BEGIN_HEAD,
     BY_SEQ,
+    BY_TRANSACTIONS,
     BY_TX,
     CHECK,
     CHECKPOINT,
@@ -27,6 +28,7 @@ from storage.rows.ledger_queries import (
     PAGE,
     PARTNERS,
     TAIL,
+    TRANSACTIONS_AT_ONCE,
 )
 from storage.rows.row import event_of, row_values
 from storage.sql import LOCKED, Row, Sql, first, micros, moment
@@ -57,6 +59,7 @@ class Ledger(HouseRows):
         self._cache = cache
         self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._heads: dict[str, Row] = {}  # which nobody else moves while this transaction runs
+        self._held: dict[tuple[str, str], list[Event]] = {}
 
     def head(self, public_id: str) -> tuple[int, str]:
         """(seq, row_hash) of the newest row; (0, "") of an empty ledger."""
@@ -84,6 +87,22 @@ class Ledger(HouseRows):
             raise LookupError(public_id)
         self._heads[public_id] = row
         return int(row["seq"]), row["row_hash"], int(row["created_at"])
+
+    def hold(self, public_id: str, transactions: Sequence[str]) -> None:
+        """Take a ledger for this transaction, and read at once the rows that name some of the
+        chain's; until its end nobody else adds any.
+        """
+        head = first(self._sql, HEAD + self._lock, public_id=public_id)
+        if head is None:
+            return
+        self._heads[public_id] = head
+        for n in range(0, len(transactions), TRANSACTIONS_AT_ONCE):
+            some = [tx.lower() for tx in transactions[n : n + TRANSACTIONS_AT_ONCE]]
+            self._held |= {(public_id, tx): [] for tx in some}
+            names = {f"t{k}": tx for k, tx in enumerate(some)}
+            text = BY_TRANSACTIONS.format(", ".join(f":{name}" for name in names))
+            for row in self._sql.rows(text, public_id=public_id, **names):
+                self._held[public_id, row["tx_hash"]].append(event_of(row))
 
     def append(
         self, public_id: str, new: NewEvent, *, event_id: str, now: datetime
@@ -123,7 +142,9 @@ class Ledger(HouseRows):
         head = {"seq": event.seq, "row_hash": row["row_hash"], "created_at": created}
         self._sql.run(MOVE_HEAD, public_id=public_id, **head)
         self._heads[public_id] = head
-        self._cache.keep_event(row, event)
+        kept = self._cache.keep_event(row, event)
+        if (public_id, tx_hash) in self._held:
+            self._held[public_id, tx_hash or ""].append(kept)
         folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and (last_at + MONDAY) // WEEK != (created + MONDAY) // WEEK:
@@ -133,6 +154,10 @@ class Ledger(HouseRows):
         return event
 
     def _has_log(self, public_id: str, tx_hash: str | None, new: NewEvent) -> bool:
+        held = self._held.get((public_id, tx_hash or ""))
+        if held is not None:
+            by_chain = [e.log_index for e in held if e.reported_by is Reporter.CHAIN]
+            return new.log_index in by_chain
         found = first(
             self._sql,
             "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id "
@@ -150,6 +175,9 @@ class Ledger(HouseRows):
         """
         if not can_pair(new):
             return None
+        held = self._held.get((public_id, tx_hash))
+        if held is not None:
+            return partner(new, held)
         other = other_side(new)
         rows = self._sql.rows(
             PARTNERS[other],
@@ -355,5 +383,8 @@ class Ledger(HouseRows):
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
+        held = self._held.get((public_id, tx_hash.lower()))
+        if held is not None:
+            return held.copy()
         rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
         return [event_of(r) for r in rows]

@@ -54,6 +54,11 @@ BY_TX: Final = (
     "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash ORDER BY +seq"
 )
 
+TRANSACTIONS_AT_ONCE: Final = 100
+BY_TRANSACTIONS: Final = (
+    "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash IN ({}) ORDER BY +seq"
+)
+
 
 def _partners(kinds: str) -> str:
     return (

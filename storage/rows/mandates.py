@@ -72,6 +72,7 @@ PARSED: Final = 4_096
 
 _SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
 BY_ID: Final = f"{_SELECT} WHERE public_id = :id"
+BY_VAULT: Final = f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault"
 POLLED: Final = ("refreshed_at", "differs_at")
 
 
@@ -85,12 +86,15 @@ class Busy:
 
 
 class Mandates(Polled):
-    """The mandates table."""
+    """The mandates table; one that `holds` asks for what it has locked once, and no poller's
+    columns are changed beside it.
+    """
 
-    def __init__(self, sql: Sql):
+    def __init__(self, sql: Sql, *, holds: bool = False):
         super().__init__(sql)
         self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._versions: dict[str, int] = {}
+        self._holds, self._held = holds, dict[tuple[object, ...], Mandate]()
 
     def add(self, m: Mandate) -> None:
         """Store a new mandate."""
@@ -99,12 +103,22 @@ class Mandates(Polled):
 
     def get(self, public_id: str, *, lock: bool = False) -> Mandate | None:
         """One mandate; `lock` keeps other writers off it until the end of the transaction."""
-        row = first(
-            self._sql,
-            BY_ID + (self._lock if lock else ""),
-            id=public_id,
-        )
-        return self._mandate(row) if row else None
+        return self._found((public_id,), BY_ID, lock=lock, id=public_id)
+
+    def _found(
+        self, key: tuple[object, ...], query: str, *, lock: bool, **values: object
+    ) -> Mandate | None:
+        held = self._held.get(key) if lock else None
+        if held is not None:
+            return held
+        row = first(self._sql, query + (self._lock if lock else ""), **values)
+        if row is None:
+            return None
+        m = self._mandate(row)
+        if lock and self._holds:
+            # Until the end of the transaction it is changed by `save` alone.
+            self._held[key] = m
+        return m
 
     def save(self, m: Mandate) -> None:
         """Store a changed mandate.
@@ -112,6 +126,7 @@ class Mandates(Polled):
         Errors: `conflict` when somebody else changed it since it was read, or its vault belongs to
         another mandate.
         """
+        self._held.clear()
         was = self._versions[m.public_id]
         row = _row(m, was + 1)
         sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n not in ("public_id", "refreshed_at"))
@@ -200,14 +215,8 @@ class Mandates(Polled):
 
     def by_vault(self, chain_id: int, address: str, *, lock: bool = False) -> Mandate | None:
         """The mandate of a vault; `lock` as in `get`."""
-        row = first(
-            self._sql,
-            f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault"
-            + (self._lock if lock else ""),
-            chain=chain_id,
-            vault=address.lower(),
-        )
-        return self._mandate(row) if row else None
+        vault = address.lower()
+        return self._found((chain_id, vault), BY_VAULT, lock=lock, chain=chain_id, vault=vault)
 
     def non_draft_of_owner(self, owner_id: str, *, after: str | None, limit: int) -> list[Mandate]:
         """A page of an owner's mandates but drafts and cancelled ones, oldest first."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any, Final
 
 import orjson
 
+from domain.ledger.copies import maker
 from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.written import read
 from domain.money import Usdc
 from storage.sql import Row, canonical, micros, moment
 
@@ -34,9 +35,6 @@ COLUMNS: Final = (
 )
 
 
-# In the order of the canonical form: nothing is left to be sorted, row by row.
-_HASHED: Final = tuple(sorted(COLUMNS[:-1]))
-_HASHED_OF: Final = itemgetter(*_HASHED)
 # Every row that is read comes through here, and an enumeration's own look-up takes three times as
 # long.
 _KINDS: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind}
@@ -72,8 +70,30 @@ def row_hash(row: Row) -> str:
     """SHA-256 over the previous hash and the canonical row (contract 5): every column but the hash
     itself.
     """
-    told = dict(zip(_HASHED, _HASHED_OF(row), strict=True))
-    return hashlib.sha256(_canonical(told)).hexdigest()
+    return hashlib.sha256(_canonical(_hashed(row))).hexdigest()
+
+
+def _hashed(row: Row) -> Row:
+    """The columns under the hash, in the order of the canonical form: nothing is left to be sorted,
+    and one by one they are gathered in half the time of any loop.
+    """
+    return {
+        "amount_micros": row["amount_micros"],
+        "block_number": row["block_number"],
+        "chain_id": row["chain_id"],
+        "created_at": row["created_at"],
+        "event_id": row["event_id"],
+        "kind": row["kind"],
+        "log_index": row["log_index"],
+        "occurred_at": row["occurred_at"],
+        "pairs_with": row["pairs_with"],
+        "payload": row["payload"],
+        "prev_hash": row["prev_hash"],
+        "public_id": row["public_id"],
+        "reported_by": row["reported_by"],
+        "seq": row["seq"],
+        "tx_hash": row["tx_hash"],
+    }
 
 
 def _canonical(told: Row) -> bytes:
@@ -108,18 +128,27 @@ def event_of(row: Row) -> Event:
     amount = row["amount_micros"]
     created, occurred = row["created_at"], row["occurred_at"]
     at = moment(created)
-    return Event(
+    kind = _KINDS.get(row["kind"]) or Kind(row["kind"])
+    payload = as_stored(row)
+    told = read(kind, payload)
+    return _EVENT(
         event_id=row["event_id"],
         seq=int(row["seq"]),
-        kind=_KINDS.get(row["kind"]) or Kind(row["kind"]),
+        kind=kind,
         reported_by=_REPORTERS.get(row["reported_by"]) or Reporter(row["reported_by"]),
         created_at=at,
         occurred_at=at if occurred == created else moment(occurred),
-        amount_usdc=None if amount is None else Usdc(int(amount)),
+        amount_usdc=None if amount is None else _USDC(int(amount)),
         tx_hash=row["tx_hash"],
         chain_id=row["chain_id"],
         log_index=row["log_index"],
         block_number=row["block_number"],
         pairs_with=row["pairs_with"],
-        payload=as_stored(row),
+        # A plain object is told by its type; anything else is damaged, and said so in `told`.
+        payload=payload if type(payload) is dict else {},
+        told=told,
     )
+
+
+_EVENT: Final = maker(Event)
+_USDC: Final = maker(Usdc)

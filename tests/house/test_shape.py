@@ -215,7 +215,8 @@ NAMED: Mapping[str, str] = {
     "domain/refusal_kinds/kind.py": "Kind",
     "domain/ledger/events.py": "Event NewEvent",
     "domain/ledger/chain_events.py": "ChainEvent",
-    "domain/ledger/forms.py": "Key Inner Form",
+    "domain/ledger/forms.py": "Form",
+    "domain/ledger/keys.py": "Key Inner",
     "domain/ledger/books.py": "Books Breached",
     "domain/ledger/measured.py": "Measured Row Position Mark Moved",
 }

@@ -23,7 +23,8 @@ from pydantic import SecretStr
 
 from domain.trading.own import milliseconds
 from http_shim.listening import bound
-from server.process import keep, serve_until
+from server.keep import keep
+from server.process import serve_until
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.waiting import STUCK_S

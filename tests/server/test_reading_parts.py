@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from chain.reader import Reader
 from server.reading import Reading
 from storage.faults import Patience
-from storage.sql import PostgresSql
+from storage.sql import PostgresSql, Row
 from storage.store import open_store
 from storage.verify import verify
 from tests.waiting import LoopClock
@@ -69,16 +69,16 @@ async def test_a_backlog_that_a_database_has_no_time_for_is_stored_in_smaller_pa
     world: World, pg_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     m = await backlog(world)
-    clock, run, appended = LoopClock(), PostgresSql.run, 0
+    clock, run_all, appended = LoopClock(), PostgresSql.run_all, 0
 
-    def slow(sql: PostgresSql, text: str, /, **values: Any) -> int:
+    def slow(sql: PostgresSql, text: str, rows: Sequence[Row], /) -> None:
         nonlocal appended
         if "INSERT INTO ledger_events" in text:
-            appended += 1
-            clock.forward(15)
-        return run(sql, text, **values)
+            appended += len(rows)
+            clock.forward(15 * len(rows))
+        run_all(sql, text, rows)
 
-    monkeypatch.setattr(PostgresSql, "run", slow)
+    monkeypatch.setattr(PostgresSql, "run_all", slow)
     # All of them take three minutes, and a talk ends after a minute and a second.
     store = await open_store(pg_url, Patience(wait_ms=60_000, statement_ms=60_000))
     try:
@@ -91,3 +91,25 @@ async def test_a_backlog_that_a_database_has_no_time_for_is_stored_in_smaller_pa
     assert rows == DEPOSITS + 1
     assert deep == world.evm.chain.head.number
     assert (await verify(world.store)).ok
+
+
+async def test_a_log_more_is_no_statement_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await backlog(world)
+    ways: list[str] = []
+    for name in ("rows", "run", "run_all"):
+        monkeypatch.setattr(PostgresSql, name, counted(getattr(PostgresSql, name), ways))
+    await Reading(world.deps, Reader(world.chains.get(CHAIN_ID))).on()
+    rows, _ = await kept(world, m)
+    assert rows == DEPOSITS + 1
+    many = {text for text in ways if ways.count(text) >= DEPOSITS}
+    assert not many, "one for each log"
+
+
+def counted(way: Callable[..., Any], ways: list[str]) -> Callable[..., Any]:
+    def counting(sql: PostgresSql, text: str, /, *rows: Any, **values: Any) -> Any:
+        ways.append(text)
+        return way(sql, text, *rows, **values)
+
+    return counting

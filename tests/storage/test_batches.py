@@ -10,12 +10,14 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+import anyio
 import asyncpg
 import pytest
 
 from domain.refusals import Refused
 from storage.batches import LOCK_MS
 from storage.faults import Unavailable
+from storage.postgres import LAST_MS
 from storage.rows.work import Claim
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
@@ -26,7 +28,7 @@ from tests.storage.batched import IDS, ids_of, needs, row, write
 from tests.storage.cable import Cable, cable
 from tests.storage.patience import impatient_for_locks
 from tests.storage.statements import logging
-from tests.waiting import LoopClock, beating
+from tests.waiting import STUCK_S, LoopClock, beating
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 
@@ -308,3 +310,43 @@ async def test_closing_behind_a_lock_waits_once_for_both_kinds_of_writes(
     finally:
         await beside.close()
     assert len(await asyncio.gather(*asked, return_exceptions=True)) == 2
+
+
+async def test_who_leaves_waits_for_no_lock_and_says_so(pg_url: str) -> None:
+    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
+    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
+    await beside.execute("BEGIN; SELECT 1 FROM mandates FOR UPDATE")
+    clock, looking = LoopClock(), await asyncpg.connect(pg_url)
+    try:
+        asked = [
+            asyncio.create_task(write(store, 1)),
+            asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_2", lock=True))),
+        ]
+        with anyio.fail_after(STUCK_S):
+            while await _waiting(looking) < len(asked):
+                await asyncio.sleep(0)
+        store.leave()
+        # What needs nobody's lock still has its answer.
+        assert await store.read(lambda uow: uow.ledger.head("m_1")) == (0, "")
+        asked.append(
+            asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_1", lock=True)))
+        )
+        async with beating() as waited:
+            clock.forward(LAST_MS / 1_000)
+            told = await asyncio.gather(*asked, return_exceptions=True)
+        assert waited.seconds < 1
+        assert [type(one) for one in told] == [Unavailable] * 3
+        # A batch is one statement, which the server may have ended all the same.
+        assert [one.unknown for one in told if isinstance(one, Unavailable)] == [True, False, False]
+    finally:
+        await beside.close()
+        await looking.close()
+        await store.close()
+
+
+async def _waiting(looking: asyncpg.Connection) -> int:
+    return int(
+        await looking.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+    )

@@ -341,3 +341,55 @@ async def test_rows_of_a_transaction_are_found_by_the_index(sqlite_url: str) -> 
         assert "USING INDEX ledger_tx (public_id=? AND tx_hash=?)" in await store.read(plan)
     finally:
         await store.close()
+
+
+async def test_rows_added_together_are_those_added_one_by_one(store: Store) -> None:
+    """Held, paired, told twice, and with a question between them."""
+
+    def logs(n: int) -> list[NewEvent]:
+        one = m.executed("2", tx_hash=m.tx(n), log_index=n, block=10 + n, at=m.NOW)
+        return [one, m.buy("2", tx_hash=m.tx(n)), one]
+
+    def work(uow: UnitOfWork) -> None:
+        m_1 = [new for n in range(1, 80) for new in logs(n)]
+        uow.ledger.append("m_1", logs(0)[0], event_id=m.event_id(), now=m.NOW)
+        uow.ledger.append("m_2", logs(0)[0], event_id=m.event_id(), now=m.NOW)
+        for new in (*logs(0)[1:], *m_1):
+            uow.ledger.append("m_1", new, event_id=m.event_id(), now=m.NOW)
+        with uow.together() as joined:
+            joined.ledger.hold("m_2", [m.tx(n).upper().replace("X", "x") for n in range(70)])
+            joined.ledger.hold("m_3", [m.tx(0)])  # which has no row
+            for n, new in enumerate((*logs(0)[1:], *m_1)):
+                joined.ledger.append("m_2", new, event_id=m.event_id(), now=m.NOW)
+                if n == 100:
+                    assert joined.ledger.page("m_2", before_seq=None, limit=1)[0].seq == 68
+            assert len(joined.ledger.by_tx("m_2", m.tx(3))) == 2
+        uow.ledger.append("m_2", m.buy("1"), event_id=m.event_id(), now=m.NOW)
+        uow.ledger.append("m_1", m.buy("1"), event_id=m.event_id(), now=m.NOW)
+
+    await store.write(work)
+    apart, together = [
+        [(e.seq, e.kind, e.tx_hash, e.log_index, e.pairs_with) for e in await _all(store, of)]
+        for of in ("m_1", "m_2")
+    ]
+    assert len(apart) == 161
+    assert sum(pair is not None for *_, pair in apart) == 80
+    assert together == apart
+    assert (await _cold_state(store, "m_2")) == (await _refolded(store, "m_2"))
+    assert (await verify(store)).ok
+
+
+async def test_what_is_added_together_is_gone_where_it_fails(store: Store) -> None:
+    await m.append(store, m.buy("1"))
+
+    def work(uow: UnitOfWork) -> None:
+        with uow.together() as joined:
+            for _ in range(3):
+                joined.ledger.append("m_1", m.buy("1"), event_id=m.event_id(), now=m.NOW)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await store.write(work)
+    assert len(await _all(store)) == 1
+    await m.append(store, m.buy("1"))
+    assert (await verify(store)).ok

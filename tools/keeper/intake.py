@@ -235,16 +235,25 @@ def ingest(
     the transactions that the chain was asked for.
     Errors: `Unsure`.
     """
+    groups = [
+        (key, tuple(group))
+        for key, group in groupby(_by_tx(logs), key=lambda g: (g.tx_hash, g.address))
+    ]
+    of: dict[str, list[str]] = {}
+    for (tx_hash, address), _ in groups:
+        of.setdefault(address, []).append(tx_hash)
     added = 0
-    for (tx_hash, address), group in groupby(_by_tx(logs), key=lambda g: (g.tx_hash, g.address)):
-        told = tuple(group)
-        if told[0].name == "MandateCreated":
-            for made in told:
-                attach_created(uow, desk.now, chain, made)
-            continue
-        m = uow.mandates.by_vault(chain.chain_id, address, lock=True)
-        if m is not None:
-            added += take_tx(uow, desk, m, tx_hash, told, sure=tx_hash in sure)
+    with uow.together() as uow:
+        for (tx_hash, address), told in groups:
+            if told[0].name == "MandateCreated":
+                for made in told:
+                    attach_created(uow, desk.now, chain, made)
+                continue
+            m = uow.mandates.by_vault(chain.chain_id, address, lock=True)
+            if m is not None:
+                if address in of:
+                    uow.ledger.hold(m.public_id, of.pop(address))
+                added += take_tx(uow, desk, m, tx_hash, told, sure=tx_hash in sure)
     return added
 
 

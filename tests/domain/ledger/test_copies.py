@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 import pytest
 
 from domain.ledger.claimed import EMPTY, Part
-from domain.ledger.copies import changed
+from domain.ledger.copies import changed, maker
 
 
 def test_a_copy_is_what_replace_makes_and_the_record_stays():
@@ -46,3 +46,16 @@ class Open:
 def test_a_record_that_is_more_than_its_slots_is_refused(record):
     with pytest.raises(TypeError):
         changed(record, one=3)
+
+
+def test_what_is_made_of_all_values_is_what_the_constructor_makes():
+    made = maker(Part)("x", 3, 4, None, None)
+    assert made == Part(of="x", cost=3, value=4)
+    assert hash(made) == hash(Part(of="x", cost=3, value=4))
+    with pytest.raises(FrozenInstanceError):
+        made.of = "z"
+
+
+def test_a_field_too_few_is_refused_so_that_a_new_one_is_never_forgotten():
+    with pytest.raises(TypeError):
+        maker(Part)("x", 3, 4, None)

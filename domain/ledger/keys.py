@@ -1,0 +1,125 @@
+"""How a stored object is read, key by key, into a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeAlias, cast
+
+from domain.ledger.copies import maker
+from domain.ledger.stored import Reads, Stored
+from domain.money import ZERO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key of a stored object.
+
+    Shapes: `of` gives the value of a payload that is written and shown; `reads` is None where the
+    key follows from the others, and `attr` is what is read into. `always` stands there as null too,
+    any other is left out where it has no value. Without a `needed` one the row is a note.
+    """
+
+    name: str
+    of: Callable[[Any], object]
+    attr: str
+    reads: Reads | None
+    always: bool = False
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """Keys that make a value of their own: an object under `name`, or flat among their neighbours.
+
+    Shapes: `absent` is the value where there is no such object.
+    """
+
+    attr: str
+    made: Callable[..., object]
+    keys: tuple[Key, ...]
+    name: str | None = None
+    absent: object = None
+
+
+Keys: TypeAlias = tuple[Key | Inner, ...]
+
+
+# What the readers that look at their own key alone find where it is not there: most keys are not.
+_NOTHING: Final[Mapping[Reads, object]] = {
+    Stored.text: None,
+    Stored.number: None,
+    Stored.flag: False,
+    Stored.money: None,
+    Stored.sum: ZERO,
+    Stored.at: None,
+    Stored.json: None,
+    Stored.any: None,
+}
+
+
+class _Plan:
+    """How keys are read into the values of a record, by their places among its fields.
+
+    Shapes: `nothing` is what is found of keys that are not there, by attribute; `alone` are the
+    keys that are looked at only where they are, by name; `always` those whose reader looks at
+    others, or says what a missing one is.
+    """
+
+    __slots__ = ("alone", "always", "inners", "nothing")
+
+    def __init__(self, keys: Keys, places: Mapping[str, int]):
+        read = [(k, k.reads) for k in keys if isinstance(k, Key) and k.reads is not None]
+        alone = [(k, reads) for k, reads in read if reads in _NOTHING]
+        inners = [k for k in keys if isinstance(k, Inner)]
+        self.nothing = {k.attr: _NOTHING[reads] for k, reads in alone}
+        self.nothing |= {k.attr: k.absent for k in inners}
+        self.alone = {k.name: (places[k.attr], reads) for k, reads in alone}
+        self.always = tuple(
+            (k.name, places[k.attr], reads) for k, reads in read if reads not in _NOTHING
+        )
+        self.inners = tuple((k.name, places[k.attr], Making(k.made, k.keys)) for k in inners)
+
+    def fill(self, s: Stored, found: list[object]) -> None:
+        """Put what an object tells into its places."""
+        alone, told = self.alone, s.values
+        for name in told:
+            if name in alone:
+                place, reads = alone[name]
+                found[place] = reads(s, name)
+        for name, place, reads in self.always:
+            found[place] = reads(s, name)
+        for of, place, making in self.inners:
+            if of is None:
+                found[place] = making.made(s)
+            elif told.get(of) is not None:
+                inner = s.sub(of)
+                if inner.there:
+                    found[place] = making.made(inner)
+
+
+class Making:
+    """How a record is made of what is stored, with all that is the same each time worked out once:
+    every row that is read comes through here.
+    """
+
+    __slots__ = ("beside", "make", "needed", "nothing", "plan")
+
+    def __init__(self, made: Callable[..., object], keys: Keys, beside: Keys = ()):
+        record = cast(type[Any], made)
+        places = {f.name: n for n, f in enumerate(fields(record))}
+        self.make = maker(record)
+        self.needed = tuple((k.name, k.reads) for k in keys if isinstance(k, Key) and k.needed)
+        self.plan = _Plan(keys, places)
+        self.beside = _Plan(beside, places) if beside else None
+        nothing = {f.name: f.default for f in fields(record)} | self.plan.nothing
+        nothing |= self.beside.nothing if self.beside is not None else {}
+        self.nothing = [*nothing.values()]
+
+    def made(self, s: Stored, around: Stored | None = None) -> Any:
+        """The record out of its object and of what stands around it."""
+        found = self.nothing.copy()
+        self.plan.fill(s, found)
+        if self.beside is not None and around is not None:
+            self.beside.fill(around, found)
+        return self.make(*found)
