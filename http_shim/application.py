@@ -248,7 +248,8 @@ def _route(op: Operation) -> Handler:
         address = where_from(request)
         if op.sessions_only and KEY_HEADER in request.headers:
             raise Refused(refusal("forbidden", why="an agent key is never an owner here"))
-        caller = await identify(deps, request.headers, address=address)
+        presumes = op.needs is not None
+        caller = await identify(deps, request.headers, address=address, presumes=presumes)
         key = idempotency_key(request.headers)
         return answer(await run(op, deps, caller, arguments, key=key, address=address))
 
