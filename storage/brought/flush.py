@@ -52,8 +52,10 @@ def _all(names: Iterable[str]) -> str:
 # looks at the row as it has become.
 _FLUSH: Final = f"""
 WITH guard AS MATERIALIZED (
-  SELECT public_id, version, turn FROM mandates WHERE public_id = ANY(:ids)
-  ORDER BY public_id FOR UPDATE
+  SELECT m.* FROM (SELECT id FROM unnest(:ids::text[]) AS u(id) ORDER BY id) q
+  CROSS JOIN LATERAL (
+    SELECT public_id, version, turn FROM mandates WHERE public_id = q.id FOR UPDATE
+  ) m
 ), fit AS MATERIALIZED (
   SELECT i.* FROM unnest(:ids::text[], :versions::bigint[], :turns::bigint[], :expected::bigint[],
     :seqs::bigint[], :hashes::text[], :times::bigint[])
