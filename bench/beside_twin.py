@@ -10,15 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
 
-from aiohttp import ClientSession, TCPConnector
-
+from bench.client import Client
 from bench.lines import Found
 from bench.postgres import durable_postgres, new_database
 from bench.stage import KEY, NOW, fill, mandate, median, note
@@ -39,8 +38,7 @@ READERS, TURN_S = 8, 0.6
 class Service:
     """A running service, and how it is asked."""
 
-    base: str
-    http: ClientSession
+    http: Client
     report_path: str
     report_body: dict[str, object]
     read_path: str
@@ -51,15 +49,13 @@ class Service:
         n = next(self._numbers)
         path = self.report_path.format(f"m_bench{n % MANDATES:05d}")
         headers = {"Idempotency-Key": f"k{n}"}
-        async with self.http.post(self.base + path, json=self.report_body, headers=headers) as r:
-            assert r.status == 201, await r.text()
-            await r.read()
+        answer = await self.http.post(path, self.report_body, headers)
+        assert answer.status == 201, answer.body
 
     async def read(self, public_id: str) -> None:
         """One read."""
-        async with self.http.get(self.base + self.read_path.format(public_id)) as r:
-            assert r.status == 200, await r.text()
-            await r.read()
+        answer = await self.http.get(self.read_path.format(public_id))
+        assert answer.status == 200, answer.body
 
 
 @asynccontextmanager
@@ -114,10 +110,9 @@ async def ours(url: str) -> AsyncIterator[Service]:
     command = [sys.executable, "-m", "server", "serve", "--port", "0"]
     async with (
         process(command, env, r"serving on (\S+)") as (base, _),
-        _asking({"X-Service-User-Key": KEY}) as http,
+        aclosing(Client(base, {"X-Service-User-Key": KEY})) as http,
     ):
         yield Service(
-            base=base,
             http=http,
             report_path="/wallet/mandates/{}/events",
             report_body={"kind": "note", "payload": {"text": "bench"}},
@@ -140,19 +135,14 @@ async def twin(url: str) -> AsyncIterator[Service]:
     command = [python, "-m", "uvicorn", "service:app", *options]
     async with (
         process(command, env, r"running on (http\S+)") as (base, _),
-        _asking({"X-Key": KEY}) as http,
+        aclosing(Client(base, {"X-Key": KEY})) as http,
     ):
         yield Service(
-            base=base,
             http=http,
             report_path="/mandates/{}/events",
             report_body={"kind": "note", "payload": {"text": "bench"}},
             read_path="/mandates/{}",
         )
-
-
-def _asking(headers: dict[str, str]) -> ClientSession:
-    return ClientSession(headers=headers, connector=TCPConnector(limit=max(REPORTS)))
 
 
 def install() -> None:

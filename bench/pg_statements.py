@@ -9,13 +9,12 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from aiohttp import ClientSession, TCPConnector
-
+from bench.client import Client
 from bench.postgres import durable_postgres, new_database
 from bench.stage import KEY, cpu_s, fill, median
 from storage import migrate
@@ -29,9 +28,9 @@ _keys: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A `wallet serve`."""
+    """A `wallet serve`, and who asks it."""
 
-    base: str
+    http: Client
     pid: int
 
 
@@ -54,7 +53,8 @@ async def served(url: str) -> AsyncIterator[Served]:
         else:
             raise RuntimeError("the server ended before it was ready")
         rest = asyncio.create_task(child.stderr.read())
-        yield Served(found[1].decode(), child.pid)
+        async with aclosing(Client(found[1].decode(), {"X-Service-User-Key": KEY})) as http:
+            yield Served(http, child.pid)
         rest.cancel()
     finally:
         child.terminate()
@@ -70,24 +70,22 @@ async def filled(url: str) -> str:
     return url
 
 
-async def report(http: ClientSession, base: str, mandate: int) -> None:
+async def report(http: Client, mandate: int) -> None:
     """One report."""
-    url = f"{base}/wallet/mandates/m_bench{mandate:05d}/events"
+    path = f"/wallet/mandates/m_bench{mandate:05d}/events"
     body = {"kind": "note", "payload": {"text": "bench"}}
-    headers = {"Idempotency-Key": f"k{next(_keys)}"}
-    async with http.post(url, json=body, headers=headers) as answer:
-        assert answer.status == 201, await answer.text()
+    answer = await http.post(path, body, {"Idempotency-Key": f"k{next(_keys)}"})
+    assert answer.status == 201, answer.body
 
 
-async def read(http: ClientSession, url: str) -> None:
+async def read(http: Client, path: str) -> None:
     """One read."""
-    async with http.get(url) as answer:
-        assert answer.status == 200, await answer.text()
-        await answer.read()
+    answer = await http.get(path)
+    assert answer.status == 200, answer.body
 
 
 async def turn(
-    http: ClientSession, servers: Sequence[Served], clients: int, mandates: int
+    servers: Sequence[Served], clients: int, mandates: int
 ) -> tuple[float, float, float]:
     """(reports a second, ms of processor a report, 99th of 100 times in ms) of so many clients."""
     times: list[float] = []
@@ -97,7 +95,7 @@ async def turn(
     async def client(n: int) -> None:
         numbers = count(n)
         while (at := time.perf_counter()) - began < TURN_S:
-            await report(http, servers[n % len(servers)].base, next(numbers) % mandates)
+            await report(servers[n % len(servers)].http, next(numbers) % mandates)
             times.append(time.perf_counter() - at)
 
     await asyncio.gather(*(client(n) for n in range(clients)))
@@ -106,19 +104,18 @@ async def turn(
     return len(times) / took, used / len(times) * 1_000, late * 1_000
 
 
-async def counted(http: ClientSession, url: str) -> dict[str, tuple[float, str]]:
+async def counted(url: str) -> dict[str, tuple[float, str]]:
     """What the server's own log says of one call of each kind."""
     log = await logging(url)
     async with served(url) as one:
-        mandates = f"{one.base}/wallet/mandates"
         found = {}
         for _ in range(2):  # a driver asks a new connection about its types once
             log.statements()
-            await report(http, one.base, 0)
+            await report(one.http, 0)
             found["pg_report_statements"] = log.statements()
-            await read(http, f"{mandates}/m_bench00000")
+            await read(one.http, "/wallet/mandates/m_bench00000")
             found["pg_read_statements"] = log.statements()
-            await read(http, f"{mandates}?limit=50")
+            await read(one.http, "/wallet/mandates?limit=50")
             found["mandate_list_50_statements"] = log.statements()
     limits = {"pg_report_statements": 4, "pg_read_statements": 2, "mandate_list_50_statements": 4}
     return {
@@ -128,23 +125,19 @@ async def counted(http: ClientSession, url: str) -> dict[str, tuple[float, str]]
 
 async def measure() -> dict[str, tuple[float, str]]:
     """Every commit on the disk; in turns, medians of the pairs."""
-    headers = {"X-Service-User-Key": KEY}
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         server = await stack.enter_async_context(durable_postgres())
-        http = await stack.enter_async_context(
-            ClientSession(headers=headers, connector=TCPConnector(limit=HOT_CLIENTS))
-        )
-        found = await counted(http, await filled(await new_database(server, "counted")))
+        found = await counted(await filled(await new_database(server, "counted")))
         url = await filled(await new_database(server, "measured"))
         ours = [await stack.enter_async_context(served(url)) for _ in range(2)]
         beside = await stack.enter_async_context(served(await filled(f"sqlite:///{folder}/s.db")))
         cpu, hot, late = [], [], []
         for n in range(ROUNDS + 1):
-            postgres = await turn(http, ours[:1], CLIENTS, MANDATES)
-            sqlite = await turn(http, [beside], CLIENTS, MANDATES)
-            alone = await turn(http, ours[:1], HOT_CLIENTS, 1)
-            both = await turn(http, ours, HOT_CLIENTS, 1)
+            postgres = await turn(ours[:1], CLIENTS, MANDATES)
+            sqlite = await turn([beside], CLIENTS, MANDATES)
+            alone = await turn(ours[:1], HOT_CLIENTS, 1)
+            both = await turn(ours, HOT_CLIENTS, 1)
             if n:  # the first round fills caches and pools
                 cpu.append(postgres[1] / sqlite[1])
                 hot.append(both[0] / alone[0])

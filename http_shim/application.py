@@ -248,7 +248,8 @@ def _route(op: Operation) -> Handler:
         address = where_from(request)
         if op.sessions_only and KEY_HEADER in request.headers:
             raise Refused(refusal("forbidden", why="an agent key is never an owner here"))
-        caller = await identify(deps, request.headers, address=address)
+        presumes = op.needs is not None
+        caller = await identify(deps, request.headers, address=address, presumes=presumes)
         key = idempotency_key(request.headers)
         return answer(await run(op, deps, caller, arguments, key=key, address=address))
 
@@ -328,14 +329,21 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
     return {**query, **body, **path}
 
 
+async def _awaited(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_S):
+            return await request.read()
+    except TimeoutError:
+        raise web.RequestPayloadError("late") from None
+
+
 async def _body(request: web.Request) -> dict[str, object]:
     if request.content_length is not None and request.content_length > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
-    try:
-        async with asyncio.timeout(BODY_S):
-            raw = await request.read() if request.can_read_body else b""
-    except TimeoutError:
-        raise web.RequestPayloadError("late") from None
+    if request.content.is_eof():  # it came with the head, and nothing is waited for
+        raw = await request.read()
+    else:
+        raw = await _awaited(request)
     if len(raw) > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     if (

@@ -7,7 +7,7 @@ from typing import Final
 
 from domain.refusals import Refused, invalid, refusal
 from tools.call.charges import WRONG_CREDENTIAL, charge_stranger, counted_address
-from tools.call.credentials import Header
+from tools.call.credentials import Header, hashed
 from tools.call.operation import NOBODY, Caller, Deps
 from tools.signin import known
 
@@ -63,17 +63,28 @@ def idempotency_key(headers: Mapping[str, str]) -> str | None:
 
 
 async def identify(
-    deps: Deps, headers: Mapping[str, str], *, on_mcp: bool = False, address: str | None = None
+    deps: Deps,
+    headers: Mapping[str, str],
+    *,
+    on_mcp: bool = False,
+    address: str | None = None,
+    presumes: bool = False,
 ) -> Caller:
     """Who calls; looked up on every request, so that a revocation acts at once. `address` is where
-    from: it pays for credentials that are none.
+    from: it pays for credentials that are none. `presumes`: the call looks a key up itself.
 
     Errors: `unauthenticated` for a credential that is unknown, revoked or out of date: it never
     acts as nobody; `rate_limited` after too many of those.
     """
     try:
         found = credential_of(headers)
-        return NOBODY if found is None else await known(deps, *found, on_mcp=on_mcp)
+        if found is None:
+            return NOBODY
+        if presumes and found[0] == "agent_key":
+            before = deps.presumed.of(hashed(found[1]))
+            if before is not None:
+                return before
+        return await known(deps, *found, on_mcp=on_mcp)
     except Refused:
         charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
         raise

@@ -39,6 +39,7 @@ class Connection(RequestHandler):
 
     _late: asyncio.TimerHandle | None = None
     _waits_for: int = -1
+    _since: float = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock of the first request."""
@@ -53,10 +54,11 @@ class Connection(RequestHandler):
             self._wait()
 
     def _wait(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-        self._waits_for = self._request_count
-        self._late = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
+        """From now on; one timer a connection runs on from request to request."""
+        loop = asyncio.get_running_loop()
+        self._waits_for, self._since = self._request_count, loop.time()
+        if self._late is None:
+            self._late = loop.call_at(self._since + HEAD_S, self._give_up)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Stop the clock."""
@@ -65,7 +67,13 @@ class Connection(RequestHandler):
         super().connection_lost(exc)
 
     def _give_up(self) -> None:
-        if self._request_count == self._waits_for:
+        self._late = None
+        if self._request_count != self._waits_for:
+            return
+        loop, due = asyncio.get_running_loop(), self._since + HEAD_S
+        if loop.time() < due:
+            self._late = loop.call_at(due, self._give_up)
+        else:
             self.force_close()
 
     def handle_error(

@@ -52,6 +52,8 @@ class Metrics:
             buckets=_SECONDS,
             registry=own,
         )
+        # Looking a label set up costs more than counting.
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Summary]] = {}
         self._called: dict[tuple[str, str, str], Histogram] = {}
         self._refusals = Counter(
             "wallet_refusals", "Refusals, by code.", ("code", "operation"), registry=own
@@ -108,8 +110,14 @@ class Metrics:
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; seconds as measured."""
         known = method if method in METHODS else "other"
-        self._requests.labels(known, route, status).inc()
-        self._request_seconds.labels(route).observe(seconds)
+        counted = self._counted.get((known, route, status))
+        if counted is None:
+            counted = self._counted[known, route, status] = (
+                self._requests.labels(known, route, status),
+                self._request_seconds.labels(route),
+            )
+        counted[0].inc()
+        counted[1].observe(seconds)
 
     def refused(self, code: str, operation: str) -> None:
         """Count a refusal that no operation gave; `operation` is "" where none was found."""
@@ -119,7 +127,6 @@ class Metrics:
         """Count an operation's reply, and its refusal."""
         outcome = "ok" if code is None else "failed" if code == "internal" else "refused"
         labels = (operation, surface, outcome)
-        # Looking a label set up costs more than counting.
         counted = self._called.get(labels)
         if counted is None:
             counted = self._called[labels] = self._operations.labels(*labels)

@@ -32,6 +32,12 @@ def _finite(text: str) -> float:
     return value
 
 
+# `json.loads` makes one of these for each text.
+_STRICT: Final = json.JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite
+)
+
+
 def _too_deep(text: str) -> bool:
     """True where brackets nest deeper than allowed, strings left out; cheap, and before the parser
     recurses.
@@ -81,9 +87,7 @@ def read(text: str) -> Any:
     if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
         raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
     try:
-        return json.loads(
-            text, object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite
-        )
+        return _STRICT.decode(text)
     except (ValueError, RecursionError) as error:
         raise invalid("body", f"not JSON: {type(error).__name__}") from None
 

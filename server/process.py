@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("wallet.process")
 # Whoever waits for the start is answered before the rest is loaded beside it.
 HEAD_START_S: Final = 0.5
+# Objects made and not let go of before the collector looks for circles among them: a batch of
+# requests in flight is not looked through again and again.
+GARBAGE_AFTER: Final = 5_000
 
 
 async def serve_forever(
@@ -130,6 +133,7 @@ async def _behind_the_answers(parts: Wired, *, keeper: bool) -> None:
         # again.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
         gc.enable()
     if keeper:
         from server.ticks import Ticks

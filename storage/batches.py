@@ -44,9 +44,9 @@ WITH turns AS MATERIALIZED (
     SELECT DISTINCT hashtext(public_id) AS k FROM unnest($1::text[]) AS q(public_id) ORDER BY k
   ) q
 )
-SELECT public_id FROM mandates
-WHERE (SELECT count(*) FROM turns) > 0 AND public_id = ANY($1::text[])
-ORDER BY public_id FOR UPDATE"""
+SELECT m.public_id FROM (
+  SELECT id FROM unnest($1::text[]) AS u(id) WHERE (SELECT count(*) FROM turns) > 0 ORDER BY id
+) q CROSS JOIN LATERAL (SELECT public_id FROM mandates WHERE public_id = q.id FOR UPDATE) m"""
 
 Alone = Callable[[Callable[[UnitOfWork], Any]], Awaitable[Any]]
 

@@ -63,7 +63,8 @@ class PostgresStore:
             raise RuntimeError("the store is closed")
         if needs is not None and len(needs.mandates) == 1:
             future: asyncio.Future[T] = self._batches.queued(work, needs)
-            return await asyncio.shield(future)
+            # A caller that is cancelled takes its future with it, and not the write.
+            return await future
         task = asyncio.create_task(self._alone(work))
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)

@@ -159,6 +159,7 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
     caller, moves = await store.read(look)
     if caller is None:
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
+    deps.presumed.keep(caller)
     if moves:
         await deps.store.write(lambda uow: slide(uow, caller.credential or "", now, deps.config))
     return caller

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import orjson
+
 from storage.brought.memory import Changes
 from storage.brought.snapshot import Snapshot
 from storage.rows.approvals import KEPT, RENEW
@@ -31,11 +33,12 @@ _TABLES: Final[Mapping[str, Sequence[str]]] = {
 
 
 def _given(table: str) -> str:
-    """The rows that are to be written to a table, numbered, of mandates that won."""
+    """The rows that are to be written to a table, in their order, of mandates that won."""
     names = _TABLES[table]
-    arrays = ", ".join(f":{table}_{n}::{'bigint' if n in _NUMBERS else 'text'}[]" for n in names)
+    typed = ", ".join(f"{n} {'bigint' if n in _NUMBERS else 'text'}" for n in names)
     return (
-        f"FROM unnest({arrays}) WITH ORDINALITY AS g({', '.join(names)}, nth) "
+        f"FROM ROWS FROM (json_to_recordset(:{table}::json) AS ({typed})) "
+        f"WITH ORDINALITY AS g({', '.join(names)}, nth) "
         "JOIN won ON won.public_id = g.public_id ORDER BY g.nth"
     )
 
@@ -49,8 +52,10 @@ def _all(names: Iterable[str]) -> str:
 # looks at the row as it has become.
 _FLUSH: Final = f"""
 WITH guard AS MATERIALIZED (
-  SELECT public_id, version, turn FROM mandates WHERE public_id = ANY(:ids)
-  ORDER BY public_id FOR UPDATE
+  SELECT m.* FROM (SELECT id FROM unnest(:ids::text[]) AS u(id) ORDER BY id) q
+  CROSS JOIN LATERAL (
+    SELECT public_id, version, turn FROM mandates WHERE public_id = q.id FOR UPDATE
+  ) m
 ), fit AS MATERIALIZED (
   SELECT i.* FROM unnest(:ids::text[], :versions::bigint[], :turns::bigint[], :expected::bigint[],
     :seqs::bigint[], :hashes::text[], :times::bigint[])
@@ -113,8 +118,15 @@ def head_of(snapshot: Snapshot, public_id: str) -> tuple[int, str, int]:
 
 
 def values_of(snapshot: Snapshot, changed: Sequence[Standing]) -> list[object]:
-    """What the statement takes: arrays, a column each."""
+    """What the statement takes: of each mandate a place in each array; the rows as JSON, which the
+    driver takes as one text, where it would look at each value of an array of its own.
+    """
     heads = [head_of(snapshot, one.public_id) for one in changed]
+    claims = [
+        {"public_id": one.public_id, **row}
+        for one in changed
+        for row in one.changes.claims.values()
+    ]
     values: dict[str, object] = {
         "ids": [one.public_id for one in changed],
         "versions": [one.version for one in changed],
@@ -123,18 +135,13 @@ def values_of(snapshot: Snapshot, changed: Sequence[Standing]) -> list[object]:
         "seqs": [seq for seq, _, _ in heads],
         "hashes": [row_hash for _, row_hash, _ in heads],
         "times": [at for _, _, at in heads],
+        "event": _json(row for one in changed for row in one.changes.events),
+        "claim": _json(claims),
+        "check": _json(row for one in changed for row in one.changes.checkpoints),
+        "held": _json(row for one in changed for row in one.changes.reservations.values()),
     }
-    rows: Mapping[str, list[Row]] = {
-        "event": [row for one in changed for row in one.changes.events],
-        "claim": [
-            {"public_id": one.public_id, **row}
-            for one in changed
-            for row in one.changes.claims.values()
-        ],
-        "check": [row for one in changed for row in one.changes.checkpoints],
-        "held": [row for one in changed for row in one.changes.reservations.values()],
-    }
-    for table, names in _TABLES.items():
-        for name in names:
-            values[f"{table}_{name}"] = [row[name] for row in rows[table]]
     return [values[name] for name in _NAMES]
+
+
+def _json(rows: Iterable[Row]) -> str:
+    return orjson.dumps([*rows]).decode()

@@ -29,13 +29,13 @@ class Needs:
     key: tuple[str, str] | None = None
     tx_hash: str | None = None
 
-    def keyed(self, scope: str, key: str) -> Needs:
-        """With an idempotency key; every report comes through here, where `replace` is slow."""
+    def of_call(self, credential: str | None, key: tuple[str, str] | None) -> Needs:
+        """With whose call it is; every report comes through here, where `replace` is slow."""
         return Needs(
             now=self.now,
             mandates=self.mandates,
             shows_rows=self.shows_rows,
-            credential=self.credential,
-            key=(scope, key),
+            credential=credential,
+            key=key,
             tx_hash=self.tx_hash,
         )

@@ -17,78 +17,121 @@ from storage.rows.ledger_queries import FAR_BEHIND, PAGE
 from storage.rows.orders import SUMS
 from storage.sql import Row, micros, numbered
 
+# Every table is asked key by key (`LATERAL` with an `OFFSET 0`, or a limit, which the planner does
+# not turn into a join), in the order of the index that has the key: a plan is made once, perhaps
+# while the tables are empty, and kept while they grow. Left to itself it reads them whole.
+#
 # Rows above what this process has folded, or above the last checkpoint where it has folded nothing
 # or is far behind; and the newest of a page that is to be shown, above those that it has. LEAST and
 # GREATEST pass over nulls.
 _AT: Final = f"""
 SELECT q.public_id, h.seq, h.row_hash, h.created_at,
-  k.seq IS NULL OR h.seq - k.seq > {FAR_BEHIND} AS sought, c.state, c.row_hash AS state_hash,
+  k.seq IS NULL OR h.seq - k.seq > {FAR_BEHIND} AS sought, c.state, e.row_hash AS state_hash,
   LEAST(
     coalesce(GREATEST(k.seq, c.seq), 0),
     CASE WHEN q.shown IS NOT NULL THEN GREATEST(q.shown, h.seq - {ROWS_SHOWN}) END
   ) AS behind
 FROM unnest(:mandates::text[], :folded::bigint[], :hashes::text[], :shown::bigint[])
   AS q(public_id, folded, row_hash, shown)
-JOIN ledger_heads h ON h.public_id = q.public_id
-LEFT JOIN ledger_events k
-  ON k.public_id = q.public_id AND k.seq = q.folded AND k.row_hash = q.row_hash
+CROSS JOIN LATERAL (
+  SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = q.public_id OFFSET 0
+) h
 LEFT JOIN LATERAL (
-  SELECT c.seq, c.state, e.row_hash FROM ledger_checkpoints c
-  JOIN ledger_events e ON e.public_id = c.public_id AND e.seq = c.seq
-  WHERE c.public_id = q.public_id AND (k.seq IS NULL OR h.seq - k.seq > {FAR_BEHIND})
-  ORDER BY c.seq DESC LIMIT 1
-) c ON true"""
+  SELECT seq, row_hash FROM ledger_events
+  WHERE public_id = q.public_id AND seq >= q.folded ORDER BY seq LIMIT 1
+) k ON k.seq = q.folded AND k.row_hash = q.row_hash
+LEFT JOIN LATERAL (
+  SELECT seq, state FROM ledger_checkpoints
+  WHERE public_id = q.public_id AND (k.seq IS NULL OR h.seq - k.seq > {FAR_BEHIND})
+  ORDER BY seq DESC LIMIT 1
+) c ON true
+LEFT JOIN LATERAL (
+  SELECT seq, row_hash FROM ledger_events
+  WHERE public_id = q.public_id AND seq >= c.seq ORDER BY seq LIMIT 1
+) e ON e.seq = c.seq"""
 _ABOVE: Final = f"""
 SELECT e.* FROM l CROSS JOIN LATERAL (
   SELECT * FROM ledger_events e
   WHERE e.public_id = l.public_id AND e.seq > l.behind AND e.seq <= l.seq
   ORDER BY e.seq LIMIT {PAGE}
 ) e"""
+_THEMSELVES: Final = """
+SELECT m.* FROM unnest(:mandates::text[]) AS q(id) CROSS JOIN LATERAL (
+  SELECT public_id, agent_id, chain_id, vault_lower, body, version, turn, refreshed_at, differs_at
+  FROM mandates WHERE public_id = q.id OFFSET 0
+) m"""
+
+
+def _each(asked: str, rows: str) -> str:
+    """(key, row as JSON) of the rows that a query finds for each key `q.id` among those asked."""
+    keys = f"unnest(:{asked}::text[]) AS q(id)"
+    return (
+        "SELECT q.id AS a, row_to_json(x)::text AS j "
+        f"FROM {keys} CROSS JOIN LATERAL ({rows} OFFSET 0) x"
+    )
+
+
 _OF_MANDATES: Final[Mapping[str, str]] = {
     "head": "SELECT public_id AS a, row_to_json(l)::text AS j FROM l",
     "row": "SELECT public_id, row_to_json(r)::text FROM r",
     # What rows pair with may lie further down.
-    "pair": "SELECT p.public_id, row_to_json(p)::text FROM r JOIN ledger_events p "
-    "ON p.public_id = r.public_id AND p.seq = r.pairs_with",
-    "mandate": "SELECT public_id, row_to_json(m)::text FROM (SELECT public_id, agent_id, body, "
-    "version, turn, refreshed_at, differs_at FROM mandates WHERE public_id = ANY(:mandates)) m",
-    "approval": "SELECT public_id, row_to_json(a)::text FROM approvals a "
-    "WHERE public_id = ANY(:mandates) AND status IN ('pending', 'approved') AND expires_at > :now",
-    "reservation": "SELECT public_id, row_to_json(r)::text FROM reservations r "
-    "WHERE public_id = ANY(:mandates) AND expires_at > :now AND outcome IS NULL",
-    "policy": "SELECT agent_id, row_to_json(p)::text FROM policies p WHERE agent_id IN "
-    "(SELECT agent_id FROM mandates WHERE public_id = ANY(:mandates))",
-    "staged": "SELECT m.public_id, row_to_json(s)::text FROM mandates m CROSS JOIN LATERAL "
+    "pair": "SELECT r.public_id, row_to_json(p)::text FROM r CROSS JOIN LATERAL "
+    "(SELECT * FROM ledger_events p WHERE p.public_id = r.public_id AND p.seq >= r.pairs_with "
+    "ORDER BY p.seq LIMIT 1) p WHERE p.seq = r.pairs_with",
+    "mandate": "SELECT public_id, row_to_json(x)::text FROM (SELECT public_id, agent_id, body, "
+    "version, turn, refreshed_at, differs_at FROM m) x",
+    "approval": _each(
+        "mandates",
+        "SELECT * FROM approvals WHERE public_id = q.id AND status IN ('pending', 'approved') "
+        "AND expires_at > :now ORDER BY requested_at, approval_id",
+    ),
+    "reservation": _each(
+        "mandates",
+        "SELECT * FROM reservations WHERE public_id = q.id AND expires_at > :now "
+        "AND outcome IS NULL ORDER BY expires_at",
+    ),
+    "policy": "SELECT a.agent_id, row_to_json(p)::text FROM (SELECT DISTINCT agent_id FROM m) a "
+    "CROSS JOIN LATERAL (SELECT * FROM policies WHERE agent_id = a.agent_id OFFSET 0) p",
+    "staged": "SELECT m.public_id, row_to_json(s)::text FROM m CROSS JOIN LATERAL "
     "(SELECT s.* FROM chain_staging s WHERE s.chain_id = m.chain_id "
     "AND s.address_lower = m.vault_lower AND NOT EXISTS (SELECT 1 FROM ledger_events e "
     "WHERE e.public_id = m.public_id AND e.tx_hash = s.tx_hash AND e.log_index = s.log_index "
-    f"AND e.reported_by = 'chain') ORDER BY block_number, log_index LIMIT {STAGED_SHOWN}) s "
-    "WHERE m.public_id = ANY(:mandates)",
-    "counted": "SELECT mandate_id, row_to_json(o)::text FROM (SELECT mandate_id, mode, "
-    f"counted_day AS day, {SUMS}WHERE mandate_id = ANY(:mandates) "
-    "AND counted_day = ANY(:days) GROUP BY mandate_id, mode, counted_day) o",
+    "AND e.reported_by = 'chain' OFFSET 0) "
+    f"ORDER BY block_number, log_index LIMIT {STAGED_SHOWN}) s",
+    "counted": _each(
+        "mandates",
+        f"SELECT mandate_id, mode, counted_day AS day, {SUMS}WHERE mandate_id = q.id "
+        "AND counted_day = ANY(:days) GROUP BY mandate_id, mode, counted_day",
+    ),
     "switch": "SELECT name, row_to_json(w)::text FROM (SELECT name, value FROM switches) w",
 }
 _OF_CREDENTIALS: Final[Mapping[str, str]] = {
-    "agent": "SELECT k.key_hash AS a, row_to_json(a)::text AS j FROM agent_keys k "
-    "JOIN agents a ON a.agent_id = k.agent_id "
-    "WHERE k.key_hash = ANY(:credentials) AND k.revoked_at IS NULL",
-    "session": "SELECT token_hash, row_to_json(s)::text FROM (SELECT s.token_hash, s.user_id, "
-    "u.address, s.created_at, s.expires_at, s.longest_at FROM sessions s JOIN users u "
-    "ON u.user_id = s.user_id WHERE s.token_hash = ANY(:credentials) AND s.expires_at > :now) s",
-    "house": "SELECT key_hash, row_to_json(h)::text FROM house_keys h "
-    "WHERE key_hash = ANY(:credentials) AND revoked_at IS NULL",
+    "agent": _each(
+        "credentials",
+        "SELECT a.* FROM agent_keys k JOIN agents a ON a.agent_id = k.agent_id "
+        "WHERE k.key_hash = q.id AND k.revoked_at IS NULL",
+    ),
+    "session": _each(
+        "credentials",
+        "SELECT s.token_hash, s.user_id, u.address, s.created_at, s.expires_at, s.longest_at "
+        "FROM sessions s JOIN users u ON u.user_id = s.user_id "
+        "WHERE s.token_hash = q.id AND s.expires_at > :now",
+    ),
+    "house": _each(
+        "credentials", "SELECT * FROM house_keys WHERE key_hash = q.id AND revoked_at IS NULL"
+    ),
 }
 
 
 _OF_WRITES: Final[Mapping[str, str]] = {
-    "claim": "SELECT i.scope || chr(10) || i.key AS a, row_to_json(i)::text AS j "
-    "FROM unnest(:scopes::text[], :keys::text[]) AS q(scope, key) "
-    "JOIN idempotency i ON i.scope = q.scope AND i.key = q.key",
+    "claim": "SELECT q.scope || chr(10) || q.key AS a, row_to_json(i)::text AS j "
+    "FROM unnest(:scopes::text[], :keys::text[]) AS q(scope, key) CROSS JOIN LATERAL "
+    "(SELECT * FROM idempotency WHERE scope = q.scope AND key = q.key OFFSET 0) i",
+    # Any of them, in the order of their index: where there are more, none of them is used.
     "of_tx": "SELECT e.public_id || chr(10) || e.tx_hash, row_to_json(e)::text "
     "FROM unnest(:tx_of::text[], :txs::text[]) AS q(public_id, tx_hash) CROSS JOIN LATERAL "
     "(SELECT * FROM ledger_events e WHERE e.public_id = q.public_id AND e.tx_hash = q.tx_hash "
-    f"ORDER BY e.seq LIMIT {PAGE}) e",
+    f"ORDER BY e.reported_by, e.seq LIMIT {PAGE}) e",
 }
 
 
@@ -99,7 +142,10 @@ def statement(*, mandates: bool, credentials: bool, writes: bool) -> tuple[str, 
     parts |= _OF_WRITES if writes else {}
     parts |= _OF_CREDENTIALS if credentials else {}
     told = "\nUNION ALL ".join(f"SELECT '{t}' AS t, p.* FROM ({q}) p" for t, q in parts.items())
-    known = f"WITH l AS MATERIALIZED ({_AT}),\nr AS MATERIALIZED ({_ABOVE})\n"
+    known = (
+        f"WITH m AS MATERIALIZED ({_THEMSELVES}),\n"
+        f"l AS MATERIALIZED ({_AT}),\nr AS MATERIALIZED ({_ABOVE})\n"
+    )
     return numbered(known + told if mandates else told)
 
 

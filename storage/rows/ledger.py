@@ -142,9 +142,8 @@ class Ledger(HouseRows):
         head = {"seq": event.seq, "row_hash": row["row_hash"], "created_at": created}
         self._sql.run(MOVE_HEAD, public_id=public_id, **head)
         self._heads[public_id] = head
-        kept = self._cache.keep_event(row, event)
         if (public_id, tx_hash) in self._held:
-            self._held[public_id, tx_hash or ""].append(kept)
+            self._held[public_id, tx_hash or ""].append(self._cache.keep_event(row, event))
         folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and (last_at + MONDAY) // WEEK != (created + MONDAY) // WEEK:

@@ -57,8 +57,8 @@ async def test_who_asks_while_a_batch_waits_for_its_turn_goes_along(pg_url: str)
         log.statements()
         await beside.execute("COMMIT")
         assert all(claim.new for claim in await asyncio.gather(*asked))
-        assert [told for told in log.statements() if told.startswith("WITH l ")] == [
-            "WITH l AS MATERIALIZED ("
+        assert [told for told in log.statements() if told.startswith("WITH m ")] == [
+            "WITH m AS MATERIALIZED ("
         ]
         assert (await verify(store)).rows == 20
 

@@ -31,7 +31,7 @@ def resolve(
     """
     digest = hashed(credential)
     if header == "agent_key" or (on_mcp and credential.startswith("ak_")):
-        return _agent(uow, credential, digest), None
+        return agent_of(uow, digest) if credential.startswith("ak_") else None, None
     if on_mcp:
         return None, None
     if credential.startswith(("kk_", "dk_")):
@@ -44,8 +44,9 @@ def resolve(
     return Caller("owner", live.user_id, live.user_id, live.address, None, digest), live
 
 
-def _agent(uow: UnitOfWork, credential: str, digest: str) -> Caller | None:
-    agent = uow.identities.agent_by_key(digest) if credential.startswith("ak_") else None
+def agent_of(uow: UnitOfWork, digest: str) -> Caller | None:
+    """The agent behind the hash of a key; None for one that is unknown or revoked."""
+    agent = uow.identities.agent_by_key(digest)
     if agent is None:
         return None
     return Caller("agent", agent.agent_id, agent.owner_id, agent.address, agent.name, digest)

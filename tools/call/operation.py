@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -24,6 +24,8 @@ from tools.call.watch import Unwatched, Watch
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
 HEAVY: Final = 5
+# Agents of whom a process remembers whose keys they had.
+PRESUMED_KEPT: Final = 10_000
 
 Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
 
@@ -48,6 +50,7 @@ class Caller:
     """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
 
     `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet.
+    `presumed`: the key was this agent's when it was last looked up, and is looked up in the call.
     """
 
     role: Role
@@ -56,9 +59,33 @@ class Caller:
     address: str | None = None
     name: str | None = None
     credential: str | None = None
+    presumed: bool = field(default=False, compare=False)
 
 
 NOBODY: Final = Caller("nobody")
+
+
+class Presumed:
+    """Agents by the hash of their keys; whoever came first goes first."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, Caller] = {}
+
+    def of(self, digest: str) -> Caller | None:
+        """Whose a key was when it was last looked up, as one that is presumed."""
+        return self._agents.get(digest)
+
+    def keep(self, caller: Caller) -> None:
+        """Remember whose key it is; of a caller that is no agent nothing is kept."""
+        if caller.role != "agent" or caller.credential is None:
+            return
+        self._agents[caller.credential] = replace(caller, presumed=True)
+        if len(self._agents) > PRESUMED_KEPT:
+            del self._agents[next(iter(self._agents))]
+
+    def forget(self, caller: Caller) -> None:
+        """The key is nobody's any more."""
+        self._agents.pop(caller.credential or "", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +107,7 @@ class Deps:
     paper: PaperDesk | None = None
     webhooks: WebhookSigning | None = None
     watch: Watch = field(default_factory=Unwatched)
+    presumed: Presumed = field(default_factory=Presumed)
 
 
 T = TypeVar("T", bound=BaseModel)

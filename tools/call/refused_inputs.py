@@ -225,7 +225,10 @@ def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place
     waiting: list[tuple[_Place | None, str, Any]] = [(None, "", body)]
     while waiting:
         place, field, value = waiting.pop()
-        if isinstance(value, Mapping):
+        if isinstance(value, str):  # most of it
+            if place is not None and len(value) >= SHORTEST:
+                texts.append((place, field, value))
+        elif isinstance(value, Mapping):
             for name, inner in value.items():
                 below = _Place(place, name)
                 names.append(below)
@@ -238,6 +241,4 @@ def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place
             waiting += [(place, field, inner) for inner in value]
             if len(value) >= PHRASE_MIN and all(isinstance(v, str) and len(v) < 16 for v in value):
                 texts.append((place, field, " ".join(value)))
-        elif isinstance(value, str) and len(value) >= SHORTEST:
-            texts.append((place, field, value))
     return names, texts

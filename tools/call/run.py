@@ -18,13 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
+from storage.brought.needs import Needs
 from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
-from tools.call.charges import charge, charge_refusal
+from tools.call.charges import WRONG_CREDENTIAL, charge, charge_refusal, charge_stranger
 from tools.call.effects import Doing
 from tools.call.fit import shorter
-from tools.call.once import claimed, complete, dressed, key_of, outcome_unknown
+from tools.call.once import Key, claimed, complete, dressed, key_of, outcome_unknown
 from tools.call.operation import (
     Auth,
     Caller,
@@ -34,6 +35,7 @@ from tools.call.operation import (
     Surface,
     Takes,
 )
+from tools.call.presumed import NotAsPresumed, confirm, looked_up
 from tools.call.refused_inputs import countable, legible, refuse_secrets
 from tools.call.switches import switches
 from tools.call.watch import being_about, mandate_of
@@ -100,6 +102,8 @@ async def _answered(
 ) -> Reply:
     try:
         charge(deps, caller, address, op, deps.clock.now())
+        if caller.presumed:
+            return await _presuming(op, deps, caller, arguments, key, surface, address)
         return await _run(op, deps, caller, arguments, key, surface)
     except Refused as refused:
         now = deps.clock.now()
@@ -112,6 +116,31 @@ async def _answered(
     except Exception:
         log.exception("operation %s failed", op.name)
         return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
+
+
+async def _presuming(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    arguments: Mapping[str, object],
+    key: str | None,
+    surface: Surface,
+    address: str | None,
+) -> Reply:
+    """Run for a presumed caller. Where that was not confirmed, or not come to, whose the key is now
+    decides: nobody is refused in somebody else's name.
+    """
+    try:
+        return await _run(op, deps, caller, arguments, key, surface)
+    except (Refused, NotAsPresumed) as found:
+        try:
+            now = await looked_up(deps, caller)
+        except Refused:
+            charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
+            raise
+        if isinstance(found, Refused) and now == caller:
+            raise
+    return await _run(op, deps, now, arguments, key, surface)
 
 
 def _unanswered(op: Operation, trouble: Unavailable, key: str | None) -> Refused:
@@ -205,14 +234,9 @@ async def _perform(
     if op.effect is not None:
         doing = Doing(op=op, effect=op.effect, deps=deps, caller=caller, asked=asked, key=once)
         return await doing.reply()
-    store, needs = deps.store, None
-    if op.needs is not None:
-        needs = op.needs(asked, deps.clock.now())
-        if op.gather is not None or not op.writes:
-            brought = await store.brought(needs)
-            deps, store = replace(deps, store=brought), store if op.writes else brought
-        needs = needs if once is None else needs.keyed(once.scope, once.key)
-    facts = None
+    facts, needs, writer = None, _needs(op, deps, caller, asked, once), deps.store
+    if needs is not None and (op.gather is not None or not op.writes):
+        deps = await _brought(deps, caller, needs)
     if op.gather is not None:
         with deps.chains.patient():
             facts = await op.gather(deps, caller, asked)
@@ -223,13 +247,34 @@ async def _perform(
 
     def work(uow: UnitOfWork) -> Reply:
         """A refusal rolls the claim back with the rest."""
+        if op.writes and caller.presumed:
+            confirm(uow, caller)
         replay = claimed(uow, op, once, now)
         if replay is not None:
             return replay
         ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts, surface=surface)
         return complete(uow, once, dressed(op, handler(uow, ask)))
 
-    return await (store.write(work, needs) if op.writes else store.read(work))
+    return await (writer.write(work, needs) if op.writes else deps.store.read(work))
+
+
+def _needs(op: Operation, deps: Deps, caller: Caller, asked: Any, once: Key | None) -> Needs | None:
+    if op.needs is None:
+        return None
+    key = None if once is None else (once.scope, once.key)
+    credential = caller.credential if caller.presumed else None
+    return op.needs(asked, deps.clock.now()).of_call(credential, key)
+
+
+async def _brought(deps: Deps, caller: Caller, needs: Needs) -> Deps:
+    """With what a call needs at hand, its claim aside: that is looked up where it is written.
+
+    Errors: `NotAsPresumed`.
+    """
+    store = await deps.store.brought(needs.of_call(needs.credential, None))
+    if caller.presumed:
+        await store.read(lambda uow: confirm(uow, caller))
+    return replace(deps, store=store)
 
 
 async def door_is_open(deps: Deps) -> bool:

@@ -1,0 +1,34 @@
+"""Agents whose keys this process has looked up before. A call that brings rows in any case presumes
+that a key is still whose it was, and looks it up by the same statement; nothing is answered before
+that has been confirmed.
+"""
+
+from __future__ import annotations
+
+from domain.refusals import Refused, refusal
+from storage.brought.needs import Needs
+from storage.unit_of_work import UnitOfWork
+from tools.call.credentials import agent_of
+from tools.call.operation import Caller, Deps
+
+
+class NotAsPresumed(Exception):
+    """A key is no longer whose it was."""
+
+
+def confirm(uow: UnitOfWork, caller: Caller) -> None:
+    """Look up whom a call presumes. Errors: `NotAsPresumed`."""
+    if agent_of(uow, caller.credential or "") != caller:
+        raise NotAsPresumed
+
+
+async def looked_up(deps: Deps, caller: Caller) -> Caller:
+    """Whose the key is now. Errors: `unauthenticated` where it is nobody's."""
+    digest = caller.credential or ""
+    store = await deps.store.brought(Needs(now=deps.clock.now(), credential=digest))
+    found = await store.read(lambda uow: agent_of(uow, digest))
+    if found is None:
+        deps.presumed.forget(caller)
+        raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
+    deps.presumed.keep(found)
+    return found
