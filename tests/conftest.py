@@ -27,6 +27,13 @@ settings.load_profile(os.environ.get("EXAMPLES", "house"))
 gc.disable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever drives the embedded chain costs tenths of a second: the quick tier does without it."""
+    for item in items:
+        if not {"evm", "deployed"}.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("evm")
+
+
 def pytest_collection_finish() -> None:
     """From here on garbage is looked for, in what the tests themselves make."""
     gc.freeze()

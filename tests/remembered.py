@@ -6,8 +6,8 @@ it out again could only come to the same end, but for the random ids; so the dat
 first time are put back instead. Where anything differs, or cannot be compared (PostgreSQL, Anvil, parts that a test
 has exchanged), the set-up is acted out. A test that patches what a set-up goes through turns `World.remembers` off.
 
-`RememberingChain` does the same with what only reads: a call, or the search for its gas, gives the same on the same block at
-the same time.
+`RememberingChain` does the same with what the chain runs: a transaction, a call, or the search for its gas, comes to the same
+after the same block at the same time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
+from eth.abc import SignedTransactionAPI
+from eth_typing import Address
+
 from chain.devchain import DevChain, RpcError
-from chain.devchain.blocks import Block, Log
+from chain.devchain.blocks import Block, Log, Mined
 from chain.evm import EvmChains
 from storage.store import SqliteStore, sqlite_path
 
@@ -51,11 +54,26 @@ class Outcome:
 
 
 class RememberingChain(DevChain):
-    """The development chain; it runs what only reads once for each block, time and call."""
+    """The development chain; it runs everything once for each block, time and transaction or call.
+
+    A block's hash stands for all that was before it, and the states that it names stay in the chain's database when it is
+    cut off.
+    """
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._known: dict[tuple[object, ...], bytes | int | RpcError] = {}
+        self._done: dict[tuple[bytes, int, bytes], tuple[Mined, bytes]] = {}
+
+    def _executed(
+        self, raw: bytes, tx: SignedTransactionAPI, sender: Address, digest: bytes, at: int
+    ) -> tuple[Mined, bytes]:
+        key = self.head.hash, at, raw
+        if key not in self._done:
+            if len(self._done) >= MOST:
+                self._done.clear()
+            self._done[key] = super()._executed(raw, tx, sender, digest, at)
+        return self._done[key]
 
     def call(self, call: dict[str, Any], block: Block | None = None) -> bytes:
         """As the chain answers it."""

@@ -178,26 +178,26 @@ class DevChain:
             tx, sender, digest = self._decoded(raw)
             self._acceptable(tx, sender)
             at = self._timestamp() if at is None else at
-            state = self.state_at(self.head.number + 1, at, self.head.root)
-            try:
-                done = state.apply_transaction(tx)
-            except (ValidationError, VMError) as error:
-                raise RpcError(-32003, str(error)) from None
-            state.persist()
-            mined = Mined(
-                digest,
-                raw,
-                tx,
-                sender,
-                int(done.is_success),
-                _gas_used(done, tx.gas),
-                list(done.get_log_entries()),
-            )
-            if tx.to == b"":
-                mined.contract = done.msg.storage_address
-            self._append((mined,), at, state.state_root)
+            mined, root = self._executed(raw, tx, sender, digest, at)
+            self._append((mined,), at, root)
             self._write({"raw": to_hex(raw), "at": at})
             return digest
+
+    def _executed(
+        self, raw: bytes, tx: SignedTransactionAPI, sender: Address, digest: bytes, at: int
+    ) -> tuple[Mined, bytes]:
+        """Run a transaction in the block after the head; (what it came to, the state's root)."""
+        state = self.state_at(self.head.number + 1, at, self.head.root)
+        try:
+            done = state.apply_transaction(tx)
+        except (ValidationError, VMError) as error:
+            raise RpcError(-32003, str(error)) from None
+        state.persist()
+        used, logs = _gas_used(done, tx.gas), list(done.get_log_entries())
+        mined = Mined(digest, raw, tx, sender, int(done.is_success), used, logs)
+        if tx.to == b"":
+            mined.contract = done.msg.storage_address
+        return mined, state.state_root
 
     def _decoded(self, raw: bytes) -> tuple[SignedTransactionAPI, Address, bytes]:
         try:

@@ -75,6 +75,7 @@ def linted(folder: Path, entry: dict[str, object]) -> list[dict[str, str]]:
     return list(told["violations"])
 
 
+@pytest.mark.slow
 def test_the_registry_entry_keeps_to_the_registry_s_schema(tmp_path: Path) -> None:
     entry = json.loads((ROOT / "server.json").read_text())
     assert linted(tmp_path / "ours", entry) == []
@@ -94,7 +95,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.mark.slow
+@pytest.mark.campaign  # `make deep`; make test has it run by uvx
 def test_the_wheel_runs_from_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
     """pip installs the wheel itself; its dependencies are this environment's, as the lock has them."""
     run = {"check": True, "capture_output": True, "text": True, "timeout": 300}

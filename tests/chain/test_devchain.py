@@ -236,6 +236,7 @@ def test_an_estimate_suffices_and_is_little_above_the_least(chain: DevChain, wan
         ask(chain, "eth_call", {"to": contract, "gas": hex(told - max(1_000, told // 64) - 1)})
 
 
+@pytest.mark.slow
 def test_calls_nest_as_deep_as_the_rules_allow(chain: DevChain) -> None:
     calls_itself = "5f5f5f5f5f305af100"  # CALL(gas, this, 0, 0, 0, 0, 0)
     init = "0x68" + calls_itself + "5f52" + "60096017f3"
@@ -408,6 +409,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     method=st.sampled_from(sorted(METHODS.keys() - {"anvil_mine"})),
@@ -435,6 +437,7 @@ def test_a_batch_keeps_its_order_and_its_faults(chain: DevChain) -> None:
     assert [t.get("result") for t in told] == ["0x7a69", None, None, "0x0"]
 
 
+@pytest.mark.slow
 def test_importing_the_chain_does_not_import_web3() -> None:
     code = "import sys, chain.devchain; sys.exit('web3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -63,6 +63,7 @@ def outcome(state_class: Any, code: bytes, gas: int) -> tuple[object, ...]:
     return failed, done.get_gas_remaining(), done.output, left
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:SELFDESTRUCT")  # the end of a program is anything at all
 @settings(max_examples=150)
 @given(code=PROGRAMS, gas=st.one_of(st.just(100_000), st.integers(21_100, 21_300)))

@@ -40,6 +40,7 @@ def written(**changes: Any) -> str:
     return SiweSignIn().message(**told | changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     address=st.binary(min_size=20, max_size=20),

@@ -36,6 +36,7 @@ def imported(name: str, folder: Path) -> ModuleType:
         sys.path.remove(str(folder))
 
 
+@pytest.mark.slow
 def test_the_python_client_is_as_the_document_makes_it(tmp_path: Path) -> None:
     imported("generate", CLIENTS).python(tmp_path)
     for name in ("models.py", "client.py"):

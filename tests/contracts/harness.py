@@ -16,7 +16,8 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_utils import keccak, to_checksum_address
 
-from chain.devchain import DevChain, RpcError
+from chain.devchain import RpcError
+from tests.remembered import RememberingChain
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDERS: Final = (ROOT / "chain" / "abi", Path(__file__).parent / "artifacts")
@@ -154,7 +155,7 @@ class Evm:
 
     def __init__(self) -> None:
         self.time = START
-        self.chain = DevChain(lambda: self.time)
+        self.chain = RememberingChain(lambda: self.time)
         self.people = [to_checksum_address(a) for a in self.chain.accounts]
         self.keys = {to_checksum_address(a): k for a, k in self.chain.accounts.items()}
         self.names: dict[str, str] = {}

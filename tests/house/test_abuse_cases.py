@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 CASES = range(1, 46)
 NAMED = re.compile(r"test_abuse_(\d+)(?:_(?:and|to)_(\d+))?_")
@@ -20,6 +22,7 @@ def numbers(name: str) -> range:
     return range(first, int(found[2] or first) + 1)
 
 
+@pytest.mark.slow
 def test_every_case_has_a_test_by_name() -> None:
     there: set[int] = set()
     for path in TESTS.rglob("test_*.py"):

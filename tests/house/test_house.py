@@ -38,6 +38,7 @@ def test_no_installed_distribution_owns_one_of_our_names() -> None:
         assert not tops & PACKAGES, distribution.metadata["Name"]
 
 
+@pytest.mark.slow
 def test_money_is_never_a_float() -> None:
     for path in sources("domain", "storage", "tools"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -73,6 +74,7 @@ def raised_codes() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_code_that_is_raised_is_in_the_registry() -> None:
     assert raised_codes() - set(REFUSALS) == set()
     for op in OPERATIONS:

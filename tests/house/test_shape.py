@@ -83,6 +83,7 @@ def _longer() -> Iterator[tuple[str, int]]:
                     yield f"{_name(path)}::{node.name}", lines
 
 
+@pytest.mark.slow
 def test_modules_and_functions_are_small() -> None:
     longer = dict(_longer())
     assert {n: lines for n, lines in longer.items() if n not in LONGER} == {}
@@ -101,6 +102,7 @@ def _imports(path: Path, known: set[str]) -> set[str]:
     return found & known
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_circle() -> None:
     modules = {_module(p): p for p in _sources()}
     arrows = {name: _imports(path, set(modules)) - {name} for name, path in modules.items()}
@@ -136,6 +138,7 @@ def _words(path: Path) -> set[str]:
     return used
 
 
+@pytest.mark.slow
 def test_nothing_is_defined_that_nobody_calls() -> None:
     shipped = [p for p in _sources() if "versions" not in p.parts]
     used = {word for path in shipped for word in _words(path)} | {"__all__"}
@@ -178,6 +181,7 @@ def _pairs(path: Path) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
+@pytest.mark.slow
 def test_no_method_is_there_that_nobody_calls() -> None:
     shipped = [p for p in _sources() if "versions" not in p.parts]
     used = {word for path in shipped for word in _words(path)}
@@ -247,6 +251,7 @@ IMPORTED_BY_OTHERS: Mapping[str, str] = {
 }
 
 
+@pytest.mark.slow
 def test_every_dependency_is_imported() -> None:
     imported = {
         alias.split(".")[0]

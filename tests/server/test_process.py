@@ -119,6 +119,7 @@ async def test_long_calldata_fits_the_request_line(
         assert (r.status, (await r.json())["error"]) == (401, "unauthenticated")
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_the_openapi_document(tmp_path: Path) -> None:
     done = wallet(tmp_path, "openapi")
     assert json.loads(done.stdout)["openapi"] == "3.1.0"

@@ -351,6 +351,7 @@ def template() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_no_order_of_reports_outcomes_and_bids_breaks_a_balance(template: Path) -> None:
     Balances.template = template
     quick = settings(

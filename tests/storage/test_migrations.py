@@ -101,6 +101,7 @@ def test_two_that_upgrade_at_once_do_it_once(empty_url: str) -> None:
     assert migrate.current(empty_url) == migrate.latest()
 
 
+@pytest.mark.slow
 def test_the_revisions_are_found_from_any_folder(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     code = f"import sys; sys.path.insert(0, {str(root)!r}); from storage import migrate; migrate.upgrade('sqlite:///x.sqlite')"

@@ -42,6 +42,7 @@ async def test_a_server_tells_what_revision_it_is_at(pg_url: str) -> None:
         await beside.close()
 
 
+@pytest.mark.slow
 def test_what_speaks_mcp_on_stdio_loads_no_chain_no_migration_and_no_web_server() -> None:
     heavy = (
         "web3",
@@ -61,6 +62,7 @@ def test_what_speaks_mcp_on_stdio_loads_no_chain_no_migration_and_no_web_server(
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_server_on_sqlite_loads_no_driver_of_postgresql() -> None:
     code = "import sys, server.process, server.application; print('asyncpg' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

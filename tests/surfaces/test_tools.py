@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,16 @@ from tests.waiting import STUCK_S
 from tools.catalogue import OPERATIONS
 
 LISTING = Path(__file__).parents[2] / "server" / "data" / "tools.json"
-TOOLS: dict[str, dict[str, Any]] = {
-    op.name: described(op).model_dump(mode="json", by_alias=True, exclude_none=True)
-    for op in tools_of(OPERATIONS)
-}
+NAMES = sorted(op.name for op in tools_of(OPERATIONS))
+
+
+@cache
+def tools() -> dict[str, dict[str, Any]]:
+    """Each tool as it is listed, by its name."""
+    return {
+        op.name: described(op).model_dump(mode="json", by_alias=True, exclude_none=True)
+        for op in tools_of(OPERATIONS)
+    }
 
 
 # What an agent can also do over HTTP alone, so that the list stays short: pending, status and the
@@ -48,24 +55,24 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_there_are_few_tools_and_every_agents_operation_is_one() -> None:
-    assert 15 <= len(TOOLS) <= 30
-    assert list(Shipped().tools()) == list(TOOLS)
+    assert 15 <= len(tools()) <= 30
+    assert list(Shipped().tools()) == list(tools())
     assert {
         op.name
         for op in OPERATIONS
         if op.auth in ("agent", "owner_or_agent") and op.route is not None
-    } - HTTP_ONLY <= set(TOOLS)
+    } - HTTP_ONLY <= set(tools())
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_tool_is_published_as_the_catalogue_has_it(name: str) -> None:
     published = {tool["name"]: tool for tool in json.loads(LISTING.read_text())}
-    assert published[name] == TOOLS[name], "python -m tests.surfaces.test_tools"
+    assert published[name] == tools()[name], "python -m tests.surfaces.test_tools"
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_tool_breaks_no_host(name: str) -> None:
-    tool = TOOLS[name]
+    tool = tools()[name]
     assert len(name) <= 45
     assert tool["title"]
     assert len(tool["description"]) <= 400
@@ -84,7 +91,7 @@ def test_a_tool_breaks_no_host(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", sorted(TOOLS))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_tools_output_admits_a_refusal(name: str) -> None:
     block = {
         "error": "not_found",
@@ -94,13 +101,13 @@ def test_a_tools_output_admits_a_refusal(name: str) -> None:
         "next": [],
         "detail": {},
     }
-    jsonschema.validate({"refusal": block}, TOOLS[name]["outputSchema"])
+    jsonschema.validate({"refusal": block}, tools()[name]["outputSchema"])
     assert "not_found" in REFUSALS
 
 
 def test_hints_are_honest() -> None:
     for op in tools_of(OPERATIONS):
-        hints = TOOLS[op.name]["annotations"]
+        hints = tools()[op.name]["annotations"]
         assert hints["readOnlyHint"] is (not op.writes and op.effect is None)
         assert hints["destructiveHint"] is op.destructive
 
@@ -110,7 +117,9 @@ def test_hints_are_honest() -> None:
 def test_the_whole_list_is_under_9000_tokens() -> None:
     """o200k_base, as tiktoken counts; its tables ship with the npm package, PyPI's fetches them from elsewhere."""
     npm.install()
-    listed = json.dumps({"tools": list(TOOLS.values())}, ensure_ascii=False, separators=(",", ":"))
+    listed = json.dumps(
+        {"tools": list(tools().values())}, ensure_ascii=False, separators=(",", ":")
+    )
     done = subprocess.run(
         npm.node("../tokens.mjs"),
         input=listed,
@@ -124,5 +133,5 @@ def test_the_whole_list_is_under_9000_tokens() -> None:
 
 
 if __name__ == "__main__":
-    told = json.dumps(list(TOOLS.values()), indent=1, sort_keys=True, ensure_ascii=False)
+    told = json.dumps(list(tools().values()), indent=1, sort_keys=True, ensure_ascii=False)
     LISTING.write_text(told + "\n")

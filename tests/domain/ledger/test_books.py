@@ -303,6 +303,7 @@ CHOICES = st.lists(st.booleans(), max_size=24)
 Story = tuple[list[NewEvent], list[NewEvent]]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(stories(), CHOICES)
 def test_the_measured_book_of_all_rows_is_that_of_the_house_s_rows_alone(
@@ -311,6 +312,7 @@ def test_the_measured_book_of_all_rows_is_that_of_the_house_s_rows_alone(
     assert ledger(*interleaved(*story, choose)).state.measured == ledger(*story[0]).state.measured
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(stories(), CHOICES, st.randoms(use_true_random=False))
 def test_the_order_in_which_rows_arrive_does_not_change_a_total(
@@ -326,6 +328,7 @@ def test_the_order_in_which_rows_arrive_does_not_change_a_total(
     assert totals(ledger(*interleaved(shuffled, agent, choose)).state) == one
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(stories(), CHOICES, st.integers(0, 24))
 def test_a_checkpoint_changes_no_answer(story: Story, choose: list[bool], cut: int) -> None:
@@ -337,6 +340,7 @@ def test_a_checkpoint_changes_no_answer(story: Story, choose: list[bool], cut: i
     assert refold(made.events[cut:], kept, made.events) == made.state
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(stories(), st.data())
 def test_what_is_taken_back_and_told_again_leaves_everything_as_it_was(
@@ -373,6 +377,7 @@ def test_fees_are_classed_and_the_unclassified_ones_stay_apart() -> None:
     assert c.credits["2026-11-02"] == 6  # three paid reads of 1.1 credits, each rounded up
 
 
+@pytest.mark.slow
 def test_the_state_stays_small_however_many_rows_there_are() -> None:
     made = Ledger().add(deposit(5_000))
     for n in range(1, 1_500):
@@ -428,6 +433,7 @@ GARBAGE = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(GARBAGE, max_size=8))
 def test_no_stored_garbage_makes_the_fold_or_a_total_fail(rows: list[NewEvent]) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ TOLD = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(told=TOLD)
 def test_what_is_written_is_read_back(told: p.Told) -> None:
@@ -92,6 +94,7 @@ def test_what_is_written_is_read_back(told: p.Told) -> None:
         assert read(kind, write(told)) == told
 
 
+@pytest.mark.slow
 @settings(max_examples=600)
 @given(kind=st.sampled_from(Kind), stored=STORED)
 def test_nothing_that_is_stored_makes_a_read_fail(kind: Kind, stored: Any) -> None:

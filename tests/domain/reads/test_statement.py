@@ -159,6 +159,7 @@ SUMMED = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(stories(), st.lists(st.booleans(), max_size=20), st.integers(1, 200))
 def test_the_weeks_of_a_life_sum_up_to_the_last_digit(

@@ -424,6 +424,7 @@ def test_paid_reads_count_in_credits_of_the_day_rounded_up_a_read() -> None:
     assert mandate_read(made.case())["limits"]["used"]["paid_reads"]["value"] == 120
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.lists(GARBAGE, max_size=6))
 def test_no_stored_garbage_makes_a_read_fail(rows: list[NewEvent]) -> None:

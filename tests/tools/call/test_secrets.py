@@ -85,6 +85,7 @@ def test_hashes_signatures_calldata_and_plain_text_are_taken() -> None:
     refuse_secrets({"note": "Lend up to 500 USDC for thirty days, never more than 50 a day. " * 20})
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(max_size=8),
@@ -98,6 +99,7 @@ def test_anything_is_either_taken_or_refused(value: Any) -> None:
         refuse_secrets(value)
 
 
+@pytest.mark.slow
 def test_looking_for_secrets_is_cheap_however_the_body_is_filled() -> None:
     bodies: dict[str, Any] = {
         "names": {f"n{n}": 1 for n in range(5_000)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ BROKEN = st.dictionaries(st.sampled_from(sorted(CLAUSE_OF)), DETAILS, min_size=1
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(row=TOLD, violation=st.none() | BROKEN)
 def test_a_shown_payload_is_the_stored_one(row: p.Told, violation: p.Violation | None) -> None:

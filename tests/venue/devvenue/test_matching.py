@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def slowly(steps: list[tuple[bool, bool, int, int, str]]) -> list[tuple[bool, in
     return trades
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_trades_are_those_of_price_and_time(steps: list[tuple[bool, bool, int, int, str]]) -> None:
@@ -78,6 +80,7 @@ def test_trades_are_those_of_price_and_time(steps: list[tuple[bool, bool, int, i
     assert told == slowly(steps)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(STEPS, COINS)
 def test_no_micro_dollar_appears_or_is_lost(
@@ -147,6 +150,7 @@ def happen(desk: Desk, event: tuple[str, Any, Any, Any]) -> None:
         desk.venue.catch_up()
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(EVENTS)
 def test_every_dollar_is_explained_by_fills_fees_and_funding(
@@ -172,6 +176,7 @@ def test_every_dollar_is_explained_by_fills_fees_and_funding(
         assert not account.position("BTC") or cross >= Decimal(state["crossMaintenanceMarginUsed"])
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(EVENTS)
 def test_the_same_story_has_the_same_answers(events: list[tuple[str, Any, Any, Any]]) -> None:

@@ -76,6 +76,7 @@ def test_a_clause_about_something_else_is_unrelated_and_needs_no_review(note: st
     assert (draft.understood, draft.unclear, draft.unrelated) == ((), (), (note,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows", [SECOND, PLAIN, FRESH, VOICES], ids=["second", "plain", "fresh", "voices"]
 )
