@@ -20,6 +20,18 @@ from app.words.chains import chain_name
 from tools.call.operation import Caller, Deps
 
 THEMES: Final = ("light", "dark")
+# Entries of the menu, each with the beginnings of its pages, and the pages that stand elsewhere.
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "/app/mandates": (),
+    "/app/orders": ("/app/books", "/app/own"),
+    "/app/agents": (),
+    "/app/notices": (),
+    "/app/hall": (),
+    "/app/markets": (),
+    "/app/deposit": (),
+    "/app/docs": (),
+}
+OF_MANDATES: Final = (gate.HOME, "/app/start", "/app/statement")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +49,16 @@ class Shell:
     theme: str
     demo: bool
     once: str = field(repr=False)
+
+    @property
+    def section(self) -> str:
+        """The entry of the menu that the page belongs to; "" for none."""
+        if self.path in OF_MANDATES:
+            return "/app/mandates"
+        for entry, others in SECTIONS.items():
+            if self.path == entry or self.path.startswith((f"{entry}/", *others)):
+                return entry
+        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +128,8 @@ class Visit:
         not changed is not rendered again. `asks`: other origins that its script asks.
         """
         shell = self.shell(chain_id)
-        version = hashlib.sha256(f"{BUILD} {template} {shell!r} {view!r}".encode()).hexdigest()
-        tag = f'"{version[:20]}"'
+        told = f"{BUILD} {template} {shell!r} {view!r}".encode()
+        tag = f'"{hashlib.blake2b(told, digest_size=10).hexdigest()}"'
         answered = {**headers.asking(asks), "ETag": tag}
         if status == 200 and self.request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers=answered)

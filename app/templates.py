@@ -4,27 +4,31 @@
 
 from __future__ import annotations
 
+from gettext import NullTranslations
 from typing import Any, Final
 
 import jinja2
 
 from app import assets
+from app.fragments import Fragments
+from app.translated import TranslatedEnvironment
 from app.words import addresses, money, times, told
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
-ENV: Final = jinja2.Environment(
+# English only so far: every text passes here, so that a catalogue of texts can take its place.
+ENV: Final = TranslatedEnvironment(
+    NullTranslations(),
+    {"asset": assets.url},
     loader=_LOADER,
     autoescape=True,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
-    extensions=["jinja2.ext.i18n"],
     auto_reload=False,
 )
 ENV.policies["ext.i18n.trimmed"] = True
-# English only so far: every text passes here, so that a catalogue of texts can take its place.
-ENV.install_null_translations(newstyle=True)  # type: ignore[attr-defined]  # of the extension
-ENV.globals["asset"] = assets.url
+# None uses what Jinja brings along, and every import of a macro compares the whole of it.
+ENV.globals = {n: ENV.globals[n] for n in ("_", "gettext", "ngettext")} | {"kept": Fragments()}
 ENV.filters.update(
     usdc=money.exact,
     est=money.est,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Final
 
 from app.chart.scale import Scale, around, tenths
@@ -83,10 +84,12 @@ class Drawing:
     spots: tuple[str, ...]
 
 
+KEPT: Final = 64  # charts of up to 400 days
 SIZES: Final = (("worth-wide", 720, 300), ("worth-narrow", 340, 280))
 
 
-def drawings(points: Sequence[Point], day_cap: int) -> tuple[Drawing, ...]:
+@lru_cache(KEPT)
+def drawings(points: tuple[Point, ...], day_cap: int) -> tuple[Drawing, ...]:
     """The chart in both sizes; at least two points."""
     return tuple(_drawn(points, day_cap, *size) for size in SIZES)
 

@@ -63,5 +63,5 @@ def days(series: Json) -> tuple[tuple[Row, ...], tuple[Drawing, ...]]:
                 spent=money.micros_of(p["spent"]),
             )
         )
-    drawn = drawings(points, money.micros_of(series["day_cap"])) if len(points) > 1 else ()
+    drawn = drawings(tuple(points), money.micros_of(series["day_cap"])) if len(points) > 1 else ()
     return (rows[len(rows) - len(points) :] if drawn else rows), drawn

@@ -237,7 +237,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         if p["status"] in ("signed", "working", "ended", "stopped")
         else None,
         terms=_terms(read),
-        record=lines(read["steps"])[:LINES_SHOWN],
+        record=lines(read["steps"], LINES_SHOWN),
         ends_at=m["ends_at"],
         vault=m["vault_address"],
         block=state["as_of_block"],

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
+
 from markupsafe import Markup
 
-NONE = Markup('<span class="unknown">none</span>')
+KEPT: Final = 4_096  # that were shown: those of a mandate are shown again and again
+NONE: Final = Markup('<span class="unknown">none</span>')
+_WHOLE: Final = Markup(
+    '<span class="addr" translate="no" data-copy="%s"><span class="a0">0x</span>%s</span>'
+)
+_FOUR: Final = Markup("<span>%s</span>")
 
 
+@lru_cache(KEPT)
 def whole(address: str | None) -> Markup:
     """In fours, both ends bold, copied on a click."""
     if not address:
         return NONE
-    fours = [address[i : i + 4] for i in range(2, len(address), 4)]
-    groups = Markup("").join(Markup("<span>{}</span>").format(g) for g in fours)
-    return Markup(
-        '<span class="addr" translate="no" data-copy="{}"><span class="a0">0x</span>{}</span>'
-    ).format(address, groups)
+    fours = (_FOUR % address[i : i + 4] for i in range(2, len(address), 4))
+    return _WHOLE % (address, Markup("").join(fours))
 
 
 def short(address: str | None) -> str:

@@ -4,6 +4,7 @@ costs and worst cases away from it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from markupsafe import Markup
@@ -11,9 +12,11 @@ from markupsafe import Markup
 from domain.money import MICROS, Usdc
 
 CENT: Final = 10_000  # micro-USDC
+KEPT: Final = 4_096  # amounts that were shown, since the same ones are shown again
 UNKNOWN: Final = Markup(
     '<span class="unknown" title="Nobody has measured this yet">not known yet</span>'
 )
+_SHOWN: Final = Markup('<data class="usdc" value="%s" title="%s">%s</data>')
 
 
 def digits(micros: int) -> str:
@@ -26,11 +29,10 @@ def digits(micros: int) -> str:
 
 def _shown(value: str | None, micros: int, *, sign: bool = False) -> Markup:
     lead = "−" if micros < 0 else "+" if sign and micros else ""
-    return Markup('<data class="usdc" value="{0}" title="{0}">{1}</data>').format(
-        value, lead + digits(micros)
-    )
+    return _SHOWN % (value, value, lead + digits(micros))
 
 
+@lru_cache(KEPT)
 def _read(value: str) -> int:
     return Usdc.parse(value).micros
 
@@ -45,21 +47,25 @@ def _away_from_zero(micros: int) -> int:
     return -raised if micros < 0 else raised
 
 
+@lru_cache(KEPT)
 def exact(value: str | None) -> Markup:
     """A fact; null is "not known yet", never 0."""
     return UNKNOWN if value is None else _shown(value, _read(value))
 
 
+@lru_cache(KEPT)
 def est(value: str | None) -> Markup:
     """An estimate."""
     return UNKNOWN if value is None else _shown(value, _towards_zero(_read(value)))
 
 
+@lru_cache(KEPT)
 def worst(value: str | None) -> Markup:
     """A cost, or what could be lost."""
     return UNKNOWN if value is None else _shown(value, _away_from_zero(_read(value)))
 
 
+@lru_cache(KEPT)
 def gain(value: str | None) -> Markup:
     """An estimated gain or loss, with its sign."""
     return UNKNOWN if value is None else _shown(value, _towards_zero(_read(value)), sign=True)

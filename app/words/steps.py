@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from app.replies import Json
@@ -155,16 +156,16 @@ def _line(group: list[Json]) -> Line:
     )
 
 
-def lines(steps: Iterable[Json]) -> tuple[Line, ...]:
-    """The steps of a reply, newest first as they came; marks are left to the chart, and an owner
-    who said nothing gave no instruction.
+def lines(steps: Iterable[Json], most: int | None = None) -> tuple[Line, ...]:
+    """The steps of a reply, newest first as they came, `most` lines of them; marks are left to the
+    chart, and an owner who said nothing gave no instruction.
     """
     groups: dict[str, list[Json]] = {}
     for step in steps:
         empty = step["kind"] == "instruction" and not step["note"]
         if step["code"] != "mark" and not empty:
             groups.setdefault(step["group"], []).append(step)
-    return tuple(_line(_telling(group)) for group in groups.values())
+    return tuple(_line(_telling(group)) for group in islice(groups.values(), most))
 
 
 def _telling(group: list[Json]) -> list[Json]:

@@ -5,8 +5,13 @@ run.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Final
 
 from markupsafe import Markup
+
+KEPT: Final = 4_096  # times that were shown: a record's are shown again and again
+_TIME: Final = Markup('<time datetime="%s" data-local="%s" title="%s">%s</time>')
 
 
 def read(iso: str) -> datetime:
@@ -16,11 +21,10 @@ def read(iso: str) -> datetime:
 
 def _element(iso: str, kind: str, text: str) -> Markup:
     stamp = f"{read(iso):%Y-%m-%d %H:%M} UTC"
-    return Markup('<time datetime="{}" data-local="{}" title="{}">{}</time>').format(
-        iso, kind, stamp, text
-    )
+    return _TIME % (iso, kind, stamp, text)
 
 
+@lru_cache(KEPT)
 def day(iso: str | None) -> Markup:
     """The day of a time."""
     if iso is None:
@@ -29,6 +33,7 @@ def day(iso: str | None) -> Markup:
     return _element(iso, "date", f"{at.day} {at:%b %Y}")
 
 
+@lru_cache(KEPT)
 def moment(iso: str | None) -> Markup:
     """Day and minute."""
     if iso is None:
@@ -37,6 +42,7 @@ def moment(iso: str | None) -> Markup:
     return _element(iso, "moment", f"{at.day} {at:%b}, {at:%H:%M} UTC")
 
 
+@lru_cache(KEPT)
 def clock(iso: str | None) -> Markup:
     """The minute of a time that is near."""
     return Markup("") if iso is None else _element(iso, "clock", f"{read(iso):%H:%M} UTC")

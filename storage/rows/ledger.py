@@ -357,7 +357,7 @@ class Ledger(HouseRows):
             seq=seq,
             most=limit,
         )
-        return [event_of(r) for r in rows]
+        return [self._cache.event(r) for r in rows]
 
     def hashed_behind(self, public_id: str, seq: int, limit: int) -> list[tuple[Event, str]]:
         """Rows above a seq (exclusive) with their hashes, oldest first."""

@@ -203,14 +203,16 @@ async def signature_now(chain: Chain | None, m: Mandate) -> SignerCheck | None:
     )
 
 
-async def gather_mandate(deps: Deps, caller: Caller, asked: Any) -> Facts:
-    """What a mandate read asks of the chain."""
+async def gather_mandate(deps: Deps, caller: Caller, asked: Any, *, signed: bool = False) -> Facts:
+    """What a mandate read asks of the chain; `signed`: who signed, which only the status of the
+    terms tells.
+    """
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
     return Facts(
         vault=await vault_as_known(chain, m),
         trouble=chain is not None and chain.trouble is not None,
-        signer=await signature_now(chain, m),
+        signer=await signature_now(chain, m) if signed else None,
         marks=await venue_marks(deps, m),
     )
 
@@ -274,11 +276,11 @@ def load_case(
     facts: Facts | None = None,
     *,
     events: int = CHAIN_EVENTS,
+    terms: bool = False,
 ) -> Case:
-    """Everything the derivations look at, by a bounded number of queries. What was signed is
-    compared only where the chain was asked.
+    """Everything the derivations look at, by a bounded number of queries. `terms`: compare what was
+    signed, by `facts` that were gathered for it; hashing it costs more than all the rest.
     """
-    asked_chain = facts is not None
     facts = facts or Facts()
     vault, asks = m.vault_address, m.approval_above_usdc is not None
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
@@ -301,7 +303,7 @@ def load_case(
         reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
         provisional=staged,
-        terms_status=terms_status(m, chain_if_named_here(ask, m), facts) if asked_chain else None,
+        terms_status=terms_status(m, chain_if_named_here(ask, m), facts) if terms else None,
         keeper_key=keeper_key(uow, ask, m),
         orders=orders_today(uow, ask, m) if at_venue(m) else OrdersToday(),
         marks=facts.marks,

@@ -111,7 +111,7 @@ def _pair(
 async def gather_fund(deps: Deps, caller: Caller, asked: FundIn) -> FundFacts:
     """Read the vault and the owner's USDC, and try the calls."""
     facts = (await gather_mandate(deps, caller, asked)).now
-    known = FundFacts(vault=facts.vault, signer=facts.signer)
+    known = FundFacts(vault=facts.vault)
     m = await peek(deps, caller, asked.public_id)
     chain = chain_if_named(deps, m)
     if chain is None or facts.vault is None or chain.usdc is None or m.vault_address is None:

@@ -93,6 +93,7 @@ class MandateIn(OneMandate):
 
 
 NOT_ASKED: Final[Any] = None
+SIGNED: Final = "terms_status"
 
 # What a model is given unasked, the most useful first; events and steps have tools of their own.
 FOR_A_MODEL: Final = (
@@ -195,15 +196,20 @@ def _summaries(
     return [summary(load_case(uow, ask, m, events=0)) for m in read]
 
 
+async def gather_parts(deps: Deps, caller: Caller, asked: MandateIn) -> Facts:
+    """What the parts that were asked for take of the chain."""
+    return await gather_mandate(deps, caller, asked, signed=SIGNED in asked.wanted())
+
+
 def read_mandate(uow: UnitOfWork, ask: Ask[MandateIn, Facts]) -> Written:
     """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     if ask.surface == "mcp" and ask.asked.parts is None:
-        short = load_case(uow, ask, m, ask.facts, events=0)
+        short = load_case(uow, ask, m, ask.facts, events=0, terms=True)
         return Written(fitting(FOR_A_MODEL, lambda name: _part(short, name)))
     names = ask.asked.wanted()
-    shows_rows = not names.isdisjoint(("events", "steps"))
-    case = load_case(uow, ask, m, ask.facts, events=CHAIN_EVENTS if shows_rows else 0)
+    events = CHAIN_EVENTS if not names.isdisjoint(("events", "steps")) else 0
+    case = load_case(uow, ask, m, ask.facts, events=events, terms=SIGNED in names)
     return Written({name: _part(case, name) for name in PARTS if name in names})
 
 
@@ -309,7 +315,7 @@ OPERATIONS: Final = (
         takes=MandateIn,
         gives=MandateRead,
         handler=read_mandate,
-        gather=gather_mandate,
+        gather=gather_parts,
         needs=whole,
         on_mcp=True,
         refusals=("not_found",),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 import anyio.lowlevel
 from pydantic import Field
 
-from domain.ledger.record import Day, Record, roll
+from domain.ledger.record import Day, Record
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.reads.series import DAYS_SHOWN, SeriesPoint, series
@@ -19,6 +18,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import peek, seen_mandate
 from tools.call.case import Facts, chain_if_named, load_case, vault_as_known
 from tools.call.fields import OneMandate
+from tools.call.kept import KEPT
 from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation
 from tools.keeper.rollup import stored, upto
 
@@ -48,38 +48,44 @@ class Rolled:
     whole: bool
 
 
+_Days = dict[str, Day]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """The fold and its days after some rows, and how many the newest were."""
+
+    record: Record
+    days: _Days
+    rows: int
+
+
 async def gather_days(deps: Deps, caller: Caller, asked: OneMandate) -> Rolled:
     """Read the stored days, and fold some rows behind them, some a turn."""
     m = await peek(deps, caller, asked.public_id)
     facts = Facts(vault=await vault_as_known(chain_if_named(deps, m), m))
-    record, days = await deps.store.read(lambda uow: _kept(uow, m))
-    for _ in range(AHEAD // ROWS_A_TURN):
-        record, newer, rows = await deps.store.read(
-            partial(_further, m.public_id, record, tuple(days.values()))
-        )
-        days = upto(record, days | {d.day: d for d in newer})
-        if rows < ROWS_A_TURN:
-            return Rolled(facts, _in_order(days), True)
+    at = await deps.store.read(lambda uow: _further(m.public_id, *_stored(uow, m), uow))
+    for _ in range(AHEAD // ROWS_A_TURN - 1):
+        if at.rows < ROWS_A_TURN:
+            break
         await anyio.lowlevel.checkpoint()
-    return Rolled(facts, _in_order(days), False)
+        at = await deps.store.read(partial(_further, m.public_id, at.record, at.days))
+    days = tuple(at.days[d] for d in sorted(at.days))
+    return Rolled(facts, days, at.rows < ROWS_A_TURN)
 
 
-def _further(
-    public_id: str, at: Record, days: Sequence[Day], uow: UnitOfWork
-) -> tuple[Record, list[Day], int]:
-    events = uow.ledger.behind(public_id, at.seq, ROWS_A_TURN)
-    return *roll(at, events, lambda: days), len(events)
+def _further(public_id: str, record: Record, days: _Days, uow: UnitOfWork) -> _Reached:
+    """Fold the next rows in, that many at the most."""
+    events = uow.ledger.behind(public_id, record.seq, ROWS_A_TURN)
+    record, newer = KEPT.rolled(record, events, days.values)
+    return _Reached(record, upto(record, days | {d.day: d for d in newer}), len(events))
 
 
-def _kept(uow: UnitOfWork, m: Mandate) -> tuple[Record, dict[str, Day]]:
+def _stored(uow: UnitOfWork, m: Mandate) -> tuple[Record, _Days]:
     """The stored days of the agent that the mandate has now, and where they stand."""
     rows = uow.hall.newest_days(m.public_id, DAYS_SHOWN)
     days = {r.day: Day.from_json(r.body["day"]) for r in rows if r.agent_id == m.agent_id}
     return stored(uow, m), days
-
-
-def _in_order(days: dict[str, Day]) -> tuple[Day, ...]:
-    return tuple(days[d] for d in sorted(days))
 
 
 def read(uow: UnitOfWork, ask: Ask[OneMandate, Rolled]) -> Answer:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
+from chain.known import KnownChain
 from domain.money import Usdc
 from tests.tools.mandates.test_calls import bought, down, sent_by_owner
 from tests.world import CHAIN_ID, World, signed, working
@@ -36,6 +38,29 @@ async def test_the_days_are_the_same_before_and_after_the_house_rolled_them_up(
     stranger, _ = await world.owner()
     refused = await world.do("mandate_series", stranger, public_id=m.id)
     assert refused.body["error"] == "not_found"
+
+
+async def test_what_was_signed_is_hashed_only_where_an_answer_tells_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await working(world)
+    hashed: list[str] = []
+    for name in ("digest", "targets_hash"):
+        plain = getattr(KnownChain, name)
+
+        def counted(chain: KnownChain, of: Any, name: str = name, plain: Any = plain) -> str:
+            hashed.append(name)
+            return str(plain(chain, of))
+
+        monkeypatch.setattr(KnownChain, name, counted)
+    await m.as_agent("mandate_limits")
+    await m.as_owner("mandate_series")
+    some = (await m.as_owner("mandate_get", parts="mandate,progress,limits")).body
+    assert (set(some), hashed) == ({"mandate", "progress", "limits"}, [])
+    told = (await m.as_owner("mandate_get", parts="terms_status")).body["terms_status"]
+    assert (told["digest_matches"], told["signer_matches"]) == (True, True)  # type: ignore[index,call-overload]
+    assert set(hashed) == {"digest", "targets_hash"}
+    assert (await m.read())["terms_status"] == told
 
 
 async def test_held_actions_of_all_mandates_and_what_one_would_leave(both: World) -> None:

@@ -1,0 +1,37 @@
+"""Parts of pages that seldom change, kept as they were rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+from jinja2.runtime import Macro
+
+CHARACTERS: Final = 8_000_000
+
+
+class Fragments:
+    """What macros made, the oldest forgotten first. A page that is shown anew because its block is
+    another has the same clauses, days and lines.
+
+    Nothing here is ever wrong, only forgotten: the very values that were shown are the key. They
+    must be hashable, and the macro must look at nothing else.
+    Units: `most` characters of markup in all.
+    """
+
+    def __init__(self, most: int = CHARACTERS):
+        self._most, self._held = most, 0
+        self._made: dict[tuple[Hashable, ...], str] = {}
+
+    def __call__(self, macro: Macro, *shown: Hashable) -> str:
+        """The macro's markup."""
+        key = (macro, *shown)
+        found = self._made.get(key)
+        if found is not None:
+            return found
+        made = macro(*shown)
+        self._made[key] = made
+        self._held += len(made)
+        while self._held > self._most:
+            self._held -= len(self._made.pop(next(iter(self._made))))
+        return made
