@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import anyio
 
@@ -42,6 +43,38 @@ async def while_progressing(
         group.start_soon(watch)
         yield
         group.cancel_scope.cancel()
+
+
+class Heard:
+    """What a process says on stderr, read as it comes: one that is not listened to stands still
+    before a full pipe.
+    """
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stderr is not None
+        self.lines: list[str] = []
+        self._more = threading.Condition()
+        self._reading = threading.Thread(target=self._read, args=(process.stderr,), daemon=True)
+        self._reading.start()
+
+    def _read(self, pipe: IO[str]) -> None:
+        with pipe:
+            for line in pipe:
+                with self._more:
+                    self.lines.append(line)
+                    self._more.notify_all()
+
+    def until(self, said: str) -> None:
+        """Wait until a line has it. Errors: AssertionError where the process ends before."""
+        with self._more:
+            while not any(said in line for line in self.lines):
+                assert self._reading.is_alive(), "".join(self.lines)
+                self._more.wait(1)
+
+    def whole(self) -> str:
+        """All of it, once the process has ended."""
+        self._reading.join()
+        return "".join(self.lines)
 
 
 class LoopClock:

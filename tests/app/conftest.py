@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 import pytest
+from jinja2.runtime import Macro
+from markupsafe import Markup
 
+from app.fragments import Fragments
+from app.views.pieces.numbers import Number
 from tests.app.site import Site, a_site
 from tests.world import Evm, a_world
 
@@ -14,3 +20,24 @@ from tests.world import Evm, a_world
 async def site(sqlite_url: str, evm: Evm) -> AsyncIterator[Site]:
     async with a_world(sqlite_url, evm) as world, a_site(world) as found:
         yield found
+
+
+def markup_in(shown: Any) -> list[str]:
+    """The markup inside a value, that of figures apart: they hold amounts, dates and clauses of our own."""
+    if isinstance(shown, Markup):
+        return [shown]
+    if is_dataclass(shown) and not isinstance(shown, Number):
+        return [one for f in fields(shown) for one in markup_in(getattr(shown, f.name))]
+    return [one for part in shown for one in markup_in(part)] if isinstance(shown, tuple) else []
+
+
+@pytest.fixture(autouse=True)
+def no_markup_is_kept_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Markup equals the text that it is made of: a kept part of it would be shown where somebody wrote that text."""
+    kept = Fragments.__call__
+
+    def looked_at(self: Fragments, macro: Macro, *shown: Any) -> str:
+        assert markup_in(shown) == [], macro.name
+        return kept(self, macro, *shown)
+
+    monkeypatch.setattr(Fragments, "__call__", looked_at)

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from aiohttp import ClientSession
 from pydantic import SecretStr
@@ -16,7 +17,7 @@ from server.logs import Hiding, secrets_of
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
-from tests.waiting import STUCK_S
+from tests.waiting import STUCK_S, Heard
 
 AGENT, SESSION, HOUSE = "ak_" + "a" * 43, "ws_" + "b" * 43, "dk_" + "c" * 43
 KEEPER, HOOKS, NODE = "0x" + "5e" * 32, "w" * 40, "n0dek3yn0dek3y"
@@ -65,29 +66,27 @@ async def test_json_lines_name_request_and_mandate_and_hold_no_secret_even_at_de
         "WALLET_SERVICE_USER_KEY": AGENT, "WALLET_CHAINS__8453__RPC_URL": f"http://127.0.0.1:9/v2/{NODE}",
         "WALLET_CHAINS__8453__FACTORY": "0x" + "11" * 20,
     }  # fmt: skip
-    process = subprocess.Popen(
-        [*WALLET, "serve", "--port", str(port)], env=environment(tmp_path, **more), cwd=tmp_path,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    out = tmp_path / "out"
+    with out.open("wb") as stdout:
+        process = subprocess.Popen(
+            [*WALLET, "serve", "--port", str(port)], env=environment(tmp_path, **more), cwd=tmp_path,
+            stdout=stdout, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    heard = Heard(process)
     try:
-        assert process.stderr is not None
-        before = []
-        while "serving on" not in (line := process.stderr.readline()):
-            assert line, "the server ended before it was ready"
-            before.append(line)
+        await anyio.to_thread.run_sync(heard.until, "serving on")
         await called(f"http://127.0.0.1:{port}")
-        while '"reading chain 8453"' not in (line := process.stderr.readline()):
-            assert line, "the server ended before it read a chain"
-            before.append(line)
-        before.append(line)
+        await anyio.to_thread.run_sync(heard.until, '"reading chain 8453"')
         process.terminate()
-        out, rest = process.communicate(timeout=STUCK_S)
+        process.wait(STUCK_S)
     finally:
         process.kill()
-    text = "".join(before) + rest
-    assert out == ""
+        process.wait()
+    text = heard.whole()
+    assert out.read_text() == ""
     assert [s for s in SECRETS if s in text] == []
-    lines: list[dict[str, Any]] = [json.loads(line) for line in (*before, *rest.splitlines())]
+    said = [line for line in text.splitlines() if "serving on" not in line]
+    lines: list[dict[str, Any]] = [json.loads(line) for line in said]
     assert all(line.keys() >= {"time", "level", "logger", "event"} for line in lines)
     (*told,) = (line for line in lines if line.get("request") == "req-1")
     assert told

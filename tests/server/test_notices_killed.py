@@ -34,7 +34,7 @@ from tests.databases import PATIENT
 from tests.ports import free_port
 from tests.server.test_notices import OWNER, Receiver, deliveries, hooked, receiving
 from tests.server.test_process import WALLET, environment
-from tests.waiting import STUCK_S
+from tests.waiting import STUCK_S, Heard
 from tests.world import CHAIN_ID
 from tools.call.operation import Deps
 from tools.call.signing import WebhookSigning
@@ -52,19 +52,18 @@ def serving(folder: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [*WALLET, "serve", "--port", str(port)], env=env, cwd=folder, stderr=subprocess.PIPE, text=True
     )  # fmt: skip
-    assert process.stderr is not None
-    while "serving on" not in (line := process.stderr.readline()):
-        assert line, "the server ended before it was ready"
+    heard = Heard(process)
     try:
+        heard.until("serving on")
         yield process
     finally:
         killed(process)
+        heard.whole()
 
 
 def killed(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        process.kill()
-        process.communicate()
+    process.kill()
+    process.wait()
 
 
 @dataclass

@@ -20,7 +20,7 @@ from mcp.client.sse import sse_client
 
 from server.cli import main
 from tests.ports import free_port
-from tests.waiting import PATIENTLY, STUCK_S, terminated
+from tests.waiting import PATIENTLY, STUCK_S, Heard, terminated
 
 WALLET = [sys.executable, "-m", "server"]
 
@@ -49,15 +49,16 @@ def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
     process = subprocess.Popen(
         [*WALLET, "serve", "--port", str(port)], env=environment(tmp_path, WALLET_BASE_URL=f"http://127.0.0.1:{port}"),
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stderr is not None
-    while "serving on" not in (line := process.stderr.readline()):
-        assert line, "the server ended before it was ready"
-    yield process, f"http://127.0.0.1:{port}"
-    if process.poll() is None:
+    heard = Heard(process)
+    try:
+        heard.until("serving on")
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
         process.kill()
-    process.communicate()
+        process.wait()
+        heard.whole()
 
 
 @pytest.mark.slow
@@ -201,12 +202,12 @@ async def test_the_demo_plays_every_chapter_is_worked_against_and_leaves_nothing
         )  # fmt: skip
     assert process.stdout is not None
     told = ""
-    with anyio.fail_after(STUCK_S):
-        while "/wallet/agents/me" not in told:
-            try:
+    while "/wallet/agents/me" not in told:
+        try:
+            with anyio.fail_after(STUCK_S):  # for the next step of the story
                 told += (await process.stdout.receive()).decode()
-            except anyio.EndOfStream:
-                pytest.fail(f"{told}\n{errors.read_text()}")
+        except anyio.EndOfStream:
+            pytest.fail(f"{told}\n{errors.read_text()}")
     assert "Every step held" in told
     assert all(f"== {n}." in told for n in range(1, 13))
     base = told[told.rindex("http://127.0.0.1") :].partition("/wallet/agents/me")[0]

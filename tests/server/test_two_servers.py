@@ -19,7 +19,7 @@ import pytest
 from aiohttp import ClientSession, TCPConnector
 
 from tests.ports import free_port
-from tests.waiting import PATIENTLY, STUCK_S
+from tests.waiting import PATIENTLY, STUCK_S, Heard
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, working
 from tools.call.credentials import hashed
 from tools.call.operation import Caller
@@ -93,20 +93,17 @@ async def pair(url: str, evm: Evm) -> AsyncIterator[Pair]:
         # The two servers live by the machine's clock.
         evm.clock.at = max(evm.clock.at, datetime.now(UTC))
         started = [_served(url, evm) for _ in range(2)]
+        heard = [Heard(process) for process, _ in started]
         try:
-            for process, _ in started:
-                assert process.stderr is not None
-                while "serving on" not in (
-                    line := await anyio.to_thread.run_sync(process.stderr.readline)
-                ):
-                    assert line, "a server ended before it was ready"
+            for one in heard:
+                await anyio.to_thread.run_sync(one.until, "serving on")
             async with ClientSession(connector=TCPConnector(limit=100)) as http:
                 yield Pair(world, [base for _, base in started], http)
         finally:
             for process, _ in started:
                 process.terminate()
             for process, _ in started:
-                process.communicate(timeout=STUCK_S)
+                process.wait(STUCK_S)
 
 
 async def _verified(url: str) -> int:

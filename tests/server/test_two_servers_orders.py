@@ -20,7 +20,7 @@ from aiohttp import ClientSession, TCPConnector
 from tests.ports import free_port
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import Trader, day_use, trader
-from tests.waiting import PATIENTLY, STUCK_S
+from tests.waiting import PATIENTLY, STUCK_S, Heard
 from tests.world import Clock
 from tools.call.credentials import hashed
 
@@ -59,19 +59,16 @@ def _served(url: str, desk: Desk, t: Trader) -> tuple[subprocess.Popen[str], str
 @asynccontextmanager
 async def two(url: str, desk: Desk, t: Trader) -> AsyncIterator[list[str]]:
     started = [_served(url, desk, t) for _ in range(2)]
+    heard = [Heard(process) for process, _ in started]
     try:
-        for process, _ in started:
-            assert process.stderr is not None
-            while "serving on" not in (
-                line := await anyio.to_thread.run_sync(process.stderr.readline)
-            ):
-                assert line, "a server ended before it was ready"
+        for one in heard:
+            await anyio.to_thread.run_sync(one.until, "serving on")
         yield [base for _, base in started]
     finally:
         for process, _ in started:
             process.terminate()
         for process, _ in started:
-            process.communicate(timeout=STUCK_S)
+            process.wait(STUCK_S)
 
 
 async def test_abuse_24_fifty_parallel_orders_over_two_processes_end_exactly_at_the_cap(
