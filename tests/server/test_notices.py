@@ -252,6 +252,8 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
             ["::ffff:127.0.0.1"],
             ["64:ff9b::7f00:1"],
             ["fe80::1%1"],
+            ["fec0::2"],
+            ["3fff::1"],
         ):
             async with Outbound(
                 private=False, lookup=lambda *_, a=answers: a, total_s=PATIENCE_S
@@ -366,7 +368,7 @@ async def followed(deps: Deps, holder: str, *, until: int, hook: dict[str, Any])
         "https://example.com:22/", "https://example.com:0/", "https://example.com:99999/", "https://127.0.0.1/",
         "https://127.1/", "https://0177.0.0.1/", "https://1.0x7f000001/", "https://127.0.0x1./", "https://8.8.2056/", "https://a.example.10/", "https://1.0x/",
         "https://[::1]/", "https://[::ffff:10.0.0.1]/", "https://169.254.169.254/", "https://100.64.0.1/",
-        "https://[64:ff9b::a00:1]/", "https://localhost/", "https://x.localhost/", "https://db.internal/",
+        "https://[64:ff9b::a00:1]/", "https://[64:ff9b:1::1]/", "https://[fec0::2]/", "https://[3fff::1]/", "https://localhost/", "https://x.localhost/", "https://db.internal/",
         "https://wallet.example/hook", "https://WALLET.example./hook", "https://example.com/#f", "https://example.com\\@x/",
         "https:///x", "https://ex\u0430mple.com/", "https://example.com/a b", "https://example.com/\u00e9", "x" * 501,
     ],

@@ -15,9 +15,12 @@ PORTS: Final = frozenset({443, 8443})
 URL_MOST: Final = 500
 NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 LOCAL_NAMES: Final = (".localhost", ".local", ".internal")
-# IPv6 that stands for IPv4 (RFC 6052, 8215, 3056, 4380): what it stands for is what counts.
+# IPv6 that stands for IPv4 (RFC 6052, 3056, 4380): what it stands for is what counts.
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_LOCAL_NAT64: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+# All that IANA has given out of IPv6 for the internet, and what the standard library does not yet
+# know to be left out of it (RFC 9637). The old site-local addresses (RFC 3879) are outside.
+_UNICAST: Final = ipaddress.IPv6Network("2000::/3")
+_NOT_ROUTED: Final = (ipaddress.IPv6Network("3fff::/20"),)
 
 
 def public(text: str) -> bool:
@@ -31,9 +34,13 @@ def public(text: str) -> bool:
     inner = _inside(address)
     if inner is not None:
         return public(str(inner))
-    if isinstance(address, ipaddress.IPv6Address) and address in _LOCAL_NAT64:
+    if isinstance(address, ipaddress.IPv6Address) and not _given_out(address):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _given_out(address: ipaddress.IPv6Address) -> bool:
+    return address in _UNICAST and not any(address in left_out for left_out in _NOT_ROUTED)
 
 
 def _inside(address: Address) -> ipaddress.IPv4Address | None:
