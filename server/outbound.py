@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -48,22 +49,28 @@ def looked_up(host: str, port: int) -> Sequence[str]:
 class Checked(AbstractResolver):
     """Looks a host up once, and gives the connector the very addresses that were checked: a name
     that answers something else a moment later is not asked again.
+
+    A name may belong to a server that never answers, and a lookup outlives the call that gave it
+    up: lookups have threads of their own, so that none of the loop's wait for a stranger.
     """
 
     def __init__(self, *, private: bool, lookup: Lookup = looked_up):
         self._private, self._lookup = private, lookup
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook-names")
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """The host's addresses. Errors: `NotAllowed` where one of them may not be called."""
-        found = await asyncio.to_thread(self._lookup, host, port)
+        asking = asyncio.get_running_loop().run_in_executor
+        found = await asking(self._threads, self._lookup, host, port)
         if not self._private and not all(public(address) for address in found):
             raise NotAllowed(f"{host} is not on the public internet alone")
         return [_result(host, address, port) for address in found]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Let the threads go as their lookups end."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _result(host: str, address: str, port: int) -> ResolveResult:
@@ -85,8 +92,9 @@ class Outbound:
 
     def __init__(self, *, private: bool, lookup: Lookup = looked_up, total_s: float = TOTAL_S):
         self._private = private
+        self._names = Checked(private=private, lookup=lookup)
         connector = aiohttp.TCPConnector(
-            resolver=Checked(private=private, lookup=lookup),
+            resolver=self._names,
             use_dns_cache=False,
             force_close=True,
             limit=AT_ONCE,
@@ -129,6 +137,7 @@ class Outbound:
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
+        await self._names.close()
 
     async def __aenter__(self) -> Outbound:
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -267,6 +269,38 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
                 fault = (await out.post(spelt, {}, "{}")).fault
                 assert fault in ("address_not_allowed", "no_such_host", "no_http")
         assert len(receiver.got) == 1
+
+
+async def test_names_that_nobody_answers_for_keep_no_other_work_waiting() -> None:
+    answered, asked = threading.Event(), threading.Semaphore(0)
+    threads = min(32, (os.cpu_count() or 1) + 4)  # of the loop's own
+
+    def never(host: str, port: int) -> list[str]:
+        asked.release()
+        answered.wait(STUCK_S)
+        raise OSError("no answer")
+
+    faults: list[str | None] = []
+
+    async def call(out: Outbound, n: int) -> None:
+        faults.append((await out.post(f"https://n{n}.example.com/", {}, "{}")).fault)
+
+    async with (
+        Outbound(private=False, lookup=never, total_s=PATIENCE_S) as out,
+        anyio.create_task_group() as group,
+    ):
+        for n in range(threads):
+            group.start_soon(call, out, n)
+        with anyio.fail_after(STUCK_S):
+            for _ in range(threads):
+                while not asked.acquire(blocking=False):
+                    await anyio.sleep(0.01)
+        try:
+            with anyio.fail_after(STUCK_S):
+                assert await asyncio.to_thread(len, "work") == 4
+        finally:
+            answered.set()
+    assert faults == ["no_such_host"] * threads
 
 
 def _row(
