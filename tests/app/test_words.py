@@ -106,6 +106,20 @@ def test_other_peoples_text_cannot_hide_anything_or_turn_the_line_around() -> No
     assert len(told.plain("x" * 5_000, 90)) == 90
 
 
+def test_other_peoples_accents_pile_up_on_no_other_line() -> None:
+    piled = told.plain("e" + "\u0301" * 60 + "z" + "\u0e47\u0323" * 4)
+    assert piled == "e" + "\u0301" * 5 + r"\u{0301}" * 55 + "z" + "\u0e47\u0323" * 2 + (
+        "\u0e47" + r"\u{0323}" + r"\u{0E47}\u{0323}"
+    )
+    for name in (
+        "\u0110\u1eb7ng Th\u1ecb",
+        "\u05e9\u05bc\u05c1\u05b8\u0591\u05bd",
+        "\u1000\u103c\u103d\u1031\u1038",
+    ):
+        assert told.plain(name) == name
+    assert len(told.plain("e" + "\u0301" * 60, 90)) == 90
+
+
 def test_an_address_is_whole_and_in_fours() -> None:
     shown = addresses.whole("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC")
     assert shown.count("<span>") == 10
