@@ -25,6 +25,7 @@ FORM_MAX: Final = 64 * 1024
 FORM_S: Final = 20
 FIELDS_MAX: Final = 300
 HOME: Final = "/app"
+AGAIN: Final = "again"
 NOT_FROM_HERE: Final = "this form was not sent from this site"
 OUT_OF_DATE: Final = "this page belongs to another sign-in; open it again and repeat what you did"
 
@@ -99,6 +100,15 @@ def arrives_from_elsewhere(request: web.Request) -> bool:
     """True where a link on another site led here: a Strict cookie did not come along, and says
     nothing yet by its absence."""
     return request.headers.get("Sec-Fetch-Site") == "cross-site"
+
+
+def starts_over_unasked(request: web.Request) -> str | None:
+    """The page's address without `again`, where no page of ours led to it: what was handed to a
+    wallet is forgotten by who was told on a page of ours when that is safe, and by no link.
+    """
+    if AGAIN not in request.query or request.headers.get("Sec-Fetch-Site") in (None, "same-origin"):
+        return None
+    return str(request.rel_url.without_query_params(AGAIN))
 
 
 def own_site(headers: Mapping[str, str], base_url: str) -> bool:

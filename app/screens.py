@@ -151,6 +151,8 @@ async def _answered(page: Page, visit: Visit, kept: KeptVaults) -> web.Response:
         visit = replace(visit, form=await gate.form_of(request))
         if page.token and not nobody:
             gate.check_token(visit.form, visit.token)
+    elif (once := gate.starts_over_unasked(request)) is not None:
+        return visit.go(once)
     elif nobody and request.method in READING and gate.arrives_from_elsewhere(request):
         return visit.show("arriving.html", arriving.Arriving())
     if page.owner and nobody:

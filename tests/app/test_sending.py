@@ -181,10 +181,23 @@ async def test_an_exit_that_failed_leads_to_a_page_that_starts_over(site: Site) 
     page = await browser.get(f"{base}/tx/{tx}?for=unwind")
     again = f"{base}/unwind?again=1"
     assert again in page.links()
-    asked = await browser.get(again)
+    asked = await browser.get(again, Sec_Fetch_Site="same-origin")
     fine(asked)
     assert asked.one("input", name="again").attributes["value"] == "1"
     assert not (await browser.get(f"{base}/unwind")).all("input", name="again")
+
+
+async def test_no_link_of_a_stranger_makes_a_page_forget_what_was_sent(site: Site) -> None:
+    m = await working(site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    asked = f"{base}/fund?amount=1&again=1"
+    for elsewhere in ("cross-site", "same-site", "none"):
+        led = await browser.get(asked, Sec_Fetch_Site=elsewhere)
+        assert (led.status, led.headers["Location"]) == (303, f"{base}/fund?amount=1")
+    assert (await browser.get(asked, Sec_Fetch_Site="same-origin")).status == 200
+    browser.cookies = {}  # a Strict cookie stays at home, and the page that opens itself again is ours
+    led = await browser.get(asked, Sec_Fetch_Site="cross-site")
+    assert (led.status, led.headers["Location"]) == (303, f"{base}/fund?amount=1")
 
 
 async def test_a_transaction_that_did_nothing_to_this_vault_says_so_and_leads_back(
