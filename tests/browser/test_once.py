@@ -223,6 +223,29 @@ async def test_an_answer_to_a_held_action_is_given_once(stage: Stage) -> None:
     assert [a["status"] for a in told["items"]] == ["approved"]
 
 
+async def test_a_press_that_was_meant_for_a_window_in_front_answers_nothing(stage: Stage) -> None:
+    m = await working(stage.world, approval_above_usdc="60")
+    assert (await m.execute("90")).status == 202
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}")
+        # The window that covered it closes between the two halves of a double press.
+        assert await window.page.evaluate(
+            "(() => { let left; dispatchEvent(new FocusEvent('focus'));"
+            " addEventListener('submit', (e) => { left = !e.defaultPrevented; }, { once: true });"
+            " document.querySelector('[value=approve]').click(); return left; })()"
+        ) is False  # fmt: skip
+        # Half a second later it is a press like any other.
+        await window.page.evaluate(
+            "(() => { const at = { value: performance.now() - 501 };"
+            " dispatchEvent(Object.defineProperty(new FocusEvent('focus'), 'timeStamp', at)); })()"
+        )
+        await window.press("Approve 90.00 USDC, once")
+        await window.page.wait_for_url("**#record")
+    told = await stage.world.ok("mandate_approvals", m.owner, public_id=m.id)
+    assert [a["status"] for a in told["items"]] == ["approved"]
+
+
 @pytest.mark.parametrize("how", ["a second press", "two tabs"])
 async def test_terms_are_signed_once(stage: Stage, how: str) -> None:
     m = await drafted(stage.world)

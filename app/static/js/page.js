@@ -32,21 +32,25 @@ function theme() {
   say(words[next]);
 }
 
-addEventListener("online", online);
-addEventListener("offline", online);
-document.addEventListener("click", (event) => {
+ononline = onoffline = online;
+onclick = (event) => {
   const copied = event.target.closest("[data-copy]");
   if (copied && !String(getSelection())) navigator.clipboard?.writeText(copied.dataset.copy).then(() => say(words.copied));
   if (event.target.closest("[data-print]")) print();
-});
+};
+// A press in the moment in which the page comes to the front was meant for what had been before it: another site can have put the page there.
+let faced = -1e3;
+onfocus = ({ timeStamp }) => { faced = timeStamp; };
 // A pressed button is off until the answer is there; a page that comes back by "back" has it on again.
-document.addEventListener("submit", ({ submitter }) => {
-  if (submitter) setTimeout(() => { submitter.disabled = true; });
-});
-addEventListener("pageshow", (event) => {
+onsubmit = (event) => {
+  const b = event.submitter;
+  if (b && event.timeStamp - faced < 500) event.preventDefault();
+  else if (b) setTimeout(() => { b.disabled = true; });
+};
+onpageshow = (event) => {
   if (event.persisted) for (const b of all("form button[disabled]")) b.disabled = false;
-});
+};
 $("theme").hidden = false;
-$("theme").addEventListener("click", theme);
+$("theme").onclick = theme;
 localTimes();
 online();
