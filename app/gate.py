@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from aiohttp import web
 from multidict import MultiDict
+from yarl import URL
 
 from domain.refusals import Refused, invalid, refusal
 from tools.call.charges import WRONG_CREDENTIAL, charge_stranger, counted_address
@@ -159,7 +160,11 @@ async def form_of(request: web.Request) -> MultiDict[str]:
 
 
 def next_of(path: str) -> str:
-    """Where to go after signing in: a page of ours, whatever a link says."""
+    """Where to go after signing in: a page of ours, whatever a link says, and never one that is to
+    start over.
+    """
     inside = path == HOME or path.startswith((HOME + "/", HOME + "?"))
     odd = "//" in path or "\\" in path or not path.isascii() or not path.isprintable()
-    return path if inside and not odd and len(path) <= 500 else HOME
+    if not inside or odd or len(path) > 500:
+        return HOME
+    return str(URL(path).without_query_params(AGAIN)) if AGAIN in path else path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -195,6 +196,8 @@ async def test_no_link_of_a_stranger_makes_a_page_forget_what_was_sent(site: Sit
         led = await browser.get(asked, Sec_Fetch_Site=elsewhere)
         assert (led.status, led.headers["Location"]) == (303, f"{base}/fund?amount=1")
     assert (await browser.get(asked, Sec_Fetch_Site="same-origin")).status == 200
+    way_in = await browser.get(f"/app/sign-in?next={quote(asked, safe='')}")
+    assert way_in.one("input", name="next").attributes["value"] == f"{base}/fund?amount=1"
     browser.cookies = {}  # a Strict cookie stays at home, and the page that opens itself again is ours
     led = await browser.get(asked, Sec_Fetch_Site="cross-site")
     assert (led.status, led.headers["Location"]) == (303, f"{base}/fund?amount=1")
