@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -11,6 +12,7 @@ from domain.next_steps import NextStep
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
 from storage.brought.needs import Needs
+from storage.faults import Unavailable
 from storage.rows.identities import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import Header, hashed, prolonged, resolve, slide
@@ -161,7 +163,11 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
     deps.presumed.keep(caller)
     if moves:
-        await deps.store.write(lambda uow: slide(uow, caller.credential or "", now, deps.config))
+        # Who only reads is not sent away while nothing can be written: the next call prolongs it.
+        with suppress(Unavailable):
+            await deps.store.write(
+                lambda uow: slide(uow, caller.credential or "", now, deps.config)
+            )
     return caller
 
 
