@@ -6,8 +6,9 @@ import asyncio
 import signal
 import subprocess
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -134,6 +135,19 @@ def starved_s(pid: int | str = "self") -> float:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError):
         return 0.0
+
+
+async def ended(processes: Iterable[BaseProcess]) -> list[int]:
+    """Wait until they have ended by themselves: their exit statuses. Errors: TimeoutError where one hangs."""
+    beats, codes = Beats(), list[int]()
+    for process in processes:
+        before = starved_s(pid := process.pid or 0)
+        while (code := process.exitcode) is None:
+            if beats.seconds - (starved_s(pid) - before) > STUCK_S:
+                raise TimeoutError(f"{process.name} goes on")
+            await beats.beat()
+        codes.append(code)
+    return codes
 
 
 async def terminated(process: subprocess.Popen[Any]) -> tuple[int, float]:

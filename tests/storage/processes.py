@@ -9,6 +9,7 @@ from storage.faults import Patience
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
+from tests.waiting import STUCK_S
 
 # What is asked here is who wins, not how long anybody waits.
 PATIENT = Patience(wait_ms=60_000, statement_ms=60_000)
@@ -19,7 +20,7 @@ def append_rows(url: str, name: str, rows: int, start: Any) -> None:
 
     async def work() -> None:
         store = await open_store(url, PATIENT)
-        start.wait(30)
+        start.wait(STUCK_S)
 
         def one(uow: UnitOfWork, n: int) -> None:
             uow.ledger.append(
@@ -42,7 +43,7 @@ def claim_keys(url: str, name: str, keys: int, start: Any) -> None:
 
     async def work() -> None:
         store = await open_store(url, PATIENT)
-        start.wait(30)
+        start.wait(STUCK_S)
 
         def one(uow: UnitOfWork, n: int) -> None:
             if uow.idempotency.claim("s", f"k{n}", "digest", m.NOW).new:

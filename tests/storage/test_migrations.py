@@ -23,6 +23,7 @@ from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
 from tests.storage import material as m
+from tests.waiting import STUCK_S
 
 APPEND_ONLY = (
     "ledger_events",
@@ -96,7 +97,7 @@ def test_two_that_upgrade_at_once_do_it_once(empty_url: str) -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(30)
+        t.join(STUCK_S)
     assert problems == []
     assert migrate.current(empty_url) == migrate.latest()
 

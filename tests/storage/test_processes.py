@@ -13,12 +13,13 @@ from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.processes import append_rows, claim_keys
+from tests.waiting import ended
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROWS = 60
 
 
-def _two(work: Callable[[str, str, int, Any], None], url: str) -> None:
+async def _two(work: Callable[[str, str, int, Any], None], url: str) -> None:
     context = multiprocessing.get_context("spawn")
     start = context.Barrier(2)
     processes = [
@@ -27,9 +28,7 @@ def _two(work: Callable[[str, str, int, Any], None], url: str) -> None:
     for p in processes:
         p.start()
     try:
-        for p in processes:
-            p.join(60)
-        assert [p.exitcode for p in processes] == [0, 0]
+        assert await ended(processes) == [0, 0]
     finally:
         for p in processes:
             p.kill()
@@ -38,7 +37,7 @@ def _two(work: Callable[[str, str, int, Any], None], url: str) -> None:
 
 
 async def test_two_processes_make_one_chain(database_url: str) -> None:
-    _two(append_rows, database_url)
+    await _two(append_rows, database_url)
     store = await open_store(database_url, PATIENT)
     try:
         report = await verify(store)
@@ -54,7 +53,7 @@ async def test_two_processes_make_one_chain(database_url: str) -> None:
 
 
 async def test_two_processes_share_keys_and_work(database_url: str) -> None:
-    _two(claim_keys, database_url)
+    await _two(claim_keys, database_url)
     store = await open_store(database_url, PATIENT)
     try:
         assert (await verify(store)).rows == ROWS

@@ -14,6 +14,7 @@ from server.wiring import SystemIds
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.storage.material import NOW
+from tests.waiting import STUCK_S
 from tests.world import Clock
 from tools.acting import reports
 from tools.call.operation import Caller, Deps, Reply
@@ -41,7 +42,7 @@ def report_many(url: str, keys: int, die_after: int, start: Any) -> None:
     async def work() -> None:
         store = await open_store(url, PATIENT)
         deps, waiting, told = deps_of(store), iter(range(keys)), 0
-        start.wait(30)
+        start.wait(STUCK_S)
 
         async def client() -> None:
             nonlocal told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import signal
 from dataclasses import replace
@@ -19,6 +18,7 @@ from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.tools.acting.reporting import deps_of, report, report_many
+from tests.waiting import ended
 from tests.world import Clock
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.pg]
@@ -46,10 +46,7 @@ async def test_two_processes_report_on_one_mandate(pg_url: str, die_after: int) 
     for p in processes:
         p.start()
     try:
-        for p in processes:
-            await asyncio.to_thread(p.join, 60)
-        codes = [p.exitcode for p in processes]
-        assert codes == [0, -signal.SIGKILL if die_after else 0]
+        assert await ended(processes) == [0, -signal.SIGKILL if die_after else 0]
         replies = [await report(deps_of(store), n) for n in range(KEYS)]
         rows = await store.read(lambda uow: m.rows_of(uow, "m_1"))
         assert [row["seq"] for row in rows] == [*range(1, KEYS + 1)]

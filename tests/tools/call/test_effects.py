@@ -130,7 +130,7 @@ async def test_a_process_that_is_killed_after_the_post_leaves_an_unknown_outcome
     process = context.Process(target=post_and_hang, args=(database_url, posted))
     process.start()
     try:
-        assert await anyio.to_thread.run_sync(posted.wait, 60)
+        assert await anyio.to_thread.run_sync(posted.wait, STUCK_S)
     finally:
         process.kill()
         process.join()
