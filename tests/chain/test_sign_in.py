@@ -41,6 +41,7 @@ def written(**changes: Any) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     address=st.binary(min_size=20, max_size=20),

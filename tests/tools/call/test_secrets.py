@@ -86,6 +86,7 @@ def test_hashes_signatures_calldata_and_plain_text_are_taken() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(max_size=8),
