@@ -224,7 +224,7 @@ class Batches:
         batch.changed, batch.shared, batch.ran = {}, set(), False
         async with AsyncExitStack() as stack:
             if batch.locks:
-                await stack.enter_async_context(talk.connection.transaction())
+                await stack.enter_async_context(talk.transaction())
                 # What is brought by a statement of its own sees what whoever was waited for did.
                 await talk.connection.fetch(_LOCK, batch.mandates)
                 batch.jobs += self._joining(batch)

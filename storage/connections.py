@@ -41,6 +41,25 @@ class Talk:
     sent: bool = False
     reads: bool = False
 
+    @asynccontextmanager
+    async def transaction(self, **kind: Any) -> AsyncIterator[None]:
+        """A transaction, committed at the end. Where its time is over in the middle, nothing more
+        is asked: a server that is silent keeps a rollback waiting past every limit.
+        """
+        transaction = self.connection.transaction(**kind)
+        await transaction.start()
+        try:
+            yield
+        except Exception:
+            if not self.connection.is_closed():
+                await transaction.rollback()
+            raise
+        except BaseException:
+            self.connection.terminate()
+            raise
+        self.sent = not self.reads
+        await transaction.commit()
+
 
 class Connections:
     """A bounded number of asyncpg connections; belongs to the event loop that made it.

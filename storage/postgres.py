@@ -90,20 +90,12 @@ class PostgresStore:
 
     async def _shown(self, work: Work[T], talk: Talk) -> T:
         talk.reads = True
-        async with talk.connection.transaction(isolation="repeatable_read", readonly=True):
+        async with talk.transaction(isolation="repeatable_read", readonly=True):
             return await self._run(work, talk.connection)
 
     async def _committed(self, work: Work[T], talk: Talk) -> T:
-        transaction = talk.connection.transaction()
-        await transaction.start()
-        try:
+        async with talk.transaction():
             result = await self._run(work, talk.connection)
-        except Exception:
-            if not talk.connection.is_closed():
-                await transaction.rollback()
-            raise
-        talk.sent = True
-        await transaction.commit()
         self._on_batch(1)
         return result
 

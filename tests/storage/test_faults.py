@@ -16,6 +16,7 @@ from storage.connections import Talk
 from storage.faults import Patience, Unavailable
 from storage.store import SqliteStore, Store, open_store, sqlite_path
 from storage.unit_of_work import UnitOfWork
+from tests.storage import batched
 from tests.storage import material as m
 from tests.storage.cable import Cable, cable
 from tests.storage.patience import impatient_for_locks
@@ -174,6 +175,39 @@ async def test_a_silent_server_is_given_up(pg_url: str) -> None:
         line.speak()
         assert await store.write(lambda uow: _switch(uow, "after")) == "after"
         assert await _names(store) == {"before", "after"}
+
+
+@pytest.mark.pg
+@pytest.mark.parametrize("way", ["read", "write", "locked batch"])
+async def test_a_server_that_goes_silent_in_the_middle_is_given_up(pg_url: str, way: str) -> None:
+    async with cable(pg_url) as line, _opened(line.url) as store:
+        await store.write(lambda uow: uow.mandates.add(m.mandate("m_1")))
+        await batched.write(store, 1)
+        store._batches._contend({"m_1"})  # type: ignore[attr-defined]
+        clock, held = LoopClock(), list[int]()
+
+        def hold() -> None:
+            if not held:
+                clock.forward(OUTLASTS_S)
+            held.append(1)
+
+        def silenced(uow: UnitOfWork) -> object:
+            uow.mandates.get("m_1")
+            line.holds = hold
+            line.go_silent()
+            return uow.mandates.get("m_1") if way == "read" else batched.row(2)(uow)
+
+        asked = {
+            "read": lambda: store.read(silenced),
+            "write": lambda: store.write(silenced),
+            "locked batch": lambda: store.write(silenced, batched.needs(2, "m_1")),
+        }[way]
+        with anyio.fail_after(STUCK_S), pytest.raises(Unavailable) as silent:
+            await asked()
+        assert silent.value.unknown == (way == "locked batch")  # its one statement was sent
+        line.holds = None
+        line.speak()
+        assert (await batched.write(store, 3)).new
 
 
 @pytest.mark.pg
