@@ -77,6 +77,17 @@ async def test_malformed_http_is_refused_in_the_one_shape(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.parametrize("header", [b"X-Service-User-Key: ak_\xff", b"Authorization: Bearer \xff"])
+async def test_a_credential_that_is_no_text_is_a_wrong_one_and_costs_as_much(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, header: bytes
+) -> None:
+    asked = b"GET /wallet/who HTTP/1.1\r\n" + HOST + header + b"\r\nConnection: close\r\n\r\n"
+    async with small(sqlite_url, rate_anonymous=10) as s:
+        told = [(await said(s, asked)).split()[1] for _ in range(3)]
+    assert told == [b"401", b"401", b"429"]
+    assert "Traceback" not in caplog.text
+
+
 @pytest.mark.slow
 async def test_a_body_that_dribbles_is_given_up(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch

@@ -13,8 +13,8 @@ from tools.call.operation import Caller
 
 
 def hashed(credential: str) -> str:
-    """What is stored of a key or token."""
-    return hashlib.sha256(credential.encode()).hexdigest()
+    """What is stored of a key or token; a header may hold bytes that are no text."""
+    return hashlib.sha256(credential.encode(errors="surrogatepass")).hexdigest()
 
 
 Header = Literal["agent_key", "bearer"]
