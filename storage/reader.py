@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -52,12 +52,15 @@ async def long_reader(url: str) -> AsyncIterator[LongReader]:
     elif url.startswith(("postgresql://", "postgres://")):
         import asyncpg  # which a process on SQLite never loads
 
+        from storage.connections import FAREWELL_MS
+
         # No statement outlives its transaction: behind a pooler the next one may be elsewhere.
         opened = await asyncpg.connect(url, statement_cache_size=0)
         try:
             yield PostgresReader(opened)
         finally:
-            await opened.close()
+            with suppress(TimeoutError):  # a server that is silent is left without
+                await opened.close(timeout=FAREWELL_MS / 1_000)
     else:
         raise ValueError("the database URL starts with sqlite:/// or postgresql://")
 
@@ -116,7 +119,10 @@ class PostgresReader:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[None]:
         """Hold one read-only transaction."""
-        async with self._connection.transaction(isolation="repeatable_read", readonly=True):
+        from storage.connections import Talk
+
+        talk = Talk(self._connection, reads=True)
+        async with talk.transaction(isolation="repeatable_read", readonly=True):
             yield
 
     async def rows(self, text: str, /, **values: Any) -> AsyncIterator[Row]:

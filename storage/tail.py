@@ -31,6 +31,8 @@ log = logging.getLogger("wallet.tail")
 
 PAGE: Final = 500
 KEPT: Final = 2_000
+# A page takes milliseconds: a database that says nothing for so long was lost without a word.
+SILENT_S: Final = 20
 _CURSOR: Final = re.compile(r"([1-9][0-9]{0,17})\.([0-9a-f]{16})")
 _PLACE: Final = {"sqlite": "rowid", "postgresql": "position"}
 # SQLite has one writer: rows become visible in the order of their rowids, and no gap is ever open.
@@ -206,13 +208,17 @@ class Tail:
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[LongReader]:
-        """A snapshot on the one connection; it is opened anew after anything that went wrong."""
+        """A snapshot on the one connection; it is opened anew after anything that went wrong.
+
+        Errors: TimeoutError after `SILENT_S`.
+        """
         async with self._lock:
             try:
-                if self._reader is None:
-                    self._reader = await self._open.enter_async_context(long_reader(self._url))
-                async with self._reader.snapshot():
-                    yield self._reader
+                with anyio.fail_after(SILENT_S):
+                    if self._reader is None:
+                        self._reader = await self._open.enter_async_context(long_reader(self._url))
+                    async with self._reader.snapshot():
+                        yield self._reader
             except BaseException:
                 with anyio.CancelScope(shield=True):
                     await self._drop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -14,10 +15,11 @@ import pytest
 from storage import migrate, tail
 from storage.rows.row import COLUMNS, event_of
 from storage.store import Store, open_store
-from storage.tail import NotInRecord, Tail, Told
+from storage.tail import SILENT_S, NotInRecord, Tail, Told
 from tests.databases import PATIENT
 from tests.storage import material as m
-from tests.waiting import STUCK_S
+from tests.storage.cable import cable
+from tests.waiting import STUCK_S, LoopClock, beating
 
 pytestmark = pytest.mark.anyio
 INSERT = (
@@ -271,6 +273,47 @@ async def test_a_connection_that_is_lost_is_opened_again(pg_url: str) -> None:
             await opened.poll()
         await opened.poll()
         assert [t.position for t in await opened._behind(0)] == [1]
+
+
+@pytest.mark.pg
+async def test_a_database_that_was_lost_without_a_word_is_asked_anew(pg_url: str) -> None:
+    async with _writers(pg_url, 1) as (writer,), cable(pg_url) as line, _begun(line.url) as opened:
+        await writer.begin()
+        await writer.insert()
+        await writer.end(commit=True)
+        clock, held = LoopClock(), list[int]()
+
+        def hold() -> None:
+            if not held:
+                clock.forward(SILENT_S + 1)
+            held.append(1)
+
+        line.holds = hold
+        line.go_silent()
+        with anyio.fail_after(STUCK_S), pytest.raises(TimeoutError):
+            await opened.poll()
+        line.speak()
+        await opened.poll()
+        assert [t.position for t in await opened._behind(0)] == [1]
+
+
+@pytest.mark.pg
+@pytest.mark.parametrize("when", ["asked", "between"])
+async def test_a_silent_database_does_not_hold_the_end_of_the_tail(pg_url: str, when: str) -> None:
+    async with cable(pg_url) as line:
+        opened, asked = Tail(line.url), anyio.Event()
+        await opened.poll()
+        line.holds = asked.set
+        line.go_silent()
+        running = asyncio.create_task(opened.run() if when == "asked" else anyio.sleep_forever())
+        if when == "asked":
+            await asked.wait()
+        running.cancel()
+        async with beating() as waited:
+            with anyio.fail_after(STUCK_S):
+                await asyncio.gather(running, return_exceptions=True)
+                await opened.close()
+        assert waited.seconds < 1.5
 
 
 @pytest.mark.pg
