@@ -108,9 +108,14 @@ class Batches:
         """Begin a lane where there is something for it; what is in a lane takes its like along."""
         free = any(job.public_id not in self._busy for job in self._queue)
         if free and len(self._lanes) < LANES:
-            lane = self._loop.create_task(self._work())
-            self._lanes.add(lane)
-            lane.add_done_callback(self._lanes.discard)
+            self._lanes.add(self._loop.create_task(self._lane()))
+
+    async def _lane(self) -> None:
+        try:
+            await self._work()
+        finally:
+            # At once: whoever is answered by this lane and asks again finds a place for another.
+            self._lanes -= {asyncio.current_task()}
 
     async def _work(self) -> None:
         await asyncio.sleep(0)  # whoever asks in this turn of the loop comes along

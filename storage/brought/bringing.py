@@ -36,10 +36,15 @@ class Bringing:
         one = _Waiting(needs, asyncio.get_running_loop().create_future())
         self._queue.append(one)
         if len(self._lanes) < LANES:
-            lane = asyncio.create_task(self._work())
-            self._lanes.add(lane)
-            lane.add_done_callback(self._lanes.discard)
+            self._lanes.add(asyncio.create_task(self._lane()))
         return await one.brought
+
+    async def _lane(self) -> None:
+        try:
+            await self._work()
+        finally:
+            # At once: whoever is answered by this lane and asks again finds a place for another.
+            self._lanes -= {asyncio.current_task()}
 
     async def _work(self) -> None:
         while self._queue:

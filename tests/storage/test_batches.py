@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -16,8 +16,12 @@ import pytest
 
 from domain.refusals import Refused
 from storage.batches import LOCK_MS
+from storage.brought.bringing import LANES, Bringing
+from storage.brought.needs import Needs
+from storage.brought.snapshot import Snapshot, asked
 from storage.faults import Unavailable
 from storage.postgres import LAST_MS
+from storage.rows.books import StateCache
 from storage.rows.work import Claim
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
@@ -275,6 +279,54 @@ async def test_a_mandate_that_somebody_holds_is_waited_for_a_moment(
             go.set()
             await holding
         assert (await write(store, 1)).new
+
+
+async def test_who_asks_again_as_soon_as_he_is_answered_waits_for_no_other_lane(
+    pg_url: str,
+) -> None:
+    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
+    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
+    await beside.execute("BEGIN; SELECT 1 FROM mandates WHERE public_id = 'm_1' FOR UPDATE")
+    looking = await asyncpg.connect(pg_url)
+    try:
+        held = asyncio.create_task(write(store, 0))
+        with anyio.fail_after(PATIENT.wait_ms / 2_000):
+            while await _waiting(looking) < 1:
+                await asyncio.sleep(0)
+            assert [(await write(store, n, "m_2")).new for n in range(1, 5)] == [True] * 4
+        assert not held.done()
+        await beside.execute("COMMIT")
+        assert (await held).new
+    finally:
+        await looking.close()
+        await beside.close()
+        await store.close()
+
+
+async def test_who_reads_again_as_two_lanes_end_is_answered() -> None:
+    fetched: list[asyncio.Future[Snapshot]] = []
+
+    async def fetch(needs: Sequence[Needs]) -> Snapshot:
+        fetched.append(asyncio.get_running_loop().create_future())
+        return await fetched[-1]
+
+    async def ask(times: int) -> None:
+        for _ in range(times):
+            await bringing.snapshot(Needs(now=m.NOW))
+
+    bringing, (empty, _, _) = Bringing(fetch), asked([Needs(now=m.NOW)], StateCache())
+    asking = [asyncio.create_task(ask(2))]
+    while not fetched:
+        await asyncio.sleep(0)
+    asking.append(asyncio.create_task(ask(1)))
+    while len(fetched) < LANES:
+        await asyncio.sleep(0)
+    with anyio.fail_after(STUCK_S):
+        while not all(task.done() for task in asking):
+            for brought in fetched:
+                if not brought.done():
+                    brought.set_result(empty)
+            await asyncio.sleep(0.001)
 
 
 async def test_closing_finishes_what_was_queued(
