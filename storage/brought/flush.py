@@ -47,14 +47,14 @@ def _all(names: Iterable[str]) -> str:
     return ", ".join(f"g.{n}" for n in names)
 
 
-# The rows of mandates are locked in the order of their ids, so that two that flush never wait for
-# each other in a circle; a lock is held for as long as this statement takes. Whoever waited for one
-# looks at the row as it has become.
+# A lock is held for as long as this statement takes, and none is waited for: a mandate whose row
+# somebody else holds is lost, so that those beside it in the batch do not wait with it. It is
+# locked before it is looked at next time, which waits.
 _FLUSH: Final = f"""
 WITH guard AS MATERIALIZED (
   SELECT m.* FROM (SELECT id FROM unnest(:ids::text[]) AS u(id) ORDER BY id) q
   CROSS JOIN LATERAL (
-    SELECT public_id, version, turn FROM mandates WHERE public_id = q.id FOR UPDATE
+    SELECT public_id, version, turn FROM mandates WHERE public_id = q.id FOR UPDATE SKIP LOCKED
   ) m
 ), fit AS MATERIALIZED (
   SELECT i.* FROM unnest(:ids::text[], :versions::bigint[], :turns::bigint[], :expected::bigint[],
