@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# A plan is made once, perhaps while the table is empty, and kept while it grows: each vault is looked
-# for by its key. Locked in the order of the ids, two that lock some never wait for each other in a
-# circle; whoever waited for one looks at the row as it has become.
+# A plan is made once, perhaps while the table is empty, and kept while it grows: each vault is
+# looked for by its key. Locked in the order of the ids, two that lock some never wait for each
+# other in a circle; whoever waited for one looks at the row as it has become.
 BY_VAULTS: Final[Mapping[str, str]] = {
     "postgresql": """
 SELECT m.* FROM (
