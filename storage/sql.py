@@ -208,7 +208,7 @@ def micros(at: datetime) -> int:
 
 def moment(stored: int) -> datetime:
     """The time behind `micros`."""
-    return _EPOCH + timedelta(microseconds=int(stored))
+    return _EPOCH + timedelta(0, 0, int(stored))  # by its place: a name takes half as long again
 
 
 def maybe_micros(at: datetime | None) -> int | None:
