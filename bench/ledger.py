@@ -18,6 +18,8 @@ from tools.catalogue import OPERATIONS
 
 SIZES = {"m_bench00001": 10, "m_bench00002": 1_000, "m_bench00003": 100_000}
 READS = 200
+# The same work takes up to half as long again on a processor that others use at the same time.
+VERIFIES = 5
 
 
 async def fill(stage: Stage) -> None:
@@ -30,6 +32,16 @@ async def fill(stage: Stage) -> None:
                     uow.ledger.append(public_id, note(n), event_id=f"ev_{public_id}_{n}", now=NOW)
 
             await stage.store.write(batch)
+
+
+async def _verified(url: str) -> float:
+    """Rows a second of CPU, by a connection that has read nothing yet."""
+    started = time.process_time()
+    report = await verify(url)
+    used = time.process_time() - started
+    assert report.ok, report
+    assert report.rows == sum(SIZES.values())
+    return report.rows / used
 
 
 async def measure() -> dict[str, tuple[float, str]]:
@@ -59,10 +71,7 @@ async def measure() -> dict[str, tuple[float, str]]:
                     (cold if forgotten else times)[public_id].append(time.perf_counter() - started)
             gc.unfreeze()
             await server.close()
-            started = time.process_time()
-            report = await verify(stage.store.url)
-            checked = sum(SIZES.values()) / (time.process_time() - started)
-            assert report.ok, report
+            checked = median([await _verified(stage.store.url) for _ in range(VERIFIES)])
     ten, thousand, many = (median(times[p]) for p in SIZES)
     cold_ten, _, cold_many = (median(cold[p]) for p in SIZES)
     return {

@@ -59,11 +59,32 @@ class Read:
     """
 
     logs: tuple[VaultLog, ...]
-    vaults: tuple[str, ...]
     blocks: tuple[BlockStamp, ...]
     since: Cursor
     cursor: Cursor
     head: BlockStamp
+
+    def parted(self, most: int) -> tuple[Read, Read | None]:
+        """The first blocks, with so many logs at most, and what is left; no block is divided."""
+        if len(self.logs) <= most:
+            return self, None
+        number = self.logs[most].block.number  # of the first log that does not fit in
+        fits = [g.block for g in self.logs[:most] if g.block.number < number]
+        end = fits[-1] if fits else self.logs[0].block
+        here = Cursor(end.number, end.hash)
+        if end.number == self.cursor.block:
+            return self, None
+        return self._cut(self.since, here), self._cut(here, self.cursor)
+
+    def _cut(self, since: Cursor, cursor: Cursor) -> Read:
+        blocks = range(since.block + 1, cursor.block + 1)
+        return Read(
+            tuple([g for g in self.logs if g.block.number in blocks]),
+            tuple([b for b in self.blocks if b.number in blocks]),
+            since,
+            cursor,
+            self.head,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +210,10 @@ class Reader:
         head: BlockStamp,
     ) -> Read:
         logs = sorted(self._decoded(raws, stamps), key=lambda g: (g.block.number, g.log_index))
-        made = tuple(str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
+        made = (str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
         ours = vaults.union(v.lower() for v in made)
         kept = tuple(g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours)
-        return Read(kept, made, tuple(stamps.values()), since, Cursor(end.number, end.hash), head)
+        return Read(kept, tuple(stamps.values()), since, Cursor(end.number, end.hash), head)
 
     def _decoded(self, raws: Sequence[Log], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
         for raw in raws:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from chain.agreed import agreed
 from chain.evm import EvmChain
@@ -25,7 +25,7 @@ from tools.call.switches import switches
 from tools.keeper.intake import Desk, Unsure, detach, ingest, vanished
 
 log = logging.getLogger("wallet.reading")
-_Work = Callable[["Asked", datetime, UnitOfWork], None]
+T = TypeVar("T")
 STEPS_A_ROUND: Final = 200
 # Logs that become rows in one transaction: it holds the ledgers that it adds to, and ends long
 # before a statement's time is over. Where the database is slower than that, fewer and fewer.
@@ -60,6 +60,7 @@ class Reading:
     def __init__(self, deps: Deps, reader: Reader, logs_at_once: int = LOGS_AT_ONCE):
         self.deps, self.reader, self.chain = deps, reader, reader.chain
         self._most = logs_at_once
+        self._left: Read | None = None  # of what was read, not stored yet
 
     async def on(self) -> None:
         """Read on until there is nothing new."""
@@ -72,6 +73,9 @@ class Reading:
 
         Errors: `chain_unavailable`.
         """
+        if self._left is not None:
+            await self._store_on(self._left)
+            return True
         chain_id = self.chain.chain_id
         kept, vaults, again = await self.deps.store.read(
             lambda uow: (
@@ -88,7 +92,7 @@ class Reading:
             await self._rewind(told)
             return True
         if told is not None:
-            await self._in_parts(partial(self._store, told))
+            await self._store_on(told)
         elif kept is not None and again:
             await self._again(kept, dict(again))
         return told is not None
@@ -98,7 +102,12 @@ class Reading:
         head = kept.block if kept.head is None else kept.head
         return min(head - self.chain.confirmations, kept.block)
 
-    async def _in_parts(self, work: Callable[[int, Asked, datetime, UnitOfWork], None]) -> None:
+    async def _store_on(self, told: Read) -> None:
+        """Store the next part of what was read. Where that fails, it is read again."""
+        self._left = None
+        self._left = await self._in_parts(partial(self._store, told))
+
+    async def _in_parts(self, work: Callable[[int, Asked, datetime, UnitOfWork], T]) -> T:
         """Do a piece of work with so many logs at most; with fewer where the database has not the
         time for them: the same again would never end.
         """
@@ -112,7 +121,7 @@ class Reading:
                 log.warning("%s logs of chain %s: %s", self._most, self.chain.chain_id, trouble.why)
                 self._most = max(1, self._most // FEWER)
 
-    async def _surely(self, work: _Work) -> None:
+    async def _surely(self, work: Callable[[Asked, datetime, UnitOfWork], T]) -> T:
         """Do a piece of work in one transaction; where it is not sure what the chain has, the chain
         is asked, and it begins again.
         """
@@ -166,13 +175,16 @@ class Reading:
         log.warning("chain %s was reorganised above block %s", chain_id, ground.block)
         await self.deps.store.write(work)
 
-    def _store(self, told: Read, most: int, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
+    def _store(
+        self, told: Read, most: int, asked: Asked, now: datetime, uow: UnitOfWork
+    ) -> Read | None:
+        """Store a part of what was read; what is left of it."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
         kept = chainlog.cursor(chain_id, lock=True)
         if kept is not None and (kept.block, kept.hash) != (told.since.block, told.since.hash):
-            return  # another process read on, or went back
+            return None  # another process read on, or went back
+        told, left = told.parted(most)
         made = [g for g in told.logs if g.name == "MandateCreated"]
-        chainlog.stage(chain_id, map(staged, told.logs))
         for g in made:
             chainlog.add_vault(
                 chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number
@@ -182,21 +194,37 @@ class Reading:
         chainlog.remember_blocks(chain_id, blocks, told.head.number - self.reader.window)
         deep = kept.deep if kept is not None else told.since.block
         here = KeptCursor(told.cursor.block, told.cursor.hash, told.head.number, deep, now)
-        self._take_deep(here, most, asked, now, uow)
+        self._take_deep(here, told.logs, most, asked, now, uow)
+        return left
 
     def _deepen(self, most: int, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
         kept = uow.chainlog.cursor(self.chain.chain_id, lock=True)
         if kept is not None and self._deepest(kept) > kept.deep:
-            self._take_deep(kept, most, asked, now, uow)
+            self._take_deep(kept, (), most, asked, now, uow)
 
     def _take_deep(
-        self, here: KeptCursor, most: int, asked: Asked, now: datetime, uow: UnitOfWork
+        self,
+        here: KeptCursor,
+        news: Sequence[VaultLog],
+        most: int,
+        asked: Asked,
+        now: datetime,
+        uow: UnitOfWork,
     ) -> None:
-        """Make rows of the next logs that are deep enough, and keep how far that came."""
+        """Make rows of the next logs that are deep enough, and keep how far that came; the others
+        wait. What is deep when it is read comes by here without waiting, where nothing waits before
+        it.
+        """
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
         high = max(self._deepest(here), here.deep)
-        high = max(chainlog.staged_up_to(chain_id, high, most), here.deep)
-        logs = asked.told([log_of(s) for s in chainlog.take_staged(chain_id, high)], high)
+        found = [g for g in news if g.block.number <= high]
+        if found and chainlog.is_staged(chain_id, high):
+            found = []
+        chainlog.stage(chain_id, map(staged, news[len(found) :]))
+        if not found:
+            high = max(chainlog.staged_up_to(chain_id, high, most), here.deep)
+            found = [log_of(s) for s in chainlog.take_staged(chain_id, high)]
+        logs = asked.told(found, high)
         desk, sure = self._desk(uow, now), asked.transactions.keys()
         vanished(uow, desk, chain_id, range(here.deep + 1, high + 1), logs, sure)
         ingest(uow, desk, self.chain, logs, sure)

@@ -11,12 +11,17 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import orjson
+
 from domain.refusals import Refused, refusal
 
 if TYPE_CHECKING:
     import asyncpg
 
 _NAME: Final = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+_INSERT: Final = re.compile(
+    r"INSERT INTO (\w+) \(([^)]*)\) VALUES \(([^)]*)\)((?: ON CONFLICT [^:]*)?)"
+)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64: Final = 2**63 - 1
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -99,6 +104,29 @@ def numbered(text: str) -> tuple[str, tuple[str, ...]]:
     return _NAME.sub(number, text), tuple(names)
 
 
+@cache
+def inserting(text: str) -> str | None:
+    """The statement that inserts many rows, in their order, out of one JSON text, which the driver
+    passes on as it is; None for one that does more than insert values by the columns' names.
+    """
+    found = _INSERT.fullmatch(text)
+    if found is None or [f":{name}" for name in found[2].split(", ")] != found[3].split(", "):
+        return None
+    return (
+        f"INSERT INTO {found[1]} ({found[2]}) SELECT {found[2]} FROM ROWS FROM "
+        f"(json_populate_recordset(NULL::{found[1]}, $1::json)) WITH ORDINALITY "
+        f"ORDER BY ordinality{found[4]}"
+    )
+
+
+def _told(rows: Sequence[Row]) -> str | None:
+    """Rows as JSON; None where a value of theirs is none of JSON's."""
+    try:
+        return orjson.dumps([*rows]).decode()
+    except TypeError:
+        return None
+
+
 class PostgresSql:
     """On an asyncpg connection, inside `greenlet_spawn`."""
 
@@ -132,7 +160,14 @@ class PostgresSql:
         return int(touched) if touched.isdigit() else 0
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
-        """Run a statement for each of some rows: one way there and back."""
+        """Run a statement for each of some rows: one way there and back; an INSERT of plain values
+        is one statement for all of them.
+        """
+        many, told = inserting(text), _told(rows)
+        if many is not None and told is not None:
+            if rows:
+                self._answer(self._connection.execute(many, told))
+            return
         statement, names = numbered(text)
         given = [tuple(row[n] for n in names) for row in rows]
         if given:
@@ -173,7 +208,7 @@ def micros(at: datetime) -> int:
 
 def moment(stored: int) -> datetime:
     """The time behind `micros`."""
-    return _EPOCH + timedelta(microseconds=int(stored))
+    return _EPOCH + timedelta(0, 0, int(stored))  # by its place: a name takes half as long again
 
 
 def maybe_micros(at: datetime | None) -> int | None:

@@ -13,9 +13,13 @@ from storage.sql import Row, Sql
 _WAITS: Final[Mapping[str, str | None]] = {INSERT: None, MOVE_HEAD: "public_id", CHECK: None}
 
 
+# What names none of a ledger's tables does not find what waits for them, and may come before it.
+_LEDGERS: Final = "ledger_"
+
+
 class Together:
     """A connection on which what a ledger's appends add waits until `written`; whatever else is
-    asked or done comes after it, and finds it there.
+    asked or done about ledgers comes after it, and finds it there.
     """
 
     def __init__(self, sql: Sql):
@@ -24,13 +28,15 @@ class Together:
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""
-        self.written()
+        if _LEDGERS in text:
+            self.written()
         return self._sql.rows(text, **values)
 
     def run(self, text: str, /, **values: Any) -> int:
         """Run a statement, or let it wait."""
         if text not in _WAITS:
-            self.written()
+            if _LEDGERS in text:
+                self.written()
             return self._sql.run(text, **values)
         rows, one = self._waiting.setdefault(text, {}), _WAITS[text]
         rows[len(rows) if one is None else values[one]] = values
@@ -38,7 +44,8 @@ class Together:
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
         """Run a statement for each of some rows."""
-        self.written()
+        if _LEDGERS in text:
+            self.written()
         self._sql.run_all(text, rows)
 
     def written(self) -> None:

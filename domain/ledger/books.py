@@ -69,11 +69,13 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
     this one, which a reorganisation asks for that reaches further back than the journal keeps.
     Source: contract 5.
     """
-    what, again = event.told.what, event.told.restates
-    if event.reported_by is Reporter.CHAIN and isinstance(what, Reverses):
-        books = _unbroken(books, what.event_id)
-    elif event.reported_by is Reporter.CHAIN and again is not None:
-        books = _unbroken(books, again.event_id)
+    told = event.told
+    what, again = told.what, told.restates
+    if event.reported_by is Reporter.CHAIN:
+        if isinstance(what, Reverses):
+            books = _unbroken(books, what.event_id)
+        elif again is not None:
+            books = _unbroken(books, again.event_id)
     books = _BOOKS(
         seq=event.seq,
         journal=journal.after(books.journal, event, past),
@@ -83,10 +85,10 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
         refusals_day=books.refusals_day,
         refusals_count=books.refusals_count,
         record_stop=books.record_stop,
-        bad=books.bad or bool(event.told.unusable) or _negative(event),
+        bad=books.bad or bool(told.unusable) or _negative(event),
         venue=venue_book.after(books.venue, event),
     )
-    if event.violation_codes:
+    if told.violation is not None and told.violation.codes:
         books = _broken(books, event, pair)
     if isinstance(what, RefusedAttempt):
         day = day_of(event.created_at)

@@ -216,6 +216,8 @@ _BLOCK_NAMES: Final = frozenset(block for block, _ in BLOCKS)
 
 
 _MAKINGS: Final = {m: Making(m, f.keys, f.beside) for m, f in FORMS.items()}
+_BY_KIND: Final = {kind: _MAKINGS[made] for kind, made in BY_KIND.items()}
+_REPORTED: Final = _MAKINGS[Reported]
 
 
 def what_of(kind: Kind, s: Stored) -> Payload:
@@ -225,7 +227,9 @@ def what_of(kind: Kind, s: Stored) -> Payload:
             if s.values.get(block) is not None:
                 found = _read(made, s.sub(block), s)
                 return _read(Noted, s, s) or Noted() if found is None else found
-    return _read(BY_KIND.get(kind, Reported), s, s) or Noted()
+    # What a kind alone tells needs no key.
+    payload: Payload = _BY_KIND.get(kind, _REPORTED).made(s, s)
+    return payload
 
 
 def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:

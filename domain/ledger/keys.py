@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, TypeAlias, cast
 
 from domain.ledger.copies import maker
-from domain.ledger.stored import Reads, Stored
+from domain.ledger.stored import CHOICES, Reads, Stored
 from domain.money import ZERO
 
 
@@ -62,40 +62,47 @@ class _Plan:
     """How keys are read into the values of a record, by their places among its fields.
 
     Shapes: `nothing` is what is found of keys that are not there, by attribute; `alone` are the
-    keys that are looked at only where they are, by name; `always` those whose reader looks at
-    others, or says what a missing one is.
+    keys and the inner objects that are looked at only where they are, by name; `always` those whose
+    reader looks at others, or says what a missing one is; `flat` are values made of neighbours.
     """
 
-    __slots__ = ("alone", "always", "inners", "nothing")
+    __slots__ = ("alone", "always", "flat", "nothing")
 
     def __init__(self, keys: Keys, places: Mapping[str, int]):
         read = [(k, k.reads) for k in keys if isinstance(k, Key) and k.reads is not None]
-        alone = [(k, reads) for k, reads in read if reads in _NOTHING]
-        inners = [k for k in keys if isinstance(k, Inner)]
-        self.nothing = {k.attr: _NOTHING[reads] for k, reads in alone}
-        self.nothing |= {k.attr: k.absent for k in inners}
-        self.alone = {k.name: (places[k.attr], reads) for k, reads in alone}
+        alone = [(k, reads) for k, reads in read if _is_alone(reads)]
+        inners = [(k, Making(k.made, k.keys)) for k in keys if isinstance(k, Inner)]
+        self.nothing = {k.attr: _NOTHING.get(reads) for k, reads in alone}
+        self.nothing |= {k.attr: k.absent for k, _ in inners}
+        self.alone: dict[str, tuple[int, Reads | None, Making | None]] = {
+            k.name: (places[k.attr], reads, None) for k, reads in alone
+        }
+        self.alone |= {k.name: (places[k.attr], None, made) for k, made in inners if k.name}
         self.always = tuple(
-            (k.name, places[k.attr], reads) for k, reads in read if reads not in _NOTHING
+            (k.name, places[k.attr], reads) for k, reads in read if not _is_alone(reads)
         )
-        self.inners = tuple((k.name, places[k.attr], Making(k.made, k.keys)) for k in inners)
+        self.flat = tuple((places[k.attr], made) for k, made in inners if not k.name)
 
     def fill(self, s: Stored, found: list[object]) -> None:
         """Put what an object tells into its places."""
         alone, told = self.alone, s.values
         for name in told:
             if name in alone:
-                place, reads = alone[name]
-                found[place] = reads(s, name)
+                place, reads, making = alone[name]
+                if reads is not None:
+                    found[place] = reads(s, name)
+                elif making is not None and told[name] is not None:
+                    inner = s.sub(name)
+                    if inner.there:
+                        found[place] = making.made(inner)
         for name, place, reads in self.always:
             found[place] = reads(s, name)
-        for of, place, making in self.inners:
-            if of is None:
-                found[place] = making.made(s)
-            elif told.get(of) is not None:
-                inner = s.sub(of)
-                if inner.there:
-                    found[place] = making.made(inner)
+        for place, making in self.flat:
+            found[place] = making.made(s)
+
+
+def _is_alone(reads: Reads) -> bool:
+    return reads in _NOTHING or reads in CHOICES
 
 
 class Making:

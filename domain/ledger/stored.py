@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from domain.ledger.payloads import Json
 from domain.money import ZERO, Usdc
@@ -23,9 +23,12 @@ class Stored:
 
     def __init__(self, stored: object, path: str, bad: list[str]):
         self.path, self._bad = path, bad
-        self.there = type(stored) is dict or isinstance(stored, Mapping)
-        self.values: Mapping[str, object] = cast(Any, stored) if self.there else {}
-        if stored is not None and not self.there:
+        self.values: Mapping[str, object]
+        if type(stored) is dict or isinstance(stored, Mapping):
+            self.there, self.values = True, stored
+            return
+        self.there, self.values = False, {}
+        if stored is not None:
             bad.append(path)
 
     def _unusable(self, name: str) -> None:
@@ -113,6 +116,11 @@ def text_or(default: str) -> Reads:
     return lambda s, name: s.text(name) or default
 
 
+CHOICES: Final[set[Reads]] = set()
+"""The readers that `one_of` made: each looks at its own key alone, and finds None where it is not.
+"""
+
+
 def one_of(*options: str) -> Reads:
     """One of some texts; anything else is not there."""
     known = frozenset(options)
@@ -121,4 +129,5 @@ def one_of(*options: str) -> Reads:
         value = s.values.get(name)
         return value if isinstance(value, str) and value in known else None
 
+    CHOICES.add(reads)
     return reads

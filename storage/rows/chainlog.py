@@ -110,11 +110,17 @@ class ChainLog:
     def remember_blocks(
         self, chain_id: int, blocks: Sequence[tuple[int, str]], keep_above: int
     ) -> None:
-        """Keep hashes of read blocks; those at or below `keep_above` are forgotten."""
+        """Keep hashes of read blocks, each named once; those at or below `keep_above` are
+        forgotten.
+        """
         self._sql.run_all(
-            "INSERT INTO chain_blocks (chain_id, number, hash) VALUES (:chain, :number, :hash) "
+            "INSERT INTO chain_blocks (chain_id, number, hash) VALUES (:chain_id, :number, :hash) "
             "ON CONFLICT (chain_id, number) DO UPDATE SET hash = excluded.hash",
-            [{"chain": chain_id, "number": n, "hash": block_hash} for n, block_hash in blocks],
+            [
+                {"chain_id": chain_id, "number": n, "hash": block_hash}
+                for n, block_hash in blocks
+                if n > keep_above
+            ],
         )
         self._sql.run(
             "DELETE FROM chain_blocks WHERE chain_id = :chain AND number <= :low",
@@ -163,15 +169,16 @@ class ChainLog:
         self._sql.run_all(
             "INSERT INTO chain_staging (chain_id, block_number, block_hash, tx_hash, log_index, "
             "address_lower, body) "
-            "VALUES (:chain, :number, :hash, :tx, :index, :address, :body) ON CONFLICT DO NOTHING",
+            "VALUES (:chain_id, :block_number, :block_hash, :tx_hash, :log_index, :address_lower, "
+            ":body) ON CONFLICT DO NOTHING",
             [
                 {
-                    "chain": chain_id,
-                    "number": log.block_number,
-                    "hash": log.block_hash,
-                    "tx": log.tx_hash,
-                    "index": log.log_index,
-                    "address": log.address.lower(),
+                    "chain_id": chain_id,
+                    "block_number": log.block_number,
+                    "block_hash": log.block_hash,
+                    "tx_hash": log.tx_hash,
+                    "log_index": log.log_index,
+                    "address_lower": log.address.lower(),
                     "body": canonical(dict(log.body)),
                 }
                 for log in logs
@@ -181,17 +188,13 @@ class ChainLog:
     def take_staged(self, chain_id: int, up_to: int) -> list[Staged]:
         """Take the logs of blocks up to `up_to`, inclusive, in chain order."""
         rows = self._sql.rows(
-            "SELECT * FROM chain_staging WHERE chain_id = :chain AND block_number <= :high "
-            "ORDER BY block_number, log_index",
+            "DELETE FROM chain_staging WHERE chain_id = :chain AND block_number <= :high "
+            "RETURNING *",
             chain=chain_id,
             high=up_to,
         )
-        self._sql.run(
-            "DELETE FROM chain_staging WHERE chain_id = :chain AND block_number <= :high",
-            chain=chain_id,
-            high=up_to,
-        )
-        return [staged_row(r) for r in rows]
+        taken = [staged_row(r) for r in rows]
+        return sorted(taken, key=lambda s: (s.block_number, s.log_index))
 
     def staged_up_to(self, chain_id: int, high: int, most: int) -> int:
         """The last block, at most `high`, up to which no more than `most` logs are staged; a block
@@ -210,6 +213,17 @@ class ChainLog:
                 return int(row["block_number"]) - 1
             logs += int(row["logs"])
         return high
+
+    def is_staged(self, chain_id: int, high: int) -> bool:
+        """Whether logs of blocks up to one, inclusive, are staged."""
+        row = first(
+            self._sql,
+            "SELECT 1 AS one FROM chain_staging WHERE chain_id = :chain AND block_number <= :high "
+            "LIMIT 1",
+            chain=chain_id,
+            high=high,
+        )
+        return row is not None
 
     def staged_of(
         self, chain_id: int, address: str, public_id: str, limit: int = STAGED_SHOWN

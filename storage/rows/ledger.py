@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -23,15 +23,15 @@ from storage.rows.ledger_queries import (
     CHECKPOINT_EVERY,
     FAR_BEHIND,
     HEAD,
+    HEADS,
     INSERT,
     MOVE_HEAD,
     PAGE,
     PARTNERS,
     TAIL,
-    TRANSACTIONS_AT_ONCE,
 )
 from storage.rows.row import event_of, row_values
-from storage.sql import LOCKED, Row, Sql, first, micros, moment
+from storage.sql import LOCKED, Row, Sql, canonical, first, micros, moment
 
 # The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
 WEEK, MONDAY = 604_800_000_000, 259_200_000_000
@@ -88,21 +88,25 @@ class Ledger(HouseRows):
         self._heads[public_id] = row
         return int(row["seq"]), row["row_hash"], int(row["created_at"])
 
-    def hold(self, public_id: str, transactions: Sequence[str]) -> None:
-        """Take a ledger for this transaction, and read at once the rows that name some of the
-        chain's; until its end nobody else adds any.
+    def hold(self, transactions: Mapping[str, Iterable[str]]) -> None:
+        """Take ledgers for this transaction, and read at once the rows that name some of the
+        chain's, by public id; until its end nobody else adds any.
         """
-        head = first(self._sql, HEAD + self._lock, public_id=public_id)
-        if head is None:
-            return
-        self._heads[public_id] = head
-        for n in range(0, len(transactions), TRANSACTIONS_AT_ONCE):
-            some = [tx.lower() for tx in transactions[n : n + TRANSACTIONS_AT_ONCE]]
-            self._held |= {(public_id, tx): [] for tx in some}
-            names = {f"t{k}": tx for k, tx in enumerate(some)}
-            text = BY_TRANSACTIONS.format(", ".join(f":{name}" for name in names))
-            for row in self._sql.rows(text, public_id=public_id, **names):
-                self._held[public_id, row["tx_hash"]].append(event_of(row))
+        heads = self._sql.rows(HEADS[self._sql.dialect], ids=self._array(sorted(transactions)))
+        held = {str(head["public_id"]): head for head in heads}
+        self._heads |= held
+        named = {(of, tx.lower()): None for of in held for tx in transactions[of]}
+        self._held |= {key: [] for key in named}
+        rows = self._sql.rows(
+            BY_TRANSACTIONS[self._sql.dialect],
+            ids=self._array([of for of, _ in named]),
+            txs=self._array([tx for _, tx in named]),
+        )
+        for row in rows:
+            self._held[row["public_id"], row["tx_hash"]].append(event_of(row))
+
+    def _array(self, values: Sequence[str]) -> Sequence[str] | str:
+        return values if self._sql.dialect == "postgresql" else canonical(values)
 
     def append(
         self, public_id: str, new: NewEvent, *, event_id: str, now: datetime

@@ -54,10 +54,25 @@ BY_TX: Final = (
     "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash ORDER BY +seq"
 )
 
-TRANSACTIONS_AT_ONCE: Final = 100
-BY_TRANSACTIONS: Final = (
-    "SELECT * FROM ledger_events WHERE public_id = :public_id AND tx_hash IN ({}) ORDER BY +seq"
-)
+# Heads are locked in the order of their ids, and each ledger is asked by its keys: a plan is made
+# once, perhaps while the tables are empty, and kept while they grow.
+HEADS: Final[Mapping[str, str]] = {
+    "postgresql": """
+SELECT h.* FROM (SELECT id FROM unnest(:ids::text[]) AS u(id) ORDER BY id) q CROSS JOIN LATERAL (
+  SELECT public_id, seq, row_hash, created_at FROM ledger_heads WHERE public_id = q.id FOR UPDATE
+) h""",
+    "sqlite": "SELECT public_id, seq, row_hash, created_at FROM ledger_heads "
+    "WHERE public_id IN (SELECT value FROM json_each(:ids))",
+}
+BY_TRANSACTIONS: Final[Mapping[str, str]] = {
+    "postgresql": """
+SELECT e.* FROM unnest(:ids::text[], :txs::text[]) AS q(id, tx_hash) CROSS JOIN LATERAL (
+  SELECT * FROM ledger_events WHERE public_id = q.id AND tx_hash = q.tx_hash OFFSET 0
+) e ORDER BY e.public_id, e.seq""",
+    "sqlite": "SELECT e.* FROM json_each(:ids) i JOIN json_each(:txs) t ON t.key = i.key "
+    "CROSS JOIN ledger_events e ON e.public_id = i.value AND e.tx_hash = t.value "
+    "ORDER BY e.public_id, +e.seq",
+}
 
 
 def _partners(kinds: str) -> str:

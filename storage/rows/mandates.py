@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
@@ -15,6 +15,7 @@ from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
+from storage.rows.mandate_queries import BY_VAULTS
 from storage.rows.polled import Polled
 from storage.rows.work import UNPAID_FEE
 from storage.sql import (
@@ -94,7 +95,7 @@ class Mandates(Polled):
         super().__init__(sql)
         self._lock = LOCKED if sql.dialect == "postgresql" else ""
         self._versions: dict[str, int] = {}
-        self._holds, self._held = holds, dict[tuple[object, ...], Mandate]()
+        self._holds, self._held = holds, dict[tuple[object, ...], Mandate | None]()
 
     def add(self, m: Mandate) -> None:
         """Store a new mandate."""
@@ -108,9 +109,8 @@ class Mandates(Polled):
     def _found(
         self, key: tuple[object, ...], query: str, *, lock: bool, **values: object
     ) -> Mandate | None:
-        held = self._held.get(key) if lock else None
-        if held is not None:
-            return held
+        if lock and key in self._held:
+            return self._held[key]
         row = first(self._sql, query + (self._lock if lock else ""), **values)
         if row is None:
             return None
@@ -126,7 +126,9 @@ class Mandates(Polled):
         Errors: `conflict` when somebody else changed it since it was read, or its vault belongs to
         another mandate.
         """
-        self._held.clear()
+        own = (m.chain_id, m.vault_address.lower() if m.vault_address else None)
+        stay = {k: h for k, h in self._held.items() if k != own}
+        self._held = {k: h for k, h in stay.items() if h is None or h.public_id != m.public_id}
         was = self._versions[m.public_id]
         row = _row(m, was + 1)
         sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n not in ("public_id", "refreshed_at"))
@@ -217,6 +219,24 @@ class Mandates(Polled):
         """The mandate of a vault; `lock` as in `get`."""
         vault = address.lower()
         return self._found((chain_id, vault), BY_VAULT, lock=lock, chain=chain_id, vault=vault)
+
+    def hold_vaults(self, chain_id: int, addresses: Iterable[str]) -> list[Mandate]:
+        """Lock the mandates of some vaults at once; until the end of the transaction neither they
+        nor the vaults without any are asked for again.
+        """
+        vaults = sorted({address.lower() for address in addresses})
+        on_postgres = self._sql.dialect == "postgresql"
+        rows = self._sql.rows(
+            BY_VAULTS[self._sql.dialect],
+            chain=chain_id,
+            vaults=vaults if on_postgres else canonical(vaults),
+        )
+        found = [self._mandate(row) for row in rows]
+        self._held |= dict.fromkeys((chain_id, vault) for vault in vaults)
+        for m in found:
+            self._held[chain_id, (m.vault_address or "").lower()] = m
+            self._held[m.public_id,] = m
+        return found
 
     def non_draft_of_owner(self, owner_id: str, *, after: str | None, limit: int) -> list[Mandate]:
         """A page of an owner's mandates but drafts and cancelled ones, oldest first."""

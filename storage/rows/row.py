@@ -35,6 +35,11 @@ COLUMNS: Final = (
 )
 
 
+IN_ORDER: Final = (*sorted({*COLUMNS} - {"row_hash"}), "row_hash")
+"""The columns under the hash as the canonical form has them, and the hash behind them."""
+
+_LAST: Final = b',"row_hash":""}'
+
 # Every row that is read comes through here, and an enumeration's own look-up takes three times as
 # long.
 _KINDS: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind}
@@ -73,6 +78,20 @@ def row_hash(row: Row) -> str:
     return hashlib.sha256(_canonical(_hashed(row))).hexdigest()
 
 
+def has_its_hash(row: Row) -> bool:
+    """Whether a row's hash is its own; with the columns of `IN_ORDER`, in that order, in less time.
+
+    In another order its bytes are not the canonical ones, and the hash is worked out as everywhere.
+    """
+    told = row["row_hash"]
+    try:
+        plain = orjson.dumps(row)[: -len(_LAST) - len(told)] + b"}"
+    except TypeError:
+        return bool(row_hash(row) == told)
+    quick = _is_canonical(plain) and hashlib.sha256(plain).hexdigest() == told
+    return quick or bool(row_hash(row) == told)
+
+
 def _hashed(row: Row) -> Row:
     """The columns under the hash, in the order of the canonical form: nothing is left to be sorted,
     and one by one they are gathered in half the time of any loop.
@@ -104,8 +123,12 @@ def _canonical(told: Row) -> bytes:
         plain = orjson.dumps(told)
     except TypeError:  # an integer beyond 64 bits, half of a surrogate pair
         return canonical(told).encode()
-    # What is not ASCII, and this last of it, `canonical` escapes.
-    return plain if plain.isascii() and _DELETE not in plain else canonical(told).encode()
+    return plain if _is_canonical(plain) else canonical(told).encode()
+
+
+def _is_canonical(plain: bytes) -> bool:
+    """What is not ASCII, and this last of it, `canonical` escapes."""
+    return plain.isascii() and _DELETE not in plain
 
 
 def _stored(text: str) -> Any:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import pytest
 
 from chain import answers
+from chain.reader import Cursor, Read
+from domain.facts import BlockStamp, VaultLog
 
+AT, VAULT = datetime(2026, 11, 20, tzinfo=UTC), "0x" + "Ab" * 20
 TOLD: Mapping[str, object] = {
     "address": "0x" + "Ab" * 20,
     "topics": ["0x" + "01" * 32, "0x" + "02" * 32],
@@ -51,3 +55,44 @@ def test_what_is_no_list_of_logs_is_nonsense(told: object) -> None:
 
 def test_a_log_that_was_taken_back_is_none() -> None:
     assert answers.logs([{**TOLD, "removed": True}, TOLD]) == [answers.log(TOLD)]
+
+
+def read_of(numbers: list[int], *, since: int, end: int) -> Read:
+    """A history with a log in each of these blocks."""
+    stamps = {n: BlockStamp(n, f"0x{n:064x}", AT) for n in {*numbers, end}}
+    logs = [
+        VaultLog("Stopped", VAULT, None, {}, "0x1", k, stamps[n]) for k, n in enumerate(numbers)
+    ]
+    blocks = tuple(stamps[n] for n in sorted(stamps))
+    before, last = Cursor(since, "0x0"), Cursor(end, stamps[end].hash)
+    return Read(tuple(logs), blocks, before, last, stamps[end])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "most", "parts"),
+    [
+        ([3, 5, 7], 3, [9]),
+        ([3, 5, 7], 2, [5, 9]),
+        ([3, 5, 5, 7], 2, [3, 5, 9]),
+        ([5, 5, 5], 2, [5, 9]),
+        ([9, 9, 9], 2, [9]),
+        ([5, 5, 5, 9, 9], 1, [5, 9]),
+        ([], 1, [9]),
+    ],
+)
+def test_what_was_read_is_parted_between_blocks(
+    numbers: list[int], most: int, parts: list[int]
+) -> None:
+    whole = read_of(numbers, since=2, end=9)
+    left: Read | None = whole
+    found: list[Read] = []
+    while left is not None:
+        part, left = left.parted(most)
+        found.append(part)
+    assert [p.cursor.block for p in found] == parts
+    assert [p.cursor.hash for p in found] == [f"0x{n:064x}" for n in parts]
+    assert [p.since for p in found] == [whole.since, *(p.cursor for p in found[:-1])]
+    assert [g for p in found for g in p.logs] == [*whole.logs]
+    assert [b for p in found for b in p.blocks] == [*whole.blocks]
+    assert all(p.since.block < g.block.number <= p.cursor.block for p in found for g in p.logs)
+    assert {p.head for p in found} == {whole.head}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chain.evm import EvmChains
 from chain.reader import Reader
 from server.reading import Reading
 from storage.faults import Patience
@@ -65,6 +66,48 @@ async def test_a_backlog_becomes_rows_a_part_at_a_time(world: World) -> None:
     assert (await verify(world.store)).ok
 
 
+async def test_a_backlog_that_was_left_in_the_middle_is_read_on_from_there(world: World) -> None:
+    m = await backlog(world)
+    left = Reading(world.deps, Reader(world.chains.get(CHAIN_ID)), logs_at_once=5)
+    for _ in range(2):
+        assert await left.step()
+    some, deep = await kept(world, m)
+    assert some < DEPOSITS + 1
+    assert deep < world.evm.chain.head.number
+    # What is deep when it is read waits nowhere but in memory.
+    assert not await world.store.read(lambda uow: uow.chainlog.is_staged(CHAIN_ID, 2**40))
+    await Reading(world.deps, Reader(world.chains.get(CHAIN_ID)), logs_at_once=5).on()
+    assert await left.step() is True, "it had a part left"
+    assert await left.step() is False
+    assert await kept(world, m) == (DEPOSITS + 1, world.evm.chain.head.number)
+    assert (await verify(world.store)).ok
+
+
+async def test_what_waited_becomes_rows_before_what_is_deep_when_it_is_read(world: World) -> None:
+    m = await backlog(world)
+    chains = EvmChains([world.evm.facts(confirmations=DEPOSITS // 2)])
+    chain = chains.get(CHAIN_ID)
+    await Reading(world.deps, Reader(chain)).on()
+    early, _ = await kept(world, m)
+    assert early < DEPOSITS + 1
+    assert await world.store.read(lambda uow: uow.chainlog.is_staged(CHAIN_ID, 2**40))
+    deposit = (await m.as_owner("owner_fund", amount="1")).body["calls"][-1]
+    for _ in range(DEPOSITS):
+        await world.mined(m.owner_wallet, deposit)
+    reading = Reading(world.deps, Reader(chain), logs_at_once=5)
+    while await reading.step():
+        pass
+    for _ in range(DEPOSITS):
+        world.evm.chain.mine()
+    await Reading(world.deps, Reader(chain)).on()
+    await chains.close()
+    rows = await world.store.read(lambda uow: uow.ledger.chain_rows_in(CHAIN_ID, 0, 2**40))
+    blocks_of = [e.block_number for of, e in rows if of == m.id]
+    assert len(blocks_of) == 2 * DEPOSITS + 1
+    assert blocks_of == sorted(blocks_of, key=lambda block: block or 0)
+    assert (await verify(world.store)).ok
+
+
 async def test_a_backlog_that_a_database_has_no_time_for_is_stored_in_smaller_parts(
     world: World, pg_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,17 +137,29 @@ async def test_a_backlog_that_a_database_has_no_time_for_is_stored_in_smaller_pa
 
 
 async def test_a_log_more_is_no_statement_more(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Logs of a mandate of ours, and between them those of somebody else's vault."""
     m = await backlog(world)
-    ways: list[str] = []
-    for name in ("rows", "run", "run_all"):
-        monkeypatch.setattr(PostgresSql, name, counted(getattr(PostgresSql, name), ways))
-    await Reading(world.deps, Reader(world.chains.get(CHAIN_ID))).on()
-    rows, _ = await kept(world, m)
-    assert rows == DEPOSITS + 1
-    many = {text for text in ways if ways.count(text) >= DEPOSITS}
-    assert not many, "one for each log"
+    async with a_world(sqlite_url, evm) as other:
+        theirs = await backlog(other)
+        ours, deposits = await deposit_of(m), await deposit_of(theirs)
+        for _ in range(DEPOSITS):
+            await world.mined(m.owner_wallet, ours)
+            await other.mined(theirs.owner_wallet, deposits)
+        ways: list[str] = []
+        for name in ("rows", "run", "run_all"):
+            monkeypatch.setattr(PostgresSql, name, counted(getattr(PostgresSql, name), ways))
+        await Reading(world.deps, Reader(world.chains.get(CHAIN_ID))).on()
+        rows, _ = await kept(world, m)
+        assert rows == 2 * DEPOSITS + 1
+        many = {text for text in ways if ways.count(text) >= DEPOSITS}
+        assert not many, "one for each log"
+
+
+async def deposit_of(m: Mandated) -> dict[str, Any]:
+    """The call of one more deposit."""
+    return dict((await m.as_owner("owner_fund", amount="1")).body["calls"][-1])
 
 
 def counted(way: Callable[..., Any], ways: list[str]) -> Callable[..., Any]:

@@ -357,8 +357,12 @@ async def test_rows_added_together_are_those_added_one_by_one(store: Store) -> N
         for new in (*logs(0)[1:], *m_1):
             uow.ledger.append("m_1", new, event_id=m.event_id(), now=m.NOW)
         with uow.together() as joined:
-            joined.ledger.hold("m_2", [m.tx(n).upper().replace("X", "x") for n in range(70)])
-            joined.ledger.hold("m_3", [m.tx(0)])  # which has no row
+            joined.ledger.hold(
+                {
+                    "m_2": [m.tx(n).upper().replace("X", "x") for n in range(70)],
+                    "m_3": [m.tx(0)],  # which has no row
+                }
+            )
             for n, new in enumerate((*logs(0)[1:], *m_1)):
                 joined.ledger.append("m_2", new, event_id=m.event_id(), now=m.NOW)
                 if n == 100:

@@ -24,6 +24,7 @@ from storage.rows.approvals import item_after
 from storage.rows.chainlog import Staged
 from storage.rows.identities import agent_after
 from storage.rows.mandates import after
+from storage.sql import tokens
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
@@ -660,6 +661,52 @@ async def test_an_address_is_the_agents_that_it_signed_for_last(store: Store) ->
     assert await store.read(lambda uow: uow.addresses.holders(2, ["0xAB"])) == {}
     assert await store.read(lambda uow: uow.addresses.is_proven("u_two", 1, "0xAB"))
     assert not await store.read(lambda uow: uow.addresses.is_proven("u_one", 1, "0xAB"))
+
+
+async def test_rows_that_are_inserted_together_are_those_inserted_one_by_one(store: Store) -> None:
+    """In their order, with texts that look like something else; one that is there already stays."""
+    texts = ["ünï“code”", "a'b\"c\\d\n\t\x7f", "{}", "[1]", "null", ":name $1 %s", ""]
+    rows = [
+        {"public_id": f"m_{n}", "seq": 2**62 + n, "created_at": -n, "state": text}
+        for n, text in enumerate(texts)
+    ]
+    insert = (
+        "INSERT INTO ledger_checkpoints (public_id, seq, created_at, state) "
+        "VALUES (:public_id, :seq, :created_at, :state) ON CONFLICT (public_id, seq) DO NOTHING"
+    )
+
+    def work(uow: UnitOfWork) -> None:
+        uow.sql.run(insert, **rows[0])
+        uow.sql.run_all(insert, [{**rows[0], "state": "another"}, *rows[1:]])
+        uow.sql.run_all(insert, [])
+
+    await store.write(work)
+    found = await store.read(
+        lambda uow: uow.sql.rows(
+            "SELECT public_id, seq, created_at, state FROM ledger_checkpoints ORDER BY public_id"
+        )
+    )
+    assert [dict(row) for row in found] == rows
+
+
+async def test_numbers_that_json_does_not_hold_are_inserted_together_too(store: Store) -> None:
+    insert = (
+        "INSERT INTO balances (agent_id, chain_id, asset, state, amount) "
+        "VALUES (:agent_id, :chain_id, :asset, :state, :amount)"
+    )
+    most = 10**37 + 1 if store.url.startswith("postgres") else 2**63 - 1
+
+    def work(uow: UnitOfWork) -> None:
+        uow.sql.run_all(insert, [
+            {"agent_id": f"u_{n}", "chain_id": 1, "asset": "usdc", "state": "idle", "amount": tokens(uow.sql, most - n)}
+            for n in range(2)
+        ])  # fmt: skip
+
+    await store.write(work)
+    found = await store.read(
+        lambda uow: uow.sql.rows("SELECT amount FROM balances ORDER BY agent_id")
+    )
+    assert [int(row["amount"]) for row in found] == [most, most - 1]
 
 
 async def test_the_readers_tables_forget_what_a_reorganisation_took(store: Store) -> None:

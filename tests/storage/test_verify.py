@@ -9,11 +9,13 @@ import sqlite3
 from pathlib import Path
 
 import anyio
+import orjson
 import pytest
 
 from domain.agents.transfers import Delta
+from domain.ledger.events import Event, Kind, Reporter
 from storage.backup import NoBackup, backup, export
-from storage.rows.row import COLUMNS, row_hash
+from storage.rows.row import COLUMNS, IN_ORDER, has_its_hash, row_hash, row_values
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify, verify_export
@@ -289,3 +291,31 @@ def test_a_row_has_the_hash_of_its_canonical_text_whatever_stands_in_it(
         {n: v for n, v in row.items() if n != "row_hash"}, sort_keys=True, separators=(",", ":")
     )
     assert row_hash(row) == hashlib.sha256(told.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("text", ["plain", "ünïcode", "\x7f", 'q"uo\\te', "\ud800"])
+def test_a_row_has_its_hash_in_any_order_of_its_columns(text: str) -> None:
+    event = Event(
+        event_id="ev_1", seq=1, kind=Kind.NOTE, reported_by=Reporter.AGENT, created_at=m.NOW, occurred_at=m.NOW,
+        payload={"text": text},
+    )  # fmt: skip
+    row = row_values("m_1", event, "")
+    ordered = {name: row[name] for name in IN_ORDER}
+    reverse = {name: row[name] for name in reversed(IN_ORDER)}
+    assert has_its_hash(ordered)
+    assert has_its_hash(reverse)
+    for name in IN_ORDER:
+        changed = "0" * 64 if name == "row_hash" else "7"
+        assert not has_its_hash(ordered | {name: changed})
+        assert not has_its_hash(reverse | {name: changed})
+
+
+def test_a_hash_of_other_bytes_than_the_canonical_ones_is_none() -> None:
+    """What orjson writes of a text that is not ASCII is no canonical form."""
+    event = Event(
+        event_id="ev_ü", seq=1, kind=Kind.NOTE, reported_by=Reporter.AGENT, created_at=m.NOW, occurred_at=m.NOW,
+    )  # fmt: skip
+    row = row_values("m_1", event, "")
+    ordered = {name: row[name] for name in IN_ORDER if name != "row_hash"}
+    other = hashlib.sha256(orjson.dumps(ordered)).hexdigest()
+    assert not has_its_hash(ordered | {"row_hash": other})

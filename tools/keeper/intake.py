@@ -240,19 +240,22 @@ def ingest(
         for key, group in groupby(_by_tx(logs), key=lambda g: (g.tx_hash, g.address))
     ]
     of: dict[str, list[str]] = {}
-    for (tx_hash, address), _ in groups:
-        of.setdefault(address, []).append(tx_hash)
     added = 0
     with uow.together() as uow:
         for (tx_hash, address), told in groups:
             if told[0].name == "MandateCreated":
                 for made in told:
                     attach_created(uow, desk.now, chain, made)
+            else:
+                of.setdefault(address.lower(), []).append(tx_hash)
+        # A vault is made before anything happens in it.
+        held = uow.mandates.hold_vaults(chain.chain_id, of)
+        uow.ledger.hold({m.public_id: of[(m.vault_address or "").lower()] for m in held})
+        for (tx_hash, address), told in groups:
+            if address.lower() not in of:
                 continue
             m = uow.mandates.by_vault(chain.chain_id, address, lock=True)
             if m is not None:
-                if address in of:
-                    uow.ledger.hold(m.public_id, of.pop(address))
                 added += take_tx(uow, desk, m, tx_hash, told, sure=tx_hash in sure)
     return added
 
