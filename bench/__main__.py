@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 
 from bench import (
     beside_twin,
@@ -22,9 +23,9 @@ from bench import (
     stream,
     venue,
 )
-from bench.lines import tell
+from bench.lines import Measure, tell
 
-MEASURES = {
+MEASURES: Mapping[str, Measure] = {
     "reports": reports.measure,
     "reads": ledger.measure,
     "pages": pages.measure,

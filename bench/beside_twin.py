@@ -151,8 +151,15 @@ def install() -> None:
     if done.exists() and done.stat().st_mtime >= lock.stat().st_mtime:
         return
     subprocess.run([sys.executable, "-m", "venv", "--clear", ENVIRONMENT], check=True)
-    command = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "-q", "--require-hashes"]
-    subprocess.run([*command, "-r", lock], check=True, timeout=600)
+    command = [
+        str(ENVIRONMENT / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--require-hashes",
+    ]
+    subprocess.run([*command, "-r", str(lock)], check=True, timeout=600)
     done.touch()
 
 

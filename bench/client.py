@@ -25,7 +25,7 @@ class Client:
 
     def __init__(self, base: str, headers: Mapping[str, str]):
         address = urlsplit(base)
-        self._host, self._port = address.hostname, address.port
+        self._host, self._port = address.hostname or "", address.port or 80
         self._idle: list[_Connection] = []
         self._every: set[_Connection] = set()
         told = {"Host": address.netloc, **headers}

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from bench.stage import cpu_s, median, resident_kib
@@ -64,7 +65,7 @@ async def started(command: list[str], folder: str, *, calls: bool) -> Start:
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
 
-    async def ask(*messages: dict[str, object]) -> None:
+    async def ask(*messages: Mapping[str, object]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         for message in messages:
@@ -97,7 +98,9 @@ async def measure() -> dict[str, tuple[float, str]]:
             for name, command in commands.items():
                 start = await started(command, folder, calls=name == "ours")
                 told[name] += [start] if n else []
-    bare, ours = (Start(*map(median, zip(*told[name], strict=True))) for name in commands)
+    bare, ours = (
+        Start(*map(median, map(list, zip(*told[name], strict=True)))) for name in commands
+    )
     return {
         "mcp_start_over_bare": (ours.cpu / bare.cpu, "ratio of CPU time to the list, at most 1.5"),
         "mcp_rss_over_bare": (ours.kept / bare.kept, "ratio with the list told, at most 1.5"),

@@ -23,7 +23,7 @@ from http_shim.application import build
 from http_shim.asgi_bridge import AsgiBridge
 from server.mcp_http import mcp_app
 from server.mcp_server import build_server
-from tools.call.operation import Gives, Operation, Reply, Takes
+from tools.call.operation import Effect, Gives, Operation, Reply, Takes
 from tools.catalogue import OPERATIONS
 
 SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -51,7 +51,7 @@ NOOP = Operation(
     route=None,
     takes=Nothing,
     gives=Done,
-    effect=done,
+    effect=Effect(act=done),
     on_mcp=True,
 )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.postgres import durable_postgres, new_database
-from bench.stage import median
+from bench.stage import listed, median
 from chain.reader import Reader
 from chain.transport import Question
 from server.settings import Settings
@@ -57,10 +57,10 @@ async def measure() -> dict[str, tuple[float, str]]:
         await asyncio.to_thread(migrate.upgrade, url)
         async with a_world(url, evm) as world:
             m = await working(world, deposit="1")
-            for call in (await m.as_owner("owner_fund", amount="400")).body["calls"][:1]:
+            for call in listed(await m.as_owner("owner_fund", amount="400"), "calls")[:1]:
                 await world.mined(m.owner_wallet, call)
             for _ in range(DEPOSITS):
-                calls = (await m.as_owner("owner_fund", amount="1")).body["calls"]
+                calls = listed(await m.as_owner("owner_fund", amount="1"), "calls")
                 await world.mined(m.owner_wallet, calls[-1])
             told = Settings(chains={CHAIN_ID: {"rpc_url": evm.url}})  # type: ignore[dict-item]  # pydantic reads it
             ticks = Ticks(Wired(told, world.deps, world.chains, Networks({})))
@@ -80,8 +80,8 @@ async def measure() -> dict[str, tuple[float, str]]:
             cost = {n: await _polled(world, ticks, reader, n) for n in VAULTS}
         await asyncio.to_thread(chain.__exit__, None, None, None)
     few, many = cost[VAULTS[0]], cost[VAULTS[-1]]
-    for n, (calls, ms) in cost.items():
-        found[f"reader_poll_calls_{n}"] = (calls, f"questions a new block, {n} vaults")
+    for n, (questions, ms) in cost.items():
+        found[f"reader_poll_calls_{n}"] = (questions, f"questions a new block, {n} vaults")
         found[f"reader_poll_ms_{n}"] = (ms, f"ms a new block, {n} vaults")
     found["reader_poll_calls_10k_over_10"] = (many[0] / few[0], "ratio of questions, at most 1")
     found["reader_poll_ms_10k_over_10"] = (many[1] / few[1], "ratio of time, at most 10")
@@ -157,9 +157,9 @@ async def _side(stack: AsyncExitStack, url: str, evm: Evm) -> Side:
     await asyncio.to_thread(migrate.upgrade, url)
     world = await stack.enter_async_context(a_world(url, evm))
     m = await working(world, deposit="1")
-    approve, deposit = (await m.as_owner("owner_fund", amount="400")).body["calls"]
+    approve, deposit = listed(await m.as_owner("owner_fund", amount="400"), "calls")
     await world.mined(m.owner_wallet, approve)
-    deposit = (await m.as_owner("owner_fund", amount=DEPOSIT)).body["calls"][-1]
+    deposit = listed(await m.as_owner("owner_fund", amount=DEPOSIT), "calls")[-1]
     told = Settings(chains={CHAIN_ID: {"rpc_url": evm.url}})  # type: ignore[dict-item]  # pydantic reads it
     ticks = Ticks(Wired(told, world.deps, world.chains, Networks({})))
     reader = Reader(world.chains.get(CHAIN_ID))

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from chain.evm import EvmChains
 from chain.sign_in import SiweSignIn
@@ -24,7 +25,7 @@ from storage import migrate
 from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from tools.call.credentials import hashed
-from tools.call.operation import Caller, Deps
+from tools.call.operation import Caller, Deps, Reply
 
 KEY = "ak_" + "b" * 43
 NOW = datetime.now(UTC)
@@ -112,6 +113,13 @@ async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls:
     started = time.perf_counter()
     await asyncio.gather(*[work() for _ in range(workers)])
     return calls / (time.perf_counter() - started)
+
+
+def listed(reply: Reply, name: str) -> list[Any]:
+    """A list that an answer has under a name."""
+    found = reply.body[name]
+    assert isinstance(found, list)
+    return found
 
 
 def median(values: list[float]) -> float:

@@ -17,7 +17,7 @@ import asyncpg
 
 from bench.lines import tell
 from bench.postgres import durable_postgres, new_database
-from bench.stage import median
+from bench.stage import listed, median
 from storage import migrate
 from tests import npm
 from tests.anvil.chains import running_anvil
@@ -31,7 +31,7 @@ LONGEST_S: Final = 300
 async def filled(world: World, m: Mandated) -> None:
     """Blocks of deposits by the owner, whose wallet Anvil speaks for."""
     rpc = world.evm.chain.rpc  # type: ignore[attr-defined]  # Anvil's, in the place of the embedded one
-    call = (await m.as_owner("owner_fund", amount="0.05")).body["calls"][-1]
+    call = listed(await m.as_owner("owner_fund", amount="0.05"), "calls")[-1]
     sent = {
         "from": m.owner_wallet.address,
         "to": call["to"],
@@ -117,7 +117,7 @@ async def measure() -> dict[str, tuple[float, str]]:
             await asyncio.to_thread(migrate.upgrade, first)
             world = await stack.enter_async_context(a_world(first, evm))
             m = await working(world, deposit="1")
-            for call in (await m.as_owner("owner_fund", amount="400")).body["calls"][:1]:
+            for call in listed(await m.as_owner("owner_fund", amount="400"), "calls")[:1]:
                 await world.mined(m.owner_wallet, call)
             await filled(world, m)
             await world.store.close()  # a database in use cannot be copied
