@@ -20,6 +20,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from bench.stage import KEY, cpu_s, median
 
 ROUNDS, CALLS = 7, 150
+COUNTED = 600  # calls between two looks at the CPU, which is told in hundredths of a second
 MANDATE = "m_bench00000"
 
 
@@ -137,7 +138,7 @@ async def beside_http() -> float:
                 spent = []
                 for call in (over_mcp, over_http):
                     before = cpu_s(process.pid)
-                    for _ in range(CALLS):
+                    for _ in range(COUNTED):
                         await call()
                     spent.append(cpu_s(process.pid) - before)
                 ratios += [spent[0] / spent[1]] if n else []
