@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tempfile
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
-from bench.stage import KEY, NOW, Stage, median, note, staged
+from bench.stage import KEY, NOW, Stage, median, note, settled, staged
 from http_shim.application import build
 from storage.rows.books import StateCache
 from storage.verify import verify
@@ -54,22 +53,22 @@ async def measure() -> dict[str, tuple[float, str]]:
             await fill(stage)
             server = TestServer(build(stage.deps, OPERATIONS))
             await server.start_server()
-            gc.collect()
-            gc.freeze()
-            times: dict[str, list[float]] = {p: [] for p in SIZES}
-            cold: dict[str, list[float]] = {p: [] for p in SIZES}
-            for n in range(2 * READS):
-                for public_id in SIZES:
-                    # The second half meets a process that has forgotten every folded state.
-                    forgotten = n >= READS
-                    if forgotten:
-                        stage.store._cache = StateCache()  # type: ignore[attr-defined]
-                    started = time.perf_counter()
-                    async with http.get(server.make_url(f"/wallet/mandates/{public_id}")) as r:
-                        assert r.status == 200
-                        await r.read()
-                    (cold if forgotten else times)[public_id].append(time.perf_counter() - started)
-            gc.unfreeze()
+            with settled():
+                times: dict[str, list[float]] = {p: [] for p in SIZES}
+                cold: dict[str, list[float]] = {p: [] for p in SIZES}
+                for n in range(2 * READS):
+                    for public_id in SIZES:
+                        # The second half meets a process that has forgotten every folded state.
+                        forgotten = n >= READS
+                        if forgotten:
+                            stage.store._cache = StateCache()  # type: ignore[attr-defined]
+                        started = time.perf_counter()
+                        async with http.get(server.make_url(f"/wallet/mandates/{public_id}")) as r:
+                            assert r.status == 200
+                            await r.read()
+                        (cold if forgotten else times)[public_id].append(
+                            time.perf_counter() - started
+                        )
             await server.close()
             checked = median([await _verified(stage.store.url) for _ in range(VERIFIES)])
     ten, thousand, many = (median(times[p]) for p in SIZES)

@@ -21,6 +21,7 @@ from starlette.routing import Mount, Route
 from bench.stage import KEY, staged
 from http_shim.application import build
 from http_shim.asgi_bridge import AsgiBridge
+from server.garbage import settle
 from server.mcp_http import mcp_app
 from server.mcp_server import build_server
 from tools.call.operation import Effect, Gives, Operation, Reply, Takes
@@ -98,6 +99,7 @@ async def over_http(app: web.Application) -> None:
     runner = web.AppRunner(app, access_log=None, handle_signals=False)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
+    settle()
     print(json.dumps({"port": runner.addresses[0][1]}), flush=True)
     await asyncio.Event().wait()
 

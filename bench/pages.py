@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import tempfile
 import time
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 from aiohttp import ClientSession
 
 from app import gate
-from bench.stage import median
+from bench.stage import median, settled
 from storage import migrate
 from tests.app.lives import at_work
 from tests.app.site import a_site
@@ -46,19 +45,17 @@ async def measure() -> dict[str, tuple[float, str]]:
                 again = page[0], page[1] | {"If-None-Match": '"another"'}
                 spent: dict[str, list[float]] = {"page": [], "read": [], "again": []}
                 asked = {"page": page, "read": read, "again": again}
-                # As a server does once it is up: the chain that runs in here is no garbage of pages.
-                gc.collect()
-                gc.freeze()
-                for n in range(ROUNDS + 5):
-                    for name, (address, headers) in asked.items():
-                        started = time.process_time()
-                        async with http.get(address, headers=headers) as answer:
-                            assert answer.status == 200, answer.status
-                            await answer.read()
-                        took = time.process_time() - started
-                        spent[name] += [took] if n >= 5 else []
+                # The chain that runs in here is no garbage of pages.
+                with settled():
+                    for n in range(ROUNDS + 5):
+                        for name, (address, headers) in asked.items():
+                            started = time.process_time()
+                            async with http.get(address, headers=headers) as answer:
+                                assert answer.status == 200, answer.status
+                                await answer.read()
+                            took = time.process_time() - started
+                            spent[name] += [took] if n >= 5 else []
         finally:
-            gc.unfreeze()
             await asyncio.to_thread(chain.__exit__, None, None, None)
     page_s, read_s, again_s = (median(spent[n]) for n in ("page", "read", "again"))
     return {

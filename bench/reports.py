@@ -15,7 +15,7 @@ from pathlib import Path
 from aiohttp import ClientSession, TCPConnector, web
 from aiohttp.test_utils import TestServer
 
-from bench.stage import KEY, median, rate, staged
+from bench.stage import KEY, median, rate, settled, staged
 from http_shim.application import build
 from storage.store import connect_sqlite, sqlite_path
 from tools.catalogue import OPERATIONS
@@ -60,29 +60,31 @@ async def measure() -> dict[str, tuple[float, str]]:
             limit, ours = TestServer(app), TestServer(build(stage.deps, OPERATIONS))
             await limit.start_server()
             await ours.start_server()
-            async with ClientSession(connector=TCPConnector(limit=WORKERS)) as http:
+            with settled():
+                async with ClientSession(connector=TCPConnector(limit=WORKERS)) as http:
 
-                async def insert(n: int) -> None:
-                    async with http.post(
-                        limit.make_url("/bare"), json={"kind": "buy", "amount_usdc": "1", "n": n}
-                    ) as r:
-                        assert r.status == 201
+                    async def insert(n: int) -> None:
+                        async with http.post(
+                            limit.make_url("/bare"),
+                            json={"kind": "buy", "amount_usdc": "1", "n": n},
+                        ) as r:
+                            assert r.status == 201
 
-                done = 0
+                    done = 0
 
-                async def report(n: int) -> None:
-                    nonlocal done
-                    done += 1
-                    headers = {"X-Service-User-Key": KEY, "Idempotency-Key": f"k{done}"}
-                    body = {"kind": "note", "payload": {"text": "bench"}}
-                    url = ours.make_url(f"/wallet/mandates/m_bench{done % 16:05d}/events")
-                    async with http.post(url, json=body, headers=headers) as r:
-                        assert r.status == 201, await r.text()
+                    async def report(n: int) -> None:
+                        nonlocal done
+                        done += 1
+                        headers = {"X-Service-User-Key": KEY, "Idempotency-Key": f"k{done}"}
+                        body = {"kind": "note", "payload": {"text": "bench"}}
+                        url = ours.make_url(f"/wallet/mandates/m_bench{done % 16:05d}/events")
+                        async with http.post(url, json=body, headers=headers) as r:
+                            assert r.status == 201, await r.text()
 
-                pairs = []
-                for _ in range(ROUNDS):
-                    below = await rate(insert, workers=WORKERS, calls=CALLS)
-                    pairs.append((await rate(report, workers=WORKERS, calls=CALLS), below))
+                    pairs = []
+                    for _ in range(ROUNDS):
+                        below = await rate(insert, workers=WORKERS, calls=CALLS)
+                        pairs.append((await rate(report, workers=WORKERS, calls=CALLS), below))
             await limit.close()
             await ours.close()
             connection.close()

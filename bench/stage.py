@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Switches
+from server.garbage import settle
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
@@ -100,6 +102,20 @@ def note(n: int) -> NewEvent:
         amount_usdc=amount,
         payload={"position": {"id": f"p{n % 7}"}, "text": "bench"},
     )
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """The garbage collector as a server has it once it is up, and as before afterwards: what a
+    measurement's own process was loaded with is no garbage of a request.
+    """
+    before = gc.get_threshold()
+    settle()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls: int) -> float:

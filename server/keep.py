@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +9,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from http_shim.metrics import Metrics
+from server.garbage import settle
 from server.logs import prepare_logging
 from server.settings import Settings
 from server.start import up_to_date
@@ -29,9 +29,7 @@ async def keep(settings: Settings, *, once: bool, metrics_port: int | None = Non
     metrics = Metrics()
     async with wired(settings, metrics=metrics) as parts:
         ticks = Ticks(parts)
-        # What start-up made lives as long as the process: it is never looked through.
-        gc.freeze()
-        gc.enable()
+        settle()
         if once:
             await ticks.round()
             return

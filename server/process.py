@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import signal
 import socket
@@ -18,6 +17,7 @@ from http_shim.application import HUB
 from http_shim.listening import address_of, bound, farewell, listen_on
 from http_shim.metrics import Metrics
 from server.application import application
+from server.garbage import settle
 from server.late_mcp import LateMcp
 from server.logs import prepare_logging
 from server.notices import Notices
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("wallet.process")
 # Whoever waits for the start is answered before the rest is loaded beside it.
 HEAD_START_S: Final = 0.5
-# Objects made and not let go of before the collector looks for circles among them: a batch of
-# requests in flight is not looked through again and again.
-GARBAGE_AFTER: Final = 5_000
 
 
 async def serve_forever(
@@ -129,12 +126,7 @@ async def _behind_the_answers(parts: Wired, *, keeper: bool) -> None:
     try:
         await parts.load()
     finally:
-        # What start-up made lives as long as the process; the collector need not walk it again and
-        # again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
-        gc.enable()
+        settle()
     if keeper:
         from server.ticks import Ticks
 
