@@ -16,6 +16,7 @@ from typing import Final
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.language import foreign
 from domain.mandates.purpose.tiling import (
+    JOIN,
     QUIET,
     SAYS,
     UNREAD,
@@ -30,6 +31,7 @@ from domain.mandates.purpose.tokens import BAD, DATE, MARKET, MONEY, NUM, PCT, S
 from domain.mandates.purpose.words import tokens_of
 
 MAX_SENTENCE: Final = 90
+_OF_ANOTHER: Final = frozenset({"it", "it's", "its", "they", "they're", "that", "that's", "which"})
 _CAN: Final = frozenset({"can", "could", "would", "will"})
 
 
@@ -83,6 +85,8 @@ def read(note: str, *, today: date, market_names: Mapping[str, str]) -> Reading:
     for before, one in pairwise(sentences):
         if one.bends:
             before.drop("the sentence after it changes what it says")
+        if one.tokens[0].kind in _OF_ANOTHER and before.ends_elsewhere:
+            one.drop("it speaks of what the sentence before it does, which is not read")
     reading = Reading(steps=sum(s.steps for s in sentences))
     for one in sentences:
         one.tell(reading)
@@ -167,6 +171,16 @@ class _Sentence:
     def pieces(self) -> tuple[Piece, ...]:
         """The pieces of the one reading, or of the first of several."""
         return self.readings[0].pieces
+
+    @property
+    def ends_elsewhere(self) -> bool:
+        """True for "My holiday starts on 5 December": its last clause is not read, though it speaks,
+        and it is of something that the writer has.
+        """
+        if self.tokens[0].kind not in ("my", "our"):
+            return False
+        last = next((p for p in reversed(self.pieces) if p.action not in (JOIN, "closing")), None)
+        return last is not None and last.action == UNREAD and self._speaks(last)
 
     def _tile(self) -> None:
         tiling = Tiling(self.known, self.tokens)

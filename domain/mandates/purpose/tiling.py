@@ -50,6 +50,12 @@ SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
 WISHED: Final = frozenset({"budget", "lost", "day", "tx"})
 MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day", "half_lost"})
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
+# A clause that begins so may speak of what the one before it does: "my lease is short and lasts
+# 12 days".
+LEANING: Final = v.words(
+    "it it's its that that's this they they're which who lasts last lasting ends ending runs "
+    "running goes going expires finishes stops stays is are for until till by within over"
+)
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
 # statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement;
@@ -206,6 +212,8 @@ class Tiling:
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
             or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
+            or any(_last(p) == "other" for p in paths)
+            or (kind in LEANING and any(map(_behind_something_else, paths)))
             or (action == "tx_each" and not all(map(_behind_a_budget, paths)))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
@@ -289,6 +297,12 @@ def _may_be_bare(path: Path) -> bool:
     words without a sense.
     """
     return all(p.action not in (IDLE, UNREAD) for p in path.pieces[-2:])
+
+
+def _behind_something_else(path: Path) -> bool:
+    """True behind a clause that is not read, or about something else, and a joining word."""
+    actions = [p.action for p in path.pieces[-2:]]
+    return actions[-1:] == [JOIN] and actions[0] in (UNREAD, "other")
 
 
 def _behind_a_budget(path: Path) -> bool:
