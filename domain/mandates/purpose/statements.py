@@ -174,13 +174,13 @@ class _Sentence:
 
     @property
     def ends_elsewhere(self) -> bool:
-        """True for "My holiday starts on 5 December": its last clause is not read, though it speaks,
-        and it is of something that the writer has.
+        """True for "My holiday starts on 5 December": something that the writer has, at a time of
+        its own, is all that the last clause speaks of.
         """
-        if self.tokens[0].kind not in ("my", "our"):
-            return False
         last = next((p for p in reversed(self.pieces) if p.action not in (JOIN, "closing")), None)
-        return last is not None and last.action == UNREAD and self._speaks(last)
+        if last is None or last.action != UNREAD or self.tokens[0].kind not in ("my", "our"):
+            return False
+        return any(t.kind in (SPAN, DATE) for t in self.tokens[last.start : last.end])
 
     def _tile(self) -> None:
         tiling = Tiling(self.known, self.tokens)
