@@ -56,9 +56,10 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # NEED behind what somebody needs, which only a comma or a colon may follow.
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
-# AIM is behind "make 5% on": what is at work has to follow.
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim",
+# AIM is behind "make 5% on": what is at work has to follow. ELSE is behind what is about something
+# else: what follows it without a joining word belongs to it ("my sister lost 5% in 6 months").
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, ELSE = (
+    "open", "said", "for", "loose", "need", "if", "first", "aim", "else",
 )  # fmt: skip
 _UNDONE: Final = frozenset({IF, FIRST, AIM})
 _CONDITIONS: Final = frozenset({"lost_if", "left_if"})
@@ -203,6 +204,7 @@ class Tiling:
         barred = (
             way in (LOOSE, NEED)
             or (way == FOR and kind not in v.CONNECTS)
+            or way == ELSE
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
             or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
@@ -221,7 +223,9 @@ class Tiling:
             )
             or (action in ("close_then", "keep_then") and not any(map(_sets_floor, paths)))
         )
-        return "" if barred else SAID
+        if barred:
+            return ""
+        return ELSE if action == "other" else SAID
 
     def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
         if action == "link":

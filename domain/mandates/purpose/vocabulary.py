@@ -138,6 +138,17 @@ LASTING: Final = words("for over within during lasting")
 # These only add weight, except behind a negation.
 FILLERS: Final = words("really definitely absolutely certainly strictly truly")
 ABBREVIATED: Final = words("max min approx incl excl")
+# Somebody else: a clause with one of these as its subject tells of somebody else's rules.
+PEOPLE: Final = words(
+    "people folks folk friend friends boss others another others' everyone everybody someone "
+    "somebody anyone anybody nobody traders trader users user experts expert guy guys they he she "
+    "brother sister wife husband mother father mom dad neighbour neighbor colleague colleagues "
+    "cousin uncle aunt son daughter landlord accountant partner competitor competitors friend's "
+    "brother's sister's wife's husband's boss's colleague's neighbour's neighbor's people's others "
+    "investors investor gurus analysts members banks professionals pros those bob alice bob's "
+    "alice's another's roommate flatmate classmate mate's coworker coworkers manager team's her "
+    "his their mother's father's dad's mom's cousin's uncle's aunt's son's daughter's"
+)
 # Words that cannot stand in a free place: they bend, count, name a time, another person or
 # another thing.
 OTHER: Final = words(
