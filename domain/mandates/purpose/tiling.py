@@ -12,7 +12,7 @@ from typing import Final
 
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
-from domain.mandates.purpose.phrases import ACTIONS, lines
+from domain.mandates.purpose.phrases import ACTIONS, limits, lines
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
@@ -88,6 +88,8 @@ _SAME: Final = {
     "close_then": "close_there",
     "keep_then": "keep_there",
     "tx_each": "tx",
+    "tx_share": "tx",
+    "day_share": "day",
 }
 _Price = tuple[int, int]
 
@@ -121,7 +123,7 @@ class Grammar:
 def grammar() -> Grammar:
     """The phrases, compiled once."""
     phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
-    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS, **PARTS})
+    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS, **PARTS, **limits.PARTS})
     return Grammar(built, tuple(action for action, _ in phrases))
 
 
@@ -205,6 +207,10 @@ class Tiling:
             way in (LOOSE, NEED)
             or (way == FOR and kind not in v.CONNECTS)
             or way == ELSE
+            # "Spend 7 USDC on a single trade" is no budget for a single trade.
+            or (action == "budget" and self._is_one_act(end))
+            # "25 USDC a day, up to 500": the day belongs to the figure before it.
+            or (action in ("tx", "day") and kind in v.UNITS and any(map(_says_a_budget, paths)))
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
             or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
@@ -226,6 +232,11 @@ class Tiling:
         if barred:
             return ""
         return ELSE if action == "other" else SAID
+
+    def _is_one_act(self, end: int) -> bool:
+        """True behind the words `single trade` and their like."""
+        before, last = self.tokens[max(0, end - 2) : end][0].kind, self.tokens[end - 1].kind
+        return last in v.ACTS and before in v.ONE_OF
 
     def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
         if action == "link":
@@ -299,6 +310,11 @@ def _behind_a_budget(path: Path) -> bool:
     """True where nothing but a budget stands right before, behind a joining word."""
     actions = [p.action for p in path.pieces[-2:]]
     return actions[-1:] == [JOIN] and actions[0] in ("budget", "budget_bare")
+
+
+def _says_a_budget(path: Path) -> bool:
+    """True right behind an amount that no unit stands behind yet."""
+    return _last(path) in ("budget", "budget_bare")
 
 
 def _sets_floor(path: Path) -> bool:

@@ -94,6 +94,9 @@ ACTS: Final = words(
     "payment payments buy swap swaps call request query transfer bet operation move position"
 )
 EACH: Final = words("per a an each every any / single one")
+ONE_OF: Final = words("single one individual")
+# How "per trade" and "a day" begin.
+UNITS: Final = words("per a an each every any / in on for within daily")
 # An amount behind one of these is what may be done without asking, or what one thing may cost.
 ALONE: Final = words("own alone freely independently yourself itself autonomously decide decides")
 SEVERAL: Final = words(

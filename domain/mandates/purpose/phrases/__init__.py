@@ -20,11 +20,12 @@ from domain.mandates.purpose.phrases import (
     daily,
     frames,
     length,
+    limits,
     stopping,
 )
 
 _DEEPER: Final = " " * 12
-_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames)
+_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames, limits)
 
 
 def _together() -> Mapping[str, str]:
