@@ -148,7 +148,7 @@ class Quantities:
     # -- a day in hours
 
     def window_at(self, at: int) -> tuple[Token, int] | None:
-        """The day of `in any 24 hours`, `per 24h`, `a rolling 24-hour period`; not `for 24 hours`."""
+        """The day of `in any 24 hours`, `per 24h`, `a 24-hour period`; not of `for 24 hours`."""
         if self.kind(at) != "#" or self.text[self.atoms[at].start : self.atoms[at].end] != "24":
             return None
         before = at - 1 - (self.kind(at - 1) in _BETWEEN)

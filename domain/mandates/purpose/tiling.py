@@ -199,7 +199,9 @@ class Tiling:
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
         if action in QUIET:
-            return self._behind_quiet(way, action, paths)
+            # "Spend 7 USDC on a single trade" is no budget for a single trade.
+            one = action == "about" and self._is_one_act(end)
+            return "" if one else self._behind_quiet(way, action, paths)
         if way in _UNDONE or action in _HALVES:
             return _behind_condition(way, action)
         kind = self.tokens[at].kind
@@ -207,7 +209,6 @@ class Tiling:
             way in (LOOSE, NEED)
             or (way == FOR and kind not in v.CONNECTS)
             or way == ELSE
-            # "Spend 7 USDC on a single trade" is no budget for a single trade.
             or (action == "budget" and self._is_one_act(end))
             # "25 USDC a day, up to 500": the day belongs to the figure before it.
             or (action in ("tx", "day") and kind in v.UNITS and any(map(_says_a_budget, paths)))

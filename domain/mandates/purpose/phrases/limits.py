@@ -43,12 +43,12 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "most_spent": """
         ( <you> | you | <permitted> to | you're allowed to | you are allowed to | <saying> ) ( <may>
-        | must | should )? ( only | ever )? <spends> ( <upto> | under | below | less than ) | <spends>
-        ( <upto> | under | below | less than )
+        | must | should )? ( only | ever )? <spends> ( <upto> | under | below | less than ) |
+        <spends> ( <upto> | under | below | less than )
     """,
     "not_more": """
-        ( <not> | not | never ) ( ever )? ( ( <spends> | let it spend | let the agent spend | let the
-            bot spend )? ( more than | over | above | beyond | in excess of ) | exceed )
+        ( <not> | not | never ) ( ever )? ( ( <spends> | let it spend | let the agent spend | let
+            the bot spend )? ( more than | over | above | beyond | in excess of ) | exceed )
     """,
     "within": """
         <bound> | ( may | can | must | should | shall | is to | are to | to | will )? be ( <upto> |
@@ -71,50 +71,51 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "each_act": """
         ( each | every | any | a | an | one | any one | any given | the | all | ( the )? ( size |
-        value | amount | cost | price | sum ) ( of | for | spent on ) ( each | every | any | a | an |
-        one | any one | all )? | ( the )? ( amount | spending | sum | spend | outlay | cost | total |
-        money ) ( spent | used | invested | paid | put in )? ( per | ( on | for | in ) ( each | every
-        | any | one | a ) ) | ( the | a )? ( max | maximum | largest | biggest | highest ) )? (
-        single | individual | allowed | permitted )? ( <act> | <acts> ) ( size | sizes | amount |
-        value | cost )?
+        value | amount | cost | price | sum ) ( of | for | spent on ) ( each | every | any | a | an
+        | one | any one | all )? | ( the )? ( amount | spending | sum | spend | outlay | cost |
+        total | money ) ( spent | used | invested | paid | put in )? ( per | ( on | for | in ) (
+        each | every | any | one | a ) ) | ( the | a )? ( max | maximum | largest | biggest |
+        highest ) )? ( single | individual | allowed | permitted )? ( <act> | <acts> ) ( size |
+        sizes | amount | value | cost )?
     """,
     "each_day": """
         <day_sum> | ( the )? ( total | combined | aggregate | overall )? ( amount | spending | sum |
         spend | outlay | total | expenses | expenditure | costs | activity | trading | money ) (
         spent | used | invested | paid | put in )? ( per | on each | on any | on one | for each |
         for every | for any | for one | in each | in any | in one | in a | each | every | of each |
-        of any | of one | of a | within a | within one ) ( single | given )? day | ( the | each | any
-        | a )? ( day's | daily ) ( total | totals | spending | spend | activity | outlay | trading )
-        | ( the )? ( sum | total ) of ( all | the )? ( a | one | each | any )? day's ( <acts> |
-        spending ) | ( all | the ) ( <acts> | spending ) ( of | in | on | within | per | from ) ( a |
-        one | any | each | the same | any one | a single )? day ( together | combined | taken
-        together | added up | in total )?
+        of any | of one | of a | within a | within one ) ( single | given )? day | ( the | each |
+        any | a )? ( day's | daily ) ( total | totals | spending | spend | activity | outlay |
+        trading ) | ( the )? ( sum | total ) of ( all | the )? ( a | one | each | any )? day's (
+        <acts> | spending ) | ( all | the ) ( <acts> | spending ) ( of | in | on | within | per |
+        from ) ( a | one | any | each | the same | any one | a single )? day ( together | combined |
+        taken together | added up | in total )?
     """,
     "made_sure": """
-        ( i want | we want | i'd like | i would like | i need | we'd like | have | make | keep | make
-        sure | make sure that | ensure | ensure that | see to it that | please make sure | let )
+        ( i want | we want | i'd like | i would like | i need | we'd like | have | make | keep |
+        make sure | make sure that | ensure | ensure that | see to it that | please make sure | let
+        )
     """,
     "fine": """
-        ( is | are | is still | are still | would be ) ( fine | ok | okay | allowed | permitted | all
-        right | alright | acceptable | good | no problem )
+        ( is | are | is still | are still | would be ) ( fine | ok | okay | allowed | permitted |
+        all right | alright | acceptable | good | no problem )
     """,
 }
 _FRAMES: Final = """
-        ( ( <held> | <most_spent> | <not_more> ) FIG <topped>? | ( <upto> | <max> | <topmost> ) FIG (
-            ( <may> | must | should | shall | is to | are to )? ( only | ever )? be ( spent | used |
-            paid | invested | traded | put | moved | committed ) | applies | <topped> )? | FIG ( is |
-            as ) the ( most | maximum | max | limit | cap | ceiling | upper limit ) ( <you> | you )
-            <may>? ( ever )? <spends> ) ( UNIT ) ( <topped> | <fine> )?
+        ( ( <held> | <most_spent> | <not_more> ) FIG <topped>? | ( <upto> | <max> | <topmost> ) FIG
+            ( ( <may> | must | should | shall | is to | are to )? ( only | ever )? be ( spent | used
+            | paid | invested | traded | put | moved | committed ) | applies | <topped> )? | FIG (
+            is | as ) the ( most | maximum | max | limit | cap | ceiling | upper limit ) ( <you> |
+            you ) <may>? ( ever )? <spends> ) ( UNIT ) ( <topped> | <fine> )?
         ( UNIT ) ( , | : | - | = )? ( ( <held> | <topmost> | <most_spent> | <not_more> | <upto> |
             <max> ) FIG <topped>? | ( <you> | you )? <may>? <spends> FIG <topped> )
         <made_sure>? ( EACH ) ( ( <within> | <topmost> ) FIG <topped>? | ( : | - | = | is | of | may
             be | can be | must be | should be | to be | may cost | can cost )? FIG <topped> )
-        ( don't | do not | never | you must not | you must never | never ever | you may not ) ( let |
-            allow ) ( EACH ) ( to )? <outgrow> FIG
-        ( the )? ( most | maximum ) ( <you> | you ) ( <may> | should )? ( ever )? ( <spends> ) ( UNIT
-            ) ( is | : | = ) FIG
-        ( <a_limit> | ( the | a | my )? ( limit | cap | ceiling | maximum | max ) ) ( UNIT ) ( : | is
-            | = | of | at )? FIG
+        ( don't | do not | never | you must not | you must never | never ever | you may not ) ( let
+            | allow ) ( EACH ) ( to )? <outgrow> FIG
+        ( the )? ( most | maximum ) ( <you> | you ) ( <may> | should )? ( ever )? ( <spends> ) (
+            UNIT ) ( is | : | = ) FIG
+        ( <a_limit> | ( the | a | my )? ( limit | cap | ceiling | maximum | max ) ) ( UNIT ) ( : |
+            is | = | of | at )? FIG
         <a_limit> ( : | is | = | of | at )? FIG ( UNIT )
         ( EACH ) ( capped at | limited to | to | at | of ) PCT <budget_of>
         ( EACH ) ( <within> | ( may be | should be | must be | is | to be ) <upto>? ) PCT
@@ -126,8 +127,8 @@ _ACT_ONLY: Final = """
             | cap | amount | size | spend | spending ) ( limit | cap )? ( <is> | <bound> )? FIG (
             applies | please )?
         ( a | the | my | with a | an )? ( max | maximum | largest | biggest | highest | top ) (
-            single | individual | allowed | permitted )? <act> ( size | amount | value )? ( allowed |
-            permitted | <you> <may> ( make | do | place ) )? ( of | is | : | = | may be | can be |
+            single | individual | allowed | permitted )? <act> ( size | amount | value )? ( allowed
+            | permitted | <you> <may> ( make | do | place ) )? ( of | is | : | = | may be | can be |
             must be | should be | will be ) FIG
         ( <you> ( is | are ) | you're | you are | i'm | <not> )? ( not allowed to | not permitted to
             | not to | forbidden to ) ( make | do | place | open | enter ) ( a | any )? ( <act> |
