@@ -114,7 +114,7 @@ def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
             continue
         if token.kind in v.FILLERS and (before is None or before.kind not in v.BENDS):
             continue
-        if _trails_off(before, token, after):
+        if _trails_off(before, token, after) or _goes_on(tokens[at : at + 3]):
             now.append(replace(token, kind=","))
             continue
         if token.kind not in v.STOPS:
@@ -134,6 +134,16 @@ def _trails_off(before: Token | None, token: Token, after: Token | None) -> bool
         behind = before is not None and before.kind == "." and before.end == token.start
         return behind or (after is not None and after.kind == "." and token.end == after.start)
     return token.kind == "…"
+
+
+def _goes_on(tokens: Sequence[Token]) -> bool:
+    """True for the stop of `up to 50 you decide. Above that, ask me.`: one thought."""
+    kinds = [t.kind for t in tokens]
+    return (
+        kinds[:1] in ([";"], ["."])
+        and kinds[1:2] != []
+        and (kinds[1] in v.PAST_IT and kinds[2:] in (["that"], ["it"], ["this"]))
+    )
 
 
 def _spaced_slash(before: Token | None, token: Token, after: Token | None) -> Token:

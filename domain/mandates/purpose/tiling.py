@@ -12,7 +12,7 @@ from typing import Final
 
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
-from domain.mandates.purpose.phrases import ACTIONS, limits, lines
+from domain.mandates.purpose.phrases import ACTIONS, asking, limits, lines
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
@@ -123,7 +123,9 @@ class Grammar:
 def grammar() -> Grammar:
     """The phrases, compiled once."""
     phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
-    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS, **PARTS, **limits.PARTS})
+    built = Automaton(
+        [line for _, line in phrases], {**MACROS, **OTHERS, **PARTS, **limits.PARTS, **asking.PARTS}
+    )
     return Grammar(built, tuple(action for action, _ in phrases))
 
 
@@ -210,6 +212,7 @@ class Tiling:
             or (way == FOR and kind not in v.CONNECTS)
             or way == ELSE
             or (action == "budget" and self._is_one_act(end))
+            or (action == "ask_never" and any(self._bounded(path) for path in paths))
             # "25 USDC a day, up to 500": the day belongs to the figure before it.
             or (action in ("tx", "day") and kind in v.UNITS and any(map(_says_a_budget, paths)))
             or (action == "budget_bare" and way != OPEN)
@@ -233,6 +236,14 @@ class Tiling:
         if barred:
             return ""
         return ELSE if action == "other" else SAID
+
+    def _bounded(self, path: Path) -> bool:
+        """True behind "up to 50 USDC per trade,": what may be done so is not all."""
+        said = [p for p in path.pieces if p.action != JOIN]
+        if not said:
+            return False
+        kinds = [t.kind for t in self.tokens[said[-1].start : said[-1].end]]
+        return bool(v.BOUNDS & set(kinds if said[-1].action == "tx" else kinds[:2]))
 
     def _is_one_act(self, end: int) -> bool:
         """True behind the words `single trade` and their like."""

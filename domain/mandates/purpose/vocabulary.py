@@ -94,6 +94,10 @@ ACTS: Final = words(
     "payment payments buy swap swaps call request query transfer bet operation move position"
 )
 EACH: Final = words("per a an each every any / single one")
+# Behind a stop and before "that" these go on with what was said.
+PAST_IT: Final = words("above over beyond past")
+# Of "up to 50 USDC, no need to ask": what is not asked about then has a bound.
+BOUNDS: Final = words("up below under until within less")
 ONE_OF: Final = words("single one individual")
 # How "per trade" and "a day" begin.
 UNITS: Final = words("per a an each every any / in on for within daily")

@@ -15,6 +15,7 @@ from typing import Final
 from domain.mandates.purpose.phrases import (
     agent,
     around,
+    asking,
     budget,
     caps,
     daily,
@@ -25,7 +26,7 @@ from domain.mandates.purpose.phrases import (
 )
 
 _DEEPER: Final = " " * 12
-_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames, limits)
+_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames, limits, asking)
 
 
 def _together() -> Mapping[str, str]:
