@@ -12,7 +12,8 @@ PARTS: Final[Mapping[str, str]] = {
     "in_day": """
         <per_day_too> | in a given day | per calendar day | for each day | for every day | for any
         day | for one day | for a day | within one day | within any day | within the same day | over
-        one day | over any day | on any given day | within a single day | the whole day
+        one day | over any day | on any given day | within a single day | during any one day |
+            during one day | any one day
         | ( in | within | during | over ) ( any | a | each | every | one | any given ) ( rolling |
             given | single )? day
     """,
@@ -22,33 +23,36 @@ PARTS: Final[Mapping[str, str]] = {
         maximum | as a limit | as a cap | in total | all told
     """,
     "topmost": """
-        at the very most | at the utmost | no more in total than | under no circumstances more than
-        | not a cent more than | not a dollar more than | not one cent more than | not one dollar
-        more than | not a penny more than | never ever more than | nothing above | nothing over |
-        nothing beyond | as much as | a maximum spend of | maximum spend of | max spend of |
-        with a ceiling of | a ceiling of | ceiling of | ceiling : | ceilings : | ceilings are |
-        ceiling is | an upper limit of | upper limit of | upper limit : | with an upper limit of
+        at the very most | at the utmost | ( i | we | i'm | i am )? ( set | setting ) ( the | a | my
+        | your )? ( limit | cap | ceiling ) ( at | of | to ) | under no circumstances more than |
+        not a cent more than | not a dollar more than | not one cent more than | not one dollar more
+        than | not a penny more than | never ever more than | nothing above | nothing over | nothing
+        beyond | as much as | a maximum spend of | maximum spend of | max spend of | with a ceiling
+        of | a ceiling of | ceiling of | ceiling : | ceilings : | ceilings are | ceiling is | an
+        upper limit of | upper limit of | upper limit : | with an upper limit of
     """,
     "held": """
-        ( cap | limit | restrict | keep | hold | confine ) ( yourself | itself | it | things |
-        everything | this | the agent | the bot | ( your | the | my | all | its | any | total )? (
-        spending | spend | trading | purchases | expenses | costs | outlay | investments ) )? ( at |
-        to | under | below | within | to under | to at most | to no more than | to a maximum of | at
-        or below | at or under | down to ) | ( stick | keep | stay | remain | hold ) ( to | under |
-        below | within | inside | at or below | at or under ) | ( you're | you are | it is | it's |
-        <you> is | <you> are | ( your | the | its )? ( spending | trading | spend | outlay |
-        expenses ) ( is | are | must be | should be | shall be ) ) ( limited to | capped at |
-        restricted to | held to | confined to | to stay under | kept under | to be kept under | to
-        stay below )
+        ( i | we | i'm | i am | i'll | i will | you must | you should | you have to | you need to )?
+        ( cap | limit | restrict | keep | hold | confine ) ( you | yourself | itself | it | things |
+        everything | this | the agent | the bot | ( your | the | my | all | its | any | total |
+        daily )? ( daily )? ( spending | spend | trading | purchases | expenses | costs | outlay |
+        investments ) )? ( at | to | under | below | within | to under | to at most | to no more
+        than | to a maximum of | at or below | at or under | down to ) | ( stick | keep | stay |
+        remain | hold ) ( to | under | below | within | inside | at or below | at or under ) | (
+        you're | you are | it is | it's | <you> is | <you> are | ( your | the | its )? ( spending |
+        trading | spend | outlay | expenses ) ( is | are | must be | should be | shall be ) ) (
+        limited to | capped at | restricted to | held to | confined to | to stay under | kept under
+        | to be kept under | to stay below )
     """,
     "most_spent": """
         ( <you> | you | <permitted> to | you're allowed to | you are allowed to | <saying> ) ( <may>
         | must | should )? ( only | ever )? <spends> ( <upto> | under | below | less than ) |
-        <spends> ( <upto> | under | below | less than )
+        <spends> ( <upto> | under | below | less than ) | ( only | just ) <spends>
     """,
     "not_more": """
-        ( <not> | not | never ) ( ever )? ( ( <spends> | let it spend | let the agent spend | let
-            the bot spend )? ( more than | over | above | beyond | in excess of ) | exceed )
+        ( <not> | not | never | at no time | at no point | under no circumstances ) ( ever )? ( (
+            <spends> | let it spend | let the agent spend | let the bot spend )? ( more than | over
+            | above | beyond | in excess of ) | exceed )
     """,
     "within": """
         <bound> | ( may | can | must | should | shall | is to | are to | to | will )? be ( <upto> |
@@ -70,13 +74,13 @@ PARTS: Final[Mapping[str, str]] = {
         single go | each time | a pop | a go | a shot | a piece | apiece | a time
     """,
     "each_act": """
-        ( each | every | any | a | an | one | any one | any given | the | all | ( the )? ( size |
-        value | amount | cost | price | sum ) ( of | for | spent on ) ( each | every | any | a | an
-        | one | any one | all )? | ( the )? ( amount | spending | sum | spend | outlay | cost |
-        total | money ) ( spent | used | invested | paid | put in )? ( per | ( on | for | in ) (
-        each | every | any | one | a ) ) | ( the | a )? ( max | maximum | largest | biggest |
-        highest ) )? ( single | individual | allowed | permitted )? ( <act> | <acts> ) ( size |
-        sizes | amount | value | cost )?
+        ( each | every | any | a | an | one | any one | any given | the | all | your | my | our |
+        its | ( the )? ( size | value | amount | cost | price | sum ) ( of | for | spent on ) ( each
+        | every | any | a | an | one | any one | all )? | ( the )? ( amount | spending | sum | spend
+        | outlay | cost | total | money ) ( spent | used | invested | paid | put in )? ( per | ( on
+        | for | in ) ( each | every | any | one | a ) ) | ( the | a )? ( max | maximum | largest |
+        biggest | highest ) )? ( single | individual | allowed | permitted )? ( <act> | <acts> ) (
+        size | sizes | amount | value | cost )?
     """,
     "each_day": """
         <day_sum> | ( the )? ( total | combined | aggregate | overall )? ( amount | spending | sum |
@@ -103,20 +107,30 @@ PARTS: Final[Mapping[str, str]] = {
 _FRAMES: Final = """
         ( ( <held> | <most_spent> | <not_more> ) FIG <topped>? | ( <upto> | <max> | <topmost> ) FIG
             ( ( <may> | must | should | shall | is to | are to )? ( only | ever )? be ( spent | used
-            | paid | invested | traded | put | moved | committed ) | applies | <topped> )? | FIG (
-            is | as ) the ( most | maximum | max | limit | cap | ceiling | upper limit ) ( <you> |
-            you ) <may>? ( ever )? <spends> ) ( UNIT ) ( <topped> | <fine> )?
+            | paid | invested | traded | put | moved | committed ) | ( may | should | can )? ( go |
+            goes ) | applies | <topped> )? | FIG ( is | as ) the ( most | maximum | max | limit |
+            cap | ceiling | upper limit ) ( <you> | you ) <may>? ( ever )? <spends> ) ( UNIT ) (
+            <topped> | <fine> )?
         ( UNIT ) ( , | : | - | = )? ( ( <held> | <topmost> | <most_spent> | <not_more> | <upto> |
             <max> ) FIG <topped>? | ( <you> | you )? <may>? <spends> FIG <topped> )
         <made_sure>? ( EACH ) ( ( <within> | <topmost> ) FIG <topped>? | ( : | - | = | is | of | may
             be | can be | must be | should be | to be | may cost | can cost )? FIG <topped> )
-        ( don't | do not | never | you must not | you must never | never ever | you may not ) ( let
-            | allow ) ( EACH ) ( to )? <outgrow> FIG
+        ( ( don't | do not | never | you must not | you must never | never ever | you may not ) (
+            let | allow ) | none of | ( at no time | at no point | under no circumstances | in no
+            case ) ( should | may | must | can | shall ) ) ( EACH ) ( to | may | should | can | must
+            | shall )? <outgrow> FIG
+        PCT ( UNIT ) <topped>
+        ( i | we | i'm | i am | i'll | i will | you must | you should | you have to | you need to )?
+            ( keep | hold | limit | cap | restrict ) ( EACH ) ( at | to | under | below | within |
+            at or below | at or under | to at most | to no more than ) FIG <topped>?
+        ( the | a | my )? ( limit | cap | ceiling | maximum | max ) ( UNIT ) ( is | : | of ) PCT
         ( the )? ( most | maximum ) ( <you> | you ) ( <may> | should )? ( ever )? ( <spends> ) (
             UNIT ) ( is | : | = ) FIG
         ( <a_limit> | ( the | a | my )? ( limit | cap | ceiling | maximum | max ) ) ( UNIT ) ( : |
             is | = | of | at )? FIG
         <a_limit> ( : | is | = | of | at )? FIG ( UNIT )
+        ( so )? ( that's | that is | which is | that makes | that means | which means | meaning ) (
+            ( <upto> | <max> ) FIG ( UNIT ) | FIG ( <topped> ( UNIT ) | ( UNIT ) <topped> ) )
         ( EACH ) ( capped at | limited to | to | at | of ) PCT <budget_of>
         ( EACH ) ( <within> | ( may be | should be | must be | is | to be ) <upto>? ) PCT
 """
@@ -139,6 +153,9 @@ _ACT_ONLY: Final = """
             permitted | off limits | too much | too big | too large | out of the question )
 """
 _DAY_ONLY: Final = """
+        on no ( single )? day ( should | may | can | must ) <you> <spends> ( more than | over ) FIG
+        ( my | the | your | a ) daily ( limit | cap | maximum | ceiling ) ( for ( you | the agent |
+            the bot | my agent ) is | of ) FIG ( applies )?
         ( and )? ( each | every | any | a ) day ( to | at | below | under | capped at | limited to )
             FIG
         ( you | <you> ) ( have | has ) ( <upto> )? FIG ( UNIT )
