@@ -123,7 +123,6 @@ _FRAMES: Final = """
         ( i | we | i'm | i am | i'll | i will | you must | you should | you have to | you need to )?
             ( keep | hold | limit | cap | restrict ) ( EACH ) ( at | to | under | below | within |
             at or below | at or under | to at most | to no more than ) FIG <topped>?
-        ( the | a | my )? ( limit | cap | ceiling | maximum | max ) ( UNIT ) ( is | : | of ) PCT
         ( the )? ( most | maximum ) ( <you> | you ) ( <may> | should )? ( ever )? ( <spends> ) (
             UNIT ) ( is | : | = ) FIG
         ( <a_limit> | ( the | a | my )? ( limit | cap | ceiling | maximum | max ) ) ( UNIT ) ( : |
