@@ -117,7 +117,7 @@ class Basis:
             return self._stop_line(action, kind, value)
         if term == v.AIM:
             return self._aim(action, value)
-        if action in ("tx_share", "day_share"):
+        if term in (v.TX, v.DAY) and kind == "PCT":
             if not self.named:
                 return _no(term, "it is a share of a budget that the note does not name")
             value = self.budget.share_down(value).micros if value <= BPS else 0

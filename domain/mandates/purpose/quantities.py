@@ -34,6 +34,8 @@ _WHOLES: Final = frozenset({
     "profit", "profits", "gains", "everything",
 })  # fmt: skip
 _GONE: Final = frozenset({"is", "has", "gone", "lost", "loss"})
+_WINDOWS: Final = frozenset({"any", "per", "each", "every", "a", "/", "one"})
+_BETWEEN: Final = frozenset({"rolling", "given", "single"})
 _SCALES: Final = figures.SHORT_SCALES | figures.SCALES
 
 
@@ -59,6 +61,7 @@ class Quantities:
         while at < len(self.atoms):
             token, after = (
                 self.date_at(at)
+                or self.window_at(at)
                 or self.part_at(at)
                 or self.figure_at(at)
                 or (self.atoms[at], at + 1)
@@ -141,6 +144,22 @@ class Quantities:
         if named is None:
             return Token(BAD, start, end, why="it is not a day of the calendar"), after
         return Token(DATE, start, end, (named - self.today).days), after
+
+    # -- a day in hours
+
+    def window_at(self, at: int) -> tuple[Token, int] | None:
+        """The day of `in any 24 hours`, `per 24h`, `a 24-hour period`; not of `for 24 hours`."""
+        if self.kind(at) != "#" or self.text[self.atoms[at].start : self.atoms[at].end] != "24":
+            return None
+        before = at - 1 - (self.kind(at - 1) in _BETWEEN)
+        after = at + 1 + (self.kind(at + 1) == "-")
+        if (
+            self.kind(before) not in _WINDOWS
+            or self.kind(after).lstrip("-") not in figures.SPAN_HOURS
+        ):
+            return None
+        after += 1 + (self.kind(after + 1) in ("period", "window", "span", "stretch"))
+        return Token("day", self.atoms[at].start, self.atoms[after - 1].end), after
 
     # -- parts
 

@@ -14,8 +14,10 @@ from itertools import pairwise
 from typing import Final
 
 from domain.mandates.purpose import vocabulary as v
+from domain.mandates.purpose.bending import corrects, of_once, of_others
 from domain.mandates.purpose.language import foreign
 from domain.mandates.purpose.tiling import (
+    IDLE,
     JOIN,
     QUIET,
     SAYS,
@@ -79,6 +81,15 @@ def read(note: str, *, today: date, market_names: Mapping[str, str]) -> Reading:
     strange = text.strange or foreign(words, known.automaton.words)
     cut = _sentences(text.tokens)
     sentences = [_Sentence(note, known, tokens, asked, strange) for tokens, asked in cut]
+    _unsettle(sentences)
+    reading = Reading(steps=sum(s.steps for s in sentences))
+    for one in sentences:
+        one.tell(reading)
+    return reading
+
+
+def _unsettle(sentences: Sequence[_Sentence]) -> None:
+    """Drop what another sentence takes back, changes, corrects, or tells as somebody else's."""
     if any(s.takes_back for s in sentences):
         for one in sentences:
             one.drop("the note takes something back, or does not mean what it says")
@@ -87,10 +98,13 @@ def read(note: str, *, today: date, market_names: Mapping[str, str]) -> Reading:
             before.drop("the sentence after it changes what it says")
         if one.tokens[0].kind in _OF_ANOTHER and before.ends_elsewhere:
             one.drop("it speaks of what the sentence before it does, which is not read")
-    reading = Reading(steps=sum(s.steps for s in sentences))
-    for one in sentences:
-        one.tell(reading)
-    return reading
+    for at, one in enumerate(sentences):
+        if one.corrects_at > 0 or (at and not one.corrects_at):
+            for before in sentences[: at + 1]:
+                before.drop("something behind it is a correction")
+        if one.quotes:
+            for behind in sentences[at:]:
+                behind.drop("it may be what somebody else says")
 
 
 def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
@@ -104,7 +118,7 @@ def _sentences(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
             continue
         if token.kind in v.FILLERS and (before is None or before.kind not in v.BENDS):
             continue
-        if _trails_off(before, token, after):
+        if _trails_off(before, token, after) or _goes_on(tokens[at : at + 3]):
             now.append(replace(token, kind=","))
             continue
         if token.kind not in v.STOPS:
@@ -124,6 +138,16 @@ def _trails_off(before: Token | None, token: Token, after: Token | None) -> bool
         behind = before is not None and before.kind == "." and before.end == token.start
         return behind or (after is not None and after.kind == "." and token.end == after.start)
     return token.kind == "…"
+
+
+def _goes_on(tokens: Sequence[Token]) -> bool:
+    """True for the stop of `up to 50 you decide. Above that, ask me.`: one thought."""
+    kinds = [t.kind for t in tokens]
+    return (
+        kinds[:1] in ([";"], ["."])
+        and kinds[1:2] != []
+        and (kinds[1] in v.PAST_IT and kinds[2:] in (["that"], ["it"], ["this"]))
+    )
 
 
 def _spaced_slash(before: Token | None, token: Token, after: Token | None) -> Token:
@@ -163,7 +187,8 @@ class _Sentence:
             self.why = f"it is longer than {MAX_SENTENCE} words"
         self.readings = [Path((Piece(UNREAD, 0, len(tokens)),))]
         self.steps = len(tokens)
-        self.takes_back = self.bends = False
+        self.takes_back = self.bends = self.quotes = False
+        self.corrects_at = -1
         if not self.why:
             self._tile()
 
@@ -189,10 +214,15 @@ class _Sentence:
         words = {t.kind for p in unread for t in self.tokens[p.start : p.end]}
         self.takes_back = bool(words & v.TAKEN_BACK)
         self.bends = bool(unread) and unread[0].start == 0 and self._bends_the_one_before()
+        loose = [p for p in self.pieces if p.action in (UNREAD, IDLE)]
+        self.corrects_at = next((p.start for p in loose if self._corrects(p)), -1)
+        story = next((p for p in self.pieces if self._tells_of_others(p)), None)
+        self.quotes = story is not None and self.tokens[-1].kind == ":"
         if len(self.readings) > 1:
             self.why = "it can be read in two ways"
         elif any(p.action not in QUIET for p in self.pieces):
-            bending = next((p for p in unread if self._may_bend(p)), None)
+            said = any(p.action not in QUIET and p.action != "other" for p in self.pieces)
+            bending = (said and story) or next((p for p in unread if self._may_bend(p)), None)
             self.why = f"“{self._text(bending)}” in it is not read" if bending else ""
 
     def _bends_the_one_before(self) -> bool:
@@ -203,6 +233,25 @@ class _Sentence:
         if first in ("if", "when", "whenever", "while"):
             return not any(t.kind in v.JOINS or t.kind in v.OTHER for t in self.tokens)
         return len(self.tokens) <= v.SHORT.get(first, 0)
+
+    def _kinds(self, piece: Piece) -> list[str]:
+        return [t.kind for t in self.tokens[piece.start : piece.end]]
+
+    def _corrects(self, piece: Piece) -> bool:
+        figure = any(t.is_figure for t in self.tokens[piece.start :])
+        return corrects(self._kinds(piece), figure=figure, opens=piece.start == 0)
+
+    def _tells_of_others(self, piece: Piece) -> bool:
+        """True for words without a term on what others do, or what was: what stands beside them
+        may be theirs.
+        """
+        if piece.action not in (UNREAD, IDLE, "other"):
+            return False
+        kinds = self._kinds(piece)
+        story = of_others(kinds) or (piece.action == UNREAD and of_once(kinds))
+        if piece.action == "other" and "old" not in kinds:
+            return story or kinds[0] in ("last", "this", "i", "we")
+        return story
 
     def _may_bend(self, piece: Piece) -> bool:
         """False for a clause that plainly speaks of something else; one that starts with a figure

@@ -12,7 +12,7 @@ from typing import Final
 
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
-from domain.mandates.purpose.phrases import ACTIONS, lines
+from domain.mandates.purpose.phrases import ACTIONS, asking, limits, lines
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
@@ -62,9 +62,10 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # NEED behind what somebody needs, which only a comma or a colon may follow.
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
-# AIM is behind "make 5% on": what is at work has to follow.
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim",
+# AIM is behind "make 5% on": what is at work has to follow. ELSE is behind what is about something
+# else: what follows it without a joining word belongs to it ("my sister lost 5% in 6 months").
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, ELSE = (
+    "open", "said", "for", "loose", "need", "if", "first", "aim", "else",
 )  # fmt: skip
 _UNDONE: Final = frozenset({IF, FIRST, AIM})
 _CONDITIONS: Final = frozenset({"lost_if", "left_if"})
@@ -93,6 +94,8 @@ _SAME: Final = {
     "close_then": "close_there",
     "keep_then": "keep_there",
     "tx_each": "tx",
+    "tx_share": "tx",
+    "day_share": "day",
 }
 _Price = tuple[int, int]
 
@@ -126,7 +129,9 @@ class Grammar:
 def grammar() -> Grammar:
     """The phrases, compiled once."""
     phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
-    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS, **PARTS})
+    built = Automaton(
+        [line for _, line in phrases], {**MACROS, **OTHERS, **PARTS, **limits.PARTS, **asking.PARTS}
+    )
     return Grammar(built, tuple(action for action, _ in phrases))
 
 
@@ -202,13 +207,20 @@ class Tiling:
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
         if action in QUIET:
-            return self._behind_quiet(way, action, paths)
+            # "Spend 7 USDC on a single trade" is no budget for a single trade.
+            one = action == "about" and self._is_one_act(end)
+            return "" if one else self._behind_quiet(way, action, paths)
         if way in _UNDONE or action in _HALVES:
             return _behind_condition(way, action)
         kind = self.tokens[at].kind
         barred = (
             way in (LOOSE, NEED)
             or (way == FOR and kind not in v.CONNECTS)
+            or way == ELSE
+            or (action == "budget" and self._is_one_act(end))
+            or (action == "ask_never" and any(self._bounded(path) for path in paths))
+            # "25 USDC a day, up to 500": the day belongs to the figure before it.
+            or (action in ("tx", "day") and kind in v.UNITS and any(map(_says_a_budget, paths)))
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
             or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
@@ -229,7 +241,22 @@ class Tiling:
             )
             or (action in ("close_then", "keep_then") and not any(map(_sets_floor, paths)))
         )
-        return "" if barred else SAID
+        if barred:
+            return ""
+        return ELSE if action == "other" else SAID
+
+    def _bounded(self, path: Path) -> bool:
+        """True behind "up to 50 USDC per trade,": what may be done so is not all."""
+        said = [p for p in path.pieces if p.action != JOIN]
+        if not said:
+            return False
+        kinds = [t.kind for t in self.tokens[said[-1].start : said[-1].end]]
+        return bool(v.BOUNDS & set(kinds if said[-1].action == "tx" else kinds[:2]))
+
+    def _is_one_act(self, end: int) -> bool:
+        """True behind the words `single trade` and their like."""
+        before, last = self.tokens[max(0, end - 2) : end][0].kind, self.tokens[end - 1].kind
+        return last in v.ACTS and before in v.ONE_OF
 
     def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
         if action == "link":
@@ -309,6 +336,11 @@ def _behind_a_budget(path: Path) -> bool:
     """True where nothing but a budget stands right before, behind a joining word."""
     actions = [p.action for p in path.pieces[-2:]]
     return actions[-1:] == [JOIN] and actions[0] in ("budget", "budget_bare")
+
+
+def _says_a_budget(path: Path) -> bool:
+    """True right behind an amount that no unit stands behind yet."""
+    return _last(path) in ("budget", "budget_bare")
 
 
 def _sets_floor(path: Path) -> bool:

@@ -94,6 +94,13 @@ ACTS: Final = words(
     "payment payments buy swap swaps call request query transfer bet operation move position"
 )
 EACH: Final = words("per a an each every any / single one")
+# Behind a stop and before "that" these go on with what was said.
+PAST_IT: Final = words("above over beyond past")
+# Of "up to 50 USDC, no need to ask": what is not asked about then has a bound.
+BOUNDS: Final = words("up below under until within less")
+ONE_OF: Final = words("single one individual")
+# How "per trade" and "a day" begin.
+UNITS: Final = words("per a an each every any / in on for within daily")
 # An amount behind one of these is what may be done without asking, or what one thing may cost.
 ALONE: Final = words("own alone freely independently yourself itself autonomously decide decides")
 SEVERAL: Final = words(
@@ -138,6 +145,17 @@ LASTING: Final = words("for over within during lasting")
 # These only add weight, except behind a negation.
 FILLERS: Final = words("really definitely absolutely certainly strictly truly")
 ABBREVIATED: Final = words("max min approx incl excl")
+# Somebody else: a clause with one of these as its subject tells of somebody else's rules.
+PEOPLE: Final = words(
+    "people folks folk friend friends boss others another others' everyone everybody someone "
+    "somebody anyone anybody nobody traders trader users user experts expert guy guys they he she "
+    "brother sister wife husband mother father mom dad neighbour neighbor colleague colleagues "
+    "cousin uncle aunt son daughter landlord accountant partner competitor competitors friend's "
+    "brother's sister's wife's husband's boss's colleague's neighbour's neighbor's people's others "
+    "investors investor gurus analysts members banks professionals pros those bob alice bob's "
+    "alice's another's roommate flatmate classmate mate's coworker coworkers manager team's her "
+    "his their mother's father's dad's mom's cousin's uncle's aunt's son's daughter's"
+)
 # Words that cannot stand in a free place: they bend, count, name a time, another person or
 # another thing.
 OTHER: Final = words(

@@ -63,7 +63,7 @@ _MEANT: Final = {
         "over": ">",
         "under": "<",
         "maximum": "maxium maximun maximim maxmimum maximmum",
-        "budget": "buget budjet budet bugdet",
+        "budget": "buget budjet budet bugdet bgt bdgt",
         "daily": "dayly dailly daliy",
         "transaction": "transction trasaction transacton",
         "transactions": "transctions trasactions transactons",

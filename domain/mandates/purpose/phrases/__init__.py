@@ -15,16 +15,18 @@ from typing import Final
 from domain.mandates.purpose.phrases import (
     agent,
     around,
+    asking,
     budget,
     caps,
     daily,
     frames,
     length,
+    limits,
     stopping,
 )
 
 _DEEPER: Final = " " * 12
-_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames)
+_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames, limits, asking)
 
 
 def _together() -> Mapping[str, str]:

@@ -61,10 +61,10 @@ MACROS: Final[Mapping[str, str]] = {
         | limit itself to | stick to at most
     """,
     "maxtail": """
-        max | maximum | at most | tops | at the most | or less | cap | limit | as a limit | as a cap
-        | as a maximum | as the maximum | allowance | or under | or below | and no more | and not
-        more | maximum please | at maximum | upper limit | as an upper limit | as the limit | as the
-        cap | as max | hard cap | hard limit | hard max
+        max | maximum | at most | tops | at the most | at the very most | or less | cap | limit | as
+        a limit | as a cap | as a maximum | as the maximum | allowance | or under | or below | and
+        no more | and not more | maximum please | at maximum | upper limit | as an upper limit | as
+        the limit | as the cap | as max | hard cap | hard limit | hard max
     """,
     "not": """
         never | do not | don't | dont | must not | mustn't | may not | can not | cannot | can't |

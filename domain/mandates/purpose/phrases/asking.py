@@ -1,0 +1,135 @@
+"""Frames of asking: what needs no asking at all, what is free up to an amount, what is not done
+above it without asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+PARTS: Final[Mapping[str, str]] = {
+    "consent_too": """
+        ( my | an | any | a | explicit | prior | manual | owner | the owner's ){0,2} ( approval |
+        approvals | consent | permission | confirmation | confirmations | authorisation |
+        authorization | sign off | ok | okay | go ahead | say so | green light | agreement ) ( from
+        me | of mine | by me )?
+    """,
+    "consult": """
+        ask | ( ask | check with | check in with | consult | consult with | confirm with | verify
+        with ) ( me | us ) | ask ( me )? for <consent_too> | ( get | seek | obtain | request | wait
+        for ) <consent_too> | run ( it | things | anything ) ( by | past ) me | check in | check
+        first | wait for me to approve
+    """,
+    "consulting": """
+        asking | checking | checking in | confirming | ( asking | checking with | checking in with |
+        consulting | confirming with | consulting with | bothering | involving ) ( me | us ) |
+        asking ( me )? for <consent_too> | ( getting | seeking | obtaining | having | waiting for )
+        <consent_too> | <consent_too> | waiting for me | running ( it | things | anything ) ( by |
+        past ) me
+    """,
+    "at_all": """
+        ( ever | at all | first | beforehand | in advance | anything | permission | approval | for
+        permission | for approval | for anything | about anything | from me | please | ( for | about
+        | before | before making | on ) ( a | any ) <act> | before ( you )? ( act | acting | trade |
+        trading | buy | buying | spend | spending | pay | paying | do anything | doing anything |
+        invest | investing ) | to ( trade | act | spend | buy | invest | pay | do anything )
+        ){0,2}
+    """,
+    "never_need": """
+        ( you | the agent | it | the bot )? ( never | do not | don't | does not | doesn't | will not
+        | won't | will never | won't ever | don't ever | do not ever | never ever ) ( ever )? (
+        need | needs | have | has ) to ( ever )? | ( you | the agent | it | the bot )? ( needn't |
+        need not | need never ) ( ever )? | ( please )? ( never | do not | don't | don't ever |
+        do not ever | never ever ) | ( there is | there's | there will be )? no need ( for you )? to
+        ( ever )? | ( do not | don't ) bother to
+    """,
+    "doing": """
+        go ahead | act | trade | spend | buy | pay | decide | invest | work | operate | proceed |
+        run | do ( everything | it all | anything | all of it | all this | all that | your thing |
+        your job ) | make ( all | any | the | your )? ( <acts> | decisions ) | acts | trades |
+        decides | operates | works | runs | place orders
+    """,
+    "alone": """
+        alone | yourself | itself | by yourself | on your own | on its own | by itself | freely | as
+        you like | as you see fit | as it likes
+    """,
+    "free_hand": """
+        ( <you> | you ) ( <may> | should )? ( decide | act | go ahead | do it | trade | buy | pay |
+        spend | choose ) ( <alone> | without <consulting> ) | ( is | are )? ( your call | your
+        decision | yours to decide | up to you ) | ( <you> | you ) ( are | is | 're )? free to ( act
+        | decide | trade | spend | go ahead | choose ) | you're free to ( act | decide | trade |
+        spend | go ahead | choose ) | ( just )? ( decide | act ) <alone> | do ( it )? <alone>
+    """,
+    "loose_hand": """
+        <free_hand> | ( <you> | you ) ( <may> )? ( decide | go ahead | choose ) | ( is | are ) (
+        fine | ok | okay | allowed | no problem ) | no need to ask ( me )? | no approval ( is )?
+        needed | ( don't | do not ) ask ( me )? | you ( don't | do not ) ( need | have ) to ask ( me
+        )? | go ahead | just go ahead | feel free
+    """,
+    "past_that": """
+        ( and | but )? ( ( anything | everything | for anything | for everything | whatever is )? (
+        above | over | beyond | past | more than ) ( that | it | this )? | ( for )? ( anything )? (
+        bigger | larger | higher | more ) ( than that | ones | amounts | sums | <acts> )? | for
+        anything else | for everything else )
+    """,
+    "then_ask": """
+        ,? <past_that> ,? ( please | always | then | you must | you have to | you should | you need
+            to | you )? ( ask | ask me | ask us | check with me | check in with me | consult me |
+            get back to me | come to me | talk to me | run it by me | ask for <consent_too> | get
+            <consent_too> | i decide | i want to be asked | i want to approve | i want to decide |
+            it's my call | i approve | ( needs | need | requires | require ) <consent_too> |
+            <consent_too> ( is | are )? ( needed | required ) ) ( first | it | beforehand )?
+    """,
+}
+PHRASES: Final[Mapping[str, str]] = {
+    "ask": """
+        ( ( for )? <things>? ( of )? ( up to | below | under | as much as | until ) <amt> (
+            <one_act> )? ( , | : )? ( <loose_hand> ) | ( <you> | you | feel free to | you're free to
+            | you're allowed to )? ( <may> | are allowed to | is allowed to | are free to )? (
+            decide | act | go ahead | trade | buy | spend | pay ) ( <alone> )? ( up to | as much as
+            ) <amt> ( <one_act> )? ( <alone> )? ) <then_ask>
+        ( for )? <things>? ( of )? ( up to | as much as ) <amt> ( <one_act> )? ,? ( <free_hand> )
+        <never_need> <consult> ( for | about | on | before )? <things>? ( of | costing )? ( up to )
+            <amt> ( <then_ask> )?
+        ( <you> | you )? ( <may> | are allowed to | is allowed to | feel free to | you're free to |
+            you're allowed to ) ( <spends> | make <acts> ( of )? | place orders ( of )? ) ( up to |
+            as much as ) <amt> ( ( on anything )? without ( ever )? <consulting> ( first )? | (
+            <one_act> | on anything )? without ( ever )? <consulting> ( first )? <then_ask> )
+        ( <not> ( <spends> | make any <act> | make <acts> | open anything | buy anything | book
+            anything | order anything ) | <not> go | nothing | no ( single )? ( <act> | <acts> ) |
+            never ) ( <beyond> ) <amt> ( <one_act> | on anything | on something | for anything )? (
+            ( without | before | unless with ) ( <consulting> ) ( first )? | unless ( i ( approve |
+            agree | say yes | say so | ok | confirm | allow ) ( it | to it | that )? | you ( have |
+            get | got ) <consent_too> | you ( ask | asked | have asked | ask me | asked me ) ( first
+            )? ) )
+        <askme> ( before | if | when | whenever ) ( <you> | you )? ( <wanting> )? ( open | opens |
+            opening | enter | enters | entering | start | starting | execute | executing | commit to
+            | close | closing | sign | signing | put in | take on | begin | touch ) ( a position |
+            any position | positions | <things> )? ( <beyond> ) <amt>
+        ( whatever | everything | anything ) ( is | costs | goes | that is ) ( <beyond> ) <amt> (
+            <needing> <consent> ) ( first )?
+    """,
+    "ask_never": """
+        ( <never_need> ) ( <consult> ) <at_all>
+        ( please )? ( do not | don't | never ) bother ( asking | asking me | checking | checking
+            with me | me for <consent_too> | me with approvals | me about approvals | asking for
+            <consent_too> ) <at_all>
+        ( there is | there's | there will be )? no need for <consent_too> <at_all>
+        <consent_too> ( ( is | are | will be ) ( never | not | not ever ) | isn't | aren't | won't
+            be | will never be ) ( needed | required | necessary ) <at_all>
+        ( no | zero ) <consent_too> ( is | are | will be )? ( ever | at all )? ( needed | required |
+            necessary | asked for ) <at_all>
+        ( you | the agent | it | the bot )? ( ( never | do not | don't | does not | doesn't | won't
+            | will never ) ( ever )? ( need | needs | require | requires ) <consent_too> | ( need |
+            needs | require | requires ) no <consent_too> ) <at_all>
+        ( feel free to | you're free to | <you> ( is | are ) ( free | allowed ) to | you ( are ) (
+            free | allowed ) to | ( <you> | you ) ( <may> | should )? | just | simply | please | i
+            want you to | i'd like you to | you're allowed to )? ( always | just )? ( <doing> ) (
+            <alone> )? ( without ) ( ever | any )? ( <consulting> ) <at_all>
+        ( i | we ) ( do not | don't | never ) ( ever )? ( want | wish | like ) to be ( asked |
+            consulted ) <at_all>
+        ( i | we ) ( do not | don't | never ) ( ever )? ( want | need | wish | have | like ) to (
+            approve ( anything | <acts> | any <act> | a thing ) | sign off on ( anything | any <act>
+            ) | confirm ( anything | any <act> ) ) <at_all>
+    """,
+}
