@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
-from domain.mandates.purpose.phrases import ACTIONS, lines
+from domain.mandates.purpose.phrases import ACTIONS, giving, lines, preamble, where
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
@@ -35,6 +36,8 @@ QUIET: Final = frozenset(
         "need",
         "about",
         "manner",
+        "intro",
+        "reason",
         JOIN,
         IDLE,
         UNREAD,
@@ -56,13 +59,16 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # NEED behind what somebody needs, which only a comma or a colon may follow.
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
-# AIM is behind "make 5% on": what is at work has to follow.
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim",
+# AIM is behind "make 5% on": what is at work has to follow. SPLIT is behind "split 500 USDC":
+# the markets have to follow. INTRO is behind who speaks, or why: a clause of its own follows.
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, SPLIT, INTRO = (
+    "open", "said", "for", "loose", "need", "if", "first", "aim", "split", "intro",
 )  # fmt: skip
-_UNDONE: Final = frozenset({IF, FIRST, AIM})
+_UNDONE: Final = frozenset({IF, FIRST, AIM, SPLIT})
 _CONDITIONS: Final = frozenset({"lost_if", "left_if"})
-_HALVES: Final = _CONDITIONS | {"close_if", "aim_on", "budget_on"}
+_HALVES: Final = _CONDITIONS | {
+    "close_if", "aim_on", "budget_on", "budget_split", "markets_split",
+}  # fmt: skip
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
     "lost_if": "lost",
@@ -71,6 +77,8 @@ SAYS: Final = {
     "span_in": "span",
     "aim_on": "aim",
     "budget_on": "budget",
+    "budget_split": "budget",
+    "markets_split": "markets",
 }
 _BEHIND: Final = {
     "lead": OPEN,
@@ -79,6 +87,7 @@ _BEHIND: Final = {
     "purpose": FOR,
     "need": NEED,
     "talk": SAID,
+    "intro": INTRO,
 }
 _SAME: Final = {
     "budget_bare": "budget",
@@ -120,7 +129,10 @@ class Grammar:
 def grammar() -> Grammar:
     """The phrases, compiled once."""
     phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
-    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS, **PARTS})
+    built = Automaton(
+        [line for _, line in phrases],
+        {**MACROS, **OTHERS, **PARTS, **giving.PARTS, **preamble.PARTS, **where.PARTS},
+    )
     return Grammar(built, tuple(action for action, _ in phrases))
 
 
@@ -162,7 +174,7 @@ class Tiling:
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
             joined = kind in v.JOINS and way not in _UNDONE
-            if joined or (way in (FOR, SAID, NEED) and kind == ":"):
+            if joined or (way in (FOR, SAID, NEED, INTRO) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
                 to = self._behind(way, action, at, end, paths)
@@ -196,22 +208,26 @@ class Tiling:
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
         if action in QUIET:
-            return self._behind_quiet(way, action, paths)
+            return self._behind_quiet(way, action, at, paths)
         if way in _UNDONE or action in _HALVES:
             return _behind_condition(way, action)
         kind = self.tokens[at].kind
         barred = (
-            way in (LOOSE, NEED)
+            way in (LOOSE, NEED, INTRO)
             or (way == FOR and kind not in v.CONNECTS)
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
             or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
+            # "Last year I made 12% in 6 months": what follows is theirs too.
+            or any(_last(p) == "other" for p in paths)
             or (action == "tx_each" and not all(map(_behind_a_budget, paths)))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
             or (action == "span_in" and not all(map(_aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
+            # "No more than 5 on a single trade" caps a trade, whatever the money is for.
+            or (action == "budget" and self._for_one(at, end))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
@@ -223,15 +239,21 @@ class Tiling:
         )
         return "" if barred else SAID
 
-    def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
+    def _behind_quiet(self, way: str, action: str, at: int, paths: list[Path]) -> str:
         if action == "link":
-            return OPEN if way == SAID else ""
+            return OPEN if way == SAID or (way == INTRO and self.tokens[at].kind == "so") else ""
+        if action == "reason":
+            return INTRO if way == SAID and all(map(self._granted, paths)) else ""
         if action in ("manner", "closing"):
             return SAID if way == SAID else ""
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
             return SAID if way == SAID and fits else ""
         return _BEHIND[action] if way == OPEN else ""
+
+    def _for_one(self, at: int, end: int) -> bool:
+        kinds = [t.kind for t in self.tokens[at:end]]
+        return any(one == "single" and what in v.ACTS for one, what in pairwise(kinds))
 
     def _negated(self, path: Path) -> bool:
         """True behind a cap that is said as what must not be: there "or" adds a second one."""
@@ -241,6 +263,14 @@ class Tiling:
         last = said[-1]
         tokens = self.tokens[last.start : last.end]
         return last.action in ("tx", "day", "budget") and any(t.kind in NEGATED for t in tokens)
+
+    def _granted(self, path: Path) -> bool:
+        """True behind an amount, a time or a market that is given, not one that is denied."""
+        said = [p for p in path.pieces if p.action not in QUIET][-1:]
+        given = bool(path.said) and path.said[-1][0] in {*AMOUNTS, "until"} - {"tx", "day"}
+        return given and not any(
+            t.kind in NEGATED for p in said for t in self.tokens[p.start : p.end]
+        )
 
     def _caps_a_budget(self, way: str, at: int, paths: list[Path]) -> bool:
         """True for "up to 50 USDC" behind what the money is for; not behind what an agent does
@@ -313,6 +343,10 @@ def _behind_condition(way: str, action: str) -> str:
         return {"aim_on": AIM if way == OPEN else "", "budget_on": SAID if way == AIM else ""}.get(
             action, ""
         )
+    if action == "budget_split":
+        return SPLIT if way == OPEN else ""
+    if action == "markets_split":
+        return SAID if way == SPLIT else ""
     if action in _CONDITIONS:
         return {OPEN: IF, FIRST: SAID}.get(way, "")
     return {OPEN: FIRST, IF: SAID}.get(way, "") if action == "close_if" else ""

@@ -19,12 +19,27 @@ from domain.mandates.purpose.phrases import (
     caps,
     daily,
     frames,
+    giving,
     length,
+    preamble,
     stopping,
+    where,
 )
 
 _DEEPER: Final = " " * 12
-_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames)
+_PARTS: Final = (
+    budget,
+    caps,
+    daily,
+    stopping,
+    agent,
+    length,
+    around,
+    frames,
+    giving,
+    preamble,
+    where,
+)
 
 
 def _together() -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""How long, what for, where."""
+"""How long, and what for."""
 
 from __future__ import annotations
 
@@ -90,6 +90,35 @@ PHRASES: Final[Mapping[str, str]] = {
             today )?
         ( the | this | your | my ) ( mandate | agreement | job | task ) ( runs | lasts | goes | is
             valid | is ) for SPAN
+        in the ( next | coming | following ) SPAN
+        ( for | over | in | during | within )? ( this | these ) ( coming | next ) SPAN
+        ( <you> )? ( go on | goes on | carry on | carries on | continue | continues | keep on |
+            keep it up | keep this up | stay on | stay at it | stick with it | persist | stay
+            invested | remain invested | hold on | serve | be active | remain active | be at it )
+            ( trading | working | investing | with this | with it | like this )? ( for | over ) (
+            the )? ( next | coming | full | whole | total of | period of )? SPAN
+        ( end | ends | finish | finishes | stop | stops | complete | completes | conclude |
+            concludes | cease | ceases | close | closes | wind up | wind down | terminate |
+            terminates ) ( its | your | the | all | this | my ) ( work | job | task | run | trading
+            | activity | mandate | activities | operations | agreement | engagement | assignment |
+            duties | whole thing | thing ) ( after | within | at the end of | in ) ( the )? SPAN
+        ( <my> | a | with a | for a | over a | has a | with | of )? ( total | maximum | full | fixed
+            | overall | agreed | whole )? ( duration | term | lifetime | life |
+            run time | runtime | lifespan | length | time span | timespan | holding period |
+            investment period | contract period | running time | validity | time horizon | horizon )
+            ( <is> | is fixed at | comes to | amounts to | is exactly | is limited to | is going to
+            be | lasts )? ( exactly | just | only | a total of )? SPAN
+        ( no longer than | not longer than | for no longer than | not more than | for not longer
+            than ) SPAN ( in total | in all )?
+        ( the )? SPAN ( from | starting | beginning | counting from ) ( today | now | this moment |
+            the start | the signing | signature | when we start | day one | when you start )
+        ( <my>? ) ( mandate | agreement | deal | arrangement | contract | engagement | assignment |
+            task | job ) ( shall | will | should | must | is to | has to | may | can )? ( run | last
+            | end | expire | terminate | continue | remain in force | stay in force | be in force |
+            remain valid | stay active | go on | be valid | be active | terminates | expires |
+            remains valid | remains in force | continues | is in force | is active | automatically
+            end | automatically ends ) ( for | after | over | during ) ( a term of | a period of |
+            exactly )? SPAN
     """,
     "week": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -97,6 +126,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | one ) week ( long | only | in total | from now | from today )?
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) week
+        ( for | over | in | during | within )? ( this | the | one ) coming week
+        ( for | over | in | during )? the week ( ahead | to come )
+        ( in | within | over | during | for ) the ( next | following ) week
         a one week ( run | period | trial | mandate | horizon )
         ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
             to | is to ) last ( for )? ( a | one | the next | a full | one full ) week
@@ -109,6 +141,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full | a single | the following ) month
         ( a | one ) month ( long | only | in total | from now | from today )?
+        ( for | over | in | during | within )? ( this | the | one ) coming month
+        ( for | over | in | during )? the month ( ahead | to come )
+        ( in | within | over | during | for ) the ( next | following ) month
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) month
         ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
@@ -233,39 +268,6 @@ PHRASES: Final[Mapping[str, str]] = {
             profit | in profit | gain | in gains )
         ( goal | target | objective | aim | the goal | the target | the aim | my goal | my target )
             ( is | : | is to | : to )? ( make | earn | gain ) MONEY
-    """,
-    "markets": """
-        ( please )? ( only | just )? ( trade | use | buy | invest in | put it in | put it into |
-            put it all in | put it all into | invest it in | deploy it in | put the money in | put
-            the money into | put everything in | put everything into | work in | stick to | trade
-            in | trade on | lend on | lend in | deposit into | deposit in | supply to | invest the
-            money in | use only | trade only | invest only in | only invest in | only use | only
-            trade | work with | supply it to | lend it on | place it in | earn on | earn yield on |
-            earn yield in | earn interest on | run on | stay in ) ( only | just )? MARKET ( only )?
-        ( allowed )? ( market | markets | venue | venues | targets | target ) ( : | = | is | are |
-            allowed : )? ( only )? MARKET ( only )?
-        ( in | into | on | to | with | via | through | using | for ) ( only )? MARKET ( only )?
-        ( to | to be | and )? ( put it | put | invest | trade | use | lend | buy | deposit |
-            invested | used | lent | deposited | supply | work | put to work ) ( in | into | on |
-            with | to )? ( only )? MARKET ( only )?
-        ( i want you to | i would like you to | i'd like you to | i want to | i'd like to | your
-            job is to | the agent should | you should | help me ) ( trade | use | buy | invest in |
-            work in | trade in | trade on | lend on | lend in | deposit into ) ( only )? MARKET (
-            only )?
-        MARKET only
-        only MARKET
-        MARKET
-        ( you | the agent | it ) ( may | can | should | must ) ( only )? ( use | trade | invest in
-            | work in | trade in | trade on | deposit into | work with ) ( only )? MARKET ( only )?
-        ( keep | hold ) ( it | everything | my money | the money | the funds | funds ) in ( only )?
-            MARKET ( only )?
-        ( in | into | on | to | with | via | through | using ) the MARKET ( only | market | vault |
-            pool )?
-        MARKET ( is | are ) ( fine | ok | okay | allowed | good | all you may use | the only place |
-            what i want | enough )
-        ( stick | stay | keep ) ( with | to | in ) MARKET ( only | please )?
-        ( only | just ) ( in | on | into | via | through ) ( the )? MARKET
-        ( allowed | permitted | use | where | place | places | trade ) : ( only )? MARKET ( only )?
     """,
     "span_in": """
         ( in | inside | inside of | within ) ( the )? ( next | coming | first )? SPAN
