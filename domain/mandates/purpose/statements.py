@@ -216,7 +216,8 @@ class _Sentence:
         leans on what stands before it.
         """
         kinds = {t.kind for t in self.tokens[piece.start : piece.end]}
-        leans = self.tokens[piece.start].is_figure or bool(kinds & v.BENDS)
+        first = self.tokens[piece.start]
+        leans = first.is_figure or first.kind in v.TOLD or bool(kinds & v.BENDS)
         # "500 USDC with Bob": what is linked belongs to what was said.
         linked = (p for p in self.pieces if p.action == "link" and p.end == piece.start)
         leans = leans or any(self.tokens[p.end - 1].kind == "with" for p in linked)

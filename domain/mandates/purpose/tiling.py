@@ -37,6 +37,7 @@ QUIET: Final = frozenset(
         "about",
         "manner",
         "intro",
+        "apposed",
         "reason",
         JOIN,
         IDLE,
@@ -65,6 +66,7 @@ OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, SPLIT, INTRO = (
     "open", "said", "for", "loose", "need", "if", "first", "aim", "split", "intro",
 )  # fmt: skip
 _UNDONE: Final = frozenset({IF, FIRST, AIM, SPLIT})
+_APPOSED: Final = frozenset({"apposed", "other_apposed"})
 _CONDITIONS: Final = frozenset({"lost_if", "left_if"})
 _HALVES: Final = _CONDITIONS | {
     "close_if", "aim_on", "budget_on", "budget_split", "markets_split",
@@ -79,6 +81,7 @@ SAYS: Final = {
     "budget_on": "budget",
     "budget_split": "budget",
     "markets_split": "markets",
+    "other_apposed": "other",
 }
 _BEHIND: Final = {
     "lead": OPEN,
@@ -88,6 +91,7 @@ _BEHIND: Final = {
     "need": NEED,
     "talk": SAID,
     "intro": INTRO,
+    "apposed": OPEN,
 }
 _SAME: Final = {
     "budget_bare": "budget",
@@ -174,6 +178,9 @@ class Tiling:
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
             joined = kind in v.JOINS and way not in _UNDONE
+            if way == INTRO and kind == "and":
+                # "We're a family and spend 50 a day": what has no subject of its own is theirs.
+                joined = self.tokens[min(at + 1, len(self.tokens) - 1)].kind in v.SUBJECTS
             if joined or (way in (FOR, SAID, NEED, INTRO) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
@@ -181,7 +188,7 @@ class Tiling:
                 if to:
                     self._reach(to, price, paths, Piece(action, at, end))
             if way == OPEN and clause_end > at:
-                idle = self._is_idle(at, clause_end)
+                idle = self._is_idle(at, clause_end) and not self._goes_on(at, clause_end)
                 unread, said_nothing = price
                 length = clause_end - at
                 dearer = (
@@ -217,9 +224,10 @@ class Tiling:
             or (way == FOR and kind not in v.CONNECTS)
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
-            or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
+            or (self.tokens[at].is_figure and not all(self._may_be_bare(p, action) for p in paths))
             # "Last year I made 12% in 6 months": what follows is theirs too.
             or any(_last(p) == "other" for p in paths)
+            or (kind not in v.GIVES and any(_last(p) in _APPOSED for p in paths))
             or (action == "tx_each" and not all(map(_behind_a_budget, paths)))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
@@ -228,6 +236,7 @@ class Tiling:
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and self._for_one(at, end))
+            or (action == "other_apposed" and way != OPEN)
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
@@ -237,6 +246,8 @@ class Tiling:
             )
             or (action in ("close_then", "keep_then") and not any(map(_sets_floor, paths)))
         )
+        if action == "other_apposed":
+            return "" if barred else OPEN
         return "" if barred else SAID
 
     def _behind_quiet(self, way: str, action: str, at: int, paths: list[Path]) -> str:
@@ -254,6 +265,18 @@ class Tiling:
     def _for_one(self, at: int, end: int) -> bool:
         kinds = [t.kind for t in self.tokens[at:end]]
         return any(one == "single" and what in v.ACTS for one, what in pairwise(kinds))
+
+    def _may_be_bare(self, path: Path, action: str) -> bool:
+        """A mere amount is the budget at the start of a sentence or behind something read, not
+        behind words without a sense: "Coffee is dear, 5 USDC a day", "I'm a smoker, 5 USDC a day".
+        """
+        last = path.pieces[-2:]
+        if any(p.action in (IDLE, UNREAD) for p in last) or len(last) < 2 or last[1].action != JOIN:
+            return not any(p.action in (IDLE, UNREAD) for p in last)
+        first, joint = last[0].action, self.tokens[last[1].start].kind
+        if first == "intro":
+            return joint == ":" or (joint != "and" and action not in ("tx", "day"))
+        return first != "other" or joint != "and"
 
     def _negated(self, path: Path) -> bool:
         """True behind a cap that is said as what must not be: there "or" adds a second one."""
@@ -286,6 +309,12 @@ class Tiling:
         """True for words that say nothing of a term and bend nothing."""
         return all(is_word(t) and t.kind not in v.RESERVED for t in self.tokens[start:end])
 
+    def _goes_on(self, at: int, end: int) -> bool:
+        """True for "I like music and spend 5 USDC a day": what follows is what he does."""
+        behind = [t.kind for t in self.tokens[end : end + 2]]
+        first = self.tokens[at].kind
+        return first in v.SPEAKERS and behind[:1] == ["and"] and behind[-1] in v.DEEDS
+
     def _reach(self, way: str, price: _Price, paths: list[Path], piece: Piece) -> None:
         """Note that a place can be reached, if no dearer than before and if it says more."""
         there = self._best[piece.end].get(way)
@@ -312,13 +341,6 @@ class Tiling:
                 for path in paths:
                     found.setdefault(path.said, path)
         return list(found.values())
-
-
-def _may_be_bare(path: Path) -> bool:
-    """A mere amount is the budget at the start of a sentence or behind something read, not behind
-    words without a sense.
-    """
-    return all(p.action not in (IDLE, UNREAD) for p in path.pieces[-2:])
 
 
 def _behind_a_budget(path: Path) -> bool:

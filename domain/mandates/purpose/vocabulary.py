@@ -188,3 +188,21 @@ CONNECTS: Final = words(
     "with using for at up over within spending no max maximum never until till during on by not "
     "capped limited don't do through under"
 )
+# What has a subject of its own, or asks for something, behind "I'm a nurse and".
+SUBJECTS: Final = words(
+    "i you we the my our your this it here there so please i'm i've i'd i'll we're we've we'd we'll"
+    " you're let let's"
+)
+# How somebody who has told who he is goes on to give: "We, a small club, lend you 500 USDC".
+GIVES: Final = words(
+    "are am have give lend trust grant entrust hand want would allow allocate provide put hereby"
+    " assign commit"
+)
+# "500 USDC, says Bob": what stands around it is somebody's words.
+TOLD: Final = words("says said say told claims claimed thinks according writes wrote suggests")
+# Who speaks, and what he may go on to say that he does.
+SPEAKERS: Final = words("i we i'm we're i've we've my our")
+DEEDS: Final = words(
+    "spend use trade invest lose pay buy earn make keep take give ask stop close sell spent used"
+    " traded lost paid made"
+)

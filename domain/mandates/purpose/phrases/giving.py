@@ -7,8 +7,9 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "budget": """
-        <funder> ( hereby | now | will | shall | has | have )? <hands_over> ( <exactly> )? MONEY
-            <to_whom>
+        <funder> ( hereby | now | will | shall | has | have )? <hands_over> ( <exactly> )? MONEY (
+            <to_whom> | ( into | in | towards | toward ) ( this | it | the vault | this mandate |
+            the mandate | the pot | this fund | this job ) )
         <funder> ( hereby | now | will | shall | has | have )? <hands_over> ( <you> | this mandate
             | the mandate ) ( with )? ( <exactly> )? MONEY <for_what>?
         ( i've | we've | i have | we have | i | we ) ( just | already | now | also )? ( put aside |
@@ -21,13 +22,17 @@ PHRASES: Final[Mapping[str, str]] = {
             fund ) ( now | already | for you | right now )? | waiting for you | ready for you | for
             you in the ( vault | pot ) | for you | ready | available | to work with | to play with
             | to invest | to trade with | to spend )
-        ( am | are | 'm | 're ) ( giving | lending | handing | granting | entrusting | trusting |
-            providing | loaning | leaving ) ( <you> | this agent ) ( with )? ( <exactly> )? MONEY
-            <for_what>?
+        ( i'm | we're | i am | we are | am | are ) ( giving | lending | handing | granting |
+            entrusting | trusting | providing | loaning | leaving ) ( <you> | this agent ) ( with
+            )? ( <exactly> )? MONEY <for_what>?
         ( <my> )? ( savings | fund | money | cash | stash | purse | funds | sum | amount | stake )
             ( for ( this | you | it | the job | this job | the agent | the mandate | this mandate |
             trading | investing ) ) ( is | are | : | = | comes to | come to | amounts to | will be
             ) ( <exactly> )? MONEY ( in total | altogether | in all | at most )?
+        ( i | we )? ( want | would like | 'd like ) to ( try | test | start | begin ) ( this | it |
+            you | things )? ( out | off )? with ( <exactly> )? MONEY
+        ( amount | sum | size | principal | capital | total | money | budget ) MONEY ( in total |
+            at most | max )?
         make ( my | the | these | this | our )? MONEY ( work | earn | count | useful | productive )
             ( hard | harder | something | some money | a little | a bit | interest | yield )? ( for
             ( me | us ) )?
@@ -41,11 +46,11 @@ PHRASES: Final[Mapping[str, str]] = {
             hands | in your care | into your hands | in the agent's hands | under your management |
             at your disposal | at the agent's disposal | at its disposal | over to you | in your
             charge | to your care | into your care )
-        MONEY ( is | are | will be | shall be | has been | have been ) ( made available | set aside
-            | put aside | allocated | assigned | earmarked | reserved | entrusted | provided |
-            placed at your disposal | at your disposal | at the agent's disposal | at its disposal
-            | in the pot | in here | in your hands | in your care | under your management | there
-            for you | waiting for you ) ( <to_whom> )?
+        ( <exactly> )? MONEY ( is | are | will be | shall be | has been | have been ) ( made
+            available | set aside | put aside | allocated | assigned | earmarked | reserved |
+            entrusted | provided | placed at your disposal | at your disposal | at the agent's
+            disposal | at its disposal | in the pot | in here | in your hands | in your care |
+            under your management | there for you | waiting for you ) ( <to_whom> )?
         ( the | this | our ) ( mandate | vault | account ) ( is funded with | holds | carries |
             comes with | starts with | is endowed with | contains | is loaded with | has been
             funded with | begins with | opens with | is set at | is set to ) ( <exactly> )? MONEY

@@ -37,7 +37,6 @@ PHRASES: Final[Mapping[str, str]] = {
             sat down ) ( W | a double shift | double shifts | a night shift | night shifts ){1,9}
         ( because | since my | since our | since i'm | since we're | since i am | since we are |
             since the | since there's | given that | seeing that | now that ) <why>
-        ( i | we ) , ( a | an | the | two | both | as a ) ( W ){1,5}
     """,
     "manner": """
         ( as | however | whatever way | any way ) you ( see fit | like | please | think best | want
@@ -65,10 +64,22 @@ PHRASES: Final[Mapping[str, str]] = {
             grandchildren | pets | horses | mouths to feed ) ( W ){0,4}
         ( i've | we've ) got NUM ( W ){0,2} ( kids | children | little ones | cats | dogs | jobs |
             babies | toddlers | boys | girls | sons | daughters | grandchildren | pets )
+        ( we're | we are ) NUM ( of us | ( W ){1,4} )
+    """,
+    "apposed": """
+        ( i | we ) , ( a | an | the | two | both | as a ) ( W ){1,5} ,
+    """,
+    "other_apposed": """
         ( we | i ) , ( a | an | the ) ( family | team | group | couple | club | household | band |
-            crew | pair | circle | class ) of NUM ( W ){0,3}
+            crew | pair | circle | class ) of NUM ( W ){0,3} ,
     """,
     "talk": """
+        ( go easy | take it easy | take it slow | take it slowly | go slow | go slowly | go gently
+            | tread lightly | tread carefully | play it safe | be gentle | go carefully ) ( please
+            | on me | with me | at first | with it | with my money )?
+        ( no need for | please no | don't do | do not do | don't try | i don't want | i don't need
+            ) anything ( too | very | really | that | all that )? ( serious | big | fancy | crazy |
+            risky | wild | complicated | special | dramatic | heavy | ambitious | clever )
         ( let's | let us | i'd like to | i want to | i would like to | i'll | i will | we'll | we'd
             like to | please | just | i'm trying to | i like to | try to )? keep ( it | this |
             things | that | everything | this one | the thing ) ( very | really | nice and | quite
@@ -89,8 +100,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( and )? ( no | little | not much ) ( spare | free )? time ( for ( this | it | that ) )?
         ( it | that | this | the money | the pot ) ( is | 's ) ( all )? yours to ( manage | use |
             invest | trade | trade with | spend | work with | play with | look after | grow )
-        ( it's | that's ) ( all )? yours ( to ( manage | use | invest | trade | trade with | spend
-            | work with | play with | look after | grow ) )?
+        ( it's | that's ) ( all )? yours to ( manage | use | invest | trade | trade with | spend |
+            work with | play with | look after | grow )
         ( that's | that is | this is | it's | it is ) all ( you get | you will get | you'll get |
             there is | i have | i can spare | you have | we have | i've got | i can afford | i can
             give )

@@ -76,6 +76,8 @@ PHRASES: Final[Mapping[str, str]] = {
             are | should be | will be )? ( only | just )? MARKET ( only )?
         MARKET ( is | are ) ( the )? ( market | markets | venue | venues | place | places ) ( to
             use | to trade | for this | i want | i chose | i choose )?
+        ( i | we | i'd | we'd ) ( need | want | would like | like ) ( some | the )? MARKET ( only
+            )?
         ( i | we ) ( choose | chose | pick | picked | go for | went for | decided on | opt for ) (
             only )? MARKET
         ( i'd | i would | we'd | we would | i | we ) ( want | like | 'd like | prefer ) ( it | this
@@ -93,11 +95,12 @@ PARTS: Final[Mapping[str, str]] = {
         positions | open positions | open trades | make trades | place trades | place orders
     """,
     "dealer": """
-        ( you'll be | you will be | you're | you are | it will be | it is | it's | the agent is |
-        the agent will be ) | ( you | the agent | it | the bot | my agent ) ( will | shall | should
-        | may | can | must | is to | are to | trades | has to | have to | needs to )? | ( i want |
-        i would like | i'd like | we want | we'd like | let | have ) ( you | it | the agent | my
-        agent | the bot ) ( to )? | ( i | we ) ( want | would like | 'd like ) ( you | it | the
-        agent ) to | ( your | the ) ( job | task ) is to | you are to | feel free to
+        ( you | the agent | it | you're | it's )? ( are | is )? ( free | allowed | welcome |
+        permitted ) to | ( you'll be | you will be | you're | you are | it will be | it is | it's |
+        the agent is | the agent will be ) | ( you | the agent | it | the bot | my agent ) ( will |
+        shall | should | may | can | must | is to | are to | trades | has to | have to | needs to
+        )? | ( i want | i would like | i'd like | we want | we'd like | let | have ) ( you | it |
+        the agent | my agent | the bot ) ( to )? | ( i | we ) ( want | would like | 'd like ) ( you
+        | it | the agent ) to | ( your | the ) ( job | task ) is to | you are to | feel free to
     """,
 }
