@@ -35,6 +35,7 @@ QUIET: Final = frozenset(
         "purpose",
         "need",
         "about",
+        "budget_for",
         "manner",
         "intro",
         "apposed",
@@ -61,16 +62,31 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
 # AIM is behind "make 5% on": what is at work has to follow. SPLIT is behind "split 500 USDC":
-# the markets have to follow. INTRO is behind who speaks, or why: a clause of its own follows.
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, SPLIT, INTRO = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim", "split", "intro",
+# the markets have to follow. NAMED is behind "the budget for", WHERE behind that and a market.
+# INTRO is behind who speaks, or why: a clause of its own follows.
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, SPLIT, NAMED, WHERE, INTRO = (
+    "open", "said", "for", "loose", "need", "if", "first", "aim", "split", "named", "where",
+    "intro",
 )  # fmt: skip
-_UNDONE: Final = frozenset({IF, FIRST, AIM, SPLIT})
+_UNDONE: Final = frozenset({IF, FIRST, AIM, SPLIT, NAMED, WHERE})
+# What says something only together, and where each half of it leads.
+_STEPS: Final = {
+    (OPEN, "aim_on"): AIM,
+    (AIM, "budget_on"): SAID,
+    (OPEN, "budget_split"): SPLIT,
+    (SPLIT, "markets_split"): SAID,
+    (OPEN, "budget_for"): NAMED,
+    (NAMED, "markets_for"): WHERE,
+    (WHERE, "budget_is"): SAID,
+    (OPEN, "lost_if"): IF,
+    (OPEN, "left_if"): IF,
+    (FIRST, "lost_if"): SAID,
+    (FIRST, "left_if"): SAID,
+    (OPEN, "close_if"): FIRST,
+    (IF, "close_if"): SAID,
+}
+_HALVES: Final = frozenset(action for _, action in _STEPS)
 _APPOSED: Final = frozenset({"apposed", "other_apposed"})
-_CONDITIONS: Final = frozenset({"lost_if", "left_if"})
-_HALVES: Final = _CONDITIONS | {
-    "close_if", "aim_on", "budget_on", "budget_split", "markets_split",
-}  # fmt: skip
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
     "lost_if": "lost",
@@ -81,6 +97,8 @@ SAYS: Final = {
     "budget_on": "budget",
     "budget_split": "budget",
     "markets_split": "markets",
+    "markets_for": "markets",
+    "budget_is": "budget",
     "other_apposed": "other",
 }
 _BEHIND: Final = {
@@ -214,10 +232,10 @@ class Tiling:
 
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
+        if way in _UNDONE or action in _HALVES:
+            return _STEPS.get((way, action), "")
         if action in QUIET:
             return self._behind_quiet(way, action, at, paths)
-        if way in _UNDONE or action in _HALVES:
-            return _behind_condition(way, action)
         kind = self.tokens[at].kind
         barred = (
             way in (LOOSE, NEED, INTRO)
@@ -355,23 +373,6 @@ def _sets_floor(path: Path) -> bool:
 
 def _aims(path: Path) -> bool:
     return any(said in ("aim", "aim_money") for said, _ in path.said[-2:])
-
-
-def _behind_condition(way: str, action: str) -> str:
-    """Where "if it falls 20%" and "close everything" lead, in either order: only both say
-    something.
-    """
-    if action == "aim_on" or way == AIM:
-        return {"aim_on": AIM if way == OPEN else "", "budget_on": SAID if way == AIM else ""}.get(
-            action, ""
-        )
-    if action == "budget_split":
-        return SPLIT if way == OPEN else ""
-    if action == "markets_split":
-        return SAID if way == SPLIT else ""
-    if action in _CONDITIONS:
-        return {OPEN: IF, FIRST: SAID}.get(way, "")
-    return {OPEN: FIRST, IF: SAID}.get(way, "") if action == "close_if" else ""
 
 
 def _last(path: Path) -> str:

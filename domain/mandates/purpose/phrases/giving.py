@@ -53,7 +53,18 @@ PHRASES: Final[Mapping[str, str]] = {
             under your management | there for you | waiting for you ) ( <to_whom> )?
         ( the | this | our ) ( mandate | vault | account ) ( is funded with | holds | carries |
             comes with | starts with | is endowed with | contains | is loaded with | has been
-            funded with | begins with | opens with | is set at | is set to ) ( <exactly> )? MONEY
+            funded with | begins with | opens with | is set at | is set to | covers ) ( <exactly>
+            )? MONEY
+        ( holds | carries | contains | comes with | is funded with | is endowed with ) ( <exactly>
+            )? MONEY
+        ( <my> )? ( total | overall | upper )? ( limit | cap | maximum | ceiling ) for ( this |
+            everything | it | the job | this job | the whole thing | all of it | you | this mandate
+            | the mandate | the whole job ) <is> ( <exactly> )? MONEY ( in total | at most | max )?
+        ( you'll | you will | it'll | the agent will | you are to | you're to ) ( get | receive |
+            have | be given | be handed | start with | work with | be trusted with | manage ) (
+            <exactly> )? MONEY <for_what>?
+        ( what you get | what you have | what i give | what i give you | you get | you have | for
+            you | yours ) : ( <exactly> )? MONEY ( in total )?
         ( <agent_here> ) <given> ( <exactly> )? MONEY ( at its disposal | to work with | to spend |
             to trade with | to use | to invest )? <for_what>?
         ( you'll be | you will be | you're | you are | it will be | the agent will be | the agent
@@ -79,6 +90,10 @@ PHRASES: Final[Mapping[str, str]] = {
             | into ) ( both )? MARKET ( equally | evenly | half and half | in equal parts | as you
             see fit | as you like )?
     """,
+    "budget_is": """
+        <is> ( <exactly> )? MONEY ( in total | at most | max | tops | altogether | overall )?
+        ( of )? ( <exactly> )? MONEY
+    """,
     "budget_of": """
         ( of | out of | on a budget of | from ) ( the | my | a | an | these | our | your )? (
             initial | original | total | starting | whole | full )? MONEY ( budget | total | in
@@ -91,17 +106,20 @@ PARTS: Final[Mapping[str, str]] = {
     "funder": """
         ( the | our | my | this ) ( fund | company | club | team | dao | treasury | family | firm |
         foundation | cooperative | syndicate | association | business | startup | office | group |
-        household ) | the ( owner | undersigned | principal | board | grantor | lender | sponsor |
-        investor ) | i | we
+        household ) | i'm | we're | i am | we are | the ( owner | undersigned | principal | board |
+        grantor | lender | sponsor | investor ) | i | we
     """,
     "hands_over": """
-        allocates | allocate | allocated | assigns | assign | assigned | commits | commit |
-        committed | provides | provide | provided | entrusts | entrust | entrusted | grants | grant
-        | granted | contributes | contribute | contributed | lends | lend | gives | give | given |
-        makes available | make available | made available | hands over | hand over | hands | hand |
-        allots | allot | allotted | advances | advance | advanced | transfers | transfer |
-        transferred | releases | release | released | trusts | trust | endows | supplies |
-        dedicates | dedicate | dedicated | devotes | devote | puts | put up | puts up
+        handing over | making available | entrusting | contributing | dedicating | allotting |
+        passing on | providing | transferring | lending | giving | committing | allocating |
+        assigning | advancing | allocates | allocate | allocated | assigns | assign | assigned |
+        commits | commit | committed | provides | provide | provided | entrusts | entrust |
+        entrusted | grants | grant | granted | contributes | contribute | contributed | lends |
+        lend | gives | give | given | makes available | make available | made available | hands
+        over | hand over | hands | hand | allots | allot | allotted | advances | advance | advanced
+        | transfers | transfer | transferred | releases | release | released | trusts | trust |
+        endows | supplies | dedicates | dedicate | dedicated | devotes | devote | puts | put up |
+        puts up
     """,
     "exactly": """
         exactly | up to | a total of | the sum of | a sum of | an amount of | the amount of | at

@@ -93,6 +93,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( the | this | your | my ) ( mandate | agreement | job | task ) ( runs | lasts | goes | is
             valid | is ) for SPAN
         in the ( next | coming | following ) SPAN
+        SPAN is ( how long you have | what you have | all you have | all you get | your time | the
+            term | the time limit | the time you have | what you get | the limit | how long it runs
+            | how long it lasts | how long this runs | how long this lasts )
         ( give | hand | send | pay | return | withdraw | take | bring ) ( it | them | the money |
             everything | all of it | the funds | the rest | my money | all ) ( all )? ( back | out
             )? ( to me )? ( after | in | within ) SPAN

@@ -20,7 +20,8 @@ PHRASES: Final[Mapping[str, str]] = {
             on holiday | on leave | no expert | not an expert | no pro | not a pro | not rich | not
             greedy | not a gambler | not in a hurry | no trader | not a trader | not technical |
             inexperienced | excited | thrifty | frugal | cheap | poor | broke | old fashioned | my
-            first time | early days ) ( W ){0,4}
+            first time | early days ) ( W ){0,4} ( this week | this month | this year | these days
+            | today | right now | at the moment | now | at work | lately | this time )?
         as ( a | an ) ( W ){1,4} ( i | we ) ( really | always | usually | do | just )? ( like |
             love | prefer | want | need | appreciate | value | believe in | favour | favor | care
             about ) <rules>
@@ -35,8 +36,9 @@ PHRASES: Final[Mapping[str, str]] = {
             | only just | finally ) ( finished | got back | got home | came back | came home | back
             | home | got off | started | moved | retired | woke up | got up | arrived | returned |
             sat down ) ( W | a double shift | double shifts | a night shift | night shifts ){1,9}
-        ( because | since my | since our | since i'm | since we're | since i am | since we are |
-            since the | since there's | given that | seeing that | now that ) <why>
+        ( because | since this | since it | since it's | as this is | as it's | since my | since
+            our | since i'm | since we're | since i am | since we are | since the | since there's |
+            given that | seeing that | now that ) <why>
     """,
     "manner": """
         ( as | however | whatever way | any way ) you ( see fit | like | please | think best | want
@@ -132,6 +134,10 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i'd | i would | we'd | we would ) ( really )? love ( you | the agent ) to
         would you be so ( kind | good ) ( as )? to
         be so ( kind | good ) ( as )? ( to | and )
+        ( i | we | i'm | we're ) ( was | were | am | are )? ( just )? ( hoping | wondering if |
+            thinking | hoping that ) ( you | the agent ) ( could | would | can | might )
+        ( i'd like to | i want to | i would like to | i'm | i am | we're | may i | let me | i | we
+            | can i | we'd like to ) ( ask | asking ) ( you | the agent ) to
         ( send it | let's go | here goes | here we go | there you go | do it | go | yolo | test run
             | trial run | quick one | short one | ok here goes | right then | now then | all right
             ) :

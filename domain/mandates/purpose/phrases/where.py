@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
+    "budget_for": """
+        ( <my> | a | with a )? ( total | overall | whole | small | spending | trading )? ( budget |
+            limit | allowance | pot | capital | stake | money | total | funds | cash ) ( for | to
+            spend on | to trade ) ( buying | trading )?
+    """,
+    "markets_for": """
+        MARKET
+    """,
     "markets": """
+        ( it | all of it | everything | the money | all | it all | all the money ) ( goes | should
+            go | must go | belongs | is to go | shall go | will go | has to go | all goes ) ( only
+            )? ( in | into | to | on ) ( only )? MARKET ( only )?
         ( please )? ( only | just )? ( trade | use | buy | invest in | put it in | put it into |
             put it all in | put it all into | invest it in | deploy it in | put the money in | put
             the money into | put everything in | put everything into | work in | stick to | trade
