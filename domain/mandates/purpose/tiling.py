@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final
 
+from domain.mandates.purpose import guards
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
 from domain.mandates.purpose.phrases import ACTIONS, giving, lines, preamble, where
@@ -206,7 +206,9 @@ class Tiling:
                 if to:
                     self._reach(to, price, paths, Piece(action, at, end))
             if way == OPEN and clause_end > at:
-                idle = self._is_idle(at, clause_end) and not self._goes_on(at, clause_end)
+                idle = self._is_idle(at, clause_end) and not guards.goes_on(
+                    self.tokens, at, clause_end
+                )
                 unread, said_nothing = price
                 length = clause_end - at
                 dearer = (
@@ -253,8 +255,10 @@ class Tiling:
             or (action == "span_in" and not all(map(_aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
-            or (action == "budget" and self._for_one(at, end))
+            or (action == "budget" and guards.for_one(self.tokens, at, end))
             or (action == "other_apposed" and way != OPEN)
+            or (action == "markets" and guards.is_topic(self.tokens, at, paths))
+            or (action == "budget" and kind == "to" and any(_last(p) == "ask_never" for p in paths))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
@@ -270,19 +274,17 @@ class Tiling:
 
     def _behind_quiet(self, way: str, action: str, at: int, paths: list[Path]) -> str:
         if action == "link":
-            return OPEN if way == SAID or (way == INTRO and self.tokens[at].kind == "so") else ""
+            kind = self.tokens[at].kind
+            theirs = kind == "with" and any(_last(p) == "other" for p in paths)
+            return OPEN if (way == SAID and not theirs) or (way == INTRO and kind == "so") else ""
         if action == "reason":
-            return INTRO if way == SAID and all(map(self._granted, paths)) else ""
+            return INTRO if way == SAID and guards.granted(self.tokens, paths) else ""
         if action in ("manner", "closing"):
             return SAID if way == SAID else ""
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
             return SAID if way == SAID and fits else ""
         return _BEHIND[action] if way == OPEN else ""
-
-    def _for_one(self, at: int, end: int) -> bool:
-        kinds = [t.kind for t in self.tokens[at:end]]
-        return any(one == "single" and what in v.ACTS for one, what in pairwise(kinds))
 
     def _may_be_bare(self, path: Path, action: str) -> bool:
         """A mere amount is the budget at the start of a sentence or behind something read, not
@@ -305,14 +307,6 @@ class Tiling:
         tokens = self.tokens[last.start : last.end]
         return last.action in ("tx", "day", "budget") and any(t.kind in NEGATED for t in tokens)
 
-    def _granted(self, path: Path) -> bool:
-        """True behind an amount, a time or a market that is given, not one that is denied."""
-        said = [p for p in path.pieces if p.action not in QUIET][-1:]
-        given = bool(path.said) and path.said[-1][0] in {*AMOUNTS, "until"} - {"tx", "day"}
-        return given and not any(
-            t.kind in NEGATED for p in said for t in self.tokens[p.start : p.end]
-        )
-
     def _caps_a_budget(self, way: str, at: int, paths: list[Path]) -> bool:
         """True for "up to 50 USDC" behind what the money is for; not behind what an agent does
         alone, nor behind what each of several things may cost.
@@ -326,12 +320,6 @@ class Tiling:
     def _is_idle(self, start: int, end: int) -> bool:
         """True for words that say nothing of a term and bend nothing."""
         return all(is_word(t) and t.kind not in v.RESERVED for t in self.tokens[start:end])
-
-    def _goes_on(self, at: int, end: int) -> bool:
-        """True for "I like music and spend 5 USDC a day": what follows is what he does."""
-        behind = [t.kind for t in self.tokens[end : end + 2]]
-        first = self.tokens[at].kind
-        return first in v.SPEAKERS and behind[:1] == ["and"] and behind[-1] in v.DEEDS
 
     def _reach(self, way: str, price: _Price, paths: list[Path], piece: Piece) -> None:
         """Note that a place can be reached, if no dearer than before and if it says more."""

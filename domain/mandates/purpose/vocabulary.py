@@ -206,3 +206,12 @@ DEEDS: Final = words(
     "spend use trade invest lose pay buy earn make keep take give ask stop close sell spent used"
     " traded lost paid made"
 )
+# "A report on BTC perps" is about them, and what is in them already is not chosen by the note.
+WITHIN: Final = words("on in into at about to for from")
+TOPICS: Final = words(
+    "report reports research article articles essay news data study studies write writing story"
+    " monitor track watch follow analyse analyze analysis learn read information info summary"
+    " overview note notes statistics numbers figures facts paper papers blog book books course"
+)
+THERE: Final = words("i we there i've we've there's")
+HOLDS: Final = words("have have got is are i've we've there's hold holds")

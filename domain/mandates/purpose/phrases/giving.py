@@ -15,8 +15,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i've | we've | i have | we have | i | we ) ( just | already | now | also )? ( put aside |
             set aside | reserved | earmarked ) ( <exactly> )? MONEY <to_whom>?
         ( i've | we've | i have | we have | i | we ) ( just | already | now | also )? ( put by |
-            kept aside | put away | scraped together | prepared | made available | budgeted |
-            allowed | transferred | sent ) ( <exactly> )? MONEY <to_whom>
+            kept aside | put away | scraped together | prepared | made available | budgeted ) (
+            <exactly> )? MONEY <to_whom>
         ( there is | there's | there are | you'll find | you will find | you find ) ( <exactly> )?
             MONEY ( in here | in it | in this | in there | in the ( vault | pot | kitty | mandate |
             fund ) ( now | already | for you | right now )? | waiting for you | ready for you | for
@@ -117,9 +117,8 @@ PARTS: Final[Mapping[str, str]] = {
         entrusted | grants | grant | granted | contributes | contribute | contributed | lends |
         lend | gives | give | given | makes available | make available | made available | hands
         over | hand over | hands | hand | allots | allot | allotted | advances | advance | advanced
-        | transfers | transfer | transferred | releases | release | released | trusts | trust |
-        endows | supplies | dedicates | dedicate | dedicated | devotes | devote | puts | put up |
-        puts up
+        | transfers | transfer | releases | release | trusts | trust | endows | supplies |
+        dedicates | dedicate | dedicated | devotes | devote | puts | put up | puts up
     """,
     "exactly": """
         exactly | up to | a total of | the sum of | a sum of | an amount of | the amount of | at

@@ -96,9 +96,9 @@ PHRASES: Final[Mapping[str, str]] = {
         SPAN is ( how long you have | what you have | all you have | all you get | your time | the
             term | the time limit | the time you have | what you get | the limit | how long it runs
             | how long it lasts | how long this runs | how long this lasts )
-        ( give | hand | send | pay | return | withdraw | take | bring ) ( it | them | the money |
-            everything | all of it | the funds | the rest | my money | all ) ( all )? ( back | out
-            )? ( to me )? ( after | in | within ) SPAN
+        ( give | hand | send | pay | bring ) ( it | them | the money | everything | all of it | the
+            funds | the rest | my money | all ) ( all )? back ( to me )? ( after | in | within )
+            SPAN
         ( for | over | in | during | within )? ( this | these ) ( coming | next ) SPAN
         ( <you> )? ( go on | goes on | carry on | carries on | continue | continues | keep on |
             keep it up | keep this up | stay on | stay at it | stick with it | persist | stay

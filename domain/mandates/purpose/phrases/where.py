@@ -87,8 +87,8 @@ PHRASES: Final[Mapping[str, str]] = {
             are | should be | will be )? ( only | just )? MARKET ( only )?
         MARKET ( is | are ) ( the )? ( market | markets | venue | venues | place | places ) ( to
             use | to trade | for this | i want | i chose | i choose )?
-        ( i | we | i'd | we'd ) ( need | want | would like | like ) ( some | the )? MARKET ( only
-            )?
+        ( ( i | we ) ( need | want | would like ) | ( i'd | we'd ) like ) ( some | the )? MARKET (
+            only )?
         ( i | we ) ( choose | chose | pick | picked | go for | went for | decided on | opt for ) (
             only )? MARKET
         ( i'd | i would | we'd | we would | i | we ) ( want | like | 'd like | prefer ) ( it | this
