@@ -218,6 +218,9 @@ class _Sentence:
         kinds = {t.kind for t in self.tokens[piece.start : piece.end]}
         first = self.tokens[piece.start]
         leans = first.is_figure or first.kind in v.TOLD or bool(kinds & v.BENDS)
+        # "People set a cap of 100 and a stop loss of 5%": both are theirs.
+        behind = [t.kind for t in self.tokens[piece.end : piece.end + 2]]
+        leans = leans or (behind[:1] == ["and"] and behind[-1] in v.SAME_SUBJECT)
         # "500 USDC with Bob": what is linked belongs to what was said.
         linked = (p for p in self.pieces if p.action == "link" and p.end == piece.start)
         leans = leans or any(self.tokens[p.end - 1].kind == "with" for p in linked)

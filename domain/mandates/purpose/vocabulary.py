@@ -215,3 +215,8 @@ TOPICS: Final = words(
 )
 THERE: Final = words("i we there i've we've there's")
 HOLDS: Final = words("have have got is are i've we've there's hold holds")
+# What has no subject of its own behind "and": it goes on about whoever stood before it.
+SAME_SUBJECT: Final = DEEDS | words(
+    "a an spends uses trades invests loses pays buys earns makes keeps takes gives asks stops"
+    " closes sells lets let gets get has had wants wanted set sets"
+)

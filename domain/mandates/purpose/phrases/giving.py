@@ -33,6 +33,20 @@ PHRASES: Final[Mapping[str, str]] = {
             you | things )? ( out | off )? with ( <exactly> )? MONEY
         ( amount | sum | size | principal | capital | total | money | budget ) MONEY ( in total |
             at most | max )?
+        <you> ( is | are | will be | shall be | has been | have been ) ( entrusted | trusted |
+            provided | endowed | equipped | funded | supplied | charged | handed | loaned |
+            allotted | assigned | allocated ) ( with )? ( <exactly> )? MONEY <for_what>?
+        ( altogether | in total | in all | overall | all in all ) ( there are | there is | there's
+            | you have | you get | we have ) MONEY
+        ( i | we ) ( can | could ) ( only | just ) ( spare | give <you> | afford | offer | put in |
+            put up ) MONEY <for_what>?
+        ( ( the | this | our ) ( vault | pot | kitty | mandate | fund | budget ) | your ( wallet |
+            vault | pot | account | purse | fund | stake ) ) ( has | holds | contains | is filled
+            with | starts with | is loaded with ) ( <exactly> )? MONEY
+        ( with | from | of | out of | using )? ( the | these | this ) MONEY ( that )? ( i | we |
+            i'm | i am | we're | i've | i have | we've ) ( give | gave | giving | lend | lending |
+            put in | putting in | provide | given | put aside | set aside | deposited | handed |
+            hand ) ( <you> )?
         make ( my | the | these | this | our )? MONEY ( work | earn | count | useful | productive )
             ( hard | harder | something | some money | a little | a bit | interest | yield )? ( for
             ( me | us ) )?
@@ -80,10 +94,10 @@ PHRASES: Final[Mapping[str, str]] = {
             total | altogether | overall | in all )
     """,
     "budget_split": """
-        ( please )? ( split | divide | spread | distribute | share | allocate | put | invest | lend
-            | deposit | supply | place | park ) ( my | the | these | our )? MONEY ( equally |
-            evenly | half and half | out | up | in equal parts | as you see fit | as you like |
-            sensibly )?
+        ( please )? ( move | shift | switch | rotate | split | divide | spread | distribute | share
+            | allocate | put | invest | lend | deposit | supply | place | park ) ( my | the | these
+            | our )? MONEY ( equally | evenly | half and half | out | up | in equal parts | as you
+            see fit | as you like | sensibly )?
     """,
     "markets_split": """
         ( equally | evenly | half and half )? ( between | across | among | amongst | over | on | in

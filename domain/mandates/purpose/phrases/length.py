@@ -92,6 +92,7 @@ PHRASES: Final[Mapping[str, str]] = {
             starting today )?
         ( the | this | your | my ) ( mandate | agreement | job | task ) ( runs | lasts | goes | is
             valid | is ) for SPAN
+        ( i | we ) ( give | grant | allow ) ( you | the agent | it ) SPAN
         in the ( next | coming | following ) SPAN
         SPAN is ( how long you have | what you have | all you have | all you get | your time | the
             term | the time limit | the time you have | what you get | the limit | how long it runs

@@ -76,14 +76,18 @@ PHRASES: Final[Mapping[str, str]] = {
             crew | pair | circle | class ) of NUM ( W ){0,3} ,
     """,
     "talk": """
+        ( think of | see | treat | consider | regard ) ( it | this ) ( as )? ( my | our | a | an |
+            your | some )? ( W )? ( money | cash | experiment | test | trial | own )
+        treat ( it | this | my money | the money ) ( well | carefully | kindly | nicely | gently |
+            wisely | with care | with respect | like your own | as if it were yours )
         ( go easy | take it easy | take it slow | take it slowly | go slow | go slowly | go gently
             | tread lightly | tread carefully | play it safe | be gentle | go carefully ) ( please
             | on me | with me | at first | with it | with my money )?
         ( no need for | please no | don't do | do not do | don't try | i don't want | i don't need
             ) anything ( too | very | really | that | all that )? ( serious | big | fancy | crazy |
             risky | wild | complicated | special | dramatic | heavy | ambitious | clever )
-        ( let's | let us | i'd like to | i want to | i would like to | i'll | i will | we'll | we'd
-            like to | please | just | i'm trying to | i like to | try to )? keep ( it | this |
+        ( to | let's | let us | i'd like to | i want to | i would like to | i'll | i will | we'll |
+            we'd like to | please | just | i'm trying to | i like to | try to )? keep ( it | this |
             things | that | everything | this one | the thing ) ( very | really | nice and | quite
             | pretty | as )? <modest> ( and <modest> )? <at_first>?
         ( let's | let us | we'll | i'll | i'd like to | i want to ) ( start | begin | go | stay |
@@ -138,9 +142,9 @@ PHRASES: Final[Mapping[str, str]] = {
             thinking | hoping that ) ( you | the agent ) ( could | would | can | might )
         ( i'd like to | i want to | i would like to | i'm | i am | we're | may i | let me | i | we
             | can i | we'd like to ) ( ask | asking ) ( you | the agent ) to
-        ( send it | let's go | here goes | here we go | there you go | do it | go | yolo | test run
-            | trial run | quick one | short one | ok here goes | right then | now then | all right
-            ) :
+        ( here's the thing | here is the thing | here's the idea | here's the situation | send it |
+            let's go | here goes | here we go | there you go | do it | go | yolo | test run | trial
+            run | quick one | short one | ok here goes | right then | now then | all right ) :
     """,
 }
 PARTS: Final[Mapping[str, str]] = {
