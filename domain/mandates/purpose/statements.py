@@ -34,6 +34,11 @@ _CAN: Final = frozenset({"can", "could", "would", "will"})
 _GREETS: Final = v.words(
     "hi hey hello hiya heya please so ok okay well yo dear there agent bot now and thanks ,"
 )
+_ASKINGS: Final = (
+    ("can", "i", "ask", "you", "to"),
+    ("could", "i", "ask", "you", "to"),
+    ("would", "you", "mind"),
+)
 _FOR_ME: Final = frozenset({("for", "me"), ("for", "us"), ("my", "behalf"), ("our", "behalf")})
 # What somebody is asked to do for somebody, and not whether he is able to.
 _DEEDS: Final = v.words(
@@ -146,6 +151,9 @@ def _requested(tokens: Sequence[Token]) -> list[Token] | None:
     """
     kinds = [t.kind for t in tokens]
     at = next((n for n, kind in enumerate(kinds[:5]) if kind in _CAN), -1)
+    for asking in _ASKINGS:
+        if tuple(kinds[at : at + len(asking)]) == asking and at == 0:
+            return list(tokens[len(asking) :])
     greeted = all(kind in _GREETS for kind in kinds[: max(at, 0)])
     if at < 0 or not greeted or kinds[at + 1 : at + 2] != ["you"]:
         return None

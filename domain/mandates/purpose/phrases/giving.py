@@ -34,8 +34,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( amount | sum | size | principal | capital | total | money | budget ) MONEY ( in total |
             at most | max )?
         <you> ( is | are | will be | shall be | has been | have been ) ( entrusted | trusted |
-            provided | endowed | equipped | funded | supplied | charged | handed | loaned |
-            allotted | assigned | allocated ) ( with )? ( <exactly> )? MONEY <for_what>?
+            provided | endowed | equipped | funded | supplied | handed | loaned | allotted |
+            assigned | allocated ) ( with )? ( <exactly> )? MONEY <for_what>?
         ( altogether | in total | in all | overall | all in all ) ( there are | there is | there's
             | you have | you get | we have ) MONEY
         ( i | we ) ( can | could ) ( only | just ) ( spare | give <you> | afford | offer | put in |
@@ -47,6 +47,22 @@ PHRASES: Final[Mapping[str, str]] = {
             i'm | i am | we're | i've | i have | we've ) ( give | gave | giving | lend | lending |
             put in | putting in | provide | given | put aside | set aside | deposited | handed |
             hand ) ( <you> )?
+        ( let's | let us | i'll | we'll | i'd like to | i want to )? give ( this | it | you | the
+            thing ) a ( try | go | shot | chance | whirl ) with ( <exactly> )? MONEY
+        ( managing | looking after | taking care of | investing | running | growing ) ( my | the |
+            these )? MONEY ( <forme> )?
+        ( see | show me | find out | let's see | i'd like to see | i want to see | we'll see | let
+            me see | ( i'm | i am | we're | we are ) ( curious | keen to see | excited to see |
+            interested in | eager to see | curious to see ) ) ( what | how far | how well | how
+            much ) ( you | the agent ) ( can | could )? ( do | make | get | go | achieve | earn |
+            manage ) ( with | of | out of | from )? ( <exactly> )? MONEY
+        MONEY ( it is | should do | will do | must do | has to do | will have to do | should
+            suffice | will suffice ) ( for now | to start | for a start | this time | for the
+            moment )?
+        ( amount | size | budget | capital | sum | total | value ) of ( the | this ) ( mandate |
+            job | agreement | task | contract ) ( <is> | : | shall be )? MONEY
+        ( the | my | your ) ( amount | sum | principal | stake | deposit | size ) ( <is> | shall be
+            ) ( <exactly> )? MONEY ( in total | at most )?
         make ( my | the | these | this | our )? MONEY ( work | earn | count | useful | productive )
             ( hard | harder | something | some money | a little | a bit | interest | yield )? ( for
             ( me | us ) )?
@@ -92,6 +108,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( <you> ) ( <may> )? ( call on | draw on | draw | dip into | make use of | avail yourself
             of | dispose of | go through | go up to ) ( up to | a total of | at most )? MONEY ( in
             total | altogether | overall | in all )
+    """,
+    "budget_bare": """
+        ( only | just ) MONEY ( in total | for now | this time | for a start | to start with )?
     """,
     "budget_split": """
         ( please )? ( move | shift | switch | rotate | split | divide | spread | distribute | share

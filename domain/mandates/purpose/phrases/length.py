@@ -93,6 +93,11 @@ PHRASES: Final[Mapping[str, str]] = {
         ( the | this | your | my ) ( mandate | agreement | job | task ) ( runs | lasts | goes | is
             valid | is ) for SPAN
         ( i | we ) ( give | grant | allow ) ( you | the agent | it ) SPAN
+        <you> ( shall | will | may | should | can | must | is to | are to ) ( work | trade | run |
+            operate | be active | act | serve | invest ) ( for | over | during ) ( the )? ( next |
+            coming | a period of | a term of )? SPAN
+        ( duration | term | length | lifetime | period | end ) of ( the | this ) ( mandate | job |
+            agreement | task | contract ) ( <is> | : | shall be )? SPAN
         in the ( next | coming | following ) SPAN
         SPAN is ( how long you have | what you have | all you have | all you get | your time | the
             term | the time limit | the time you have | what you get | the limit | how long it runs

@@ -11,6 +11,14 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "intro": """
+        ( a | an | not a | not an | not much of a | just a )? ( W ){0,2} ( student | newbie |
+            beginner | nurse | teacher | dad | mum | mom | retiree | pensioner | first timer | noob
+            | designer | writer | developer | engineer | freelancer | trader | gambler | expert |
+            artist | farmer | plumber | driver | cook | chef | lawyer | doctor ) here
+        ( money | time | cash | sleep ) ( is | 's ) ( a bit | a little | very | quite | rather )? (
+            tight | short | scarce | low ) ( this year | this month | this week | these days |
+            right now | at the moment | today | here )?
+        ( same | usual ) ( plan | deal | idea | thing | setup ) as ( always | every W | usual )
         ( i'm | i am | we're | we are ) ( just | only | still | also | but )? ( a | an | the ) ( W
             | single ){1,7}
         ( i'm | i am | we're | we are | i'm just | it's | it is ) ( very | quite | rather | really
@@ -115,6 +123,20 @@ PHRASES: Final[Mapping[str, str]] = {
             me see ) ( what | how far | how well | how much ) ( you | the agent | it | we ) ( can |
             could )? ( do | make | get | go | achieve | earn | manage ) ( with | of | out of | from
             )? <it_all>?
+        ( i'll | i will | let me | i'd like to | we'll | i want to | to | i'm going to ) ( be |
+            make it | make this | keep it ) ( very | really )? ( quick | brief | short | simple |
+            fast )
+        keeping ( it | this | things ) ( very | really | nice and )? <modest> <at_first>?
+        ( briefly | in brief | in a nutshell | long story short | short note | quick note | short
+            on time | pressed for time | long day | busy day | busy week | first attempt | first
+            try | first time | my first time | my first try | please and thank you | thanks in
+            advance | short version | the short version | in a word | in one line ) ( today | here
+            | again )?
+        ( ( the | this | my | your | our )? ( mandate | term | agreement | job | period | run |
+            deal ) | it | you | we ) ( begins | starts | begin | start ) ( today | now |
+            immediately | right away | at once | straight away | on signing | with the signature )
+        ( let's | let us | i'll | we'll | i'd like to | i want to ) give ( this | it | you ) a (
+            try | go | shot | chance | whirl )
     """,
     "span": """
         ( see | show me | find out | let's see | i'd like to see | i want to see | we'll see | let
@@ -138,13 +160,18 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i'd | i would | we'd | we would ) ( really )? love ( you | the agent ) to
         would you be so ( kind | good ) ( as )? to
         be so ( kind | good ) ( as )? ( to | and )
+        ( i'm | i am | we're | we are )? ( looking for | searching for | seeking | in need of ) (
+            an agent | someone | somebody | a bot | help ) ( to | who can | who will | that can |
+            that will )
+        ( wanted | needed ) : ( an agent | someone | a bot ) ( to | who can | for )?
         ( i | we | i'm | we're ) ( was | were | am | are )? ( just )? ( hoping | wondering if |
             thinking | hoping that ) ( you | the agent ) ( could | would | can | might )
         ( i'd like to | i want to | i would like to | i'm | i am | we're | may i | let me | i | we
             | can i | we'd like to ) ( ask | asking ) ( you | the agent ) to
-        ( here's the thing | here is the thing | here's the idea | here's the situation | send it |
-            let's go | here goes | here we go | there you go | do it | go | yolo | test run | trial
-            run | quick one | short one | ok here goes | right then | now then | all right ) :
+        ( here it is | here it goes | here they are | here's the thing | here is the thing | here's
+            the idea | here's the situation | send it | let's go | here goes | here we go | there
+            you go | do it | go | yolo | test run | trial run | quick one | short one | ok here
+            goes | right then | now then | all right ) :
     """,
 }
 PARTS: Final[Mapping[str, str]] = {
@@ -168,10 +195,11 @@ PARTS: Final[Mapping[str, str]] = {
         it | that | this | them | the money | these | everything | it all | all this | all of it
     """,
     "why": """
-        ( W | no | not | nothing | don't | do not | can't | cannot | doesn't | does not | isn't |
-        won't | savings | bank | bank's | banks | pension | interest | much | more | less |
-        inflation | almost | nearly | anyway | only | yet | now | days | wife | husband | kids |
-        children | rates | insurance | hardly | ever | never | many | was | had | has | been | must
-        | should | would | will | can | could | rent | income | today | hours | years ){1,12}
+        ( W | all | every | next | best | no | not | nothing | don't | do not | can't | cannot |
+        doesn't | does not | isn't | won't | savings | bank | bank's | banks | pension | interest |
+        much | more | less | inflation | almost | nearly | anyway | only | yet | now | day | days |
+        wife | husband | kids | children | rates | insurance | hardly | ever | never | many | was |
+        had | has | been | must | should | would | will | can | could | rent | income | today |
+        hours | years ){1,12}
     """,
 }
