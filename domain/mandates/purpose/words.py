@@ -21,7 +21,7 @@ _ATOM: Final = re.compile(
     r"|(?:[a-z][a-z0-9-]*\.)+(?:com|org|net|io|xyz|dev|ai|app|finance)\b)"
     r"|(?P<iso>\d{4}-\d{2}-\d{2})(?![\w-])"
     r"|(?P<num>(?:\d{1,3}(?: \d{3})+(?!\w|[.,]\d)|\d+(?:[.,'_:/-]\d+)*))(?P<glue>(?:-?[a-z]\w*)?)"
-    r"|(?P<smile>(?<!\S)[:=]-?[)d](?!\w))"
+    r"|(?P<smile>(?<!\S)[:;=]-?[)d](?!\w))"
     r"|(?P<without>w/o(?=[\s\d$]))|(?P<with>w/(?=[\s\d$]))"
     r"|(?P<word>[^\W\d_]\w*(?:'[^\W\d_]+)*(?:-\d[\w-]*)?)"
     r"|(?P<space>\s+)|(?P<stop>.)",
