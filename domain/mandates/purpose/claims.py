@@ -167,7 +167,10 @@ class Basis:
         shut = [f"{m} cannot be used: {self.closed[m]}" for m in found if m in self.closed]
         if shut or not found:
             return Claim(
-                v.MARKETS, None, "; ".join(shut) or "two markets have this name", (found or None,)
+                v.MARKETS,
+                None,
+                "; ".join(shut) or (s.figure.why if s.figure else "") or "it names no market",
+                (found or None,),
             )
         return Claim(v.MARKETS, found)
 

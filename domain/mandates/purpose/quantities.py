@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from domain.mandates.purpose import figures
+from domain.mandates.purpose.lengths import glossed
 from domain.mandates.purpose.tokens import BAD, BPS, DATE, MONEY, NUM, PCT, SPAN, Token
 
 _OURS: Final = frozenset({"usdc", "usd", "dollars", "dollar", "bucks", "buck"})
@@ -63,6 +64,7 @@ class Quantities:
                 self.date_at(at)
                 or self.window_at(at)
                 or self.part_at(at)
+                or glossed(self, at)
                 or self.figure_at(at)
                 or (self.atoms[at], at + 1)
             )
@@ -175,6 +177,10 @@ class Quantities:
         if not (whole or (behind in _GONE and part != _QUARTER)):
             return None
         return Token(PCT, self.atoms[at].start, self.atoms[at + 1].end, part), at + 2
+
+    def kinds(self, at: int, count: int) -> tuple[str, ...]:
+        """What stands at so many places."""
+        return tuple(self.kind(at + n) for n in range(count))
 
     # -- numbers
 

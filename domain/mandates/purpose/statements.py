@@ -35,6 +35,20 @@ from domain.mandates.purpose.words import tokens_of
 MAX_SENTENCE: Final = 90
 _OF_ANOTHER: Final = frozenset({"it", "it's", "its", "they", "they're", "that", "that's", "which"})
 _CAN: Final = frozenset({"can", "could", "would", "will"})
+_GREETS: Final = v.words(
+    "hi hey hello hiya heya please so ok okay well yo dear there agent bot now and thanks ,"
+)
+_ASKINGS: Final = (
+    ("can", "i", "ask", "you", "to"),
+    ("could", "i", "ask", "you", "to"),
+    ("would", "you", "mind"),
+)
+_FOR_ME: Final = frozenset({("for", "me"), ("for", "us"), ("my", "behalf"), ("our", "behalf")})
+# What somebody is asked to do for somebody, and not whether he is able to.
+_DEEDS: Final = v.words(
+    "look take manage invest trade use put run grow lend work buy spend hold split start place park"
+    " deploy allocate mind watch find order keep purchase book"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +112,11 @@ def _unsettle(sentences: Sequence[_Sentence]) -> None:
             before.drop("the sentence after it changes what it says")
         if one.tokens[0].kind in _OF_ANOTHER and before.ends_elsewhere:
             one.drop("it speaks of what the sentence before it does, which is not read")
+    _correct(sentences)
+
+
+def _correct(sentences: Sequence[_Sentence]) -> None:
+    """Drop what stands before a correction, and what may be somebody else's words."""
     for at, one in enumerate(sentences):
         if one.corrects_at > 0 or (at and not one.corrects_at):
             for before in sentences[: at + 1]:
@@ -159,12 +178,25 @@ def _spaced_slash(before: Token | None, token: Token, after: Token | None) -> To
     return replace(token, kind="/,") if spaced else token
 
 
-def _requests(kinds: Sequence[str]) -> bool:
-    """True for "Can you please ...?": who says please asks for it to be done."""
-    first = kinds[:3]
-    return (first[1:] == ["you", "please"] and first[0] in _CAN) or (
-        first[:1] == ["please"] and first[1:2] != [] and first[1] in _CAN and first[2:] == ["you"]
-    )
+def _requested(tokens: Sequence[Token]) -> list[Token] | None:
+    """What "Can you please ...?" asks to be done, without the asking; None where nothing is asked
+    to be done: "Can you trade 500 USDC?" may be asked to know it.
+    """
+    kinds = [t.kind for t in tokens]
+    at = next((n for n, kind in enumerate(kinds[:5]) if kind in _CAN), -1)
+    for asking in _ASKINGS:
+        if tuple(kinds[at : at + len(asking)]) == asking and at == 0:
+            return list(tokens[len(asking) :])
+    greeted = all(kind in _GREETS for kind in kinds[: max(at, 0)])
+    if at < 0 or not greeted or kinds[at + 1 : at + 2] != ["you"]:
+        return None
+    rest = kinds[at + 2 :]
+    # "Can you manage 500 USDC for me?" and no more: it may be asked whether he is able to.
+    told = rest if kinds[at] == "could" else rest[:-1]
+    mine = any(pair in _FOR_ME for pair in pairwise(told)) and rest[0] in _DEEDS
+    if not (mine or "please" in (*kinds[:at], *rest) or rest[:1] == ["kindly"]):
+        return None
+    return [*tokens[:at], *tokens[at + 2 :]]
 
 
 def _no_stop(before: Token, token: Token, after: Token) -> bool:
@@ -181,11 +213,13 @@ class _Sentence:
 
     def __init__(self, note: str, known: Grammar, tokens: list[Token], asked: bool, strange: str):
         self.note, self.known, self.tokens, self.strange = note, known, tokens, bool(strange)
-        asked = asked and not _requests([t.kind for t in tokens])
+        request = _requested(tokens)
+        if request:
+            self.tokens, asked = request, False
         self.why = strange or ("it is a question" if asked else "")
-        if not self.why and len(tokens) > MAX_SENTENCE:
+        if not self.why and len(self.tokens) > MAX_SENTENCE:
             self.why = f"it is longer than {MAX_SENTENCE} words"
-        self.readings = [Path((Piece(UNREAD, 0, len(tokens)),))]
+        self.readings = [Path((Piece(UNREAD, 0, len(self.tokens)),))]
         self.steps = len(tokens)
         self.takes_back = self.bends = self.quotes = False
         self.corrects_at = -1
@@ -258,7 +292,11 @@ class _Sentence:
         leans on what stands before it.
         """
         kinds = {t.kind for t in self.tokens[piece.start : piece.end]}
-        leans = self.tokens[piece.start].is_figure or bool(kinds & v.BENDS)
+        first = self.tokens[piece.start]
+        leans = first.is_figure or first.kind in v.TOLD or bool(kinds & v.BENDS)
+        # "People set a cap of 100 and a stop loss of 5%": both are theirs.
+        behind = [t.kind for t in self.tokens[piece.end : piece.end + 2]]
+        leans = leans or (behind[:1] == ["and"] and behind[-1] in v.SAME_SUBJECT)
         # "500 USDC with Bob": what is linked belongs to what was said.
         linked = (p for p in self.pieces if p.action == "link" and p.end == piece.start)
         leans = leans or any(self.tokens[p.end - 1].kind == "with" for p in linked)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from domain.mandates.purpose import guards
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
-from domain.mandates.purpose.phrases import ACTIONS, asking, limits, lines
+from domain.mandates.purpose.phrases import ACTIONS, asking, giving, limits, lines, preamble, where
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
@@ -34,7 +35,11 @@ QUIET: Final = frozenset(
         "purpose",
         "need",
         "about",
+        "budget_for",
         "manner",
+        "intro",
+        "apposed",
+        "reason",
         JOIN,
         IDLE,
         UNREAD,
@@ -62,14 +67,34 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # NEED behind what somebody needs, which only a comma or a colon may follow.
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
-# AIM is behind "make 5% on": what is at work has to follow. ELSE is behind what is about something
-# else: what follows it without a joining word belongs to it ("my sister lost 5% in 6 months").
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, ELSE = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim", "else",
+# AIM is behind "make 5% on": what is at work has to follow. SPLIT is behind "split 500 USDC":
+# the markets have to follow. NAMED is behind "the budget for", WHERE behind that and a market.
+# INTRO is behind who speaks, or why: a clause of its own follows. ELSE is behind what is about
+# something else: what follows it without a joining word belongs to it ("my sister lost 5% in 6
+# months").
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, SPLIT, NAMED, WHERE, INTRO, ELSE = (
+    "open", "said", "for", "loose", "need", "if", "first", "aim", "split", "named", "where",
+    "intro", "else",
 )  # fmt: skip
-_UNDONE: Final = frozenset({IF, FIRST, AIM})
-_CONDITIONS: Final = frozenset({"lost_if", "left_if"})
-_HALVES: Final = _CONDITIONS | {"close_if", "aim_on", "budget_on"}
+_UNDONE: Final = frozenset({IF, FIRST, AIM, SPLIT, NAMED, WHERE})
+# What says something only together, and where each half of it leads.
+_STEPS: Final = {
+    (OPEN, "aim_on"): AIM,
+    (AIM, "budget_on"): SAID,
+    (OPEN, "budget_split"): SPLIT,
+    (SPLIT, "markets_split"): SAID,
+    (OPEN, "budget_for"): NAMED,
+    (NAMED, "markets_for"): WHERE,
+    (WHERE, "budget_is"): SAID,
+    (OPEN, "lost_if"): IF,
+    (OPEN, "left_if"): IF,
+    (FIRST, "lost_if"): SAID,
+    (FIRST, "left_if"): SAID,
+    (OPEN, "close_if"): FIRST,
+    (IF, "close_if"): SAID,
+}
+_HALVES: Final = frozenset(action for _, action in _STEPS)
+_APPOSED: Final = frozenset({"apposed", "other_apposed"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
     "lost_if": "lost",
@@ -78,6 +103,11 @@ SAYS: Final = {
     "span_in": "span",
     "aim_on": "aim",
     "budget_on": "budget",
+    "budget_split": "budget",
+    "markets_split": "markets",
+    "markets_for": "markets",
+    "budget_is": "budget",
+    "other_apposed": "other",
 }
 _BEHIND: Final = {
     "lead": OPEN,
@@ -86,6 +116,8 @@ _BEHIND: Final = {
     "purpose": FOR,
     "need": NEED,
     "talk": SAID,
+    "intro": INTRO,
+    "apposed": OPEN,
 }
 _SAME: Final = {
     "budget_bare": "budget",
@@ -130,7 +162,17 @@ def grammar() -> Grammar:
     """The phrases, compiled once."""
     phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
     built = Automaton(
-        [line for _, line in phrases], {**MACROS, **OTHERS, **PARTS, **limits.PARTS, **asking.PARTS}
+        [line for _, line in phrases],
+        {
+            **MACROS,
+            **OTHERS,
+            **PARTS,
+            **limits.PARTS,
+            **asking.PARTS,
+            **giving.PARTS,
+            **preamble.PARTS,
+            **where.PARTS,
+        },
     )
     return Grammar(built, tuple(action for action, _ in phrases))
 
@@ -173,14 +215,19 @@ class Tiling:
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
             joined = kind in v.JOINS and way not in _UNDONE
-            if joined or (way in (FOR, SAID, NEED) and kind == ":"):
+            if way == INTRO and kind == "and":
+                # "We're a family and spend 50 a day": what has no subject of its own is theirs.
+                joined = self.tokens[min(at + 1, len(self.tokens) - 1)].kind in v.SUBJECTS
+            if joined or (way in (FOR, SAID, NEED, INTRO) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
                 to = self._behind(way, action, at, end, paths)
                 if to:
                     self._reach(to, price, paths, Piece(action, at, end))
             if way == OPEN and clause_end > at:
-                idle = self._is_idle(at, clause_end)
+                idle = self._is_idle(at, clause_end) and not guards.goes_on(
+                    self.tokens, at, clause_end
+                )
                 unread, said_nothing = price
                 length = clause_end - at
                 dearer = (
@@ -206,15 +253,15 @@ class Tiling:
 
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
+        if way in _UNDONE or action in _HALVES:
+            return _STEPS.get((way, action), "")
         if action in QUIET:
             # "Spend 7 USDC on a single trade" is no budget for a single trade.
             one = action == "about" and self._is_one_act(end)
-            return "" if one else self._behind_quiet(way, action, paths)
-        if way in _UNDONE or action in _HALVES:
-            return _behind_condition(way, action)
+            return "" if one else self._behind_quiet(way, action, at, paths)
         kind = self.tokens[at].kind
         barred = (
-            way in (LOOSE, NEED)
+            way in (LOOSE, NEED, INTRO)
             or (way == FOR and kind not in v.CONNECTS)
             or way == ELSE
             or (action == "budget" and self._is_one_act(end))
@@ -223,15 +270,20 @@ class Tiling:
             or (action in ("tx", "day") and kind in v.UNITS and any(map(_says_a_budget, paths)))
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
-            or (self.tokens[at].is_figure and not all(map(_may_be_bare, paths)))
-            or any(_last(p) == "other" for p in paths)
+            or (self.tokens[at].is_figure and not all(self._may_be_bare(p, action) for p in paths))
             or (kind in LEANING and any(map(_behind_something_else, paths)))
+            or (kind not in v.GIVES and any(_last(p) in _APPOSED for p in paths))
             or (action == "tx_each" and not all(map(_behind_a_budget, paths)))
             or (action in SPENDS and any(_last(p) == "must" for p in paths))
             or (action not in WISHED and any(_last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
             or (action == "span_in" and not all(map(_aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
+            # "No more than 5 on a single trade" caps a trade, whatever the money is for.
+            or (action == "budget" and guards.for_one(self.tokens, at, end))
+            or (action == "other_apposed" and way != OPEN)
+            or (action == "markets" and guards.is_topic(self.tokens, at, paths))
+            or (action == "budget" and kind == "to" and any(_last(p) == "ask_never" for p in paths))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
@@ -243,7 +295,7 @@ class Tiling:
         )
         if barred:
             return ""
-        return ELSE if action == "other" else SAID
+        return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
 
     def _bounded(self, path: Path) -> bool:
         """True behind "up to 50 USDC per trade,": what may be done so is not all."""
@@ -258,15 +310,31 @@ class Tiling:
         before, last = self.tokens[max(0, end - 2) : end][0].kind, self.tokens[end - 1].kind
         return last in v.ACTS and before in v.ONE_OF
 
-    def _behind_quiet(self, way: str, action: str, paths: list[Path]) -> str:
+    def _behind_quiet(self, way: str, action: str, at: int, paths: list[Path]) -> str:
         if action == "link":
-            return OPEN if way == SAID else ""
+            kind = self.tokens[at].kind
+            theirs = kind == "with" and any(_last(p) == "other" for p in paths)
+            return OPEN if (way == SAID and not theirs) or (way == INTRO and kind == "so") else ""
+        if action == "reason":
+            return INTRO if way == SAID and guards.granted(self.tokens, paths) else ""
         if action in ("manner", "closing"):
             return SAID if way == SAID else ""
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
             return SAID if way == SAID and fits else ""
         return _BEHIND[action] if way == OPEN else ""
+
+    def _may_be_bare(self, path: Path, action: str) -> bool:
+        """A mere amount is the budget at the start of a sentence or behind something read, not
+        behind words without a sense: "Coffee is dear, 5 USDC a day", "I'm a smoker, 5 USDC a day".
+        """
+        last = path.pieces[-2:]
+        if any(p.action in (IDLE, UNREAD) for p in last) or len(last) < 2 or last[1].action != JOIN:
+            return not any(p.action in (IDLE, UNREAD) for p in last)
+        first, joint = last[0].action, self.tokens[last[1].start].kind
+        if first == "intro":
+            return joint == ":" or (joint != "and" and action not in ("tx", "day"))
+        return first != "other" or joint != "and"
 
     def _negated(self, path: Path) -> bool:
         """True behind a cap that is said as what must not be: there "or" adds a second one."""
@@ -319,13 +387,6 @@ class Tiling:
         return list(found.values())
 
 
-def _may_be_bare(path: Path) -> bool:
-    """A mere amount is the budget at the start of a sentence or behind something read, not behind
-    words without a sense.
-    """
-    return all(p.action not in (IDLE, UNREAD) for p in path.pieces[-2:])
-
-
 def _behind_something_else(path: Path) -> bool:
     """True behind a clause that is not read, or about something else, and a joining word."""
     actions = [p.action for p in path.pieces[-2:]]
@@ -349,19 +410,6 @@ def _sets_floor(path: Path) -> bool:
 
 def _aims(path: Path) -> bool:
     return any(said in ("aim", "aim_money") for said, _ in path.said[-2:])
-
-
-def _behind_condition(way: str, action: str) -> str:
-    """Where "if it falls 20%" and "close everything" lead, in either order: only both say
-    something.
-    """
-    if action == "aim_on" or way == AIM:
-        return {"aim_on": AIM if way == OPEN else "", "budget_on": SAID if way == AIM else ""}.get(
-            action, ""
-        )
-    if action in _CONDITIONS:
-        return {OPEN: IF, FIRST: SAID}.get(way, "")
-    return {OPEN: FIRST, IF: SAID}.get(way, "") if action == "close_if" else ""
 
 
 def _last(path: Path) -> str:

@@ -206,3 +206,35 @@ CONNECTS: Final = words(
     "with using for at up over within spending no max maximum never until till during on by not "
     "capped limited don't do through under"
 )
+# What has a subject of its own, or asks for something, behind "I'm a nurse and".
+SUBJECTS: Final = words(
+    "i you we the my our your this it here there so please i'm i've i'd i'll we're we've we'd we'll"
+    " you're let let's"
+)
+# How somebody who has told who he is goes on to give: "We, a small club, lend you 500 USDC".
+GIVES: Final = words(
+    "are am have give lend trust grant entrust hand want would allow allocate provide put hereby"
+    " assign commit"
+)
+# "500 USDC, says Bob": what stands around it is somebody's words.
+TOLD: Final = words("says said say told claims claimed thinks according writes wrote suggests")
+# Who speaks, and what he may go on to say that he does.
+SPEAKERS: Final = words("i we i'm we're i've we've my our")
+DEEDS: Final = words(
+    "spend use trade invest lose pay buy earn make keep take give ask stop close sell spent used"
+    " traded lost paid made"
+)
+# "A report on BTC perps" is about them, and what is in them already is not chosen by the note.
+WITHIN: Final = words("on in into at about to for from")
+TOPICS: Final = words(
+    "report reports research article articles essay news data study studies write writing story"
+    " monitor track watch follow analyse analyze analysis learn read information info summary"
+    " overview note notes statistics numbers figures facts paper papers blog book books course"
+)
+THERE: Final = words("i we there i've we've there's")
+HOLDS: Final = words("have have got is are i've we've there's hold holds")
+# What has no subject of its own behind "and": it goes on about whoever stood before it.
+SAME_SUBJECT: Final = DEEDS | words(
+    "a an spends uses trades invests loses pays buys earns makes keeps takes gives asks stops"
+    " closes sells lets let gets get has had wants wanted set sets"
+)

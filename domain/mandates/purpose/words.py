@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
 from typing import Final
 
+from domain.mandates.purpose import markets
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.quantities import Quantities
 from domain.mandates.purpose.tokens import BAD, MARKET, Token
@@ -21,11 +21,13 @@ _ATOM: Final = re.compile(
     r"|(?:[a-z][a-z0-9-]*\.)+(?:com|org|net|io|xyz|dev|ai|app|finance)\b)"
     r"|(?P<iso>\d{4}-\d{2}-\d{2})(?![\w-])"
     r"|(?P<num>(?:\d{1,3}(?: \d{3})+(?!\w|[.,]\d)|\d+(?:[.,'_:/-]\d+)*))(?P<glue>(?:-?[a-z]\w*)?)"
-    r"|(?P<with>w/o?(?=[\s\d$]))"
+    r"|(?P<smile>(?<!\S)[:;=]-?[)d](?!\w))"
+    r"|(?P<without>w/o(?=[\s\d$]))|(?P<with>w/(?=[\s\d$]))"
     r"|(?P<word>[^\W\d_]\w*(?:'[^\W\d_]+)*(?:-\d[\w-]*)?)"
     r"|(?P<space>\s+)|(?P<stop>.)",
     re.DOTALL,
 )
+_KINDS: Final = {"smile": ",", "without": "without", "with": "with", "iso": "iso"}
 _QUOTES: Final = {
     "’": "'",
     "‘": "'",
@@ -120,33 +122,17 @@ def strange_character(note: str) -> str:
     return ""
 
 
-@lru_cache(16)
-def _markets(
-    names: tuple[tuple[str, str], ...],
-) -> tuple[re.Pattern[str] | None, Mapping[str, tuple[str, ...]]]:
-    wanted: dict[str, tuple[str, ...]] = {}
-    for market, name in names:
-        for said in {plain(market), plain(name)}:
-            if said.strip():
-                wanted[said] = (*wanted.get(said, ()), market)
-    if not wanted:
-        return None, wanted
-    listed = "|".join(re.escape(w) for w in sorted(wanted, key=len, reverse=True))
-    return re.compile(rf"(?<![\w-])(?:{listed})(?![\w-])"), wanted
-
-
 def tokens_of(note: str, names: Mapping[str, str], today: date) -> Text:
     """Cut a note into tokens; `names` is market id to name."""
     text = plain(note)
     strange = strange_character(note)
-    pattern, wanted = _markets(tuple(sorted(names.items())))
     atoms: list[Token] = []
     at = 0
-    for found in pattern.finditer(text) if pattern else ():
-        atoms += _atoms(text, at, found.start())
-        ids = wanted[found.group(0)]
-        atoms.append(Token(MARKET, *found.span(), markets=ids if len(ids) == 1 else ()))
-        at = found.end()
+    listed = {market: plain(name) for market, name in names.items()}
+    for one in markets.named(text, listed):
+        atoms += _atoms(text, at, one.start)
+        atoms.append(Token(MARKET, one.start, one.end, why=one.why, markets=one.markets))
+        at = one.end
     atoms += _atoms(text, at, len(text))
     kept, begins = _unlisted(atoms, text)
     reader = Quantities(text, [_meant(kept, at, text) for at in range(len(kept))], today)
@@ -165,10 +151,8 @@ def _atoms(text: str, start: int, end: int) -> list[Token]:
             out.append(Token("#", *found.span("num")))
             if found["glue"]:
                 out.append(Token("-" + found["glue"].lstrip("-"), *found.span("glue")))
-        elif kind == "with":
-            out.append(Token("without" if found.group(0) == "w/o" else "with", *found.span()))
-        elif kind == "iso":
-            out.append(Token("iso", *found.span()))
+        elif kind in _KINDS:
+            out.append(Token(_KINDS[kind], *found.span()))
         elif kind == "url":
             out.append(
                 Token(BAD if any(c.isdigit() for c in found.group(0)) else "url", *found.span())

@@ -20,13 +20,30 @@ from domain.mandates.purpose.phrases import (
     caps,
     daily,
     frames,
+    giving,
     length,
     limits,
+    preamble,
     stopping,
+    where,
 )
 
 _DEEPER: Final = " " * 12
-_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames, limits, asking)
+_PARTS: Final = (
+    budget,
+    caps,
+    daily,
+    stopping,
+    agent,
+    length,
+    around,
+    frames,
+    limits,
+    asking,
+    giving,
+    preamble,
+    where,
+)
 
 
 def _together() -> Mapping[str, str]:

@@ -193,7 +193,7 @@ PHRASES: Final[Mapping[str, str]] = {
         ( has to | have to | must | needs to | need to )
     """,
     "about": """
-        ( on | for | to | towards ) W{1,8}
+        ( on | for | to | towards | about ) W{1,8}
         for ( me | us )
         ( to <pverb> ) ( W | and ){0,8}
     """,

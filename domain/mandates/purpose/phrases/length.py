@@ -1,4 +1,4 @@
-"""How long, what for, where."""
+"""How long, and what for."""
 
 from __future__ import annotations
 
@@ -43,40 +43,42 @@ PHRASES: Final[Mapping[str, str]] = {
         ( it's | it is | this is ) a SPAN ( test | trial | run | experiment | mandate | job )
         ( run | work | trade | do ) ( this | it )? for SPAN
         ( this | it ) ( is | should be ) for SPAN
-        ( for as long as | let it run for | let this run for | let it go for | let it work for | let
-            the agent run for | let the bot run for | have it run for | run for up to | for up to |
-            for at most | for no more than | for a maximum of | run at most | for not more than |
-            keep running for | keep going for | keep at it for | stay active for | operate for | it
-            operates for | should take no more than | this should last | it should last | this will
-            last | trade for | work on this for | work on it for | to be spent over | to last | to
-            be used within | give yourself | take up to | you get | you have up to | you've got |
-            you have got | timeline | timeline : | timeframe : | for a | for the | for these |
-            stretch it over | stretch over | spread it over | spread this over | make it last |
-            lasting for | valid | active | the run lasts | it will run for | it will run | it should
-            run for | it should run | it can run for | it may run for | it may run | it can run ) (
-            the | these | this )? ( next | coming | following | full | first | whole | entire |
-            exactly | a total of )? SPAN ( only | in total | long | from now | from today | starting
-            now | starting today | total | max | at most | tops | and then stop | then stop | and
-            then it stops | and that's it | period | starting from today )?
-        SPAN ( tops | at most | at the most | maximum | and then stop | and then it stops | and done
-            | to do it | to do this | time | of time | of trading | of work | plan | job | project |
-            campaign | season | lifetime | limit | time limit | deadline | experiment | test |
-            assignment | engagement | starting from today | as of today | as of now | overall )
+        ( for as long as | let it run for | let this run for | let it go for | let it work for |
+            let the agent run for | let the bot run for | have it run for | run for up to | for up
+            to | for at most | for no more than | for a maximum of | run at most | for not more
+            than | keep running for | keep going for | keep at it for | stay active for | operate
+            for | it operates for | should take no more than | this should last | it should last |
+            this will last | trade for | work on this for | work on it for | to be spent over | to
+            last | to be used within | give yourself | take up to | you get | you have up to |
+            you've got | you have got | timeline | timeline : | timeframe : | for a | for the | for
+            these | stretch it over | stretch over | spread it over | spread this over | make it
+            last | lasting for | valid | active | the run lasts | it will run for | it will run |
+            it should run for | it should run | it can run for | it may run for | it may run | it
+            can run ) ( the | these | this )? ( next | coming | following | full | first | whole |
+            entire | exactly | a total of )? SPAN ( only | in total | long | from now | from today
+            | starting now | starting today | total | max | at most | tops | and then stop | then
+            stop | and then it stops | and that's it | period | starting from today )?
+        SPAN ( tops | at most | at the most | maximum | and then stop | and then it stops | and
+            done | to do it | to do this | time | of time | of trading | of work | plan | job |
+            project | campaign | season | lifetime | limit | time limit | deadline | experiment |
+            test | assignment | engagement | starting from today | as of today | as of now |
+            overall )
         ( stop | end | quit | finish | be done | close | end this | stop this | end everything | it
             stops | it is over | it's over | this ends | we stop | pull out | return everything |
             hand back the money | give the money back | send the money back | hand it back | pay
             back | wrap it up | wrap this up | conclude | shut it down | shut down ) ( after | in )
             ( exactly | no more than | at most )? SPAN
-        ( the | this | my )? ( mandate | job | task | agreement | deal | experiment | test | trial |
-            run | project | whole thing ) ( is | will be | should be | lasts | runs | should last |
-            should run | will last | will run | goes on | takes | can run | may run | is meant to
-            last | is meant to run | is valid | stays valid | ends | expires | stops | is over ) (
-            for | after | in | over )? ( a maximum of | up to | at most | exactly )? SPAN ( long |
-            from now | from today | in total | at most )?
-        ( the | your | my | agent's | its )? ( time | duration | runtime | term | period | horizon |
-            length | timeline | time frame | timeframe | schedule | time limit | lifetime ) ( : | =
-            | is | of )? SPAN ( or less | max | at most | maximum | in total | from now | from today
-            | starting now )
+        ( ( the | this )? ( mandate | job | task | agreement | deal | experiment | test | trial |
+            run | project | whole thing ) | my ( mandate | experiment | test | trial ) ) ( is |
+            will be | should be | lasts | runs | should last | should run | will last | will run |
+            goes on | takes | can run | may run | is meant to last | is meant to run | is valid |
+            stays valid | ends | expires | stops | is over ) ( for | after | in | over )? ( a
+            maximum of | up to | at most | exactly )? SPAN ( long | from now | from today | in
+            total | at most )?
+        ( the | your | my | agent's | its )? ( time | duration | runtime | term | period | horizon
+            | length | timeline | time frame | timeframe | schedule | time limit | lifetime ) ( : |
+            = | is | of )? SPAN ( or less | max | at most | maximum | in total | from now | from
+            today | starting now )
         ( agent's | your ) ( time | duration | term | period | horizon ) ( : | = | is )? SPAN
         ( spend | use | invest ) ( it | them | everything | all of it | the money | this | the
             budget | the whole budget | the funds ) ( up )? ( within | over | during | across ) (
@@ -84,12 +86,54 @@ PHRASES: Final[Mapping[str, str]] = {
         ( it | the budget | the money | this | the funds | that ) ( has to | must | should | needs
             to | is meant to | is to | will have to ) ( last | cover | do | be enough | stretch ) (
             for | over )? ( the )? ( next | coming | following )? SPAN
-        ( trade | work | run | operate | invest | do this | do it | keep going | keep trading | keep
-            working | stay in | go ) ( for | over ) ( the | a )? ( next | coming | following | full
-            | total of )? SPAN ( only | in total | from now | from today | starting now | starting
-            today )?
+        ( trade | work | run | operate | invest | do this | do it | keep going | keep trading |
+            keep working | stay in | go ) ( for | over ) ( the | a )? ( next | coming | following |
+            full | total of )? SPAN ( only | in total | from now | from today | starting now |
+            starting today )?
         ( the | this | your | my ) ( mandate | agreement | job | task ) ( runs | lasts | goes | is
             valid | is ) for SPAN
+        ( i | we ) ( give | grant | allow ) ( you | the agent | it ) SPAN
+        <you> ( shall | will | may | should | can | must | is to | are to ) ( work | trade | run |
+            operate | be active | act | serve | invest ) ( for | over | during ) ( the )? ( next |
+            coming | a period of | a term of )? SPAN
+        ( duration | term | length | lifetime | period | end ) of ( the | this ) ( mandate | job |
+            agreement | task | contract ) ( <is> | : | shall be )? SPAN
+        in the ( next | coming | following ) SPAN
+        SPAN is ( how long you have | what you have | all you have | all you get | your time | the
+            term | the time limit | the time you have | what you get | the limit | how long it runs
+            | how long it lasts | how long this runs | how long this lasts )
+        ( give | hand | send | pay | bring ) ( it | them | the money | everything | all of it | the
+            funds | the rest | my money | all ) ( all )? back ( to me )? ( after | in | within )
+            SPAN
+        ( for | over | in | during | within )? ( this | these ) ( coming | next ) SPAN
+        ( <you> )? ( go on | goes on | carry on | carries on | continue | continues | keep on |
+            keep it up | keep this up | stay on | stay at it | stick with it | persist | stay
+            invested | remain invested | hold on | serve | be active | remain active | be at it ) (
+            trading | working | investing | with this | with it | like this )? ( for | over ) ( the
+            )? ( next | coming | full | whole | total of | period of )? SPAN
+        ( end | ends | finish | finishes | stop | stops | complete | completes | conclude |
+            concludes | cease | ceases | close | closes | wind up | wind down | terminate |
+            terminates ) ( its | your | the | all | this | my ) ( work | job | task | run | trading
+            | activity | mandate | activities | operations | agreement | engagement | assignment |
+            duties | whole thing | thing ) ( after | within | at the end of | in ) ( the )? SPAN
+        ( <my> | a | with a | for a | over a | has a | with | of )? ( total | maximum | full |
+            fixed | overall | agreed | whole )? ( duration | term | lifetime | life | run time |
+            runtime | lifespan | length | time span | timespan | holding period | investment period
+            | contract period | running time | validity | time horizon | horizon ) ( <is> | is
+            fixed at | comes to | amounts to | is exactly | is limited to | is going to be | lasts
+            )? ( exactly | just | only | a total of )? SPAN
+        ( no longer than | not longer than | for no longer than | not more than | for not longer
+            than ) SPAN ( in total | in all )?
+        ( the )? SPAN ( from | starting | beginning | counting from ) ( today | now | this moment |
+            the start | the signing | signature | when we start | day one | when you start )
+        ( ( the | this | our | your ) ( agreement | deal | arrangement | contract | engagement |
+            assignment | task | job | mandate | run ) | my mandate | mandate | it | this ) ( shall
+            | will | should | must | is to | has to | may | can )? ( run | last | end | expire |
+            terminate | continue | remain in force | stay in force | be in force | remain valid |
+            stay active | go on | be valid | be active | terminates | expires | remains valid |
+            remains in force | continues | is in force | is active | automatically end |
+            automatically ends ) ( for | after | over | during ) ( a term of | a period of |
+            exactly )? SPAN
     """,
     "week": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -97,9 +141,12 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | one ) week ( long | only | in total | from now | from today )?
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) week
+        ( for | over | in | during | within )? ( this | the | one ) coming week
+        ( for | over | in | during )? the week ( ahead | to come )
+        ( in | within | over | during | for ) the ( next | following ) week
         a one week ( run | period | trial | mandate | horizon )
-        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
-            to | is to ) last ( for )? ( a | one | the next | a full | one full ) week
+        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is
+            meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) week
     """,
     "fortnight": """
         ( for | over | within | during | lasting | run for | across )? ( a | one | the next | the
@@ -109,10 +156,13 @@ PHRASES: Final[Mapping[str, str]] = {
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full | a single | the following ) month
         ( a | one ) month ( long | only | in total | from now | from today )?
+        ( for | over | in | during | within )? ( this | the | one ) coming month
+        ( for | over | in | during )? the month ( ahead | to come )
+        ( in | within | over | during | for ) the ( next | following ) month
         ( duration | horizon | period | term | time | length | timeframe | runtime | time horizon )
             ( <is> | : )? ( a | one ) month
-        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is meant
-            to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
+        ( it | the budget | the money | this | that ) ( should | must | has to | needs to | is
+            meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
     """,
     "year": """
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
@@ -122,6 +172,14 @@ PHRASES: Final[Mapping[str, str]] = {
             ) year
     """,
     "until": """
+        ( it | this | the mandate | the agent | everything | you | the job | the agreement | it all
+            )? ( will | shall | should | must | may | can | is to )? ( run | runs | running | go |
+            goes | go on | goes on | last | lasts | lasting | continue | continues | work | works |
+            trade | trades | keep going | keep trading | stay active | remain active | be active |
+            be valid | is valid | valid | good | is good | active | operate | operates | invest |
+            invests | have | has | carry on | carries on | has time | have time ) ( on )? ( until |
+            till | til | up until | through | up to ) ( the )? DATE ( at the latest | included |
+            inclusive )?
         ( until | till | til | through | up until | up to and including | lasting until | lasts
             until | valid until | running until | run until | runs until | good until | good
             through | keep going until | from now until | from today until | from now to | starting
@@ -147,31 +205,31 @@ PHRASES: Final[Mapping[str, str]] = {
         and ( ends | stops | ends on ) DATE
         ( end | ending | ends ) ( on | at ) ( the )? DATE
         keep ( working | going | trading | running ) until ( the )? DATE
-        ( i | we ) ( want | need | would like | 'd like ) ( it | the money | everything | my money |
-            the funds | all of it | it all | the rest | what is left ) back ( by | on ) ( the )?
+        ( i | we ) ( want | need | would like | 'd like ) ( it | the money | everything | my money
+            | the funds | all of it | it all | the rest | what is left ) back ( by | on ) ( the )?
             DATE
         ( i | we ) ( want | would like | 'd like ) ( this | it | the mandate | the agent |
-            everything ) to ( end | stop | finish | be over | be done | run | expire | last ) ( on |
-            by | until | till | at | through )? ( the )? DATE ( at the latest )?
-        ( let it run | let this run | keep it running | keep this running | keep it going | run it |
-            run this | run the agent | run the bot | it should work | it works | it may work | it
+            everything ) to ( end | stop | finish | be over | be done | run | expire | last ) ( on
+            | by | until | till | at | through )? ( the )? DATE ( at the latest )?
+        ( let it run | let this run | keep it running | keep this running | keep it going | run it
+            | run this | run the agent | run the bot | it should work | it works | it may work | it
             can work | you can work | you may work | you may run | valid | active | lasting |
             stretch it | make it last | operate | continue trading | keep at it | go on trading |
             spend it | use it | to be spent | to be used ) ( until | till | til | through | up to )
             ( the )? DATE ( at the latest | included | inclusive )?
         ( stop | quit | finish | be done | close | close everything out | end this | stop this | it
             stops | it is over | it's over | this ends | we stop | pull out | return everything |
-            return the money | give the money back | hand it back | hand back the money | wrap it up
-            | wrap this up | conclude | shut it down | shut down | everything ends | everything
+            return the money | give the money back | hand it back | hand back the money | wrap it
+            up | wrap this up | conclude | shut it down | shut down | everything ends | everything
             should end | all done ) ( on | by | at | as of ) ( the )? DATE ( at the latest )?
         ( end | stop | final day | last day | last date | closing date | expiry | expiry date | end
             day | finish date | stop date | until ) ( is | : | = | on )? ( the )? DATE
         ( trade | work | work on this | work on it | run | do this | valid | running )? ( between |
-            from ) ( now | today | this day ) ( and | until | to | till | through | on until ) ( the
-            )? DATE
-        ( please )? ( finish | be finished | be done | complete | complete it | complete this | have
-            it done | wrap up | be ready | get it done ) ( by | on ) ( the )? DATE ( at the latest
-            )?
+            from ) ( now | today | this day ) ( and | until | to | till | through | on until ) (
+            the )? DATE
+        ( please )? ( finish | be finished | be done | complete | complete it | complete this |
+            have it done | wrap up | be ready | get it done ) ( by | on ) ( the )? DATE ( at the
+            latest )?
         ( time | duration | term | period | horizon | valid | runs ) ( : | = | is )? ( until | till
             | to | through ) ( the )? DATE
         ( it | the budget | the money | this | the funds | that ) ( has to | must | should | needs
@@ -197,8 +255,8 @@ PHRASES: Final[Mapping[str, str]] = {
             target return )
         aim to ( make | earn | gain | return | grow it by ) PCT ( in total | overall )?
         ( get | make | earn | bring | give | return | generate ) ( me | us ) ( about | around |
-            roughly | at least | some )? ( a | an )? PCT ( return | gain | profit | yield | growth )
-            ( in total | overall )?
+            roughly | at least | some )? ( a | an )? PCT ( return | gain | profit | yield | growth
+            ) ( in total | overall )?
         ( i'd | i would | we'd | we would ) ( like | love | be happy with ) ( to see | to get | to
             make | to earn )? ( about | around | roughly | something like )? ( a | an )? PCT (
             return | gain | profit | yield | growth | in profit ) ( in total | overall )?
@@ -211,12 +269,12 @@ PHRASES: Final[Mapping[str, str]] = {
         ( grow | increase ) ( it | my money | the money | the budget | the pot | the balance | my
             balance | my capital | this | the value | the total ) by ( about | around | roughly )?
             PCT
-        ( make | earn | achieve | reach | hit | produce | generate ) ( about | around | roughly )? (
-            a | an )? ( total | overall )? PCT ( return | total return | gain on it | growth )
-        ( try to | please try to | i want you to | i'd like you to | see if you can | hopefully )? (
-            make | gain | achieve | reach | bring in ) ( me )? ( about | around | at least | roughly
-            )? PCT ( return | gain | profit | growth | in return | in gains )? ( in total | overall
-            )? ( if you can | if possible )
+        ( make | earn | achieve | reach | hit | produce | generate ) ( about | around | roughly )?
+            ( a | an )? ( total | overall )? PCT ( return | total return | gain on it | growth )
+        ( try to | please try to | i want you to | i'd like you to | see if you can | hopefully )?
+            ( make | gain | achieve | reach | bring in ) ( me )? ( about | around | at least |
+            roughly )? PCT ( return | gain | profit | growth | in return | in gains )? ( in total |
+            overall )? ( if you can | if possible )
         try to ( make | earn | get | gain | achieve | reach | bring in | return ) ( me )? ( about |
             around | at least | roughly )? PCT ( return | gain | profit | growth | in gains )?
         ( hoping for | looking for | expecting | shooting for | hope for ) ( about | around |
@@ -233,39 +291,6 @@ PHRASES: Final[Mapping[str, str]] = {
             profit | in profit | gain | in gains )
         ( goal | target | objective | aim | the goal | the target | the aim | my goal | my target )
             ( is | : | is to | : to )? ( make | earn | gain ) MONEY
-    """,
-    "markets": """
-        ( please )? ( only | just )? ( trade | use | buy | invest in | put it in | put it into |
-            put it all in | put it all into | invest it in | deploy it in | put the money in | put
-            the money into | put everything in | put everything into | work in | stick to | trade
-            in | trade on | lend on | lend in | deposit into | deposit in | supply to | invest the
-            money in | use only | trade only | invest only in | only invest in | only use | only
-            trade | work with | supply it to | lend it on | place it in | earn on | earn yield on |
-            earn yield in | earn interest on | run on | stay in ) ( only | just )? MARKET ( only )?
-        ( allowed )? ( market | markets | venue | venues | targets | target ) ( : | = | is | are |
-            allowed : )? ( only )? MARKET ( only )?
-        ( in | into | on | to | with | via | through | using | for ) ( only )? MARKET ( only )?
-        ( to | to be | and )? ( put it | put | invest | trade | use | lend | buy | deposit |
-            invested | used | lent | deposited | supply | work | put to work ) ( in | into | on |
-            with | to )? ( only )? MARKET ( only )?
-        ( i want you to | i would like you to | i'd like you to | i want to | i'd like to | your
-            job is to | the agent should | you should | help me ) ( trade | use | buy | invest in |
-            work in | trade in | trade on | lend on | lend in | deposit into ) ( only )? MARKET (
-            only )?
-        MARKET only
-        only MARKET
-        MARKET
-        ( you | the agent | it ) ( may | can | should | must ) ( only )? ( use | trade | invest in
-            | work in | trade in | trade on | deposit into | work with ) ( only )? MARKET ( only )?
-        ( keep | hold ) ( it | everything | my money | the money | the funds | funds ) in ( only )?
-            MARKET ( only )?
-        ( in | into | on | to | with | via | through | using ) the MARKET ( only | market | vault |
-            pool )?
-        MARKET ( is | are ) ( fine | ok | okay | allowed | good | all you may use | the only place |
-            what i want | enough )
-        ( stick | stay | keep ) ( with | to | in ) MARKET ( only | please )?
-        ( only | just ) ( in | on | into | via | through ) ( the )? MARKET
-        ( allowed | permitted | use | where | place | places | trade ) : ( only )? MARKET ( only )?
     """,
     "span_in": """
         ( in | inside | inside of | within ) ( the )? ( next | coming | first )? SPAN

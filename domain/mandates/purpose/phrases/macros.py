@@ -28,7 +28,8 @@ MACROS: Final[Mapping[str, str]] = {
         | result | document | placement | rebalance | video | song | map | chart | clip | session |
         podcast | service | template | study | survey | stock photo | booking | feed | alert |
         recipe | download | email | message | ad | trip | visit | thing | one thing | data call |
-        api call | api request | paid call | paid request | paid read | data request | data
+        api call | api request | paid call | paid request | paid read | x402 call | x402 read | x402
+        request | data request | data
         purchase | data read | web search | trading order | market order | limit order | paid api
         call | paid search | search query | api query | stock image | press photo | test | try |
         job run | chat | prompt | token swap | ride | course | voucher | gift | scan | backup |

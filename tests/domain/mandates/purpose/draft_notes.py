@@ -250,7 +250,8 @@ NOTES: Final = [
     u("a few weeks"),
     u("forever"),
     u("999999999999 days"),
-    u("14 days, that is two weeks", days=14),
+    n("14 days, that is two weeks", days=14),
+    u("14 days, that is three weeks"),
     # -- fee
     n("10% of profits", fee=1000),
     n("you get 15 percent of the gains", fee=1500),
@@ -320,7 +321,8 @@ NOTES: Final = [
     u("BTC perpetual, but not ETH perpetual", markets=["perps-btc"]),
     u("avoid Aave v3"),
     n("$500 in Morpho", budget=500, markets=["morpho"]),
-    n("Morphology and BTC perpetuals"),
+    n("Morphology and BTC perpetually"),
+    n("Morphology and BTC perpetuals", markets=["perps-btc"]),
     # -- whole notes
     n(
         "$500 for two weeks, at most $50 per action, $150 a day, never lose more than 20%, ask me above $100, 10% of profits",

@@ -1,0 +1,56 @@
+"""What keeps a phrase from being read where its words stand in another sense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from domain.mandates.purpose import vocabulary as v
+from domain.mandates.purpose.tokens import MARKET, Token
+
+if TYPE_CHECKING:
+    from domain.mandates.purpose.tiling import Path
+
+_GIVEN: Final = frozenset(
+    {"budget", "span", "week", "fortnight", "month", "year", "markets", "until"}
+)
+_NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
+
+
+def is_topic(tokens: Sequence[Token], at: int, paths: Sequence[Path]) -> bool:
+    """True for the market that a report is on, or that somebody has money in already."""
+    kind = tokens[at - 1].kind if at and tokens[at].kind == MARKET else tokens[at].kind
+    if kind not in v.WITHIN:
+        return False
+    last = [path.pieces[-1] for path in paths if path.pieces]
+    if any(piece.action == "talk" for piece in last):
+        return True
+    if any(t.kind in v.TOPICS for t in tokens[max(0, at - 4) : at]):
+        return True
+    begun = [{t.kind for t in tokens[max(0, p.start - 1) : p.start + 2]} for p in last]
+    return any(kinds & v.THERE and kinds & v.HOLDS for kinds in begun)
+
+
+def goes_on(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """True for "I like music and spend 5 USDC a day": what follows is what he does."""
+    behind = [t.kind for t in tokens[end : end + 2]]
+    first = tokens[at].kind
+    return first in v.SPEAKERS and behind[:1] == ["and"] and behind[-1] in v.DEEDS
+
+
+def for_one(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """True for "no more than 5 on a single trade": it caps a trade, whatever the money is for."""
+    kinds = [t.kind for t in tokens[at:end]]
+    return any(one == "single" and what in v.ACTS for one, what in pairwise(kinds))
+
+
+def granted(tokens: Sequence[Token], paths: Sequence[Path]) -> bool:
+    """True behind an amount, a time or a market that is given, not one that is denied."""
+    for path in paths:
+        if not path.said or path.said[-1][0] not in _GIVEN:
+            return False
+        said = [t.kind for t in tokens[path.pieces[0].start : path.pieces[-1].end]]
+        if _NEGATED & set(said):
+            return False
+    return True

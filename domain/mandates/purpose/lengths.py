@@ -1,0 +1,64 @@
+"""Lengths that are said twice: one that is no certain number of days, and the days that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from domain.mandates.purpose.tokens import SPAN, Token
+
+if TYPE_CHECKING:
+    from domain.mandates.purpose.quantities import Quantities
+
+# Lengths that are no certain number of days, and the days that they may be said to be.
+_UNSURE: Final[Mapping[tuple[str, ...], Sequence[int]]] = {
+    ("half", "a", "year"): range(180, 185),
+    ("a", "half", "year"): range(180, 185),
+    ("a", "quarter"): range(89, 93),
+    ("one", "quarter"): range(89, 93),
+    ("half", "a", "month"): range(14, 17),
+}
+_THAT_IS: Final[tuple[tuple[str, ...], ...]] = (
+    ("that", "is"),
+    ("that's",),
+    ("which", "is"),
+    ("i", ".", "e", "."),
+    ("ie",),
+    ("so",),
+    ("meaning",),
+    ("in", "other", "words"),
+    ("or",),
+    ("=",),
+)
+
+
+def glossed(reader: Quantities, at: int) -> tuple[Token, int] | None:
+    """`half a year (180 days)` and `two weeks, that is 14 days` as one span, and the place behind
+    it; None where the two do not go together.
+    """
+    known, after = _first(reader, at)
+    after += reader.kind(after) in (",", "-")
+    opened = reader.kind(after) == "("
+    after += opened
+    link = next((said for said in _THAT_IS if reader.kinds(after, len(said)) == said), ())
+    gloss = reader.figure_at(after + len(link)) if known and (opened or link) else None
+    if gloss is None or gloss[0].kind != SPAN or gloss[0].value not in known:
+        return None
+    token, after = gloss
+    if opened and reader.kind(after) != ")":
+        return None
+    after += opened
+    place = reader.atoms[at].start, reader.atoms[after - 1].end
+    return replace(token, start=place[0], end=place[1]), after
+
+
+def _first(reader: Quantities, at: int) -> tuple[Sequence[int], int]:
+    """The days that the length which starts here may be, and the place behind it."""
+    for said, days in _UNSURE.items():
+        if reader.kinds(at, len(said)) == said:
+            return days, at + len(said)
+    figure = reader.figure_at(at) if reader.kind(at) == "#" else None
+    if figure is None or figure[0].kind != SPAN or figure[0].value is None:
+        return (), at
+    return (figure[0].value,), figure[1]
