@@ -282,6 +282,12 @@ class _Sentence:
         if piece.action not in (UNREAD, IDLE, "other"):
             return False
         kinds = self._kinds(piece)
+        # "My wife and I would like ..." speaks for the writer too.
+        if [t.kind for t in self.tokens[piece.end : piece.end + 2]] in (
+            ["and", "i"],
+            ["and", "me"],
+        ):
+            return False
         story = of_others(kinds) or (piece.action == UNREAD and of_once(kinds))
         if piece.action == "other" and "old" not in kinds:
             return story or kinds[0] in ("last", "this", "i", "we")

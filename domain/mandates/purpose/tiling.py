@@ -267,7 +267,7 @@ class Tiling:
             or (action == "budget" and self._is_one_act(end))
             or (action == "ask_never" and any(self._bounded(path) for path in paths))
             # "25 USDC a day, up to 500": the day belongs to the figure before it.
-            or (action in ("tx", "day") and kind in v.UNITS and any(map(_says_a_budget, paths)))
+            or (action in ("tx", "day") and self._is_unit(at) and any(map(_says_a_budget, paths)))
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
             or (self.tokens[at].is_figure and not all(self._may_be_bare(p, action) for p in paths))
@@ -296,6 +296,11 @@ class Tiling:
         if barred:
             return ""
         return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
+
+    def _is_unit(self, at: int) -> bool:
+        """True where "per trade", "a day" or "in any one go" begins."""
+        at += self.tokens[at].kind in v.UNITS_BEHIND
+        return at < len(self.tokens) and self.tokens[at].kind in v.UNITS
 
     def _bounded(self, path: Path) -> bool:
         """True behind "up to 50 USDC per trade,": what may be done so is not all."""

@@ -100,7 +100,8 @@ PAST_IT: Final = words("above over beyond past")
 BOUNDS: Final = words("up below under until within less")
 ONE_OF: Final = words("single one individual")
 # How "per trade" and "a day" begin.
-UNITS: Final = words("per a an each every any / in on for within daily")
+UNITS: Final = words("per a an each every any / daily")
+UNITS_BEHIND: Final = words("in on for within")
 # An amount behind one of these is what may be done without asking, or what one thing may cost.
 ALONE: Final = words("own alone freely independently yourself itself autonomously decide decides")
 SEVERAL: Final = words(

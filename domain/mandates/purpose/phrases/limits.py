@@ -75,8 +75,8 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "each_act": """
         ( each | every | any | a | an | one | any one | any given | the | all | your | my | our |
-        its | ( the )? ( size | value | amount | cost | price | sum ) ( of | for | spent on ) ( each
-        | every | any | a | an | one | any one | all )? | ( the )? ( amount | spending | sum | spend
+        its | ( the )? ( size | value | amount | cost | price ) ( of | for | spent on ) ( each
+        | every | any | a | an | one | any one ) | ( the )? ( amount | spending | sum | spend
         | outlay | cost | total | money ) ( spent | used | invested | paid | put in )? ( per | ( on
         | for | in ) ( each | every | any | one | a ) ) | ( the | a )? ( max | maximum | largest |
         biggest | highest ) )? ( single | individual | allowed | permitted )? ( <act> | <acts> ) (
