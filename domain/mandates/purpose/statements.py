@@ -18,6 +18,7 @@ from domain.mandates.purpose.language import foreign
 from domain.mandates.purpose.tiling import (
     QUIET,
     SAYS,
+    SETS_FLOOR,
     UNREAD,
     Grammar,
     Path,
@@ -76,7 +77,10 @@ def read(note: str, *, today: date, market_names: Mapping[str, str]) -> Reading:
     words = (t.kind for t in text.tokens if t.kind[:1].isalpha() and not t.kind.isupper())
     strange = text.strange or foreign(words, known.automaton.words)
     cut = _sentences(text.tokens)
-    sentences = [_Sentence(note, known, tokens, asked, strange) for tokens, asked in cut]
+    sentences: list[_Sentence] = []
+    for tokens, asked in cut:
+        floor = bool(sentences) and sentences[-1].ends_on_a_floor
+        sentences.append(_Sentence(note, known, tokens, asked, strange, floor))
     if any(s.takes_back for s in sentences):
         for one in sentences:
             one.drop("the note takes something back, or does not mean what it says")
@@ -151,8 +155,17 @@ def _no_stop(before: Token, token: Token, after: Token) -> bool:
 class _Sentence:
     """One sentence: its pieces, and why none of them counts, or an empty text."""
 
-    def __init__(self, note: str, known: Grammar, tokens: list[Token], asked: bool, strange: str):
+    def __init__(
+        self,
+        note: str,
+        known: Grammar,
+        tokens: list[Token],
+        asked: bool,
+        strange: str,
+        behind_floor: bool,
+    ):
         self.note, self.known, self.tokens, self.strange = note, known, tokens, bool(strange)
+        self.behind_floor = behind_floor
         asked = asked and not _requests([t.kind for t in tokens])
         self.why = strange or ("it is a question" if asked else "")
         if not self.why and len(tokens) > MAX_SENTENCE:
@@ -168,8 +181,14 @@ class _Sentence:
         """The pieces of the one reading, or of the first of several."""
         return self.readings[0].pieces
 
+    @property
+    def ends_on_a_floor(self) -> bool:
+        """True where the last that it says is a stop line, perhaps with the budget it is part of."""
+        said = [action for action, _ in self.readings[0].said if action != "budget"]
+        return not self.why and said[-1:] != [] and said[-1] in SETS_FLOOR
+
     def _tile(self) -> None:
-        tiling = Tiling(self.known, self.tokens)
+        tiling = Tiling(self.known, self.tokens, self.behind_floor)
         self.readings, self.steps = tiling.readings, tiling.steps
         unread = [p for p in self.pieces if p.action == UNREAD]
         words = {t.kind for p in unread for t in self.tokens[p.start : p.end]}

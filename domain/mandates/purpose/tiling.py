@@ -5,7 +5,7 @@ The tiling with the fewest unread words is the reading; two that say different t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -13,6 +13,8 @@ from typing import Final
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
 from domain.mandates.purpose.phrases import ACTIONS, lines
+from domain.mandates.purpose.phrases.chains import PARTS as CHAIN_PARTS
+from domain.mandates.purpose.phrases.fees import PARTS as FEE_PARTS
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
@@ -35,6 +37,8 @@ QUIET: Final = frozenset(
         "need",
         "about",
         "manner",
+        "stop_if",
+        "stop_then",
         JOIN,
         IDLE,
         UNREAD,
@@ -56,21 +60,53 @@ NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 # NEED behind what somebody needs, which only a comma or a colon may follow.
 # IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
 # condition is still to come: no sentence ends there.
-# AIM is behind "make 5% on": what is at work has to follow.
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim",
+# AIM is behind "make 5% on": what is at work has to follow. GROW is behind "turn my 500 USDC", LEFT
+# and LOST behind "once 400": what it becomes, or what it is a part of, has to follow; LEFT_LAST and
+# LOST_LAST are the same behind a consequence.
+OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST = (
+    "open", "said", "for", "loose", "need", "if", "first", "aim", "grow", "left", "lost",
+    "left last", "lost last",
 )  # fmt: skip
-_UNDONE: Final = frozenset({IF, FIRST, AIM})
-_CONDITIONS: Final = frozenset({"lost_if", "left_if"})
-_HALVES: Final = _CONDITIONS | {"close_if", "aim_on", "budget_on"}
+# Actions that stand in no other place than these, and where each leads to: only all of them
+# together say something.
+_CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
+    "lost_if": {OPEN: IF, FIRST: SAID},
+    "left_if": {OPEN: IF, FIRST: SAID},
+    "stop_if": {OPEN: FIRST, IF: SAID},
+    "close_if": {OPEN: FIRST, IF: SAID},
+    "keep_if": {OPEN: FIRST, IF: SAID},
+    "part_left": {OPEN: LEFT, FIRST: LEFT_LAST},
+    "rest_left": {LEFT: IF, LEFT_LAST: SAID},
+    "part_lost": {OPEN: LOST, FIRST: LOST_LAST},
+    "rest_lost": {LOST: IF, LOST_LAST: SAID},
+    "aim_on": {OPEN: AIM},
+    "budget_on": {AIM: SAID},
+    "grow_from": {OPEN: GROW},
+    "grow_to": {GROW: SAID},
+    "grow_by": {GROW: SAID},
+}
+_UNDONE: Final = frozenset({IF, FIRST, AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST})
+# What may only follow a stop line, in its sentence or as the first of the next.
+_BEHIND_FLOOR: Final = frozenset({"close_after", "keep_after", "stop_then"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
     "lost_if": "lost",
     "left_if": "left",
     "close_if": "close_there",
     "span_in": "span",
+    "keep_if": "keep_there",
+    "part_left": "left",
+    "part_lost": "lost",
     "aim_on": "aim",
     "budget_on": "budget",
+    "grow_from": "budget",
+    "grow_by": "aim",
+    "grow_to": "aim_to",
+    "close_after": "close_there",
+    "keep_after": "keep_there",
+    "rest_left": "budget_of",
+    "rest_lost": "budget_of",
+    "whole_of": "budget_of",
 }
 _BEHIND: Final = {
     "lead": OPEN,
@@ -120,7 +156,9 @@ class Grammar:
 def grammar() -> Grammar:
     """The phrases, compiled once."""
     phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
-    built = Automaton([line for _, line in phrases], {**MACROS, **OTHERS, **PARTS})
+    built = Automaton(
+        [line for _, line in phrases], {**MACROS, **OTHERS, **PARTS, **CHAIN_PARTS, **FEE_PARTS}
+    )
     return Grammar(built, tuple(action for action, _ in phrases))
 
 
@@ -132,8 +170,8 @@ def is_word(token: Token) -> bool:
 class Tiling:
     """All cheapest tilings of one sentence that say different things; `steps` counts the work."""
 
-    def __init__(self, known: Grammar, tokens: Sequence[Token]):
-        self.known, self.tokens = known, tokens
+    def __init__(self, known: Grammar, tokens: Sequence[Token], behind_floor: bool = False):
+        self.known, self.tokens, self.behind_floor = known, tokens, behind_floor
         self.steps = len(tokens)
         self._best: list[dict[str, tuple[_Price, list[Path]]]] = [{} for _ in tokens]
         self._best.append({})
@@ -195,10 +233,16 @@ class Tiling:
 
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
+        if action == "whole_of":
+            fits = way == IF or (way == SAID and all(map(_floor_is_last, paths)))
+            return way if fits else ""
+        if action in _CHAINS or way in _UNDONE:
+            return _CHAINS.get(action, {}).get(way, "")
+        if action in _BEHIND_FLOOR:
+            fits = any(_sets_floor(p) or (self.behind_floor and not p.said) for p in paths)
+            return SAID if way == OPEN and fits else ""
         if action in QUIET:
             return self._behind_quiet(way, action, paths)
-        if way in _UNDONE or action in _HALVES:
-            return _behind_condition(way, action)
         kind = self.tokens[at].kind
         barred = (
             way in (LOOSE, NEED)
@@ -270,8 +314,8 @@ class Tiling:
 
     def _saying(self, piece: Piece) -> tuple[str, int]:
         figure = self.figure(piece)
-        action = SAYS.get(piece.action, _SAME.get(piece.action, piece.action))
-        return action, figure.start if figure else -1
+        action = SAYS.get(piece.action, piece.action)
+        return _SAME.get(action, action), figure.start if figure else -1
 
     def _cheapest(self) -> list[Path]:
         ends = [there for way, there in self._best[-1].items() if way not in _UNDONE]
@@ -297,25 +341,20 @@ def _behind_a_budget(path: Path) -> bool:
     return actions[-1:] == [JOIN] and actions[0] in ("budget", "budget_bare")
 
 
-def _sets_floor(path: Path) -> bool:
+def _floor_is_last(path: Path) -> bool:
     return bool(path.said) and path.said[-1][0] in SETS_FLOOR
 
 
+def _sets_floor(path: Path) -> bool:
+    """True behind a stop line, and the budget that it is a part of."""
+    said = [action for action, _ in path.said[-2:]]
+    return bool(said) and (
+        said[-1] in SETS_FLOOR or (said[-1] == "budget" and said[0] in SETS_FLOOR)
+    )
+
+
 def _aims(path: Path) -> bool:
-    return any(said in ("aim", "aim_money") for said, _ in path.said[-2:])
-
-
-def _behind_condition(way: str, action: str) -> str:
-    """Where "if it falls 20%" and "close everything" lead, in either order: only both say
-    something.
-    """
-    if action == "aim_on" or way == AIM:
-        return {"aim_on": AIM if way == OPEN else "", "budget_on": SAID if way == AIM else ""}.get(
-            action, ""
-        )
-    if action in _CONDITIONS:
-        return {OPEN: IF, FIRST: SAID}.get(way, "")
-    return {OPEN: FIRST, IF: SAID}.get(way, "") if action == "close_if" else ""
+    return any(said in ("aim", "aim_money", "aim_to") for said, _ in path.said[-2:])
 
 
 def _last(path: Path) -> str:

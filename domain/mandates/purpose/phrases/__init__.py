@@ -17,14 +17,16 @@ from domain.mandates.purpose.phrases import (
     around,
     budget,
     caps,
+    chains,
     daily,
+    fees,
     frames,
     length,
     stopping,
 )
 
 _DEEPER: Final = " " * 12
-_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames)
+_PARTS: Final = (budget, caps, daily, stopping, agent, length, around, frames, chains, fees)
 
 
 def _together() -> Mapping[str, str]:
