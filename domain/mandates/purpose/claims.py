@@ -26,7 +26,8 @@ TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
     v.ON_FLOOR, "close_then": v.ON_FLOOR, "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR,
     "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK, "ask_never": v.ASK,
     "ask_always": v.ASK, "span": v.DAYS, "week": v.DAYS, "fortnight": v.DAYS, "month": v.DAYS,
-    "year": v.DAYS, "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM, "aim_to": v.AIM,
+    "year": v.DAYS, "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM, "aim_to":
+    v.AIM,
     "markets": v.MARKETS,
 })  # fmt: skip
 _FIXED: Final[Mapping[str, object]] = MappingProxyType({

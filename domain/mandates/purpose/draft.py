@@ -149,7 +149,7 @@ class _Settling:
         first: dict[str, object] = {}
         only = any(" only" in f" {s.text.lower()}" for s, c in self.claims if c.term == v.MARKETS)
         for statement, claim in sorted(self.claims, key=lambda c: c[0].action in _RESTATES):
-            # Said twice, an amount may be one for each of two things; "of the 500" is no second one.
+            # Said twice, an amount may be one for each of two things; "of the 500" is not.
             again = claim.term in first and claim.term in _AMOUNTS
             again = again and statement.action not in _RESTATES
             same = first.setdefault(claim.term, claim.value) == claim.value and not again

@@ -190,6 +190,8 @@ class Quantities:
         behind, next_one = self.kind(at + 1), self.kind(at + 2)
         whole = behind == "of" and next_one in _WHOLES
         profit = behind in ("the", "any", "your", "my", "our") and next_one in _PROFIT
+        if self.kind(at - 1) in _LOSING and behind in _ENDS:
+            return Token(PCT, self.atoms[at].start, self.atoms[at].end, 5_000), at + 1
         alone = self.kind(at - 1) in _ENDS and self.kind(at + 3 + whole) in _ENDS
         if not (whole or profit) or alone or self.kind(at - 1) in ("a", "one", "other"):
             return None

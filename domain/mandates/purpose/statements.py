@@ -183,7 +183,7 @@ class _Sentence:
 
     @property
     def ends_on_a_floor(self) -> bool:
-        """True where the last that it says is a stop line, perhaps with the budget it is part of."""
+        """True where the last that it says is a stop line, or the budget that one is part of."""
         said = [action for action, _ in self.readings[0].said if action != "budget"]
         return not self.why and said[-1:] != [] and said[-1] in SETS_FLOOR
 

@@ -5,7 +5,7 @@ The tiling with the fewest unread words is the reading; two that say different t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -18,6 +18,17 @@ from domain.mandates.purpose.phrases.fees import PARTS as FEE_PARTS
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
+from domain.mandates.purpose.places import (
+    BEHIND_FLOOR,
+    CHAINS,
+    FOR,
+    IF,
+    LOOSE,
+    NEED,
+    OPEN,
+    SAID,
+    UNDONE,
+)
 from domain.mandates.purpose.tokens import MARKET, Token
 
 MAX_PHRASE: Final = 28
@@ -55,39 +66,6 @@ WISHED: Final = frozenset({"budget", "lost", "day", "tx"})
 MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day", "half_lost"})
 SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
-# Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
-# statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement;
-# NEED behind what somebody needs, which only a comma or a colon may follow.
-# IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
-# condition is still to come: no sentence ends there.
-# AIM is behind "make 5% on": what is at work has to follow. GROW is behind "turn my 500 USDC", LEFT
-# and LOST behind "once 400": what it becomes, or what it is a part of, has to follow; LEFT_LAST and
-# LOST_LAST are the same behind a consequence.
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim", "grow", "left", "lost",
-    "left last", "lost last",
-)  # fmt: skip
-# Actions that stand in no other place than these, and where each leads to: only all of them
-# together say something.
-_CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
-    "lost_if": {OPEN: IF, FIRST: SAID},
-    "left_if": {OPEN: IF, FIRST: SAID},
-    "stop_if": {OPEN: FIRST, IF: SAID},
-    "close_if": {OPEN: FIRST, IF: SAID},
-    "keep_if": {OPEN: FIRST, IF: SAID},
-    "part_left": {OPEN: LEFT, FIRST: LEFT_LAST},
-    "rest_left": {LEFT: IF, LEFT_LAST: SAID},
-    "part_lost": {OPEN: LOST, FIRST: LOST_LAST},
-    "rest_lost": {LOST: IF, LOST_LAST: SAID},
-    "aim_on": {OPEN: AIM},
-    "budget_on": {AIM: SAID},
-    "grow_from": {OPEN: GROW},
-    "grow_to": {GROW: SAID},
-    "grow_by": {GROW: SAID},
-}
-_UNDONE: Final = frozenset({IF, FIRST, AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST})
-# What may only follow a stop line, in its sentence or as the first of the next.
-_BEHIND_FLOOR: Final = frozenset({"close_after", "keep_after", "stop_then"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
     "lost_if": "lost",
@@ -102,6 +80,11 @@ SAYS: Final = {
     "grow_from": "budget",
     "grow_by": "aim",
     "grow_to": "aim_to",
+    "sum_if": "budget_of",
+    "sinks_to": "left",
+    "sinks_by": "lost",
+    "make_from": "aim_to",
+    "made_from": "budget_of",
     "close_after": "close_there",
     "keep_after": "keep_there",
     "rest_left": "budget_of",
@@ -124,6 +107,7 @@ _SAME: Final = {
     "keep_then": "keep_there",
     "tx_each": "tx",
 }
+_SAID_PLAINLY: Final = frozenset({("no_fee", -1), ("close_there", -1), ("keep_there", -1)})
 _Price = tuple[int, int]
 
 
@@ -199,7 +183,7 @@ class Tiling:
         found = self._phrases(at)
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
-            joined = kind in v.JOINS and way not in _UNDONE
+            joined = kind in v.JOINS and way not in UNDONE
             if joined or (way in (FOR, SAID, NEED) and kind == ":"):
                 self._reach(OPEN, price, paths, Piece(JOIN, at, at + 1))
             for end, action in found:
@@ -236,9 +220,9 @@ class Tiling:
         if action == "whole_of":
             fits = way == IF or (way == SAID and all(map(_floor_is_last, paths)))
             return way if fits else ""
-        if action in _CHAINS or way in _UNDONE:
-            return _CHAINS.get(action, {}).get(way, "")
-        if action in _BEHIND_FLOOR:
+        if action in CHAINS or way in UNDONE:
+            return CHAINS.get(action, {}).get(way, "")
+        if action in BEHIND_FLOOR:
             fits = any(_sets_floor(p) or (self.behind_floor and not p.said) for p in paths)
             return SAID if way == OPEN and fits else ""
         if action in QUIET:
@@ -318,14 +302,23 @@ class Tiling:
         return _SAME.get(action, action), figure.start if figure else -1
 
     def _cheapest(self) -> list[Path]:
-        ends = [there for way, there in self._best[-1].items() if way not in _UNDONE]
+        ends = [there for way, there in self._best[-1].items() if way not in UNDONE]
         least = min(price for price, _ in ends)
         found: dict[tuple[tuple[str, int], ...], Path] = {}
         for price, paths in ends:
             if price == least:
                 for path in paths:
                     found.setdefault(path.said, path)
-        return list(found.values())
+        return [p for p in found.values() if not _says_less(p, found.values())]
+
+
+def _says_less(path: Path, found: Iterable[Path]) -> bool:
+    """True where another reading says the same, and that there is no fee or what is sold, in words
+    that this one takes for a purpose: "work for free".
+    """
+    less = set(path.said)
+    fuller = [set(p.said) for p in found if all(piece.action != "purpose" for piece in p.pieces)]
+    return any(less < more and more - less <= _SAID_PLAINLY for more in fuller)
 
 
 def _may_be_bare(path: Path) -> bool:

@@ -40,11 +40,11 @@ PARTS: Final[Mapping[str, str]] = {
         about
     """,
     "leftif": """
-        ( <when> ) ( <whoever> )? <fall> ( <below> | down to | to ) ( only | just )? <amt> ( or
-        less | or lower | or below )? | ( <when> ) <merely>? <val> ( <of_that> )? <all_left> | (
-        <when> ) ( there is | there's | there are | <whoever> ( has | have ) | you've | you've got
-        | i've | i've got | we've | we've got | it's got | we're | it's | you're | <whoever> ( is |
-        are ) ) ( down to | at )? <merely>? <amt> ( left | remaining )
+        ( <when> ) ( <whoever> )? <fall> ( <below> | down to | to ) ( only | just )? <amt> ( or less
+        | or lower | or below )? | ( <when> ) <merely>? <val> ( <of_that> )? <all_left> | ( <when> )
+        ( there is | there's | there are | <whoever> ( only | just )? ( has | have ) | you've |
+        you've got | i've | i've got | we've | we've got | it's got | we're | it's | you're |
+        <whoever> ( is | are ) ) ( down to | at )? <merely>? <amt> ( left | remaining )
     """,
     "there": """
         then | and then | at that point | at this point | from then on | when that happens | if that
@@ -102,7 +102,7 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "my_sum": """
         ( my | the | these | this | our | your | those | that | a )? ( first | initial | starting |
-        whole | total | entire )? MONEY ( of mine | budget | deposit | stake )?
+        whole | total | entire )? MONEY ( of mine )?
     """,
     "try_to": """
         try to | please try to | i want you to | i'd like you to | i would like you to | aim to |
@@ -125,9 +125,9 @@ PHRASES: Final[Mapping[str, str]] = {
             not a cent more ) )?
         ( i | we ) ( can | could ) ( afford to lose | live with losing ) ( at most | up to | no more
             than | max )? <val> ( at most | max | at the most )?
-        ( the | my | an | your | with an )? ( allowed | permitted | allowable | permissible |
-            tolerated | accepted | admissible ) ( total | overall | maximum )? <loss_noun> <is>? (
-            up to | at most )? <val> <ofit>?
+        ( the | my | an | your | with an )? ( maximum | max | most | highest )? ( allowed |
+            permitted | allowable | permissible | tolerated | accepted | admissible ) ( total |
+            overall | maximum )? <loss_noun> <is>? ( up to | at most )? <val> <ofit>?
         risk ( at most | no more than | up to | a maximum of | max | only ) <val> ( of it | of that
             | of the money | of my money ) ( in total | overall | altogether | in all )
         ( a | the | my | with a | set a | put a | use a )? ( hard | absolute | strict | firm ) (
@@ -141,15 +141,15 @@ PHRASES: Final[Mapping[str, str]] = {
         ( <when> ) ( <result> )? <standing> <under_zero> <ofit>?
         ( at | on | upon | after | once at | when at ) <under_zero> <ofit>?
         ( <when> ) ( <whoever> )? ( hit | hits | reach | reaches | get to | gets to | touch |
-            touches | trigger | triggers ) ( the | my | a | our )? ( hard )? <stop_word> ( at | of
-            | : )? ( <under_zero> | ( a | an )? <val> ( loss | drawdown | down ) | ( a )? ( loss |
+            touches | trigger | triggers ) ( the | my | a | our )? ( hard )? <stop_word> ( at | of |
+            : )? ( <under_zero> | ( a | an )? <val> ( loss | drawdown | down ) | ( a )? ( loss |
             drawdown ) of <val> )
         ( <when> ) <val> ( of it | of that | of the money | of my money | of the budget | of my
             budget ) <is_lost>
-        ( upon | at | after | on ) ( a | an )? ( total | overall | cumulative | net )? ( loss |
-            drawdown | losses ) of <val> <ofit>?
-        ( <when> ) ( the | a | my | our )? ( loss | drawdown | losses ) ( gets | becomes | grows )
-            ( to | as big as | as large as | bigger than | larger than ) <val> <ofit>?
+        ( upon | at | after | on | beyond | past ) ( a | an )? ( total | overall | cumulative | net
+            )? ( loss | drawdown | losses ) of <val> <ofit>?
+        ( <when> ) ( the | a | my | our )? ( loss | drawdown | losses ) ( gets | becomes | grows ) (
+            to | as big as | as large as | bigger than | larger than ) <val> <ofit>?
     """,
     "left_if": """
         <leftif>
@@ -208,11 +208,12 @@ PHRASES: Final[Mapping[str, str]] = {
         <please>? <stopping_now> <there>
     """,
     "close_there": """
-        ( <stopped> ) ( : | = | - )? ,? <please>? ( <sell_all> )
+        ( <stopped> ) ( : | = | - )? ,? <please>? ( <sell_all> ) ( and <stopping_now> )?
         ( <sell_all> ) ,? ( <stopped> )
     """,
     "keep_there": """
-        ( <stopped> ) ( : | = | - )? ,? <please>? ( but )? ( <hold_all> )
+        ( <stopped> ) ( : | = | - )? ,? <please>? ( but )? ( <hold_all> ) ( ( ,? ( and | just | but
+            ) ( just )? <stopping_now> ) )?
         ( <hold_all> ) ,? ( <stopped> )
     """,
     "grow_from": """
@@ -228,10 +229,35 @@ PHRASES: Final[Mapping[str, str]] = {
     "grow_by": """
         ( grow )? by ( at least | about | around | roughly )? PCT ( in total | overall )?
     """,
+    "make_from": """
+        ( <try_to> )? ( make | get ) <amt>
+    """,
+    "made_from": """
+        ( out of | from ) <my_sum>
+    """,
+    "aim_to": """
+        ( <try_to> )? ( grow | turn | increase | build | bring | take | get ) ( it | this | that |
+            them | the money | my money | the budget | my budget | the pot | the funds ) ( up )? (
+            into | to ) MONEY
+    """,
+    "sum_if": """
+        ( <when> ) ( my | the | our | your | these | those ) ( first | initial | starting | whole )?
+            MONEY ( budget | deposit )?
+    """,
+    "sinks_to": """
+        ( ever )? ( <fall> | shrunk | has shrunk | have shrunk | have fallen | have dropped | has
+            become | becomes | become | turn | turns | have become ) ( <below> | down to | to | into
+            )? ( only | just )? <amt> ( or less | or lower | or below )?
+    """,
+    "sinks_by": """
+        ( <losing> | has shrunk | have shrunk | shrink | shrinks ) <more>? <share>
+    """,
     "aim_on": """
         ( <try_to> )? ( make | earn | gain | get | get me | make me | earn me | return | generate |
             achieve | produce | bring me | give me | reach ) ( at least | about | around | roughly
             )? ( a | an )? ( total )? PCT ( return | gain | profit | growth | gains )? ( <onward> )
+        ( <try_to> )? ( make | earn | get | achieve | return | generate ) ( me )? ( a | an ) ( total
+            )? ( return | gain | profit ) of PCT ( <onward> )
         ( i'd | i would | we'd | we would ) ( like | love | be happy with | be glad of | want | be
             pleased with ) ( to see | to make | to earn | to get )? ( at least | about | around )? (
             a | an )? PCT ( return | gain | profit | growth )? ( <onward> )
@@ -243,12 +269,14 @@ PHRASES: Final[Mapping[str, str]] = {
             <onward> )
     """,
     "aim": """
+        ( the | my | a | our | your )? ( profit | gain | return )? ( target | goal | aim ) plus PCT
         ( the | my | a | our | your )? ( take profit | profit | gain | return | growth )? ( target |
-            goal | objective | aim ) ( is | : | = | of | at | - ) ( a | an )? ( plus )? PCT (
-            return | gain | profit | growth )? ( on it | in total | overall )?
+            goal | objective | aim ) ( is | : | = | of | at | - ) ( a | an )? ( plus )? PCT ( return
+            | gain | profit | growth )? ( on it | in total | overall )?
         ( <aimw> ) ( for )? plus PCT
-        ( <try_to> ) ( make | earn | gain | get ) ( me )? ( at least | about | around )? PCT ( on it
-            | on that | on this | on my money | on the budget | on top | with it )
+        ( <try_to> | please )? ( make | earn | gain | get ) ( me )? ( at least | about | around )?
+            PCT ( on it | out of it | from it | from that | out of that | on them | on that | on
+            this | on my money | on the budget | on top | with it )
         ( <try_to> )? ( grow | increase ) ( it | this | that | the money | my money | the budget |
             my budget | the sum | the amount | the pot ) by ( at least | about | around )? PCT
     """,

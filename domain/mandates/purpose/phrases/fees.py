@@ -55,15 +55,15 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "fee": """
-        ( <you> )? ( <able> )? ( <gets> ) ( a fee of | a share of | a cut of )? PCT <made_by_you> (
-            <as_reward> )? ( ,? and <rest_mine> )?
+        ( <you> | you'll | it'll )? ( <able> )? ( <gets> ) ( a fee of | a share of | a cut of )? PCT
+            <made_by_you> ( <as_reward> )? ( ,? and? <rest_mine> )?
         ( your | the agent's | agent's | its | the bot's | the agent | my agent's | the ) <reward> (
             is | : | = | shall be | will be | should be | is to be | would be | comes to | amounts
             to ) PCT ( <made_by_you> )?
         ( a | the | an )? <reward> of PCT <made_by_you> ( is | shall be | will be ) ( payable | paid
             | due | owed | granted | given ) ( to ( you | the agent | my agent | the bot ) )?
         PCT <made_by_you> ( goes | go | is | are | belongs | belong | will go | will be | shall be |
-            shall go ) ( payable | paid | due )? ( <to_you> ) ( <as_reward> )? ( ,? and <rest_mine>
+            shall go ) ( payable | paid | due )? ( <to_you> ) ( <as_reward> )? ( ,? and? <rest_mine>
             )?
         <made_by_you> ,? PCT ( goes | go | is | are | belongs | will go | will be | shall go ) (
             <to_you> ) ( <as_reward> )?
@@ -84,7 +84,13 @@ PHRASES: Final[Mapping[str, str]] = {
             nothing ) ( <for_this> )?
         no ( fee | fees | commission | performance fee | agent fee ) ( for ( you | the agent ) )? (
             <for_this> )
-        ( i | we ) ( keep | get | take ) ( all | all of | the whole of | every cent of )
-            the ( profit | profits | gain | gains )
+        no ( cut | share | commission | reward | remuneration | percentage | part ) ( <made_by_you>
+            )? ( for you | for the agent | to you | to the agent )
+        ( <you> )? ( <able> )? ( <gets> ) ( nothing | none ) <made_by_you>
+        ( your | the agent's | agent's | its | the | agent )? ( fee | fees | cut | commission |
+            performance fee | remuneration | reward ) ( is | : | = | will be | shall be ) ( zero |
+            nothing | none | nil )
+        ( i | we ) ( keep | get | take ) ( all | all of | the whole of | every cent of ) the (
+            profit | profits | gain | gains )
     """,
 }
