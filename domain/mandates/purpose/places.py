@@ -33,6 +33,7 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "part_lost": {OPEN: LOST, FIRST: LOST_LAST},
     "rest_lost": {LOST: IF, LOST_LAST: SAID},
     "aim_on": {OPEN: AIM},
+    "gain_on": {OPEN: AIM},
     "budget_on": {AIM: SAID},
     "grow_from": {OPEN: GROW},
     "grow_to": {GROW: SAID},

@@ -218,7 +218,15 @@ class _Sentence:
         # "500 USDC with Bob": what is linked belongs to what was said.
         linked = (p for p in self.pieces if p.action == "link" and p.end == piece.start)
         leans = leans or any(self.tokens[p.end - 1].kind == "with" for p in linked)
-        return leans or not kinds & v.OTHER
+        return leans or not kinds & v.OTHER or self._carries_on(piece)
+
+    def _carries_on(self, piece: Piece) -> bool:
+        """True where what others do goes on behind "and": "some people set a cap of 100 and a stop
+        loss of 5%".
+        """
+        kinds = [t.kind for t in self.tokens[piece.start : piece.end + 2]]
+        joined = piece.end + 1 < len(self.tokens) and kinds[-2] in ("and", "&", "or")
+        return joined and not v.PEOPLE.isdisjoint(kinds[:-2]) and kinds[-1] not in v.OWN
 
     def drop(self, why: str) -> None:
         """Leave the whole sentence unread."""

@@ -76,6 +76,7 @@ SAYS: Final = {
     "part_left": "left",
     "part_lost": "lost",
     "aim_on": "aim",
+    "gain_on": "aim_money",
     "budget_on": "budget",
     "grow_from": "budget",
     "grow_by": "aim",

@@ -152,6 +152,13 @@ OTHER: Final = words(
     "someone anybody anyone everybody he she him his her hers they them their theirs people "
     "customers customer client clients competitor competitors"
 )
+PEOPLE: Final = words(
+    "people somebody someone anybody anyone everybody others he she they sister brother friend "
+    "friends wife husband mother father mom dad boss neighbour neighbor colleague cousin uncle "
+    "aunt son daughter landlord accountant bob alice customers clients competitors kids"
+)
+# What begins a thought of its own behind "and": what stands before it is not carried on.
+OWN: Final = words("you your you're my our i i'm we please the this it its let stop use make")
 _MORE: Final = words(
     "not no never none nothing neither nor cannot can't don't dont doesn't didn't won't wouldn't "
     "shouldn't isn't aren't wasn't mustn't couldn't haven't hasn't without avoid avoiding n't if "

@@ -40,11 +40,13 @@ PARTS: Final[Mapping[str, str]] = {
         about
     """,
     "leftif": """
-        ( <when> ) ( <whoever> )? <fall> ( <below> | down to | to ) ( only | just )? <amt> ( or less
-        | or lower | or below )? | ( <when> ) <merely>? <val> ( <of_that> )? <all_left> | ( <when> )
-        ( there is | there's | there are | <whoever> ( only | just )? ( has | have ) | you've |
-        you've got | i've | i've got | we've | we've got | it's got | we're | it's | you're |
-        <whoever> ( is | are ) ) ( down to | at )? <merely>? <amt> ( left | remaining )
+        ( <when> ) <whoever> ( is | are | gets | becomes ) ( only | just )? worth ( only | just |
+        less than | under | below | at most )? <amt> ( or less )? | ( <when> ) ( <whoever> )? <fall>
+        ( <below> | down to | to ) ( only | just )? <amt> ( or less | or lower | or below )? | (
+        <when> ) <merely>? <val> ( <of_that> )? <all_left> | ( <when> ) ( there is | there's | there
+        are | <whoever> ( only | just )? ( has | have ) | you've | you've got | i've | i've got |
+        we've | we've got | it's got | we're | it's | you're | <whoever> ( is | are ) ) ( down to |
+        at )? <merely>? <amt> ( left | remaining )
     """,
     "there": """
         then | and then | at that point | at this point | from then on | when that happens | if that
@@ -74,11 +76,11 @@ PARTS: Final[Mapping[str, str]] = {
         whatever is open | what is open | everything open | all of them | them all )
     """,
     "sell_all": """
-        <selling> | <ridof> | flatten | go flat | get flat | pull ( everything | it all |
-        all the money | the money | all my money | my money ) out | take ( everything | it all |
-        all the money ) out | <positions> ( are to be | must be | should be | shall be | get | are
-        ) ( flattened | exited | wound up | unwound ) | sell whatever you hold | sell what you hold
-        | sell what you have | turn everything ( back )? into ( cash | usdc )
+        <selling> | <ridof> | flatten | cash out | cash everything in | go flat | get flat | pull (
+        everything | it all | all the money | the money | all my money | my money ) out | take (
+        everything | it all | all the money ) out | <positions> ( are to be | must be | should be |
+        shall be | get | are ) ( flattened | exited | wound up | unwound ) | sell whatever you hold
+        | sell what you hold | sell what you have | turn everything ( back )? into ( cash | usdc )
     """,
     "hold_all": """
         <holding> | ( keep | leave | hold | hold on to ) ( the | my | your | our | any | all | what
@@ -118,6 +120,10 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "lost": """
+        ( at most | max | maximum | no more than | not more than ) <share> ( may | can | should |
+            must | is to ) be lost
+        ( the | my )? ( max | maximum )? pain ( limit | threshold )? <is> ( a )? <val> ( loss |
+            drawdown | down )
         ( a | the | my | with a | set a | put a | use a )? ( hard | absolute | strict | firm )?
             <stop_word> <is>? ( at )? <under_zero> <ofit>?
         ( i | we ) can ( live with | bear | stomach | take | stand ) ( losing | a loss of | losses
@@ -136,6 +142,7 @@ PHRASES: Final[Mapping[str, str]] = {
             <val> ) <ofit>?
     """,
     "lost_if": """
+        ( <when> ) ( we're | you're | it's | i'm ) ( at | down to )? <under_zero>
         ( a | an )? ( down <val> | <val> ( loss | drawdown | down ) | ( loss | drawdown | losses )
             of <val> ) <ofit>? ( = | means | : )
         ( <when> ) ( <result> )? <standing> <under_zero> <ofit>?
@@ -198,6 +205,8 @@ PHRASES: Final[Mapping[str, str]] = {
     "close_after": """
         <there> ,? <please>? ( <stopping_now> and )? ( <sell_all> )
         <please>? ( <sell_all> ) <there>
+        ( <positions> | everything ) ( should | must | shall | will ) then be ( closed | sold |
+            liquidated | unwound )
     """,
     "keep_after": """
         <there> ,? <please>? ( <stopping_now> but )? ( <hold_all> )
@@ -232,8 +241,12 @@ PHRASES: Final[Mapping[str, str]] = {
     "make_from": """
         ( <try_to> )? ( make | get ) <amt>
     """,
+    "gain_on": """
+        ( <try_to> )? ( make | earn | gain ) ( me )? ( at least | about | around )? ( a | an )? ( (
+            profit | gain | return ) of )? MONEY ( profit | of profit | in profit )? ( on | with )
+    """,
     "made_from": """
-        ( out of | from ) <my_sum>
+        out of <my_sum>
     """,
     "aim_to": """
         ( <try_to> )? ( grow | turn | increase | build | bring | take | get ) ( it | this | that |
@@ -269,6 +282,11 @@ PHRASES: Final[Mapping[str, str]] = {
             <onward> )
     """,
     "aim": """
+        ( please )? ( make | earn ) me PCT ( in total | overall )?
+        ( a | an )? ( total )? PCT ( return | gain | profit ) ( in total | overall )? ( would be |
+            is ) ( great | nice | good | fine | enough | the goal | the target | the aim | my goal |
+            my target )
+        ( try | hope | shoot | go ) for ( a | an )? PCT ( return | gain | profit )
         ( the | my | a | our | your )? ( profit | gain | return )? ( target | goal | aim ) plus PCT
         ( the | my | a | our | your )? ( take profit | profit | gain | return | growth )? ( target |
             goal | objective | aim ) ( is | : | = | of | at | - ) ( a | an )? ( plus )? PCT ( return

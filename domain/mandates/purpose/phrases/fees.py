@@ -55,6 +55,13 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "fee": """
+        ( your | the agent's | agent's | its ) <reward> <made_by_you> ( is | : | = | shall be | will
+            be | should be ) PCT
+        ( a | an | the )? PCT <reward> <made_by_you> ( is yours | goes to you | goes to the agent |
+            is for you | is for the agent )
+        ( if | when | whenever | once ) ( ( <you> | we ) ( make | makes | earn | earns | have | has
+            | turn ) | there is | there's ) ( a | any | some )? ( profit | gain | profits | gains )
+            ,? <you> ( <able> )? ( <gets> ) PCT ( of it | of that | of them ) ( <as_reward> )?
         ( <you> | you'll | it'll )? ( <able> )? ( <gets> ) ( a fee of | a share of | a cut of )? PCT
             <made_by_you> ( <as_reward> )? ( ,? and? <rest_mine> )?
         ( your | the agent's | agent's | its | the bot's | the agent | my agent's | the ) <reward> (
