@@ -26,7 +26,8 @@ TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
     v.ON_FLOOR, "close_then": v.ON_FLOOR, "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR,
     "fee": v.FEE, "no_fee": v.FEE, "ask": v.ASK, "ask_from": v.ASK, "ask_never": v.ASK,
     "ask_always": v.ASK, "span": v.DAYS, "week": v.DAYS, "fortnight": v.DAYS, "month": v.DAYS,
-    "year": v.DAYS, "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM,
+    "year": v.DAYS, "until": v.DAYS, "before": v.DAYS, "aim": v.AIM, "aim_money": v.AIM, "aim_to":
+    v.AIM,
     "markets": v.MARKETS,
 })  # fmt: skip
 _FIXED: Final[Mapping[str, object]] = MappingProxyType({
@@ -152,10 +153,11 @@ class Basis:
         )
 
     def _aim(self, action: str, value: int) -> Claim:
-        if action == "aim_money":
+        if action in ("aim_money", "aim_to"):
             if not self.named:
                 return _no(v.AIM, "it is a gain on a budget that the note does not name")
-            value = value * BPS // self.budget.micros
+            gain = value - self.budget.micros if action == "aim_to" else value
+            value = gain * BPS // self.budget.micros
         return (
             Claim(v.AIM, value)
             if 0 < value <= TARGET_MAX_BPS

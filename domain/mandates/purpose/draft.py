@@ -23,6 +23,7 @@ PRESET: Final[Mapping[str, object]] = MappingProxyType({
     v.ASK: None, v.ON_FLOOR: "keep", v.AIM: None,
 })  # fmt: skip
 _ASSUMED: Final = Usdc.parse(PRESET[v.BUDGET])
+_RESTATES: Final = frozenset({"budget_of"})
 _AMOUNTS: Final = frozenset({v.BUDGET, v.TX, v.DAY})
 DEFAULT_MARKETS: Final = ({"kind": "vault"}, {"kind": "x402", "hosts": []})
 SILENT: Final = "the note does not say"
@@ -147,9 +148,10 @@ class _Settling:
         found: dict[str, str] = {}
         first: dict[str, object] = {}
         only = any(" only" in f" {s.text.lower()}" for s, c in self.claims if c.term == v.MARKETS)
-        for _, claim in self.claims:
-            # Said twice, an amount may be one for each of two things.
+        for statement, claim in sorted(self.claims, key=lambda c: c[0].action in _RESTATES):
+            # Said twice, an amount may be one for each of two things; "of the 500" is not.
             again = claim.term in first and claim.term in _AMOUNTS
+            again = again and statement.action not in _RESTATES
             same = first.setdefault(claim.term, claim.value) == claim.value and not again
             if claim.why:
                 found[claim.term] = claim.why

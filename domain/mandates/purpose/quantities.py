@@ -37,6 +37,14 @@ _WHOLES: Final = frozenset({
 _GONE: Final = frozenset({"is", "has", "gone", "lost", "loss"})
 _WINDOWS: Final = frozenset({"any", "per", "each", "every", "a", "/", "one"})
 _BETWEEN: Final = frozenset({"rolling", "given", "single"})
+_SINKS_TO: Final = frozenset({
+    "at", "of", "to", "is", ":", "=", "hit", "hits", "reach", "reaches", "stop", "line", "loss",
+    "stoploss", "floor",
+})  # fmt: skip
+_AIMS_AT: Final = frozenset({":", "=", "is", "of", "for", "at", "target", "goal", "aim"})
+_LOSING: Final = frozenset({"lose", "loses", "lost", "losing", "loose", "looses", "loosing"})
+_PROFIT: Final = frozenset({"profit", "profits", "gain", "gains", "earnings", "winnings"})
+_ENDS: Final = frozenset({"", ",", ".", ";", "!", "\n", "and", ")", "then", "stop", "please"})
 _SCALES: Final = figures.SHORT_SCALES | figures.SCALES
 
 
@@ -44,7 +52,11 @@ class Quantities:
     """Puts numbers, signs and units together."""
 
     def __init__(self, text: str, atoms: Sequence[Token], today: date):
-        self.text, self.atoms, self.today = text, atoms, today
+        self.text, self.atoms, self.today = text, list(atoms), today
+        for at in range(len(self.atoms)):
+            sign = self.sign_at(at)
+            if sign:
+                self.atoms[at] = replace(self.atoms[at], kind=sign)
         self.strange = ""
 
     def kind(self, at: int) -> str:
@@ -71,6 +83,19 @@ class Quantities:
             out.append(token)
             at = after
         return out
+
+    def sign_at(self, at: int) -> str:
+        """`minus` for the sign of "stop at -15%", `plus` for that of "target: +5%": a sign right
+        before its figure, and behind a word that a figure may follow.
+        """
+        kind, before = self.kind(at), self.kind(at - 1)
+        if kind not in ("-", "+") or self.touches(at) or not self.touches(at + 1):
+            return ""
+        if kind == "-":
+            behind = self.kind(at + 1) in ("#", "$")
+            return "minus" if behind and before in _SINKS_TO else ""
+        percent = self.kind(at + 1) == "#" and self.kind(at + 2) in _PERCENT
+        return "plus" if percent and before in _AIMS_AT else ""
 
     # -- dates
 
@@ -169,18 +194,33 @@ class Quantities:
         """`a fifth`, `one tenth`, `a quarter of it`: a share, where it is one of what is at stake;
         not "a fifth trade", "a quarter of a year" or "a tenth of a percent".
         """
+        if self.kind(at) == "half":
+            return self.half_at(at)
         part = _PARTS.get(self.kind(at + 1))
         if part is None or self.kind(at) not in ("a", "one"):
             return None
         behind = self.kind(at + 2)
         whole = behind == "of" and self.kind(at + 3) in _WHOLES
-        if not (whole or (behind in _GONE and part != _QUARTER)):
+        bare = self.kind(at - 1) in _LOSING and behind in _ENDS
+        if not (whole or bare or (behind in _GONE and part != _QUARTER)):
             return None
         return Token(PCT, self.atoms[at].start, self.atoms[at + 1].end, part), at + 2
 
     def kinds(self, at: int, count: int) -> tuple[str, ...]:
         """What stands at so many places."""
         return tuple(self.kind(at + n) for n in range(count))
+
+    def half_at(self, at: int) -> tuple[Token, int] | None:
+        """`half of it`, `half the profit`, with something said of it: not "half a year"."""
+        behind, next_one = self.kind(at + 1), self.kind(at + 2)
+        whole = behind == "of" and next_one in _WHOLES
+        profit = behind in ("the", "any", "your", "my", "our") and next_one in _PROFIT
+        if self.kind(at - 1) in _LOSING and behind in _ENDS:
+            return Token(PCT, self.atoms[at].start, self.atoms[at].end, 5_000), at + 1
+        alone = self.kind(at - 1) in _ENDS and self.kind(at + 3 + whole) in _ENDS
+        if not (whole or profit) or alone or self.kind(at - 1) in ("a", "one", "other"):
+            return None
+        return Token(PCT, self.atoms[at].start, self.atoms[at].end, 5_000), at + 1
 
     # -- numbers
 

@@ -21,6 +21,7 @@ from domain.mandates.purpose.tiling import (
     JOIN,
     QUIET,
     SAYS,
+    SETS_FLOOR,
     UNREAD,
     Grammar,
     Path,
@@ -94,7 +95,10 @@ def read(note: str, *, today: date, market_names: Mapping[str, str]) -> Reading:
     words = (t.kind for t in text.tokens if t.kind[:1].isalpha() and not t.kind.isupper())
     strange = text.strange or foreign(words, known.automaton.words)
     cut = _sentences(text.tokens)
-    sentences = [_Sentence(note, known, tokens, asked, strange) for tokens, asked in cut]
+    sentences: list[_Sentence] = []
+    for tokens, asked in cut:
+        floor = bool(sentences) and sentences[-1].ends_on_a_floor
+        sentences.append(_Sentence(note, known, tokens, asked, strange, floor))
     _unsettle(sentences)
     reading = Reading(steps=sum(s.steps for s in sentences))
     for one in sentences:
@@ -211,8 +215,17 @@ def _no_stop(before: Token, token: Token, after: Token) -> bool:
 class _Sentence:
     """One sentence: its pieces, and why none of them counts, or an empty text."""
 
-    def __init__(self, note: str, known: Grammar, tokens: list[Token], asked: bool, strange: str):
+    def __init__(
+        self,
+        note: str,
+        known: Grammar,
+        tokens: list[Token],
+        asked: bool,
+        strange: str,
+        behind_floor: bool,
+    ):
         self.note, self.known, self.tokens, self.strange = note, known, tokens, bool(strange)
+        self.behind_floor = behind_floor
         request = _requested(tokens)
         if request:
             self.tokens, asked = request, False
@@ -241,8 +254,14 @@ class _Sentence:
             return False
         return any(t.kind in (SPAN, DATE) for t in self.tokens[last.start : last.end])
 
+    @property
+    def ends_on_a_floor(self) -> bool:
+        """True where the last that it says is a stop line, or the budget that one is part of."""
+        said = [action for action, _ in self.readings[0].said if action != "budget"]
+        return not self.why and said[-1:] != [] and said[-1] in SETS_FLOOR
+
     def _tile(self) -> None:
-        tiling = Tiling(self.known, self.tokens)
+        tiling = Tiling(self.known, self.tokens, self.behind_floor)
         self.readings, self.steps = tiling.readings, tiling.steps
         unread = [p for p in self.pieces if p.action == UNREAD]
         words = {t.kind for p in unread for t in self.tokens[p.start : p.end]}
@@ -306,7 +325,15 @@ class _Sentence:
         # "500 USDC with Bob": what is linked belongs to what was said.
         linked = (p for p in self.pieces if p.action == "link" and p.end == piece.start)
         leans = leans or any(self.tokens[p.end - 1].kind == "with" for p in linked)
-        return leans or not kinds & v.OTHER
+        return leans or not kinds & v.OTHER or self._carries_on(piece)
+
+    def _carries_on(self, piece: Piece) -> bool:
+        """True where what others do goes on behind "and": "some people set a cap of 100 and a stop
+        loss of 5%".
+        """
+        kinds = [t.kind for t in self.tokens[piece.start : piece.end + 2]]
+        joined = piece.end + 1 < len(self.tokens) and kinds[-2] in ("and", "&", "or")
+        return joined and not v.PEOPLE.isdisjoint(kinds[:-2]) and kinds[-1] not in v.OWN
 
     def drop(self, why: str) -> None:
         """Leave the whole sentence unread."""

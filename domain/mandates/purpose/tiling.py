@@ -5,7 +5,7 @@ The tiling with the fewest unread words is the reading; two that say different t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -13,11 +13,34 @@ from typing import Final
 from domain.mandates.purpose import guards
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
-from domain.mandates.purpose.phrases import ACTIONS, asking, giving, limits, lines, preamble, where
+from domain.mandates.purpose.phrases import (
+    ACTIONS,
+    asking,
+    chains,
+    fees,
+    giving,
+    limits,
+    lines,
+    preamble,
+    where,
+)
 from domain.mandates.purpose.phrases.macros import MACROS
 from domain.mandates.purpose.phrases.others import OTHERS
 from domain.mandates.purpose.phrases.parts import PARTS
-from domain.mandates.purpose.tokens import MARKET, Token
+from domain.mandates.purpose.places import (
+    BEHIND_FLOOR,
+    CHAINS,
+    ELSE,
+    FOR,
+    IF,
+    INTRO,
+    LOOSE,
+    NEED,
+    OPEN,
+    SAID,
+    UNDONE,
+)
+from domain.mandates.purpose.tokens import MARKET, PCT, Token
 
 MAX_PHRASE: Final = 28
 MAX_READINGS: Final = 3
@@ -40,6 +63,8 @@ QUIET: Final = frozenset(
         "intro",
         "apposed",
         "reason",
+        "stop_if",
+        "stop_then",
         JOIN,
         IDLE,
         UNREAD,
@@ -62,38 +87,7 @@ LEANING: Final = v.words(
     "running goes going expires finishes stops stays is are for until till by within over"
 )
 NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
-# Places of a sentence: OPEN is its start, and what is behind a joining word; SAID is behind a
-# statement; FOR behind words on what the money is for; LOOSE behind a clause without a statement;
-# NEED behind what somebody needs, which only a comma or a colon may follow.
-# IF is behind a condition that no consequence follows yet, and FIRST behind a consequence whose
-# condition is still to come: no sentence ends there.
-# AIM is behind "make 5% on": what is at work has to follow. SPLIT is behind "split 500 USDC":
-# the markets have to follow. NAMED is behind "the budget for", WHERE behind that and a market.
-# INTRO is behind who speaks, or why: a clause of its own follows. ELSE is behind what is about
-# something else: what follows it without a joining word belongs to it ("my sister lost 5% in 6
-# months").
-OPEN, SAID, FOR, LOOSE, NEED, IF, FIRST, AIM, SPLIT, NAMED, WHERE, INTRO, ELSE = (
-    "open", "said", "for", "loose", "need", "if", "first", "aim", "split", "named", "where",
-    "intro", "else",
-)  # fmt: skip
-_UNDONE: Final = frozenset({IF, FIRST, AIM, SPLIT, NAMED, WHERE})
-# What says something only together, and where each half of it leads.
-_STEPS: Final = {
-    (OPEN, "aim_on"): AIM,
-    (AIM, "budget_on"): SAID,
-    (OPEN, "budget_split"): SPLIT,
-    (SPLIT, "markets_split"): SAID,
-    (OPEN, "budget_for"): NAMED,
-    (NAMED, "markets_for"): WHERE,
-    (WHERE, "budget_is"): SAID,
-    (OPEN, "lost_if"): IF,
-    (OPEN, "left_if"): IF,
-    (FIRST, "lost_if"): SAID,
-    (FIRST, "left_if"): SAID,
-    (OPEN, "close_if"): FIRST,
-    (IF, "close_if"): SAID,
-}
-_HALVES: Final = frozenset(action for _, action in _STEPS)
+_CAPS: Final = frozenset({"tx", "day", "tx_share", "day_share"})
 _APPOSED: Final = frozenset({"apposed", "other_apposed"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
@@ -101,13 +95,30 @@ SAYS: Final = {
     "left_if": "left",
     "close_if": "close_there",
     "span_in": "span",
+    "keep_if": "keep_there",
+    "part_left": "left",
+    "part_lost": "lost",
     "aim_on": "aim",
+    "gain_on": "aim_money",
     "budget_on": "budget",
     "budget_split": "budget",
     "markets_split": "markets",
     "markets_for": "markets",
     "budget_is": "budget",
     "other_apposed": "other",
+    "grow_from": "budget",
+    "grow_by": "aim",
+    "grow_to": "aim_to",
+    "sum_if": "budget_of",
+    "sinks_to": "left",
+    "sinks_by": "lost",
+    "make_from": "aim_to",
+    "made_from": "budget_of",
+    "close_after": "close_there",
+    "keep_after": "keep_there",
+    "rest_left": "budget_of",
+    "rest_lost": "budget_of",
+    "whole_of": "budget_of",
 }
 _BEHIND: Final = {
     "lead": OPEN,
@@ -129,6 +140,7 @@ _SAME: Final = {
     "tx_share": "tx",
     "day_share": "day",
 }
+_SAID_PLAINLY: Final = frozenset({("no_fee", -1), ("close_there", -1), ("keep_there", -1)})
 _Price = tuple[int, int]
 
 
@@ -172,6 +184,8 @@ def grammar() -> Grammar:
             **giving.PARTS,
             **preamble.PARTS,
             **where.PARTS,
+            **chains.PARTS,
+            **fees.PARTS,
         },
     )
     return Grammar(built, tuple(action for action, _ in phrases))
@@ -185,8 +199,8 @@ def is_word(token: Token) -> bool:
 class Tiling:
     """All cheapest tilings of one sentence that say different things; `steps` counts the work."""
 
-    def __init__(self, known: Grammar, tokens: Sequence[Token]):
-        self.known, self.tokens = known, tokens
+    def __init__(self, known: Grammar, tokens: Sequence[Token], behind_floor: bool = False):
+        self.known, self.tokens, self.behind_floor = known, tokens, behind_floor
         self.steps = len(tokens)
         self._best: list[dict[str, tuple[_Price, list[Path]]]] = [{} for _ in tokens]
         self._best.append({})
@@ -214,7 +228,7 @@ class Tiling:
         found = self._phrases(at)
         kind = self.tokens[at].kind
         for way, (price, paths) in list(self._best[at].items()):
-            joined = kind in v.JOINS and way not in _UNDONE
+            joined = kind in v.JOINS and way not in UNDONE
             if way == INTRO and kind == "and":
                 # "We're a family and spend 50 a day": what has no subject of its own is theirs.
                 joined = self.tokens[min(at + 1, len(self.tokens) - 1)].kind in v.SUBJECTS
@@ -253,8 +267,14 @@ class Tiling:
 
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
-        if way in _UNDONE or action in _HALVES:
-            return _STEPS.get((way, action), "")
+        if action == "whole_of":
+            fits = way == IF or (way == SAID and all(map(_floor_is_last, paths)))
+            return way if fits else ""
+        if action in CHAINS or way in UNDONE:
+            return CHAINS.get(action, {}).get(way, "")
+        if action in BEHIND_FLOOR:
+            fits = any(_sets_floor(p) or (self.behind_floor and not p.said) for p in paths)
+            return SAID if way == OPEN and fits else ""
         if action in QUIET:
             # "Spend 7 USDC on a single trade" is no budget for a single trade.
             one = action == "about" and self._is_one_act(end)
@@ -265,6 +285,8 @@ class Tiling:
             or (way == FOR and kind not in v.CONNECTS)
             or way == ELSE
             or (action == "budget" and self._is_one_act(end))
+            # What is risked of a whole may be what it loses: "risk at most 2% of it per trade".
+            or (action in _CAPS and self._risks(at, end))
             or (action == "ask_never" and any(self._bounded(path) for path in paths))
             # "25 USDC a day, up to 500": the day belongs to the figure before it.
             or (action in ("tx", "day") and self._is_unit(at) and any(map(_says_a_budget, paths)))
@@ -296,6 +318,11 @@ class Tiling:
         if barred:
             return ""
         return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
+
+    def _risks(self, at: int, end: int) -> bool:
+        """True for a share that is to be risked, and not one that is never to be."""
+        kinds = {t.kind for t in self.tokens[at:end]}
+        return {"risk", PCT} <= kinds and not kinds & NEGATED
 
     def _is_unit(self, at: int) -> bool:
         """True where "per trade", "a day" or "in any one go" begins."""
@@ -378,18 +405,27 @@ class Tiling:
 
     def _saying(self, piece: Piece) -> tuple[str, int]:
         figure = self.figure(piece)
-        action = SAYS.get(piece.action, _SAME.get(piece.action, piece.action))
-        return action, figure.start if figure else -1
+        action = SAYS.get(piece.action, piece.action)
+        return _SAME.get(action, action), figure.start if figure else -1
 
     def _cheapest(self) -> list[Path]:
-        ends = [there for way, there in self._best[-1].items() if way not in _UNDONE]
+        ends = [there for way, there in self._best[-1].items() if way not in UNDONE]
         least = min(price for price, _ in ends)
         found: dict[tuple[tuple[str, int], ...], Path] = {}
         for price, paths in ends:
             if price == least:
                 for path in paths:
                     found.setdefault(path.said, path)
-        return list(found.values())
+        return [p for p in found.values() if not _says_less(p, found.values())]
+
+
+def _says_less(path: Path, found: Iterable[Path]) -> bool:
+    """True where another reading says the same, and that there is no fee or what is sold, in words
+    that this one takes for a purpose: "work for free".
+    """
+    less = set(path.said)
+    fuller = [set(p.said) for p in found if all(piece.action != "purpose" for piece in p.pieces)]
+    return any(less < more and more - less <= _SAID_PLAINLY for more in fuller)
 
 
 def _behind_something_else(path: Path) -> bool:
@@ -409,12 +445,20 @@ def _says_a_budget(path: Path) -> bool:
     return _last(path) in ("budget", "budget_bare")
 
 
-def _sets_floor(path: Path) -> bool:
+def _floor_is_last(path: Path) -> bool:
     return bool(path.said) and path.said[-1][0] in SETS_FLOOR
 
 
+def _sets_floor(path: Path) -> bool:
+    """True behind a stop line, and the budget that it is a part of."""
+    said = [action for action, _ in path.said[-2:]]
+    return bool(said) and (
+        said[-1] in SETS_FLOOR or (said[-1] == "budget" and said[0] in SETS_FLOOR)
+    )
+
+
 def _aims(path: Path) -> bool:
-    return any(said in ("aim", "aim_money") for said, _ in path.said[-2:])
+    return any(said in ("aim", "aim_money", "aim_to") for said, _ in path.said[-2:])
 
 
 def _last(path: Path) -> str:

@@ -149,13 +149,14 @@ ABBREVIATED: Final = words("max min approx incl excl")
 # Somebody else: a clause with one of these as its subject tells of somebody else's rules.
 PEOPLE: Final = words(
     "people folks folk friend friends boss others another others' everyone everybody someone "
-    "somebody anyone anybody nobody traders trader users user experts expert guy guys they he she "
-    "brother sister wife husband mother father mom dad neighbour neighbor colleague colleagues "
-    "cousin uncle aunt son daughter landlord accountant partner competitor competitors friend's "
-    "brother's sister's wife's husband's boss's colleague's neighbour's neighbor's people's others "
-    "investors investor gurus analysts members banks professionals pros those bob alice bob's "
-    "alice's another's roommate flatmate classmate mate's coworker coworkers manager team's her "
-    "his their mother's father's dad's mom's cousin's uncle's aunt's son's daughter's"
+    "somebody anyone anybody nobody traders trader users user experts expert guy guys they he "
+    "she brother sister wife husband mother father mom dad neighbour neighbor colleague "
+    "colleagues cousin uncle aunt son daughter landlord accountant partner competitor "
+    "competitors friend's brother's sister's wife's husband's boss's colleague's neighbour's "
+    "neighbor's people's investors investor gurus analysts members banks professionals pros "
+    "those bob alice bob's alice's another's roommate flatmate classmate mate's coworker "
+    "coworkers manager team's her his their mother's father's dad's mom's cousin's uncle's "
+    "aunt's son's daughter's customers clients kids"
 )
 # Words that cannot stand in a free place: they bend, count, name a time, another person or
 # another thing.
@@ -171,6 +172,8 @@ OTHER: Final = words(
     "someone anybody anyone everybody he she him his her hers they them their theirs people "
     "customers customer client clients competitor competitors"
 )
+# What begins a thought of its own behind "and": what stands before it is not carried on.
+OWN: Final = words("you your you're my our i i'm we please the this it its let stop use make")
 _MORE: Final = words(
     "not no never none nothing neither nor cannot can't don't dont doesn't didn't won't wouldn't "
     "shouldn't isn't aren't wasn't mustn't couldn't haven't hasn't without avoid avoiding n't if "

@@ -18,7 +18,9 @@ from domain.mandates.purpose.phrases import (
     asking,
     budget,
     caps,
+    chains,
     daily,
+    fees,
     frames,
     giving,
     length,
@@ -43,6 +45,8 @@ _PARTS: Final = (
     giving,
     preamble,
     where,
+    chains,
+    fees,
 )
 
 

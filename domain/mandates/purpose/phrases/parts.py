@@ -34,6 +34,12 @@ PARTS: Final[Mapping[str, str]] = {
         ) | <stopper> ( stops | ends | halts | ceases | terminates | is over | shuts down | comes
         to an end )
     """,
+    "stopping_work": """
+        ( <stopper> )? <shall> ( stop | cease | halt | end | terminate | quit | suspend ) ( all )? (
+            trading | work | activity | activities | operations | its work | its activity | its
+            trading | your work | your trading ) | <stopper> ( stops | ceases | ends | halts |
+            terminates | quits | suspends ) ( all )? ( trading | work | activity | operations )
+    """,
     "permitted": """
         i allow | we allow | i permit | we permit | i authorise | i authorize | i grant | i accept
         | ( you're | you are | the agent is | it is | it's | the bot is ) ( allowed | permitted ) |
@@ -44,8 +50,8 @@ PARTS: Final[Mapping[str, str]] = {
         <you> to
     """,
     "stopping_now": """
-        <stopping> ( immediately | at once | for good | right away | right there | completely |
-        altogether | please | then | there | too | as well | also )?
+        ( <stopping> | <stopping_work> ) ( immediately | at once | for good | right away | right
+        there | completely | altogether | please | then | there | too | as well | also )?
     """,
     "please": """
         <saying> | to | then | please | just | simply | then please | please just | i want you to |
@@ -55,14 +61,15 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "whole": """
         ( the | my | our | its | your | this | that )? ( original | initial | starting | whole |
-        total | entire | full | invested | overall )? ( budget | money | capital | funds | total |
+        total | entire | full | invested | overall |
+        allocated | entrusted | committed | agreed )? ( budget | money | capital | funds | total |
         amount | balance | value | worth | deposit | investment | stake | principal | portfolio |
         account | pot | cash | sum | vault | equity | fund | mandate )
     """,
     "ofit": """
-        <ofbud> | of <whole> | of it | of it all | of its value | of the lot | of all of it | of
-        everything | in value | below the budget | below budget | below the start | below where we
-        started | below where it started
+        <ofbud> | of <whole> | from <whole> | against <whole> | of it | of it all | of its value |
+        of the lot | of all of it | of everything | in value | below the budget | below budget |
+        below the start | below where we started | below where it started
     """,
     "whoever": """
         <subj> | the agent | the bot | my agent | my bot | my portfolio | this | things |
@@ -102,14 +109,15 @@ PARTS: Final[Mapping[str, str]] = {
         | drawdown | draw down ) <ofit>? | ( <when> ) <losses> <reach> <val> ( or more )? <ofit>?
     """,
     "lossat": """
-        ( at | after | on | upon | with ) ( a | an | the )? ( total | overall | cumulative |
-        maximum | max | net | combined )? ( loss | losses | drawdown | draw down ) ( of | exceeding
-        | above | over | beyond ) <val> ( or more )? <ofit>? | ( at | after | on | upon | once at )
-        ( a | an | the )? <val> ( total | overall | cumulative | maximum | max | net )? ( loss |
-        losses | drawdown | draw down | down | in losses | of losses | in the red | lost ) ( or
-        more )? <ofit>? | ( after | upon | on ) ( losing | having lost | you lose | you've lost |
-        you have lost | it loses | it has lost | we lose | i lose | the agent loses | a loss of )
-        <more>? <val> <ofit>?
+        ( at | after | on | upon | with ) ( a | an | the )? ( total | overall | cumulative | maximum
+        | max | net | combined )? ( loss | losses | drawdown | draw down ) ( of | exceeding | above
+        | over | beyond ) <val> ( or more )? <ofit>? | ( at | after | on | upon | once at ) ( a | an
+        | the )? <val> ( total | overall | cumulative | maximum | max | net )? ( loss | drawdown |
+        draw down | down | in losses | of losses | in the red | lost ) ( or more )? <ofit>? | ( at |
+        after | on | upon | once at ) ( MONEY | PCT ) ( total | overall )? losses ( or more )?
+        <ofit>? | ( after | upon | on ) ( losing | having lost | you lose | you've lost | you have
+        lost | it loses | it has lost | we lose | i lose | the agent loses | a loss of ) <more>?
+        <val> <ofit>?
     """,
     "lossend": """
         <lossif> | <lossat>
@@ -127,7 +135,8 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "positions": """
         ( all | any | every | the | my | our | its | your | open | remaining | existing | current
-        ){0,3} ( positions | holdings | position | trades )
+        ){0,3} ( positions | holdings | trades ) | ( every | any | each ) ( open | single )?
+        position
     """,
     "selling": """
         <close_all> | ( close | sell | liquidate | unwind | exit ) ( out )? ( of )? ( <positions> |

@@ -145,7 +145,7 @@ PHRASES: Final[Mapping[str, str]] = {
             )? <it_all>? ( in | within | inside | over | after ) ( the next )? SPAN
     """,
     "lead": """
-        ( and )? ( may | can )
+        and ( may | can )
         ( hiya | heya | howdy | ahoy | hullo | welcome | good afternoon | good night | salutations
             | hi hi | hello hello | hey hey ) ( there | agent | bot | team | buddy | friend | all |
             robot | assistant | mate )?

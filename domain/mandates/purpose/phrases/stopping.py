@@ -44,7 +44,7 @@ PHRASES: Final[Mapping[str, str]] = {
         <halt> ( at | after | on ) ( a | an )? ( total | overall | max | maximum )? <loss_noun> of
             <val> <ofbud>?
         <halt> ( at | after | on ) ( a | an )? <val> ( total | overall )? ( loss | drawdown |
-            losses | down )
+            down )
         ( the | a | with a | my | set a )? ( max | maximum | maximal | largest | highest |
             acceptable | allowed | tolerable | total max | worst | biggest | hard | max allowed |
             maximum allowed | maximum acceptable | max acceptable | max tolerable | maximum
@@ -140,7 +140,7 @@ PHRASES: Final[Mapping[str, str]] = {
             loss | drawdown | in losses | of losses ) ( in total | overall )?
         ( stop line | stop level | stop | stop loss | stoploss | floor | hard stop | halt | kill
             switch | circuit breaker ) <is>? ( at | after )? ( a | an )? <val> ( loss | down |
-            drawdown | losses | below start | below the start | below budget | below the budget |
+            drawdown | below start | below the start | below budget | below the budget |
             lost | total loss | total drawdown | overall loss | overall drawdown )
         ( i | we ) ( do not | don't | would not | wouldn't | won't ) mind ( losing | a loss of | a
             drawdown of | losing out on ) ( up to | at most | as much as | a maximum of | max )?
@@ -338,7 +338,7 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "close_there": """
         <at_line> ,? ( then | please )? ( just | simply )? <close_all>
-        <close_all> ,? ( <at_line> | there | then )
+        <close_all> ,? ( <at_line> )
         ( on floor | at floor | at stop | at the floor | at the stop line ) ( : | = )? close
         <at_line> ,? ( the agent | you | it ) ( should | must | shall | will )? <close_all>
     """,

@@ -427,7 +427,7 @@ NOTES: Final = [
     n("loss limit 20%", floor=2000),
     n("15% stop loss", floor=1500),
     n("You can lose up to 30%", floor=3000),
-    u("Stop at -20%"),
+    n("Stop at -20%", floor=2000),
     u("no more than 3 trades per day"),
     n("ask above $50 and at most $80 per trade", ask=50, tx=80),
     n("$500 for 1 week at $20 per trade and $60 daily", budget=500, days=7, tx=20, day=60),

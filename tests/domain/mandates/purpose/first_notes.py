@@ -147,7 +147,7 @@ FIRST: Final[tuple[Row, ...]] = (
         floor=1000,
         budget=2000,
     ),
-    u("Grow 1,000 USDC by 5% in 30 days"),
+    n("Grow 1,000 USDC by 5% in 30 days", budget=1000, aim=500, days=30),
     n("Target: 12%. Budget: 2,000 USDC. Horizon: 120 days.", aim=1200, budget=2000, days=120),
     n(
         "500 USDC budget, 50 USDC/trade, 150 USDC/day, 20% stop loss, 30 days, 10% fee.",
@@ -425,8 +425,8 @@ FIRST: Final[tuple[Row, ...]] = (
     n("Maximum daily spend is 44 USDC, maximum per purchase is 11 USDC.", day=44, tx=11),
     n("Try to make 8% with 2,000 USDC in 90 days.", aim=800, budget=2000, days=90),
     u("For 30 days, buy one dataset per day at no more than 3 USDC."),
-    u("If you lose a tenth of the 1,000 USDC, stop."),
-    u(
+    n("If you lose a tenth of the 1,000 USDC, stop.", floor=1000, budget=1000),
+    n(
         "Once the balance falls below 700 USDC of the initial 1,000 USDC, stop.",
         floor=3000,
         budget=1000,
