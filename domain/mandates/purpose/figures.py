@@ -12,6 +12,25 @@ from typing import Final
 
 from domain.money import LIMIT_MICROS, MICROS
 
+# The words and signs of our money, of cents, of other people's money, of basis points and percent.
+OURS: Final = frozenset({"usdc", "usd", "dollars", "dollar", "bucks", "buck"})
+CENTS: Final = frozenset({"cents", "cent"})
+THEIRS: Final = frozenset({
+    "eur", "euro", "euros", "gbp", "pounds", "pound", "sterling", "yen", "jpy", "chf", "francs",
+    "franc", "cad", "aud", "yuan", "cny", "rmb", "rupees", "inr", "pesos", "peso", "reais",
+    "rubles", "krw", "won",
+    "btc", "bitcoin", "bitcoins", "eth", "ether", "usdt", "tether", "dai", "sol", "wei", "gwei",
+    "sats", "matic", "credits", "points", "shares", "tokens", "coins",
+})  # fmt: skip
+SIGNS: Final = frozenset("€£¥₿₹₩₽")
+POINTS: Final = frozenset({"bps", "bp"})
+PERCENT: Final = frozenset({"%", "percent", "pct"})
+# What stands before a loss that is written with a sign, and before a gain.
+SINKS_TO: Final = frozenset({
+    "at", "of", "to", "is", ":", "=", "hit", "hits", "reach", "reaches", "stop", "line", "loss",
+    "stoploss", "floor",
+})  # fmt: skip
+AIMS_AT: Final = frozenset({":", "=", "is", "of", "for", "at", "target", "goal", "aim"})
 _ONES: Final = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
     "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen",

@@ -10,12 +10,11 @@ from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.tokens import MARKET, Token
 
 if TYPE_CHECKING:
-    from domain.mandates.purpose.tiling import Path
+    from domain.mandates.purpose.paths import Path
 
 _GIVEN: Final = frozenset(
     {"budget", "span", "week", "fortnight", "month", "year", "markets", "until"}
 )
-_NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
 
 
 def is_topic(tokens: Sequence[Token], at: int, paths: Sequence[Path]) -> bool:
@@ -51,6 +50,6 @@ def granted(tokens: Sequence[Token], paths: Sequence[Path]) -> bool:
         if not path.said or path.said[-1][0] not in _GIVEN:
             return False
         said = [t.kind for t in tokens[path.pieces[0].start : path.pieces[-1].end]]
-        if _NEGATED & set(said):
+        if v.NEGATED & set(said):
             return False
     return True

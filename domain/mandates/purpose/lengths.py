@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from domain.mandates.purpose.tokens import SPAN, Token
 
-if TYPE_CHECKING:
-    from domain.mandates.purpose.quantities import Quantities
+
+class Reader(Protocol):
+    """What puts numbers and units together, as far as a length asks it."""
+
+    atoms: list[Token]
+
+    def kind(self, at: int) -> str:
+        """What stands at a place."""
+        ...
+
+    def kinds(self, at: int, count: int) -> tuple[str, ...]:
+        """What stands at so many places."""
+        ...
+
+    def figure_at(self, at: int) -> tuple[Token, int] | None:
+        """A figure that starts here, and the place behind it."""
+        ...
+
 
 # Lengths that are no certain number of days, and the days that they may be said to be.
 _UNSURE: Final[Mapping[tuple[str, ...], Sequence[int]]] = {
@@ -33,7 +49,7 @@ _THAT_IS: Final[tuple[tuple[str, ...], ...]] = (
 )
 
 
-def glossed(reader: Quantities, at: int) -> tuple[Token, int] | None:
+def glossed(reader: Reader, at: int) -> tuple[Token, int] | None:
     """`half a year (180 days)` and `two weeks, that is 14 days` as one span, and the place behind
     it; None where the two do not go together.
     """
@@ -53,7 +69,7 @@ def glossed(reader: Quantities, at: int) -> tuple[Token, int] | None:
     return replace(token, start=place[0], end=place[1]), after
 
 
-def _first(reader: Quantities, at: int) -> tuple[Sequence[int], int]:
+def _first(reader: Reader, at: int) -> tuple[Sequence[int], int]:
     """The days that the length which starts here may be, and the place behind it."""
     for said, days in _UNSURE.items():
         if reader.kinds(at, len(said)) == said:

@@ -13,18 +13,6 @@ from domain.mandates.purpose import figures
 from domain.mandates.purpose.lengths import glossed
 from domain.mandates.purpose.tokens import BAD, BPS, DATE, MONEY, NUM, PCT, SPAN, Token
 
-_OURS: Final = frozenset({"usdc", "usd", "dollars", "dollar", "bucks", "buck"})
-_CENTS: Final = frozenset({"cents", "cent"})
-_THEIRS: Final = frozenset({
-    "eur", "euro", "euros", "gbp", "pounds", "pound", "sterling", "yen", "jpy", "chf", "francs",
-    "franc", "cad", "aud", "yuan", "cny", "rmb", "rupees", "inr", "pesos", "peso", "reais",
-    "rubles", "krw", "won",
-    "btc", "bitcoin", "bitcoins", "eth", "ether", "usdt", "tether", "dai", "sol", "wei", "gwei",
-    "sats", "matic", "credits", "points", "shares", "tokens", "coins",
-})  # fmt: skip
-_SIGNS: Final = frozenset("€£¥₿₹₩₽")
-_POINTS: Final = frozenset({"bps", "bp"})
-_PERCENT: Final = frozenset({"%", "percent", "pct"})
 _NUMBER_WORDS: Final = frozenset(figures.SMALL) | frozenset(figures.SCALES)
 _SPAN_UNITS: Final = frozenset(figures.SPAN_DAYS) | figures.SPAN_HOURS
 _LONG_UNITS: Final = frozenset(u for u in _SPAN_UNITS if len(u) > 2)
@@ -37,11 +25,6 @@ _WHOLES: Final = frozenset({
 _GONE: Final = frozenset({"is", "has", "gone", "lost", "loss"})
 _WINDOWS: Final = frozenset({"any", "per", "each", "every", "a", "/", "one"})
 _BETWEEN: Final = frozenset({"rolling", "given", "single"})
-_SINKS_TO: Final = frozenset({
-    "at", "of", "to", "is", ":", "=", "hit", "hits", "reach", "reaches", "stop", "line", "loss",
-    "stoploss", "floor",
-})  # fmt: skip
-_AIMS_AT: Final = frozenset({":", "=", "is", "of", "for", "at", "target", "goal", "aim"})
 _LOSING: Final = frozenset({"lose", "loses", "lost", "losing", "loose", "looses", "loosing"})
 _PROFIT: Final = frozenset({"profit", "profits", "gain", "gains", "earnings", "winnings"})
 _ENDS: Final = frozenset({"", ",", ".", ";", "!", "\n", "and", ")", "then", "stop", "please"})
@@ -93,9 +76,9 @@ class Quantities:
             return ""
         if kind == "-":
             behind = self.kind(at + 1) in ("#", "$")
-            return "minus" if behind and before in _SINKS_TO else ""
-        percent = self.kind(at + 1) == "#" and self.kind(at + 2) in _PERCENT
-        return "plus" if percent and before in _AIMS_AT else ""
+            return "minus" if behind and before in figures.SINKS_TO else ""
+        percent = self.kind(at + 1) == "#" and self.kind(at + 2) in figures.PERCENT
+        return "plus" if percent and before in figures.AIMS_AT else ""
 
     # -- dates
 
@@ -159,7 +142,10 @@ class Quantities:
             said = self.text[atom.start : atom.end]
             after = self.kind(at + comma + 1)
             counted = (
-                after in _OURS or after in _THEIRS or after in _SCALES or after[:1] in ("-", "%")
+                after in figures.OURS
+                or after in figures.THEIRS
+                or after in _SCALES
+                or after[:1] in ("-", "%")
             )
             if re.fullmatch(r"20\d\d", said) and not counted:
                 return int(said), at + comma + 1
@@ -235,7 +221,7 @@ class Quantities:
         ):
             ours = kind == "us"
             return self.priced(start, at + 2, ours)
-        if kind == "$" or kind in _SIGNS:
+        if kind == "$" or kind in figures.SIGNS:
             return self.priced(start, at + 1, kind == "$")
         if (
             kind in ("usdc", "usd")
@@ -295,11 +281,11 @@ class Quantities:
         if kind == "day":
             return False
         return (
-            kind in _OURS
+            kind in figures.OURS
             or kind in _LONG_UNITS
-            or kind in _PERCENT
-            or kind in _CENTS
-            or kind in _THEIRS
+            or kind in figures.PERCENT
+            or kind in figures.CENTS
+            or kind in figures.THEIRS
             or kind == "bps"
         )
 
@@ -358,9 +344,9 @@ class Quantities:
             return MONEY, at + 2
         if kind == "us" and behind in ("dollars", "$"):
             return MONEY, at + 2
-        if kind in _OURS or (kind == "$" and self.touches(at) and not priced):
+        if kind in figures.OURS or (kind == "$" and self.touches(at) and not priced):
             return MONEY, at + 1
-        if kind in _THEIRS or kind in _SIGNS:
+        if kind in figures.THEIRS or kind in figures.SIGNS:
             return BAD, at + 1
         if behind == "dollars" and (kind.endswith("ian") or kind in ("hong", "singapore", "kong")):
             return BAD, at + 2
@@ -368,7 +354,7 @@ class Quantities:
 
     def _glued(self, glue: str, priced: bool) -> str:
         """The kind of a figure whose unit stands right behind it, `500usdc`, `14d`."""
-        if glue in _OURS:
+        if glue in figures.OURS:
             return MONEY
         if priced:
             return BAD
@@ -379,11 +365,11 @@ class Quantities:
     def _measure(self, at: int) -> tuple[str, int]:
         """The unit of a figure that is not known to be money."""
         kind, behind = self.kind(at), self.kind(at + 1)
-        if kind in _CENTS:
+        if kind in figures.CENTS:
             return MONEY + "cents", at + 1
         for unit, one, two in (
-            (PCT, _PERCENT, ("per", "cent")),
-            (BPS, _POINTS, ("basis", "points")),
+            (PCT, figures.PERCENT, ("per", "cent")),
+            (BPS, figures.POINTS, ("basis", "points")),
         ):
             if kind in one:
                 return unit, at + 1

@@ -5,7 +5,7 @@ The tiling with the fewest unread words is the reading; two that say different t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -13,6 +13,34 @@ from typing import Final
 from domain.mandates.purpose import guards
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.automaton import DEAD, Automaton
+from domain.mandates.purpose.paths import (
+    AMOUNTS,
+    APPOSED,
+    BEHIND,
+    CAPS,
+    IDLE,
+    JOIN,
+    LEANING,
+    QUIET,
+    SAME,
+    SAYS,
+    SPENDS,
+    TIMES,
+    UNREAD,
+    WISHED,
+    Path,
+    Piece,
+    aims,
+    behind_a_budget,
+    behind_purpose,
+    behind_something_else,
+    floor_is_last,
+    last,
+    leans_on_a_budget,
+    says_a_budget,
+    says_less,
+    sets_floor,
+)
 from domain.mandates.purpose.phrases import (
     ACTIONS,
     asking,
@@ -44,121 +72,7 @@ from domain.mandates.purpose.tokens import MARKET, PCT, Token
 
 MAX_PHRASE: Final = 28
 MAX_READINGS: Final = 3
-UNREAD: Final = "unread"
-JOIN: Final = "join"
-IDLE: Final = "idle"
-QUIET: Final = frozenset(
-    {
-        "talk",
-        "lead",
-        "must",
-        "wish",
-        "link",
-        "closing",
-        "purpose",
-        "need",
-        "about",
-        "budget_for",
-        "manner",
-        "intro",
-        "apposed",
-        "reason",
-        "stop_if",
-        "stop_then",
-        JOIN,
-        IDLE,
-        UNREAD,
-    }
-)
-AMOUNTS: Final = frozenset(
-    {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
-)
-TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
-# What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
-SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
-# What may follow "I want to": of the rest the writer would be the one who does it.
-WISHED: Final = frozenset({"budget", "lost", "day", "tx"})
-MEASURED: Final = frozenset({"lost", "left", "tx_share", "day_share", "tx", "day", "half_lost"})
-SETS_FLOOR: Final = frozenset({"lost", "left", "line", "half_lost"})
-# A clause that begins so may speak of what the one before it does: "my lease is short and lasts
-# 12 days".
-LEANING: Final = v.words(
-    "it it's its that that's this they they're which who lasts last lasting ends ending runs "
-    "running goes going expires finishes stops stays is are for until till by within over"
-)
-NEGATED: Final = frozenset({"no", "not", "never", "don't", "nothing"})
-_CAPS: Final = frozenset({"tx", "day", "tx_share", "day_share"})
-_APPOSED: Final = frozenset({"apposed", "other_apposed"})
-# What an action says, where it has a name of its own only for the place that it may stand in.
-SAYS: Final = {
-    "lost_if": "lost",
-    "left_if": "left",
-    "close_if": "close_there",
-    "span_in": "span",
-    "keep_if": "keep_there",
-    "part_left": "left",
-    "part_lost": "lost",
-    "aim_on": "aim",
-    "gain_on": "aim_money",
-    "budget_on": "budget",
-    "budget_split": "budget",
-    "markets_split": "markets",
-    "markets_for": "markets",
-    "budget_is": "budget",
-    "other_apposed": "other",
-    "grow_from": "budget",
-    "grow_by": "aim",
-    "grow_to": "aim_to",
-    "sum_if": "budget_of",
-    "sinks_to": "left",
-    "sinks_by": "lost",
-    "make_from": "aim_to",
-    "made_from": "budget_of",
-    "close_after": "close_there",
-    "keep_after": "keep_there",
-    "rest_left": "budget_of",
-    "rest_lost": "budget_of",
-    "whole_of": "budget_of",
-}
-_BEHIND: Final = {
-    "lead": OPEN,
-    "must": OPEN,
-    "wish": OPEN,
-    "purpose": FOR,
-    "need": NEED,
-    "talk": SAID,
-    "intro": INTRO,
-    "apposed": OPEN,
-}
-_SAME: Final = {
-    "budget_bare": "budget",
-    "budget_of": "budget",
-    "budget_cap": "budget",
-    "close_then": "close_there",
-    "keep_then": "keep_there",
-    "tx_each": "tx",
-    "tx_share": "tx",
-    "day_share": "day",
-}
-_SAID_PLAINLY: Final = frozenset({("no_fee", -1), ("close_there", -1), ("keep_there", -1)})
 _Price = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a sentence and the action of its phrase; JOIN, IDLE or UNREAD have none."""
-
-    action: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """One way to tile a sentence up to a place; `said` is what tells it from another."""
-
-    pieces: tuple[Piece, ...] = ()
-    said: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,12 +182,12 @@ class Tiling:
     def _behind(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         """Which place a phrase leads to, or an empty text where it cannot stand here."""
         if action == "whole_of":
-            fits = way == IF or (way == SAID and all(map(_floor_is_last, paths)))
+            fits = way == IF or (way == SAID and all(map(floor_is_last, paths)))
             return way if fits else ""
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
         if action in BEHIND_FLOOR:
-            fits = any(_sets_floor(p) or (self.behind_floor and not p.said) for p in paths)
+            fits = any(sets_floor(p) or (self.behind_floor and not p.said) for p in paths)
             return SAID if way == OPEN and fits else ""
         if action in QUIET:
             # "Spend 7 USDC on a single trade" is no budget for a single trade.
@@ -286,26 +200,26 @@ class Tiling:
             or way == ELSE
             or (action == "budget" and self._is_one_act(end))
             # What is risked of a whole may be what it loses: "risk at most 2% of it per trade".
-            or (action in _CAPS and self._risks(at, end))
+            or (action in CAPS and self._risks(at, end))
             or (action == "ask_never" and any(self._bounded(path) for path in paths))
             # "25 USDC a day, up to 500": the day belongs to the figure before it.
-            or (action in ("tx", "day") and self._is_unit(at) and any(map(_says_a_budget, paths)))
+            or (action in ("tx", "day") and self._is_unit(at) and any(map(says_a_budget, paths)))
             or (action == "budget_bare" and way != OPEN)
             # A figure behind words without a sense may be theirs: "coffee is dear, 5 USDC a day".
             or (self.tokens[at].is_figure and not all(self._may_be_bare(p, action) for p in paths))
-            or (kind in LEANING and any(map(_behind_something_else, paths)))
-            or (kind not in v.GIVES and any(_last(p) in _APPOSED for p in paths))
-            or (action == "tx_each" and not all(map(_behind_a_budget, paths)))
-            or (action in SPENDS and any(_last(p) == "must" for p in paths))
-            or (action not in WISHED and any(_last(p) == "wish" for p in paths))
-            or (action == "budget_of" and not all(_leans_on_a_budget(p) for p in paths))
-            or (action == "span_in" and not all(map(_aims, paths)))
+            or (kind in LEANING and any(map(behind_something_else, paths)))
+            or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
+            or (action == "tx_each" and not all(map(behind_a_budget, paths)))
+            or (action in SPENDS and any(last(p) == "must" for p in paths))
+            or (action not in WISHED and any(last(p) == "wish" for p in paths))
+            or (action == "budget_of" and not all(leans_on_a_budget(p) for p in paths))
+            or (action == "span_in" and not all(map(aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and guards.for_one(self.tokens, at, end))
             or (action == "other_apposed" and way != OPEN)
             or (action == "markets" and guards.is_topic(self.tokens, at, paths))
-            or (action == "budget" and kind == "to" and any(_last(p) == "ask_never" for p in paths))
+            or (action == "budget" and kind == "to" and any(last(p) == "ask_never" for p in paths))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
@@ -313,7 +227,7 @@ class Tiling:
                 action in ("tx_or", "day_or", "budget_or")
                 and not all(self._negated(p) for p in paths)
             )
-            or (action in ("close_then", "keep_then") and not any(map(_sets_floor, paths)))
+            or (action in ("close_then", "keep_then") and not any(map(sets_floor, paths)))
         )
         if barred:
             return ""
@@ -322,7 +236,7 @@ class Tiling:
     def _risks(self, at: int, end: int) -> bool:
         """True for a share that is to be risked, and not one that is never to be."""
         kinds = {t.kind for t in self.tokens[at:end]}
-        return {"risk", PCT} <= kinds and not kinds & NEGATED
+        return {"risk", PCT} <= kinds and not kinds & v.NEGATED
 
     def _is_unit(self, at: int) -> bool:
         """True where "per trade", "a day" or "in any one go" begins."""
@@ -345,7 +259,7 @@ class Tiling:
     def _behind_quiet(self, way: str, action: str, at: int, paths: list[Path]) -> str:
         if action == "link":
             kind = self.tokens[at].kind
-            theirs = kind == "with" and any(_last(p) == "other" for p in paths)
+            theirs = kind == "with" and any(last(p) == "other" for p in paths)
             return OPEN if (way == SAID and not theirs) or (way == INTRO and kind == "so") else ""
         if action == "reason":
             return INTRO if way == SAID and guards.granted(self.tokens, paths) else ""
@@ -354,7 +268,7 @@ class Tiling:
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
             return SAID if way == SAID and fits else ""
-        return _BEHIND[action] if way == OPEN else ""
+        return BEHIND[action] if way == OPEN else ""
 
     def _may_be_bare(self, path: Path, action: str) -> bool:
         """A mere amount is the budget at the start of a sentence or behind something read, not
@@ -375,13 +289,13 @@ class Tiling:
             return False
         last = said[-1]
         tokens = self.tokens[last.start : last.end]
-        return last.action in ("tx", "day", "budget") and any(t.kind in NEGATED for t in tokens)
+        return last.action in ("tx", "day", "budget") and any(t.kind in v.NEGATED for t in tokens)
 
     def _caps_a_budget(self, way: str, at: int, paths: list[Path]) -> bool:
         """True for "up to 50 USDC" behind what the money is for; not behind what an agent does
         alone, nor behind what each of several things may cost.
         """
-        if not (way == FOR or all(map(_behind_purpose, paths))):
+        if not (way == FOR or all(map(behind_purpose, paths))):
             return False
         before = {t.kind for t in self.tokens[max(0, at - MAX_PHRASE) : at]}
         near = {t.kind for t in self.tokens[max(0, at - 2) : at]}
@@ -406,7 +320,7 @@ class Tiling:
     def _saying(self, piece: Piece) -> tuple[str, int]:
         figure = self.figure(piece)
         action = SAYS.get(piece.action, piece.action)
-        return _SAME.get(action, action), figure.start if figure else -1
+        return SAME.get(action, action), figure.start if figure else -1
 
     def _cheapest(self) -> list[Path]:
         ends = [there for way, there in self._best[-1].items() if way not in UNDONE]
@@ -416,61 +330,4 @@ class Tiling:
             if price == least:
                 for path in paths:
                     found.setdefault(path.said, path)
-        return [p for p in found.values() if not _says_less(p, found.values())]
-
-
-def _says_less(path: Path, found: Iterable[Path]) -> bool:
-    """True where another reading says the same, and that there is no fee or what is sold, in words
-    that this one takes for a purpose: "work for free".
-    """
-    less = set(path.said)
-    fuller = [set(p.said) for p in found if all(piece.action != "purpose" for piece in p.pieces)]
-    return any(less < more and more - less <= _SAID_PLAINLY for more in fuller)
-
-
-def _behind_something_else(path: Path) -> bool:
-    """True behind a clause that is not read, or about something else, and a joining word."""
-    actions = [p.action for p in path.pieces[-2:]]
-    return actions[-1:] == [JOIN] and actions[0] in (UNREAD, "other")
-
-
-def _behind_a_budget(path: Path) -> bool:
-    """True where nothing but a budget stands right before, behind a joining word."""
-    actions = [p.action for p in path.pieces[-2:]]
-    return actions[-1:] == [JOIN] and actions[0] in ("budget", "budget_bare")
-
-
-def _says_a_budget(path: Path) -> bool:
-    """True right behind an amount that no unit stands behind yet."""
-    return _last(path) in ("budget", "budget_bare")
-
-
-def _floor_is_last(path: Path) -> bool:
-    return bool(path.said) and path.said[-1][0] in SETS_FLOOR
-
-
-def _sets_floor(path: Path) -> bool:
-    """True behind a stop line, and the budget that it is a part of."""
-    said = [action for action, _ in path.said[-2:]]
-    return bool(said) and (
-        said[-1] in SETS_FLOOR or (said[-1] == "budget" and said[0] in SETS_FLOOR)
-    )
-
-
-def _aims(path: Path) -> bool:
-    return any(said in ("aim", "aim_money", "aim_to") for said, _ in path.said[-2:])
-
-
-def _last(path: Path) -> str:
-    """The action of the last piece."""
-    return path.pieces[-1].action if path.pieces else ""
-
-
-def _leans_on_a_budget(path: Path) -> bool:
-    """True where "of 500 USDC" tells what the figure before it is a part of."""
-    return bool(path.said) and path.said[-1][0] in MEASURED
-
-
-def _behind_purpose(path: Path) -> bool:
-    """True behind what the money is for, and a comma."""
-    return [p.action for p in path.pieces[-2:]] == ["purpose", JOIN]
+        return [p for p in found.values() if not says_less(p, found.values())]

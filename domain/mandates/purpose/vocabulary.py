@@ -204,6 +204,11 @@ VAGUE: Final = words(
     "half twice double triple quarter third few couple several dozen dozens hundreds thousands "
     "millions billion hundred thousand million grand"
 )
+CONDITIONS: Final = words("if when whenever once upon after")
+MARKET_KINDS: Final = words(
+    "perps perp perpetual perpetuals futures lending bitcoin btc ethereum eth morpho aave"
+)
+NEGATED: Final = words("no not never don't nothing")
 JOINS: Final = words(", and & + ( ) - then /, |")
 STOPS: Final = frozenset(".!?;\n•·*…")
 CONNECTS: Final = words(
