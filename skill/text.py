@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Final
 
 from domain.next_steps import NextStep, steps_for
+from domain.reads.view import PARTS
 from domain.refusals import REFUSALS, invalid
 from domain.settings import Config
 from skill.connecting import client_config, rate_limits
@@ -193,7 +194,8 @@ def _step(base: str) -> list[str]:
     return [
         "## One step, from offer to report",
         "",
-        "The same tools exist over MCP, arguments flat. $MANDATE is an offer's `public_id`. Read a mandate by `parts`: whole, it is long.",
+        "The same tools exist over MCP, arguments flat. $MANDATE is an offer's `public_id`. Read a mandate by `parts` (whole, it is long):",
+        f"{', '.join(PARTS)}.",
         "",
         "```sh",
         f"BASE={base}",
@@ -202,7 +204,7 @@ def _step(base: str) -> list[str]:
         f"{_CURL} -X POST {mandate}/accept",
         "```",
         "",
-        "In the `mandate` that accept answers: `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has the `address`",
+        "In the offer's `mandate`, and in accept's: `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has the `address`",
         "($MARKET), the `selector`, and `self_args`, the places where the vault's own address must stand. markets_list says how each",
         "call is encoded: selector, then every argument in 32 bytes. Deposit 10 USDC (6 decimals) into an ERC-4626 market,",
         "deposit(uint256 assets, address receiver); the market pulls what you deposit, so that is the approve_amount:",
@@ -221,8 +223,8 @@ def _step(base: str) -> list[str]:
         f'  -d \'{{"kind": "buy", "amount_usdc": "10", "tx_hash": "\'$TX\'"}}\' {mandate}/events',
         "```",
         "",
-        "`confirmed: true` in the answer: the chain's own row of it is in. `false`: a claim until it is, when `pending_claims.count`",
-        "falls to 0. To check, and to see what the day leaves (`allowed.per_day` less `used.per_day` and its `reserved`):",
+        "`confirmed: true` in the answer: the chain's own row of it is in. `false`: a claim until it is, when the count of",
+        "`pending_claims` beside the limits falls to 0. To check, and to see what the day leaves (`allowed.per_day` less `used.per_day` and its `reserved`):",
         "",
         "```sh",
         f'{_CURL} "{mandate}/limits"',
