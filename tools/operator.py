@@ -23,8 +23,9 @@ from tools.call.operation import Ask, Gives, Operation, Reply, Takes
 
 Role = Literal["keeper", "admin"]
 PREFIXES: Final[dict[str, str]] = {"keeper": "kk_", "admin": "dk_"}
-# Without the gate an agent acts above the amount from which its owner wants to be asked.
-ONLY_ON: Final = frozenset({"approval_gate"})
+# What would leave an owner with less than the signed terms promise: an approval amount that nobody
+# asks at, paid reads past their credit, a stop line that nobody acts on.
+WEAKER: Final = {"approval_gate": "off", "paid_read_enforcement": "off", "stop_line_dry_run": "on"}
 
 
 class SwitchIn(Takes):
@@ -174,8 +175,8 @@ def _set(uow: UnitOfWork, ask: Ask[SwitchIn, None]) -> Reply:
     name, value = ask.asked.name, ask.asked.value
     if name not in SWITCHES:
         raise not_found("switch")
-    if name in ONLY_ON and value == "off":
-        why = "an owner's approval amount is switched off on the service's own machine alone"
+    if WEAKER.get(name) == value:
+        why = f"{name} is switched {value} on the service's own machine alone: owners count on it"
         raise Refused(refusal("forbidden", why=why))
     set_switch(uow, ask.defaults, name, value, now=ask.now, by="admin")
     return Reply(200, {"name": name, "value": value, "source": "database"})

@@ -50,8 +50,14 @@ async def test_a_key_is_shown_once_and_revoked_at_once(world: World) -> None:
 async def test_an_admin_key_moves_no_money_and_widens_no_mandate(world: World) -> None:
     m = await working(world)
     before = await m.read()
-    gate = await world.do("admin_switch_set", ADMIN, name="approval_gate", value="off")
-    assert (gate.status, gate.body["error"]) == (403, "forbidden")
+    for name, weaker, stronger in (
+        ("approval_gate", "off", "on"),
+        ("paid_read_enforcement", "off", "on"),
+        ("stop_line_dry_run", "on", "off"),
+    ):
+        refused = await world.do("admin_switch_set", ADMIN, name=name, value=weaker)
+        assert (refused.status, refused.body["error"]) == (403, "forbidden"), name
+        assert (await world.do("admin_switch_set", ADMIN, name=name, value=stronger)).status == 200
     for op in OPERATIONS:
         if op.auth not in ("open", "admin"):
             assert (await world.do(op.name, ADMIN)).body["error"] == "forbidden", op.name
