@@ -38,6 +38,11 @@ def goes_on(tokens: Sequence[Token], at: int, end: int) -> bool:
     return first in v.SPEAKERS and behind[:1] == ["and"] and behind[-1] in v.DEEDS
 
 
+def excused(tokens: Sequence[Token], end: int) -> bool:
+    """True for the "sorry" that ends what is denied, and corrects nothing: "no fee, sorry"."""
+    return end == len(tokens) and not v.DENIED.isdisjoint(t.kind for t in tokens)
+
+
 def for_one(tokens: Sequence[Token], at: int, end: int) -> bool:
     """True for "no more than 5 on a single trade": it caps a trade, whatever the money is for."""
     kinds = [t.kind for t in tokens[at:end]]

@@ -208,6 +208,8 @@ CONDITIONS: Final = words("if when whenever once upon after")
 MARKET_KINDS: Final = words(
     "perps perp perpetual perpetuals futures lending bitcoin btc ethereum eth morpho aave"
 )
+# What somebody may be sorry for.
+DENIED: Final = words("no not none never cannot can't don't won't nothing only just")
 NEGATED: Final = words("no not never don't nothing")
 JOINS: Final = words(", and & + ( ) - then /, |")
 STOPS: Final = frozenset(".!?;\n•·*…")
