@@ -1,9 +1,12 @@
-"""Lengths that are said twice: one that is no certain number of days, and the days that it is."""
+"""Figures that are said twice: a length that is no certain number of days, and the days that it is,
+a number or an amount and the same in brackets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final, Protocol
 
 from domain.mandates.purpose.tokens import MONEY, SPAN, Token
@@ -24,6 +27,10 @@ class Reader(Protocol):
 
     def figure_at(self, at: int) -> tuple[Token, int] | None:
         """A figure that starts here, and the place behind it."""
+        ...
+
+    def number_at(self, at: int) -> tuple[Decimal | None, int]:
+        """A number that starts here, and the place behind it."""
         ...
 
 
@@ -69,6 +76,16 @@ def glossed(reader: Reader, at: int) -> tuple[Token, int] | None:
     after += opened
     place = reader.atoms[at].start, reader.atoms[after - 1].end
     return replace(token, start=place[0], end=place[1]), after
+
+
+def repeated(reader: Reader, number: Decimal | None, after: int) -> tuple[Decimal | None, int]:
+    """A number that stands once more in brackets behind itself: `ninety (90) days`."""
+    if number is None or reader.kind(after) != "(":
+        return number, after
+    again, behind = reader.number_at(after + 1)
+    if again != number or reader.kind(behind) != ")":
+        return number, after
+    return number, behind + 1
 
 
 def _bracketed(reader: Reader, at: int) -> tuple[Token, int] | None:

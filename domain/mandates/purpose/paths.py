@@ -46,8 +46,8 @@ AMOUNTS: Final = frozenset(
     {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
 )
 # What says when the mandate ends, and what is done at a stop line: of its positions, not of it.
-DONE_THERE: Final = frozenset(
-    "close_there keep_there close_then keep_then close_if keep_if close_after keep_after".split()
+DONE_THERE: Final = v.words(
+    "close_there keep_there close_then keep_then close_if keep_if close_after keep_after wait_then"
 )
 # How long a target is aimed at.
 IN_TIME: Final = frozenset({"span_in", "week_in", "month_in", "year_in"})

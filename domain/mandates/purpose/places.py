@@ -26,8 +26,8 @@ AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST, SUM, SUM_LAST, MADE = (
 )  # fmt: skip
 SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
 # RISKED and ALLOWED are behind "I won't lose more than 5%" and "at most 5%", FALL behind "the most
-# drawdown on" and FALLEN behind its sum, BACK behind "from the 500", GONE behind "when half": the rest
-# has to follow.
+# drawdown on" and FALLEN behind its sum, BACK behind "from the 500", GONE behind "when half": the
+# rest has to follow.
 RISKED, ALLOWED, FALL, FALLEN, BACK, GONE, GONE_LAST = (
     "risked", "allowed", "fall", "fallen", "back", "gone", "gone last",
 )  # fmt: skip

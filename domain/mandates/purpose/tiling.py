@@ -229,6 +229,7 @@ class Tiling:
             or (action in IN_TIME and not all(map(aims, paths)))
             # "Positions may stay open until Friday" is no end of the mandate.
             or (action in DATED and any(last(p) in DONE_THERE for p in paths))
+            or (action == "budget" and kind == "worth" and last(paths[0]) != "markets")
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and guards.for_one(self.tokens, at, end))
@@ -287,6 +288,7 @@ class Tiling:
             return SAID if way == SAID else ""
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
+            fits = fits and not guards.answers(self.tokens, at, paths)
             return SAID if way == SAID and fits else ""
         return BEHIND[action] if way == OPEN else ""
 

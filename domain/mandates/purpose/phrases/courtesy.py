@@ -13,13 +13,13 @@ PHRASES: Final[Mapping[str, str]] = {
     "ground": """
         <i_am> <adverbs>? <doing> <what_else>? ( <and_cant> | <and_like> )?
         <i_am> <adverbs>? ( a | an | the ) W{1,5} ( <and_cant> | <and_like> )
-        ( i've | we've | i have | we have ) ( never | not ) ( really )? ( done | tried | used | had )
-            ( this | it | anything like this | this sort of thing | an agent | a bot | one ) (
+        ( i've | we've | i have | we have ) ( never | not ) ( really )? ( done | tried | used | had
+            ) ( this | it | anything like this | this sort of thing | an agent | a bot | one ) (
             before | yet | until now )?
         <i_am> <adverbs>? <being> <whats>? ( <and_cant> | <and_like> )?
         ( i | we ) <adverbs>? <cant> <whats>? ( <and_like> )?
-        ( i | we ) <adverbs>? ( study | teach | live | travel | write | paint | cook | drive | farm |
-            fish | love | enjoy | like | hate | dislike | work | run | own | sell | make | help |
+        ( i | we ) <adverbs>? ( study | teach | live | travel | write | paint | cook | drive | farm
+            | fish | love | enjoy | like | hate | dislike | work | run | own | sell | make | help |
             play | read | garden | bake | know ) <what_else> ( <and_cant> | <and_like> )?
         ( i | we ) ( have | 've got | have got | 've | got ) ( a | an | no | my | our | the | little
             | very little | zero | some | exams | kids | a lot of | lots of | too many | not much |
@@ -32,8 +32,8 @@ PHRASES: Final[Mapping[str, str]] = {
             the kids | my studies | the holidays | christmas | the move | everything going on )
             <what_else>?
         ( my | our ) ( job | work | schedule | life | week | days | weeks | shift | shifts | studies
-            | children | kids | family | head | plate | hands ) ( is | are | keeps | keep | leaves
-            | leave | takes | take ) ( me | us )? <what_else>
+            | children | kids | family | head | plate | hands ) ( is | are | keeps | keep | leaves |
+            leave | takes | take ) ( me | us )? <what_else>
     """,
     "label": """
         ( termination | remuneration | compensation | objective | scope | exit | security |
@@ -43,8 +43,8 @@ PHRASES: Final[Mapping[str, str]] = {
             your reward | time ) :
     """,
     "sorry": """
-        ,? ( sorry for that | sorry about that | sorry | i'm sorry | so sorry | sorry about that | i'm afraid | sorry mate | sorry buddy
-            | sorry friend | my apologies | apologies )
+        ,? ( sorry for that | sorry about that | sorry | i'm sorry | so sorry | sorry about that |
+            i'm afraid | sorry mate | sorry buddy | sorry friend | my apologies | apologies )
     """,
     "talk": """
         ( my | the ) ( english | spelling | grammar | typing ) ( is | isn't ) ( not )? ( so | very |
@@ -72,9 +72,9 @@ PHRASES: Final[Mapping[str, str]] = {
             you very much | thanks very much | many thanks | a thousand thanks | thanks a million |
             big thanks | thanks again | thank you again | thanks in advance | thank you in advance )
             <from_whom>?
-        ( thanks | thank you | thx | cheers | many thanks | thanks a lot | thank you very much | thank
-            you so much | thanks so much ) ( so much | very much | a lot | in advance | again )? for
-            ( W | all | everything ){1,6}
+        ( thanks | thank you | thx | cheers | many thanks | thanks a lot | thank you very much |
+            thank you so much | thanks so much ) ( so much | very much | a lot | in advance | again
+            )? for ( W | all | everything ){1,6}
         ( nice | good | great | lovely | glad | pleased | happy ) to ( meet you | have you | work
             with you | have you on board | hear from you | be working with you | see you | have you
             here )
@@ -103,16 +103,16 @@ PHRASES: Final[Mapping[str, str]] = {
             message | email | shout | write me | email me | message me | drop me a line )
         ( i'm | i am | we're | we are | it's ) ( so | very | really | quite | a bit | a little |
             super | pretty )? ( excited | curious | happy | glad | thrilled | keen | delighted |
-            pleased | interested | nervous | hopeful ) ( about | to see | to try | to find out |
-            for | to hear | to have | to start | to get ) ( W | this ){0,7}
+            pleased | interested | nervous | hopeful ) ( about | to see | to try | to find out | for
+            | to hear | to have | to start | to get ) ( W | this ){0,7}
         ( looking forward | i look forward | we look forward | i'm looking forward | can't wait ) (
             to ) ( W | this | it ){1,7}
     """,
     "lead": """
         ( bro | yo bro | hey bro | hey dude | hey man | hi mate | hey mate | hi friend | ok bro |
             hey buddy | ok dude | yo dude | heads up | quick note | right so | alright so | ok so
-            like | ok like | so basically | ok so basically | so yeah | anyway so | hi all ) ( , |
-            : )?
+            like | ok like | so basically | ok so basically | so yeah | anyway so | hi all ) ( , | :
+            )?
         ( dude | mate | buddy | pal | guys | folks | fam | sir | madam | sirs | dear sir | dear
             madam | robot | little robot | little bot | dear robot | dear assistant | dear ai | dear
             friend | captain | chief | champ | listen | look | see | well then | my friend | friend
@@ -128,8 +128,8 @@ PHRASES: Final[Mapping[str, str]] = {
             words | in plain english | in simple terms | simply put | to put it simply | put simply
             | to sum up | to summarise | to summarize | in summary | all in all | in essence )
         ( i | we ) ( should | would ) like <you> to
-        ( if | should | in case ) ( it | things | anything | something | all | everything | this )
-            ( goes | go | went ) ( wrong | badly | south | sideways | pear shaped )
+        ( if | should | in case ) ( it | things | anything | something | all | everything | this ) (
+            goes | go | went ) ( wrong | badly | south | sideways | pear shaped )
         ( now | this time | from here on | all i want now | and now )
         ( i'd | i would | we'd | we would ) ( prefer | rather like | be pleased | appreciate it if |
             love it if ) ( <you> ) ( to | could | would )?
@@ -140,8 +140,8 @@ PHRASES: Final[Mapping[str, str]] = {
             to be precise | more precisely | specifically | concretely ) ( is | is this )? :
         ( how about | what about | let's agree on | let us agree on | let's settle on | shall we say
             ) this :
-        ( for | as for ) ( my | our ) ( W ){0,3} ( project | paper | thesis | essay | class | course |
-            blog | studies | research | homework | dissertation | lessons | newsletter | podcast |
+        ( for | as for ) ( my | our ) ( W ){0,3} ( project | paper | thesis | essay | class | course
+            | blog | studies | research | homework | dissertation | lessons | newsletter | podcast |
             report | coursework | unit | club | shop | business | startup | company | students )
     """,
 }

@@ -146,25 +146,27 @@ PHRASES: Final[Mapping[str, str]] = {
 PARTS: Final[Mapping[str, str]] = {
     "i_wont": """
         ( i | we ) ( do not | don't | never ) ( want | wish | like ) to | ( i | we ) ( will not |
-        won't | cannot afford to | can't afford to | cannot | can't ) | ( i'm | i am | we're | we are ) not ( willing | prepared | ready | happy ) to
+        won't | cannot afford to | can't afford to | cannot | can't ) | ( i'm | i am | we're | we
+        are ) not ( willing | prepared | ready | happy ) to
     """,
     "at_it": """
         at which | at which point | at which time | upon which | whereupon | in which case | ( when
         | once | if | as soon as | should | after | whenever ) ( <it_is_hit> ) | when that's hit |
         when hit | once hit | if hit | on hit | when reached | once reached | if reached | upon
         reaching that | on reaching that | when triggered | if triggered | once triggered | when
-        breached | if breached | at the line | at this line | at that line | at this level | if so | from that point | if it comes to that | if it gets there | at that moment | at that time | at this time | at
-        the time | if that happens | if
-        this happens | if it happens | when it happens | when this happens | then and there | as soon
-        as it hits | as soon as that happens | the moment it hits | the moment that happens | the
-        moment it's hit | in that event | in such a case | in that situation
+        breached | if breached | at the line | at this line | at that line | at this level | if so |
+        from that point | if it comes to that | if it gets there | at that moment | at that time |
+        at this time | at the time | if that happens | if this happens | if it happens | when it
+        happens | when this happens | then and there | as soon as it hits | as soon as that happens
+        | the moment it hits | the moment that happens | the moment it's hit | in that event | in
+        such a case | in that situation
     """,
     "it_is_hit": """
-        ( you | we | it | the agent | the bot | i ) ( get there | gets there | hit | hits | do | does )
-        | ( you | we | it | the agent | the bot ) ( hit | hits | reach | reaches | get to | gets to |
-        touch | touches | cross | crosses | breach | breaches | go past | goes past | go below |
-        goes below | fall to | falls to ) ( it | that | this | that line | this line |
-        the line | that point | that level | this level | that limit | this limit | the limit | that
+        ( you | we | it | the agent | the bot | i ) ( get there | gets there | hit | hits | do |
+        does ) | ( you | we | it | the agent | the bot ) ( hit | hits | reach | reaches | get to |
+        gets to | touch | touches | cross | crosses | breach | breaches | go past | goes past | go
+        below | goes below | fall to | falls to ) ( it | that | this | that line | this line | the
+        line | that point | that level | this level | that limit | this limit | the limit | that
         mark | there )? | ( it | that | this | the line | the limit | that line | that limit | this
         limit | that point | that level | this level | that mark ) ( is | 's | has been | gets ) (
         hit | reached | triggered | touched | crossed | breached | passed ) | ( it's | that's ) (

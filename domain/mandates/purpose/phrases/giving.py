@@ -122,8 +122,8 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "markets_split": """
         ( equally | evenly | half and half )? ( between | across | among | amongst | over | on | in
-            | into | to | at | with ) ( both )? MARKET ( equally | evenly | half and half | in equal parts | as you
-            see fit | as you like )?
+            | into | to | at | with ) ( both )? MARKET ( equally | evenly | half and half | in equal
+            parts | as you see fit | as you like )?
     """,
     "budget_is": """
         <is> ( <exactly> )? MONEY ( in total | at most | max | tops | altogether | overall )?

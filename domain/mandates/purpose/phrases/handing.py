@@ -29,8 +29,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( the )? ( sum | amount | total ) ( of ) MONEY ( is | has been | is hereby | are ) (
             entrusted | given | lent | handed over | allocated | assigned | granted | committed |
             provided | made available ) ( to <you> | to this mandate | for this | to you )?
-        <funder> ( hereby | now )? <hands_over> ( to ) <you> ( a | an | the )? ( total | aggregate
-            | overall | maximum | fixed | initial )? ( amount | sum | budget | total | capital |
+        <funder> ( hereby | now )? <hands_over> ( to ) <you> ( a | an | the )? ( total | aggregate |
+            overall | maximum | fixed | initial )? ( amount | sum | budget | total | capital |
             allowance ) of ( up to | at most )? MONEY
         <funder> ( hereby | now )? <hands_over> ( to ) <you> ( up to | at most )? MONEY
         ( our | my ) W ( is | are )? ( giving | lending | handing | trusting | giving over | gives |
@@ -43,20 +43,21 @@ PHRASES: Final[Mapping[str, str]] = {
             which is ) ( <exactly> )? MONEY
         ( i'm | i am | we're | we are | count me | count us ) in ( for | with ) ( up to )? MONEY
         ( play | have fun | mess | fool | muck | faff | toy | experiment | tinker | practise |
-            practice | have a go | try your luck | try your hand | get going | get started | make
-            do | get by | do what you can | do your thing | do your best | see what you can do |
-            go to work | run with it | get busy ) ( around | about )? with ( my | the | these |
-            this )? MONEY <for_what>?
+            practice | have a go | try your luck | try your hand | get going | get started | make do
+            | get by | do what you can | do your thing | do your best | see what you can do | go to
+            work | run with it | get busy ) ( around | about )? with ( my | the | these | this )?
+            MONEY <for_what>?
         ( here's | here is | here are | have | take | you have | there's | you get | you've got | i
             give you | i'm giving you | i've got | i have | i got ) ( <exactly> )? NUM to ( play
             with | trade with | work with | invest | trade | play around with | start with | use |
-            get going | put to work | experiment with | get started | have fun with | spend | grow
-            | manage )
-        ( now )? ( i | we | i've | we've )? ( have | got | have got | 've got | scraped together
-            | put together )? MONEY ( for you | for u | for you here | here for you | lying around
-            for ( you | this ) | spare for ( you | this ) | to spare | ready for you | set aside for you | waiting for
-            you | to hand over | to give you | to play with | to put to work | for you to ( use |
-            trade | invest | manage | play with | work with | trade with | look after | grow ) )
+            get going | put to work | experiment with | get started | have fun with | spend | grow |
+            manage )
+        ( now )? ( i | we | i've | we've )? ( have | got | have got | 've got | scraped together |
+            put together )? MONEY ( for you | for u | for you here | here for you | lying around for
+            ( you | this ) | spare for ( you | this ) | to spare | ready for you | set aside for you
+            | waiting for you | to hand over | to give you | to play with | to put to work | for you
+            to ( use | trade | invest | manage | play with | work with | trade with | look after |
+            grow ) )
         ( i'd | we'd | i would | we would | would | i | we )? ( like | want | love | need ) ( to
             have | to see | to get )? ( my | our | these | the )? MONEY ( of ( my | our ) ( W )? (
             cash | money | savings | funds | capital | reserves ) )? ( to be )? ( put to work | put
@@ -69,9 +70,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( do | run | try | start | practise | practice | test ) ( it | this | things ) with ( my |
             the | these )? ( just | only | up to )? MONEY
         ( the | these | this | my ) MONEY ( in ( this | the | my | your ) ( wallet | vault | account
-            | pot | mandate ) | in here | in there | i sent | i sent you | you see | here | there
-            )? ( is | are ) ( all )? ( for you | yours ) ( to ( manage | use | invest | trade |
-            trade with | spend | work with | play with | look after | grow ) )?
+            | pot | mandate ) | in here | in there | i sent | i sent you | you see | here | there )?
+            ( is | are ) ( all )? ( for you | yours ) ( to ( manage | use | invest | trade | trade
+            with | spend | work with | play with | look after | grow ) )?
         ( administer | oversee | steward | manage | handle | invest | trade with | look after |
             deploy | put to work | take charge of | take over | take care of | supervise ) ( the | a
             )? ( ( sum | amount | total | budget | capital ) of )? MONEY ( for me | for us | on my
@@ -81,14 +82,13 @@ PHRASES: Final[Mapping[str, str]] = {
             play with | look after | grow ) )?
         ( i'll | i will | we'll | we will | i | we )? let <you> ( run | work | play | go | start |
             trade | loose | experiment ) with ( up to )? ( my | the | these )? MONEY
-        ( worth | to the value of | up to a value of | to the tune of ) ( up
-            to | at most | a total of )? MONEY ( altogether | in total | in all | overall | all
-            told )
+        ( worth | to the value of | up to a value of | to the tune of ) ( up to | at most | a total
+            of )? MONEY ( altogether | in total | in all | overall | all told )
         ( <you> ) ( have | has | get | gets | will have | will get | 've got | 'll have ) NUM ( to
             work with | to play with | to spend | to trade with | to invest | to use | in total |
             altogether )
-        ( <you> ) ( is | are )? ( to | gets to | get to | may | can | will ) ( work | trade | play
-            | operate | deal | start | begin ) with ( up to | at most | a total of )? MONEY
+        ( <you> ) ( is | are )? ( to | gets to | get to | may | can | will ) ( work | trade | play |
+            operate | deal | start | begin ) with ( up to | at most | a total of )? MONEY
         ( <you> | you'll | you will | it'll ) ( be )? ( working | trading | playing | operating |
             starting | dealing ) with ( up to | a total of )? MONEY
     """,
@@ -174,13 +174,12 @@ PHRASES: Final[Mapping[str, str]] = {
             least | about | around )? ( a ( profit | gain ) of MONEY | MONEY ( of profit | of gain |
             of gains | profit | in profit | gain | in gains | on top | extra | of interest | in
             interest | of yield | of return ) ) ( on it | with it | out of it | from it )?
-        ( <aimw> ) ( for )? ( a | an )? ( total | overall )? ( return | gain | profit ) of MONEY ( on
-            it | with it | on that | out of it | in total )
+        ( <aimw> ) ( for )? ( a | an )? ( total | overall )? ( return | gain | profit ) of MONEY (
+            on it | with it | on that | out of it | in total )
     """,
     "grow_from": """
         ( i | we | i'd | we'd | i would | we would ) ( want | like | love ) <my_sum> ( to be )? (
             turned | grown | made | brought | raised | increased | multiplied | built up )
-        ( i | we | i'd | we'd | i would | we would ) ( want | like | love ) <my_sum>
         ( i | we | i'd | we'd | i would | we would ) ( want | like | love ) ( my | these | the |
             our ) MONEY to
         ( make | let | have | get | see ) ( my | these | the | our ) MONEY
@@ -203,27 +202,27 @@ PHRASES: Final[Mapping[str, str]] = {
             glad of ) ( to see | to get | to make | to earn | to have )? ( a | an ) ( total |
             overall | net )? ( return | gain | profit | growth | increase | rise | yield ) of (
             about | around | roughly | at least )? PCT ( in total | overall )?
-        ( the | my | our | your )? ( target | goal | objective | aim | hope | plan | idea ) ( is |
-            : | would be | = | 's ) ( about | around | roughly | at least )? ( up | plus | a plus
-            of | an increase of | growth of | a rise of | a return of | a gain of | a profit of |
-            to be up | to end up | to be up by | to go up | to grow by | to gain | to make | to earn
-            | to return | to get ) ( about | around | roughly | at least )? ( a | an )? PCT ( up |
-            return | gain | profit | growth | more | on top )? ( in total | overall | by the end |
-            at the end )?
+        ( the | my | our | your )? ( target | goal | objective | aim | hope | plan | idea ) ( is | :
+            | would be | = | 's ) ( about | around | roughly | at least )? ( up | plus | a plus of |
+            an increase of | growth of | a rise of | a return of | a gain of | a profit of | to be
+            up | to end up | to be up by | to go up | to grow by | to gain | to make | to earn | to
+            return | to get ) ( about | around | roughly | at least )? ( a | an )? PCT ( up | return
+            | gain | profit | growth | more | on top )? ( in total | overall | by the end | at the
+            end )?
         ( <strive> ( make | bring | win | squeeze | reach | hit | produce ) | <striving> ( earn |
-            get | return | generate ) ) ( me | us | out )? ( about | around | roughly | at least
-            | some )? ( a | an )? PCT ( profit | gain | return |
-            on top | out of it | on it | extra | more | with it | from it )? ( please | for me | if
-            you can | if possible )?
+            get | return | generate ) ) ( me | us | out )? ( about | around | roughly | at least |
+            some )? ( a | an )? PCT ( profit | gain | return | on top | out of it | on it | extra |
+            more | with it | from it )? ( please | for me | if you can | if possible )?
         ( aiming | going | shooting | looking | hoping | playing ) ( for | at )? ( about | around |
             roughly | at least )? plus PCT ( in total | overall )?
         ( plus | up ) PCT ( would be ( nice | great | good | lovely | perfect | ideal | fine ) | is
             the ( goal | target | aim | plan | objective ) )
-        PCT ( gain | return | profit | growth ) would be ( nice | great | good | lovely | perfect
-            | ideal )
-        PCT ( gain | return | profit | growth )? ( is the ( goal | target | aim | plan | objective ) | is what i'm ( after |
-            aiming for | hoping for ) | is what we're ( after | aiming for | hoping for ) | is my (
-            goal | target | aim | objective ) | is our ( goal | target | aim | objective ) )
+        PCT ( gain | return | profit | growth ) would be ( nice | great | good | lovely | perfect |
+            ideal )
+        PCT ( gain | return | profit | growth )? ( is the ( goal | target | aim | plan | objective )
+            | is what i'm ( after | aiming for | hoping for ) | is what we're ( after | aiming for |
+            hoping for ) | is my ( goal | target | aim | objective ) | is our ( goal | target | aim
+            | objective ) )
     """,
     "aim_on": """
         ( i'd | i would | we'd | we would | i should | i | we | i'm | we're )? ( like | love | want
@@ -259,8 +258,9 @@ PARTS: Final[Mapping[str, str]] = {
         <you> ( have | has | get | gets | will have | will get | 've got | has got ) | you've |
         you've got | you have got | you'll have | you'll get | it's got | give <you> | i give <you>
         | i'll give <you> | i'm giving <you> | i am giving <you> | we give <you> | giving <you> |
-        we'll give <you> | take | let's take | let's do | let's try | we have | i have | allow <you> | allow yourself | give yourself | give this | give
-        it | <my> time is | the time is | the term is | the duration is | the period is | time : |
-        the agent has | it runs for | this runs for | it goes on for
+        we'll give <you> | take | let's take | let's do | let's try | we have | i have | allow <you>
+        | allow yourself | give yourself | give this | give it | <my> time is | the time is | the
+        term is | the duration is | the period is | time : | the agent has | it runs for | this runs
+        for | it goes on for
     """,
 }

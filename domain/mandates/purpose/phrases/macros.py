@@ -159,7 +159,7 @@ MACROS: Final[Mapping[str, str]] = {
     """,
     "when": """
         if | when | once | as soon as | whenever | in case | the moment | should | after | in the
-        event that | in the event | at the moment when | at the point where | at the point when
+        event that
     """,
     "fall": """
         ( falls | fall | drops | drop | goes | go | dips | dip | sinks | sink | is | are | gets |
