@@ -27,7 +27,8 @@ AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST, SUM, SUM_LAST, MADE = (
 SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
 # RISKED and ALLOWED are behind "I won't lose more than 5%" and "at most 5%", FALL behind "the most
 # drawdown on" and FALLEN behind its sum, BACK behind "from the 500", GONE behind "when half": the
-# rest has to follow.
+# rest has to follow. PART_BACK is behind "I want at least 400", LET behind "never let the 500".
+PART_BACK, LET = ("part back", "let")
 RISKED, ALLOWED, FALL, FALLEN, BACK, GONE, GONE_LAST = (
     "risked", "allowed", "fall", "fallen", "back", "gone", "gone last",
 )  # fmt: skip
@@ -68,6 +69,10 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "fall_is": {FALLEN: SAID},
     "back_from": {OPEN: BACK},
     "back_kept": {BACK: SAID},
+    "part_back": {OPEN: PART_BACK},
+    "back_of": {PART_BACK: SAID},
+    "let_sum": {OPEN: LET},
+    "let_fall": {LET: SAID},
     "share_gone": {OPEN: GONE, FIRST: GONE_LAST},
     "sum_gone": {GONE: IF, GONE_LAST: SAID},
 }
@@ -92,6 +97,8 @@ UNDONE: Final = frozenset(
         FALL,
         FALLEN,
         BACK,
+        PART_BACK,
+        LET,
         GONE,
         GONE_LAST,
     }

@@ -280,7 +280,7 @@ class Tiling:
         if action == "reason":
             return INTRO if way == SAID and guards.granted(self.tokens, paths) else ""
         if action == "sorry":
-            return SAID if way == SAID and guards.excused(self.tokens, end) else ""
+            return SAID if way in (SAID, INTRO) and guards.excused(self.tokens, end) else ""
         if action == "wait_then":
             stopped = way in (OPEN, SAID) and all(map(stops, paths))
             return SAID if stopped or (self.behind_floor and at == 0) else ""

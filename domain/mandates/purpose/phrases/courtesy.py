@@ -35,6 +35,12 @@ PHRASES: Final[Mapping[str, str]] = {
             | children | kids | family | head | plate | hands ) ( is | are | keeps | keep | leaves |
             leave | takes | take ) ( me | us )? <what_else>
     """,
+    "intro": """
+        ( our | the | my ) ( club | team | family | group | board | company | committee |
+            association | members | class | band | partners | treasurer ) ( has | have | 's )? (
+            just | now | finally )? ( voted | decided | agreed | met | talked | discussed ) (
+            <what_else> )?
+    """,
     "label": """
         ( termination | remuneration | compensation | objective | scope | exit | security |
             safeguard | safeguards | duration | reporting | emergency | safety net | brake |
@@ -130,6 +136,7 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i | we ) ( should | would ) like <you> to
         ( if | should | in case ) ( it | things | anything | something | all | everything | this ) (
             goes | go | went ) ( wrong | badly | south | sideways | pear shaped )
+        ( here you go | here you are | here we are | there it is | take note ) ( , | : | - )
         ( now | this time | from here on | all i want now | and now )
         ( i'd | i would | we'd | we would ) ( prefer | rather like | be pleased | appreciate it if |
             love it if ) ( <you> ) ( to | could | would )?
@@ -182,11 +189,11 @@ PARTS: Final[Mapping[str, str]] = {
         travelling | traveling | hiking | camping | sailing
     """,
     "cant": """
-        can't | cannot | can not | won't be | will not be | won't be able to | will not be able to |
-        am unable to | are unable to | won't have time to | don't have time to | do not have time to
-        | don't have the time to | have no time to | don't know how to | don't know | don't
-        understand | do not understand | know nothing about | know little about | am bad at | am not
-        good at | don't like | never learned | never learned to
+        can't | cannot | can not | can't keep | cannot keep | won't be | will not be | won't be able
+        to | will not be able to | am unable to | are unable to | won't have time to | don't have
+        time to | do not have time to | don't have the time to | have no time to | don't know how to
+        | don't know | don't understand | do not understand | know nothing about | know little about
+        | am bad at | am not good at | don't like | never learned | never learned to
     """,
     "and_cant": """
         ,? ( and | so | but | or ) ( i | we )? ( also | just | really | simply )? <cant> <whats>
@@ -206,8 +213,8 @@ PARTS: Final[Mapping[str, str]] = {
     "time_word": """
         <plain_word> | more | most | day | days | week | weeks | month | months | year | night |
         evening | morning | summer | winter | later | still | until | while | before | after |
-        prices | anything | everything | enough | monday | friday | sunday | january | february |
-        march | december | christmas | easter
+        prices | anything | everything | enough | few | couple | several | monday | friday | sunday
+        | january | february | march | december | christmas | easter
     """,
     "whats": """
         <time_word> <time_word>*

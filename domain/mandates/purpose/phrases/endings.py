@@ -6,6 +6,42 @@ from collections.abc import Mapping
 from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
+    "lost": """
+        ( a | the | any )? ( total | overall )? ( ( loss | drawdown ) of <val> | <val> ( loss |
+            drawdown ) ) <ofit>? ( ends | stops | terminates | closes | finishes ) ( the mandate |
+            it | everything | this | all trading | trading | the deal | the agreement | it all | the
+            whole thing | the experiment )
+        ( a | an | the )? ( ( loss | drawdown ) of <val> | <val> ( loss | drawdown ) ) <ofit>? is (
+            the most | the maximum | as much as | all | the limit | the worst | the biggest loss ) (
+            that )? ( i | we | i'm | we're | i'd | we'd ) ( will | can | would | am | are )? (
+            accept | take | tolerate | stand | stomach | bear | allow | live with | willing to
+            accept | willing to take | prepared to accept | prepared to take | ready to accept |
+            happy to accept | able to take )
+        <val> <ofit>? is ( the most | the maximum | as much as | all ) ( that )? ( i | we | i'm |
+            we're | i'd | we'd ) ( will | can | want to | would | am | are )? ( lose | afford to
+            lose | willing to lose | prepared to lose | ready to lose | like to lose | stand to
+            lose | accept losing | be willing to lose )
+        <share> ( down | in the red | under water | underwater ) ( and | , | : | = | means )? ( then
+            )? <stopping_now>
+    """,
+    "part_back": """
+        ( i | we | i'd | we'd ) ( want | need | expect | would like | like | must have | insist on )
+            ( at least | no less than | not less than | a minimum of ) <amt>
+    """,
+    "back_of": """
+        ( of | out of | from ) ( the | my | these | our | those ) MONEY ( <given_you> )? ( back |
+            returned | to come back | to be returned )
+    """,
+    "let_sum": """
+        ( never | do not | don't | please never | please don't ) let ( my | the | these | our ) (
+            initial | starting )? MONEY
+        ( my | the | these | our ) ( initial | starting )? MONEY ( must | should | may | can | shall
+            ) ( not | never )
+    """,
+    "let_fall": """
+        ( ever )? ( fall | drop | go | sink | dip | slip | shrink | be worth ) ( below | under | to
+            less than | less than | to below ) <amt>
+    """,
     "part_risked": """
         <i_wont> ( ever )? ( ( risk | risk losing | be losing | see losses of | see a loss of ) (
             more than | over | above ) <share> | lose ( more than | over | above ) <val> )
@@ -70,6 +106,9 @@ PHRASES: Final[Mapping[str, str]] = {
             capital | of the total | of everything ) ( is | are | 's | has been | have been | gets |
             has | have | goes ) ( all )? ( wiped out | burned | burnt | up in smoke | been lost |
             been wiped out | evaporated )
+        ( upon | on | after | when | once ) ( reaching | hitting | suffering | making | incurring |
+            seeing | taking | showing ) ( a | an )? ( total | overall )? ( ( loss | losses |
+            drawdown ) of <val> | <val> ( loss | losses | drawdown ) ) ( or more )? <ofit>?
         ( in the event of | in case of | in the case of ) ( a | an | any )? ( total | overall |
             cumulative | net )? ( ( loss | losses | drawdown ) ( of | over | above | exceeding |
             beyond ) <val> ( or more )? | <val> ( loss | losses | drawdown ) ( or more )? ) <ofit>?
@@ -105,7 +144,14 @@ PHRASES: Final[Mapping[str, str]] = {
             shall | has to | have to | need to | will ) ( to )? ( be )? ( closed | sold | liquidated
             | unwound | exited )
     """,
+    "close_if": """
+        ,? <please>? ( <stopping_now> ( and | , | & ) )? ( then )? ( sell up | close up | sell off |
+            cash out | sell out | close out ) ( and <stopping_now> )?
+        ,? <please>? <stopping_now> ( and | , | & ) ( then )? ( sell | liquidate )
+    """,
     "keep_after": """
+        ( please )? ( but | just )? ( leave | keep ) <positions> ( open | alone | as they are |
+            untouched | where they are | in place | running )
         <positions> ( may | can | should | shall | must | are to | will ) ( then | still )? ( stay |
             remain | be kept | be left | be held ) ( open | as they are | untouched | alone | where
             they are )

@@ -67,6 +67,21 @@ PHRASES: Final[Mapping[str, str]] = {
             disposal | for you ) ( to ( manage | use | invest | trade | trade with | spend | work
             with | play with | look after | grow ) )?
         with ( my | our ) MONEY ( of mine )?
+        ( i | we | i'd | we'd )? ( would | should | 'd )? like to ( ( put | set ) ( my | the )?
+            MONEY to ( work | use | good use ) | ( put in | put aside | give <you> | entrust |
+            entrust <you> with | trust <you> with | hand <you> | hand over | lend <you> | lend out |
+            trade with | use | commit | allocate | have you manage | let you manage | let you have |
+            start with ) ( my | the )? MONEY <for_what>? )
+        ( i'm | i am | we're | we are )? ( gonna | going to ) ( give | lend | hand | trust | let ) (
+            <you> ) ( with | have | use | trade | manage )? ( <exactly> )? MONEY <for_what>?
+        ( i've | we've ) got MONEY ( <for_what> | spare | left over | saved up )?
+        ( my | the | our | this | a ) ( little | small | whole )? ( pot | budget | sum | fund |
+            stake | kitty | float | total ) of MONEY ( is | are ) ( all )? ( yours | for you | at
+            your disposal | in your hands | in your care | available | there | ready | for this | to
+            be invested ) ( to ( manage | use | invest | trade | trade with | spend | work with |
+            play with | look after | grow ) )?
+        ( manage | look after | invest | trade with | handle | grow | take care of | run | use ) (
+            the | our | my ) W MONEY ( for me | for us )?
         ( do | run | try | start | practise | practice | test ) ( it | this | things ) with ( my |
             the | these )? ( just | only | up to )? MONEY
         ( the | these | this | my ) MONEY ( in ( this | the | my | your ) ( wallet | vault | account
@@ -137,14 +152,24 @@ PHRASES: Final[Mapping[str, str]] = {
             or less )?
     """,
     "span": """
-        ( <has_time> ) ( up to | exactly | a full | a total of | all of | the next | at most )?
-            SPAN ( for ( this | it | that | the job ) | to do ( it | this | that | so | your thing
-            ) | in total | for all of it | max | tops | at most | from today | from now )?
+        ( for | over )? ( a | the )? ( term | period | duration | term and period ) of ( exactly )?
+            SPAN <from_now>
+        ( for | over )? ( the )? SPAN <from_now>
+        ( the | your | our )? ( duration | term | length | lifetime | period | life ) of ( this |
+            the | your | our ) ( mandate | agreement | arrangement | deal | job | task | assignment
+            | engagement | contract | trial | test | experiment ) <is> ( exactly )? SPAN
+        ( the | this | our ) <deal> ( shall | will | should )? ( automatically )? ( end
+            | ends | expire | expires | terminate | terminates | lapse | lapses | close | closes |
+            stop | stops | finish | finishes | conclude | concludes ) ( automatically | by itself |
+            on its own )? ( after | in ) ( exactly )? SPAN
+        ( <has_time> ) ( up to | exactly | a full | a total of | all of | the next | at most )? SPAN
+            ( for ( this | it | that | the job ) | to do ( it | this | that | so | your thing ) | in
+            total | for all of it | max | tops | at most | from today | from now )?
         ( i'm | i am | we're | we are | count me | count us | you're | you are | stay | be ) in (
             this | it | on this )? for ( the )? ( next | coming | full )? SPAN
         ( may | can | shall | will | should ) ( trade | work | run | operate | invest | be active |
-            act | go on | carry on | do this | do so | use it | spend it ) ( for | over | during )
-            ( the )? ( next | coming | full )? SPAN
+            act | go on | carry on | do this | do so | use it | spend it ) ( for | over | during ) (
+            the )? ( next | coming | full )? SPAN
         ( <you> ) ( have | has | get | gets | hold | keep | may keep | can keep | can have ) ( it |
             this | them | the money | that | these ) for ( the )? ( next | full )? SPAN
         ( it | that | this | the money | the budget )? ( should | must | has to | will have to |
@@ -152,13 +177,21 @@ PHRASES: Final[Mapping[str, str]] = {
         ( spread | stretched | spaced | divided | used up | running | to be spread | to be stretched
             | distributed | paced | lasting | , spread ) ( out )? ( over | across | for | through )
             ( the | a )? ( next | coming | period of | full )? SPAN
-        ( park | leave | keep | put | let ) ( it | them | this | that | the money | everything )
-            ( there | in there | in | running | going | working | parked | invested | at work )?
-            for ( the )? ( next | coming | full )? SPAN
+        ( park | leave | keep | put | let ) ( it | them | this | that | the money | everything ) (
+            there | in there | in | running | going | working | parked | invested | at work )? for (
+            the )? ( next | coming | full )? SPAN
         ( see | look | watch ) ( you | me )? ( how it goes | how that goes | what happens | how you
             do | how it does ) ( for | over | in ) ( the )? ( next )? SPAN
     """,
     "until": """
+        ( the | this | our )? <deal> ( shall | will | should | is to | must )? ( remain
+            | remains | stay | stays | be | is | continue | continues | run | runs | last | lasts |
+            hold | holds ) ( in force | in effect | valid | active | effective | open | running |
+            good )? ( until | till | through | up to | up to and including ) ( the )? DATE
+        ( the | this | our ) <deal> ( shall | will | should )? ( automatically )? ( end
+            | ends | expire | expires | terminate | terminates | lapse | lapses | close | closes |
+            finish | finishes | conclude | concludes ) ( automatically )? ( on | by | at ) ( the )?
+            DATE
         ( you're | we're | it's | you are | we are | it is | everything's | all is ) ( done |
             finished | over | through | complete ) ( on | by ) ( the )? DATE
         ( <you> ) ( have | has | get | gets | keep | can keep ) ( it | this | them | the money |
@@ -178,6 +211,10 @@ PHRASES: Final[Mapping[str, str]] = {
             on it | with it | on that | out of it | in total )
     """,
     "grow_from": """
+        <hoping> ( turn | grow | increase | make | build | raise | bring | build up | take |
+            multiply | expand ) <my_sum>
+        ( my | the | these | our )? MONEY ( should | shall | must | is to | are to | has to | have
+            to | needs to | ought to )
         ( i | we | i'd | we'd | i would | we would ) ( want | like | love ) <my_sum> ( to be )? (
             turned | grown | made | brought | raised | increased | multiplied | built up )
         ( i | we | i'd | we'd | i would | we would ) ( want | like | love ) ( my | these | the |
@@ -217,8 +254,8 @@ PHRASES: Final[Mapping[str, str]] = {
             roughly | at least )? plus PCT ( in total | overall )?
         ( plus | up ) PCT ( would be ( nice | great | good | lovely | perfect | ideal | fine ) | is
             the ( goal | target | aim | plan | objective ) )
-        PCT ( gain | return | profit | growth ) would be ( nice | great | good | lovely | perfect |
-            ideal )
+        ( a | an )? PCT ( gain | return | profit | growth ) would be ( nice | great | good | lovely
+            | perfect | ideal )
         PCT ( gain | return | profit | growth )? ( is the ( goal | target | aim | plan | objective )
             | is what i'm ( after | aiming for | hoping for ) | is what we're ( after | aiming for |
             hoping for ) | is my ( goal | target | aim | objective ) | is our ( goal | target | aim
@@ -253,6 +290,24 @@ PARTS: Final[Mapping[str, str]] = {
         <striving> | i want you to | i'd like you to | i would like you to | help me | help me to |
         i want to | i'd like to | i hope to | we want to | we hope to | your job is to | your task
         is to | hopefully
+    """,
+    "hoping": """
+        ( the | my | our | your ) ( objective | goal | aim | target | plan | idea | task | job |
+        hope | mission | purpose ) is ( to | that you | for you to ) | i hope you ( can | will | 'll
+        )? | i hope you'll | see whether you can | i'd be happy if you ( could | can ) | hopefully
+        you can | ( please )? ( do )? try and | we hope you can | we hope you ( will )? | i'd love
+        you to | i'd love for you to
+    """,
+    "deal": """
+        mandate | agreement | arrangement | deal | job | task | assignment | engagement | contract |
+        trial | test | experiment | authority | authorisation | authorization | permission
+    """,
+    "from_now": """
+        ( commencing | starting | beginning | counting | running | counted | effective | as of |
+        from ) ( today | now | immediately | from today | from now | from now on | on signing | upon
+        signing | upon signature | on signature | with signature | from signing | from signature |
+        right now | right away | at once | the date of signing | from the date of signing | from the
+        date of signature | the day of signing )
     """,
     "has_time": """
         <you> ( have | has | get | gets | will have | will get | 've got | has got ) | you've |
