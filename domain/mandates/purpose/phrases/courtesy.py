@@ -11,7 +11,7 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "ground": """
-        <i_am> <adverbs>? <doing> <what_else>? ( <and_cant> | <and_like> )?
+        <i_am> <adverbs>? <at_work> <what_else>? ( <and_cant> | <and_like> )?
         <i_am> <adverbs>? ( a | an | the ) W{1,5} ( <and_cant> | <and_like> )
         ( i've | we've | i have | we have ) ( never | not ) ( really )? ( done | tried | used | had
             ) ( this | it | anything like this | this sort of thing | an agent | a bot | one ) (
@@ -167,7 +167,7 @@ PARTS: Final[Mapping[str, str]] = {
         i'm | i am | we're | we are | i'll be | we'll be | i will be | we will be | i've been | i
         have been | we've been
     """,
-    "doing": """
+    "at_work": """
         saving | saving up | getting | moving | planning | trying | travelling | traveling | going |
         working | studying | learning | writing | teaching | running | marking | raising | preparing
         | building | renovating | retiring | expecting | thinking | heading | flying | hiking |
