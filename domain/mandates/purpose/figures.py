@@ -30,7 +30,9 @@ SINKS_TO: Final = frozenset({
     "at", "of", "to", "is", ":", "=", "hit", "hits", "reach", "reaches", "stop", "line", "loss",
     "stoploss", "floor",
 })  # fmt: skip
-AIMS_AT: Final = frozenset({":", "=", "is", "of", "for", "at", "target", "goal", "aim"})
+AIMS_AT: Final = frozenset({
+    ":", "=", "is", "of", "for", "at", "target", "goal", "aim", "want", "make", "after",
+})  # fmt: skip
 _ONES: Final = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
     "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen",

@@ -38,6 +38,19 @@ def goes_on(tokens: Sequence[Token], at: int, end: int) -> bool:
     return first in v.SPEAKERS and behind[:1] == ["and"] and behind[-1] in v.DEEDS
 
 
+def excused(tokens: Sequence[Token], end: int) -> bool:
+    """True for the "sorry" that ends what is denied, and corrects nothing: "no fee, sorry"."""
+    return end == len(tokens) and not v.DENIED.isdisjoint(t.kind for t in tokens)
+
+
+def answers(tokens: Sequence[Token], at: int, paths: Sequence[Path]) -> bool:
+    """True for the reply of "you have a week to reply": the time is one for that alone."""
+    if tokens[at].kind != "to" or at + 1 == len(tokens) or tokens[at + 1].kind in v.AT_WORK:
+        return False
+    given = [p.pieces[-1] for p in paths if p.said[-1][0] in v.TIME_GIVEN]
+    return any({t.kind for t in tokens[p.start : p.end]} & v.HAS for p in given)
+
+
 def for_one(tokens: Sequence[Token], at: int, end: int) -> bool:
     """True for "no more than 5 on a single trade": it caps a trade, whatever the money is for."""
     kinds = [t.kind for t in tokens[at:end]]

@@ -1,12 +1,15 @@
-"""Lengths that are said twice: one that is no certain number of days, and the days that it is."""
+"""Figures that are said twice: a length that is no certain number of days, and the days that it is,
+a number or an amount and the same in brackets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final, Protocol
 
-from domain.mandates.purpose.tokens import SPAN, Token
+from domain.mandates.purpose.tokens import MONEY, SPAN, Token
 
 
 class Reader(Protocol):
@@ -24,6 +27,10 @@ class Reader(Protocol):
 
     def figure_at(self, at: int) -> tuple[Token, int] | None:
         """A figure that starts here, and the place behind it."""
+        ...
+
+    def number_at(self, at: int) -> tuple[Decimal | None, int]:
+        """A number that starts here, and the place behind it."""
         ...
 
 
@@ -54,6 +61,8 @@ def glossed(reader: Reader, at: int) -> tuple[Token, int] | None:
     it; None where the two do not go together.
     """
     known, after = _first(reader, at)
+    if not known:
+        return _bracketed(reader, at)
     after += reader.kind(after) in (",", "-")
     opened = reader.kind(after) == "("
     after += opened
@@ -67,6 +76,30 @@ def glossed(reader: Reader, at: int) -> tuple[Token, int] | None:
     after += opened
     place = reader.atoms[at].start, reader.atoms[after - 1].end
     return replace(token, start=place[0], end=place[1]), after
+
+
+def repeated(reader: Reader, number: Decimal | None, after: int) -> tuple[Decimal | None, int]:
+    """A number that stands once more in brackets behind itself: `ninety (90) days`."""
+    if number is None or reader.kind(after) != "(":
+        return number, after
+    again, behind = reader.number_at(after + 1)
+    if again != number or reader.kind(behind) != ")":
+        return number, after
+    return number, behind + 1
+
+
+def _bracketed(reader: Reader, at: int) -> tuple[Token, int] | None:
+    """`5,000 USDC (five thousand USDC)` as one amount."""
+    first = reader.figure_at(at)
+    if first is None or first[0].kind != MONEY or reader.kind(first[1]) != "(":
+        return None
+    second = reader.figure_at(first[1] + 1)
+    if second is None or second[0].kind != MONEY or reader.kind(second[1]) != ")":
+        return None
+    token, after = first[0], second[1]
+    if token.value is None or token.value != second[0].value:
+        return None
+    return replace(token, end=reader.atoms[after].end), after + 1
 
 
 def _first(reader: Reader, at: int) -> tuple[Sequence[int], int]:

@@ -28,6 +28,11 @@ QUIET: Final = frozenset(
         "budget_for",
         "manner",
         "intro",
+        "fall_on",
+        "ground",
+        "label",
+        "sorry",
+        "wait_then",
         "apposed",
         "reason",
         "stop_if",
@@ -40,7 +45,14 @@ QUIET: Final = frozenset(
 AMOUNTS: Final = frozenset(
     {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
 )
+# What says when the mandate ends, and what is done at a stop line: of its positions, not of it.
+DONE_THERE: Final = v.words(
+    "close_there keep_there close_then keep_then close_if keep_if close_after keep_after wait_then"
+)
+# How long a target is aimed at.
+IN_TIME: Final = frozenset({"span_in", "week_in", "month_in", "year_in"})
 TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
+DATED: Final = TIMES | {"until", "before"}
 # What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
 SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
 # What may follow "I want to": of the rest the writer would be the one who does it.
@@ -61,6 +73,23 @@ SAYS: Final = {
     "left_if": "left",
     "close_if": "close_there",
     "span_in": "span",
+    "week_in": "week",
+    "month_in": "month",
+    "year_in": "year",
+    "part_risked": "lost",
+    "part_allowed": "lost",
+    "risked_of": "budget_of",
+    "allowed_of": "budget_of",
+    "fall_sum": "budget_of",
+    "fall_is": "lost",
+    "back_from": "budget_of",
+    "back_kept": "left",
+    "share_gone": "lost",
+    "part_back": "left",
+    "back_of": "budget_of",
+    "let_sum": "budget_of",
+    "let_fall": "left",
+    "sum_gone": "budget_of",
     "keep_if": "keep_there",
     "part_left": "left",
     "part_lost": "lost",
@@ -94,6 +123,8 @@ BEHIND: Final = {
     "need": NEED,
     "talk": SAID,
     "intro": INTRO,
+    "ground": INTRO,
+    "label": OPEN,
     "apposed": OPEN,
 }
 SAME: Final = {
@@ -163,6 +194,13 @@ def sets_floor(path: Path) -> bool:
     return bool(said) and (
         said[-1] in SETS_FLOOR or (said[-1] == "budget" and said[0] in SETS_FLOOR)
     )
+
+
+def stops(path: Path) -> bool:
+    """True behind what is done at a stop line."""
+    said = [action for action, _ in path.said[-2:]]
+    before = last(path) in ("stop_if", "stop_then") or sets_floor(path)
+    return before or said[-1:] in (["close_there"], ["keep_there"])
 
 
 def aims(path: Path) -> bool:

@@ -25,6 +25,13 @@ AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST, SUM, SUM_LAST, MADE = (
     "aim", "grow", "left", "lost", "left last", "lost last", "sum", "sum last", "made",
 )  # fmt: skip
 SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
+# RISKED and ALLOWED are behind "I won't lose more than 5%" and "at most 5%", FALL behind "the most
+# drawdown on" and FALLEN behind its sum, BACK behind "from the 500", GONE behind "when half": the
+# rest has to follow. PART_BACK is behind "I want at least 400", LET behind "never let the 500".
+PART_BACK, LET = ("part back", "let")
+RISKED, ALLOWED, FALL, FALLEN, BACK, GONE, GONE_LAST = (
+    "risked", "allowed", "fall", "fallen", "back", "gone", "gone last",
+)  # fmt: skip
 # Actions that stand in no other place than these, and where each leads to: only all of them
 # together say something.
 CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -53,6 +60,21 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "budget_for": {OPEN: NAMED},
     "markets_for": {NAMED: WHERE},
     "budget_is": {WHERE: SAID},
+    "part_risked": {OPEN: RISKED},
+    "risked_of": {RISKED: SAID},
+    "part_allowed": {OPEN: ALLOWED},
+    "allowed_of": {ALLOWED: SAID},
+    "fall_on": {OPEN: FALL},
+    "fall_sum": {FALL: FALLEN},
+    "fall_is": {FALLEN: SAID},
+    "back_from": {OPEN: BACK},
+    "back_kept": {BACK: SAID},
+    "part_back": {OPEN: PART_BACK},
+    "back_of": {PART_BACK: SAID},
+    "let_sum": {OPEN: LET},
+    "let_fall": {LET: SAID},
+    "share_gone": {OPEN: GONE, FIRST: GONE_LAST},
+    "sum_gone": {GONE: IF, GONE_LAST: SAID},
 }
 UNDONE: Final = frozenset(
     {
@@ -70,6 +92,15 @@ UNDONE: Final = frozenset(
         SPLIT,
         NAMED,
         WHERE,
+        RISKED,
+        ALLOWED,
+        FALL,
+        FALLEN,
+        BACK,
+        PART_BACK,
+        LET,
+        GONE,
+        GONE_LAST,
     }
 )
 # What may only follow a stop line, in its sentence or as the first of the next.

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from domain.mandates.purpose import figures
-from domain.mandates.purpose.lengths import glossed
+from domain.mandates.purpose.lengths import glossed, repeated
 from domain.mandates.purpose.tokens import BAD, BPS, DATE, MONEY, NUM, PCT, SPAN, Token
 
 _NUMBER_WORDS: Final = frozenset(figures.SMALL) | frozenset(figures.SCALES)
@@ -251,7 +251,7 @@ class Quantities:
             said = self.text[self.atoms[at].start : self.atoms[at].end]
             if "-" not in said and figures.foreign(said):
                 self.strange = "the note holds figures that are written in a foreign way"
-            return figures.digits(said), at + 1
+            return repeated(self, figures.digits(said), at + 1)
         words: list[str] = []
         after = at
         while True:
@@ -273,7 +273,7 @@ class Quantities:
             return None, at
         if words in (["one"], ["zero"]) and not self.unit_at(after):
             return None, at
-        return figures.spoken(words), after
+        return repeated(self, figures.spoken(words), after)
 
     def unit_at(self, at: int) -> bool:
         """True where a unit follows: alone, "one" is no figure ("no one", "zero fee")."""

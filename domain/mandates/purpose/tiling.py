@@ -18,7 +18,10 @@ from domain.mandates.purpose.paths import (
     APPOSED,
     BEHIND,
     CAPS,
+    DATED,
+    DONE_THERE,
     IDLE,
+    IN_TIME,
     JOIN,
     LEANING,
     QUIET,
@@ -40,13 +43,17 @@ from domain.mandates.purpose.paths import (
     says_a_budget,
     says_less,
     sets_floor,
+    stops,
 )
 from domain.mandates.purpose.phrases import (
     ACTIONS,
     asking,
     chains,
+    courtesy,
+    endings,
     fees,
     giving,
+    handing,
     limits,
     lines,
     preamble,
@@ -100,6 +107,9 @@ def grammar() -> Grammar:
             **where.PARTS,
             **chains.PARTS,
             **fees.PARTS,
+            **handing.PARTS,
+            **endings.PARTS,
+            **courtesy.PARTS,
         },
     )
     return Grammar(built, tuple(action for action, _ in phrases))
@@ -192,7 +202,7 @@ class Tiling:
         if action in QUIET:
             # "Spend 7 USDC on a single trade" is no budget for a single trade.
             one = action == "about" and self._is_one_act(end)
-            return "" if one else self._behind_quiet(way, action, at, paths)
+            return "" if one else self._behind_quiet(way, action, at, end, paths)
         kind = self.tokens[at].kind
         barred = (
             way in (LOOSE, NEED, INTRO)
@@ -211,9 +221,15 @@ class Tiling:
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
             or (action == "tx_each" and not all(map(behind_a_budget, paths)))
             or (action in SPENDS and any(last(p) == "must" for p in paths))
+            # "Remuneration: up to 50 USDC" is no budget.
+            or (action in (*SPENDS, "aim") and any(last(p) == "label" for p in paths))
+            or (self.tokens[at].is_figure and any(last(p) == "label" for p in paths))
             or (action not in WISHED and any(last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(leans_on_a_budget(p) for p in paths))
-            or (action == "span_in" and not all(map(aims, paths)))
+            or (action in IN_TIME and not all(map(aims, paths)))
+            # "Positions may stay open until Friday" is no end of the mandate.
+            or (action in DATED and any(last(p) in DONE_THERE for p in paths))
+            or (action == "budget" and kind == "worth" and last(paths[0]) != "markets")
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and guards.for_one(self.tokens, at, end))
@@ -256,17 +272,23 @@ class Tiling:
         before, last = self.tokens[max(0, end - 2) : end][0].kind, self.tokens[end - 1].kind
         return last in v.ACTS and before in v.ONE_OF
 
-    def _behind_quiet(self, way: str, action: str, at: int, paths: list[Path]) -> str:
+    def _behind_quiet(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> str:
         if action == "link":
             kind = self.tokens[at].kind
             theirs = kind == "with" and any(last(p) == "other" for p in paths)
             return OPEN if (way == SAID and not theirs) or (way == INTRO and kind == "so") else ""
         if action == "reason":
             return INTRO if way == SAID and guards.granted(self.tokens, paths) else ""
+        if action == "sorry":
+            return SAID if way in (SAID, INTRO) and guards.excused(self.tokens, end) else ""
+        if action == "wait_then":
+            stopped = way in (OPEN, SAID) and all(map(stops, paths))
+            return SAID if stopped or (self.behind_floor and at == 0) else ""
         if action in ("manner", "closing"):
             return SAID if way == SAID else ""
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
+            fits = fits and not guards.answers(self.tokens, at, paths)
             return SAID if way == SAID and fits else ""
         return BEHIND[action] if way == OPEN else ""
 
@@ -278,6 +300,8 @@ class Tiling:
         if any(p.action in (IDLE, UNREAD) for p in last) or len(last) < 2 or last[1].action != JOIN:
             return not any(p.action in (IDLE, UNREAD) for p in last)
         first, joint = last[0].action, self.tokens[last[1].start].kind
+        if first == "ground":
+            return False
         if first == "intro":
             return joint == ":" or (joint != "and" and action not in ("tx", "day"))
         return first != "other" or joint != "and"

@@ -208,6 +208,14 @@ CONDITIONS: Final = words("if when whenever once upon after")
 MARKET_KINDS: Final = words(
     "perps perp perpetual perpetuals futures lending bitcoin btc ethereum eth morpho aave"
 )
+# What somebody may be sorry for.
+DENIED: Final = words("no not none never cannot can't don't won't nothing only just")
+# "You have a week to reply" is no length of the mandate; "a week to trade" is.
+HAS: Final = words("have has get gets got you've give giving")
+TIME_GIVEN: Final = words("span week fortnight month year until")
+AT_WORK: Final = words(
+    "do trade invest spend use grow make work see show try prove play earn run manage reach get"
+)
 NEGATED: Final = words("no not never don't nothing")
 JOINS: Final = words(", and & + ( ) - then /, |")
 STOPS: Final = frozenset(".!?;\n•·*…")

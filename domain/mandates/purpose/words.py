@@ -47,7 +47,7 @@ _MEANT: Final = {
     for word, text in {
         "you": "u ya",
         "your": "ur",
-        "please": "pls plz plse",
+        "please": "pls plz plse plss plsss pleasee pleaseee",
         "don't": "dont",
         "can't": "cant",
         "doesn't": "doesnt",
@@ -57,6 +57,11 @@ _MEANT: Final = {
         "i've": "ive",
         "you're": "youre",
         "that's": "thats",
+        "there's": "theres",
+        "hey": "heyy heyyy heyyyy",
+        "hi": "hii hiii hiiii hiya",
+        "hello": "helloo hellooo helo",
+        "thanks": "thankss thanx thnx tysm thankyou",
         "lose": "loose",
         "loses": "looses",
         "losing": "loosing",
@@ -84,6 +89,8 @@ _MEANT: Final = {
     for short in text.split()
 }
 _COMPARED: Final = frozenset({"more", "less", "bigger", "larger", "greater", "higher", "lower"})
+# Before one of these "w" is "with", and no week.
+_HAD: Final = frozenset({"my", "the", "a", "your", "our", "this", "it", "these"})
 _SIGNS: Final = frozenset("<>≤")
 _MEASURED_BY: Final = frozenset({"over", "above", "more", "under", "below", "down", "bigger"})
 _LIKE_DIGITS: Final = frozenset("0123456789loisbzq")
@@ -174,6 +181,8 @@ def _meant(atoms: Sequence[Token], at: int, text: str) -> Token:
         word = "-"
     if atom.kind == "then" and at and atoms[at - 1].kind in _COMPARED:
         word = "than"
+    if atom.kind == "w" and at + 1 < len(atoms) and atoms[at + 1].kind in _HAD:
+        word = "with"
     alone = not (text[: atom.start][-1:] + text[atom.end : atom.end + 1]).strip()
     return replace(atom, kind=word) if word and (alone or atom.kind not in _SIGNS) else atom
 

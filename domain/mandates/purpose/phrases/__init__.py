@@ -19,10 +19,13 @@ from domain.mandates.purpose.phrases import (
     budget,
     caps,
     chains,
+    courtesy,
     daily,
+    endings,
     fees,
     frames,
     giving,
+    handing,
     length,
     limits,
     preamble,
@@ -47,6 +50,9 @@ _PARTS: Final = (
     where,
     chains,
     fees,
+    handing,
+    endings,
+    courtesy,
 )
 
 

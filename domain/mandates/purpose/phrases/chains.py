@@ -64,8 +64,10 @@ PARTS: Final[Mapping[str, str]] = {
     "given_you": """
         budget | total | deposit | stake | in total | ( that )? ( i | we ) ( gave | give | have
         given | am giving | are giving | put in | put up | hand | handed | am handing | entrust |
-        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending
-        | entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with )
+        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending |
+        entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with ) | (
+        given | entrusted | provided | lent | committed | allocated | granted ) ( to you )? | i
+        start with | we start with | i put down | to start with | at the start
     """,
     "ridof": """
         ( close | sell | liquidate | exit | unwind | flatten | dump | offload | get out of | pull

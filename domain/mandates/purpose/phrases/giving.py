@@ -113,6 +113,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( only | just ) MONEY ( in total | for now | this time | for a start | to start with )?
     """,
     "budget_split": """
+        <funder> ( hereby | now )? ( <hands_over> | putting | placing | depositing | parking |
+            investing ) ( <exactly> )? MONEY
         ( please )? ( move | shift | switch | rotate | split | divide | spread | distribute | share
             | allocate | put | invest | lend | deposit | supply | place | park ) ( my | the | these
             | our )? MONEY ( equally | evenly | half and half | out | up | in equal parts | as you
@@ -120,8 +122,8 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "markets_split": """
         ( equally | evenly | half and half )? ( between | across | among | amongst | over | on | in
-            | into ) ( both )? MARKET ( equally | evenly | half and half | in equal parts | as you
-            see fit | as you like )?
+            | into | to | at | with ) ( both )? MARKET ( equally | evenly | half and half | in equal
+            parts | as you see fit | as you like )?
     """,
     "budget_is": """
         <is> ( <exactly> )? MONEY ( in total | at most | max | tops | altogether | overall )?

@@ -158,7 +158,8 @@ MACROS: Final[Mapping[str, str]] = {
         the clock | have it stop | make it stop | let it stop
     """,
     "when": """
-        if | when | once | as soon as | whenever | in case | the moment | should | after
+        if | when | once | as soon as | whenever | in case | the moment | should | after | in the
+        event that
     """,
     "fall": """
         ( falls | fall | drops | drop | goes | go | dips | dip | sinks | sink | is | are | gets |

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from domain.mandates.purpose.phrases import _PARTS as ALL
+from domain.mandates.purpose.phrases import macros, others, parts
 from tests.domain.mandates.purpose.draft_notes import Row
 from tests.domain.mandates.purpose.fresh_notes import DOUBTFUL
 from tests.domain.mandates.purpose.test_draft_notes import FIGURE, ids, read, said
@@ -63,3 +67,9 @@ def test_a_part_is_a_share_only_of_what_is_at_stake() -> None:
     }
     for note in ("You keep a tenth of a percent of the profit", "Stop after a fifth trade"):
         assert said(read(note)) == {}
+
+
+def test_no_part_of_a_phrase_is_named_twice() -> None:
+    names = [name for part in (macros.MACROS, others.OTHERS, parts.PARTS) for name in part]
+    names += [name for module in ALL for name in getattr(module, "PARTS", {})]
+    assert [name for name, times in Counter(names).items() if times > 1] == []
