@@ -25,6 +25,7 @@ from domain.mandates.purpose.paths import (
     SAME,
     SAYS,
     SPENDS,
+    STOPPED,
     TIMES,
     UNREAD,
     WISHED,
@@ -32,10 +33,13 @@ from domain.mandates.purpose.paths import (
     Piece,
     aims,
     behind_a_budget,
+    behind_buying,
     behind_purpose,
     behind_something_else,
+    behind_words,
     floor_is_last,
     last,
+    last_said,
     leans_on_a_budget,
     says_a_budget,
     says_less,
@@ -184,6 +188,8 @@ class Tiling:
         if action == "whole_of":
             fits = way == IF or (way == SAID and all(map(floor_is_last, paths)))
             return way if fits else ""
+        if action == "markets_split" and guards.is_half_of_a_split(self.tokens, at, end):
+            return ""
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
         if action in BEHIND_FLOOR:
@@ -210,6 +216,12 @@ class Tiling:
             or (kind in LEANING and any(map(behind_something_else, paths)))
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
             or (action == "tx_each" and not all(map(behind_a_budget, paths)))
+            or (action == "markets" and guards.is_half_of_a_split(self.tokens, at, end))
+            or (kind == "worth" and not all(last_said(p) == "markets" for p in paths))
+            or (action == "tx_one" and not all(map(behind_buying, paths)))
+            or (kind in v.ALLOWS and any(map(behind_words, paths)))
+            # "Budget: nothing above 500 USDC" is about the budget.
+            or (kind == "nothing" and action == "tx" and guards.is_headed(self.tokens, at))
             or (action in SPENDS and any(last(p) == "must" for p in paths))
             or (action not in WISHED and any(last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(leans_on_a_budget(p) for p in paths))
@@ -263,6 +275,9 @@ class Tiling:
             return OPEN if (way == SAID and not theirs) or (way == INTRO and kind == "so") else ""
         if action == "reason":
             return INTRO if way == SAID and guards.granted(self.tokens, paths) else ""
+        if action == "waits":
+            stopped = all(p.said and p.said[-1][0] in STOPPED for p in paths)
+            return SAID if way == SAID and stopped else ""
         if action in ("manner", "closing"):
             return SAID if way == SAID else ""
         if action == "about":
