@@ -41,8 +41,11 @@ def goes_on(tokens: Sequence[Token], at: int, end: int) -> bool:
 def for_one(tokens: Sequence[Token], at: int, end: int) -> bool:
     """True for "no more than 5 on a single trade": it caps a trade, whatever the money is for."""
     kinds = [t.kind for t in tokens[at:end]]
-    ends_on_one = kinds[-1] in v.ACTS and kinds[-2:][0] in v.EACH
-    return ends_on_one or any(a == "single" and b in v.ACTS for a, b in pairwise(kinds))
+    on_one = any(
+        kinds[n] in v.WITHIN and kinds[n + 1] in v.EACH and kinds[n + 2] in v.ACTS
+        for n in range(len(kinds) - 2)
+    )
+    return on_one or any(a == "single" and b in v.ACTS for a, b in pairwise(kinds))
 
 
 def is_half_of_a_split(tokens: Sequence[Token], at: int, end: int) -> bool:

@@ -197,7 +197,9 @@ class Tiling:
             return SAID if way == OPEN and fits else ""
         if action in QUIET:
             # "Spend 7 USDC on a single trade" is no budget for a single trade.
-            one = action == "about" and self._is_one_act(end)
+            one = action == "about" and (
+                self._is_one_act(end) or guards.for_one(self.tokens, at, end)
+            )
             return "" if one else self._behind_quiet(way, action, at, paths)
         kind = self.tokens[at].kind
         barred = (

@@ -171,6 +171,8 @@ PHRASES: Final[Mapping[str, str]] = {
             ) | confirm ( anything | any <act> ) ) <at_all>
         ( <you> | you ) ( <may> | should )? ( act | trade | operate ) ( alone | by yourself | by
             itself )
+        ( <you> | you ) ( have | has | 've ) ( my | full )? ( permission | approval | consent |
+            authority ) to ( <doing> ) without ( ever )? <consulting> <at_all>
         i trust <you> to ( <doing> ) ( <alone> )? ( without ) ( ever | any )? ( <consulting> )
             <at_all>
         ( i | we ) ( do not | don't | never ) ( ever )? ( want | wish ) to have to ( approve |

@@ -99,7 +99,10 @@ PARTS: Final[Mapping[str, str]] = {
         positions that are open | existing ones | is open | you have | you hold | is there ) ( open
         | as they are | as it is | untouched | alone | running | in place | as is | on )? | ( do not
         | don't | never ) ( close | sell | touch | liquidate | exit ) ( anything | any of it |
-        <positions> | the open ones | any of them | what is open | what you hold ) | ( without |
+        <positions> | the open ones | any of them | what is open | what's open |
+        what you hold | whatever is open ) | ( keep | leave | hold ) ( what's open | whatever's
+        open | what is open | whatever is open ) ( open | as it is | alone | in place | untouched |
+        running ) | ( without |
         not ) ( closing | selling | touching | liquidating ) ( anything | <positions> | the open
         ones ) | no need to ( close | sell ) ( anything | <positions> ) | let ( <positions> | the
         open ones ) ( run | be | ride | stay open ) | ( <positions> | the open ones | whatever is

@@ -30,6 +30,7 @@ PARTS: Final[Mapping[str, str]] = {
     "gets": """
         get | gets | keep | keeps | take | takes | earn | earns | receive | receives | have | has |
         be paid | be given | charge | charges
+        | retain | retains | pocket | pockets
     """,
     "able": """
         can | may | will | shall | should | get to | gets to | is to | are to | are allowed to | is
@@ -98,6 +99,10 @@ PHRASES: Final[Mapping[str, str]] = {
             <as_reward> )?
         ( a | the )? <reward> of PCT <made_by_you> ( is agreed | has been agreed | applies | is
             agreed upon )
+        ( remuneration | compensation | commission | agent's pay ) ( : | = ) PCT ( <made_by_you> )?
+        ( i'll | i will | we'll | we will ) share PCT <made_by_you> with ( you | the agent
+            )
+        PCT <made_by_you> ( is | are | will be | shall be ) ( your | the agent's ) <reward>
         ( your )? ( profit share | performance fee | success fee ) PCT ( <to_agent> )
         ( if | when | whenever | once ) ( <you> ( make | makes | earn | earns | turn | turns ) |
             there is | there's ) ( a | any | some )? ( profit | gain | profits | gains ) ,? ( PCT (

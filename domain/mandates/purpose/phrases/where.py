@@ -75,7 +75,7 @@ PHRASES: Final[Mapping[str, str]] = {
             both )? MARKET ( equally | evenly | in equal parts | as you see fit | as you like )?
         ( buy | get | fetch | find | pull | read | gather | collect ) ( it | them | that | this |
             everything | the data | all data | the news | the articles | the reports | what you
-            need ) ( only | just )? ( through | via | over | with | on | using | by | from ) ( only
+            need ) ( only | just )? ( through | via | over | using | by | from ) ( only
             | just )? MARKET ( only )?
         ( long or short | short or long | long and short | go long or short on | go long or short )
             MARKET
@@ -143,6 +143,21 @@ PHRASES: Final[Mapping[str, str]] = {
         ( ( i | we ) ( want | would like | prefer ) | ( i'd | we'd | i would | we would ) like ) (
             <funds_it> ) ( all )? ( <put_there> | put to work ) ( all )? <placed_in> <only>? MARKET
             <lastly>{0,2}
+        only MARKET ( is | are )? ( allowed | permitted | fine | ok | okay | acceptable )
+        the only ( market | venue | place ) ( is | : ) MARKET
+        MARKET ( is | are ) both ( fine | ok | okay | allowed | good )
+        ( do not | don't | never ) ( trade | use | buy ) anything ( but | except | other than |
+            besides | apart from | else than ) MARKET
+        ( supply | lend | deposit | invest | put | place | park | allocate ) <funds_it> <only>?
+            <placed_in> <only>? MARKET <lastly>{0,2}
+        ( the | my )? ( strategy | scope | purpose | focus | where to spend | spend it on | use it
+            on | use it for | spend on | use for ) : <only>? ( <dealing> )? <only>? ( in | on | with
+            )? MARKET <lastly>{0,2}
+        ( the | my )? ( purpose | focus | task ) : ( buying | purchasing | getting ) MARKET ( for (
+            my | our | the | a ) W{1,3} )?
+        ( please )? <only>? ( buy | get | pay for | purchase | fetch | read ) ( the )? ( articles |
+            data | reads | news | papers | reports | information | sources | content ) <only>? (
+            via | through | over ) <only>? MARKET <lastly>{0,2}
         let ( <funds_it> ) ( sit | work | earn | grow | stay | rest | earn interest | earn yield ) (
             in | on | with | at ) <only>? MARKET <lastly>{0,2}
         <only> ( in | on | into | via | through | with | for | from | to | over | using ) <only>?
