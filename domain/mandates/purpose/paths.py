@@ -146,11 +146,11 @@ def behind_something_else(path: Path) -> bool:
 
 
 def behind_words(path: Path) -> bool:
-    """True behind a clause that is not read, says nothing, or is about something else: who may
-    spend may stand in it.
+    """True at the start, and behind a clause that is not read, says nothing, or is about something
+    else: who may spend may stand in it.
     """
-    actions = [p.action for p in path.pieces[-2:]]
-    return actions[-1:] == [JOIN] and actions[0] in (UNREAD, IDLE, "other", "intro", "talk")
+    before = next((p.action for p in reversed(path.pieces) if p.action != JOIN), "")
+    return before in ("", UNREAD, IDLE, "other", "intro", "talk")
 
 
 def behind_a_budget(path: Path) -> bool:

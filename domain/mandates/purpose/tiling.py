@@ -285,6 +285,9 @@ class Tiling:
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
             return SAID if way == SAID and fits else ""
+        allows = action == "lead" and [t.kind for t in self.tokens[at : at + 2]] in v.AND_MAY
+        if allows and any(map(behind_words, paths)):
+            return ""
         return BEHIND[action] if way == OPEN else ""
 
     def _may_be_bare(self, path: Path, action: str) -> bool:

@@ -176,6 +176,7 @@ OTHER: Final = words(
 BETWEEN: Final = words("between among amongst split divided")
 # Behind "and" these go on about whoever may: "You have 60 USDC and may spend 4 a day".
 ALLOWS: Final = words("may can shall should")
+AND_MAY: Final = (["and", "may"], ["and", "can"])
 # What begins a thought of its own behind "and": what stands before it is not carried on.
 OWN: Final = words("you your you're my our i i'm we please the this it its let stop use make")
 _MORE: Final = words(
