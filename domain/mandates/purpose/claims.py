@@ -20,7 +20,7 @@ ALWAYS: Final = "0.000001"
 TERM_OF: Final[Mapping[str, str]] = MappingProxyType({
     "budget": v.BUDGET, "budget_bare": v.BUDGET, "budget_or": v.BUDGET,
     "budget_of": v.BUDGET, "budget_cap": v.BUDGET, "tx": v.TX, "tx_share": v.TX, "tx_or": v.TX,
-    "tx_each": v.TX, "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY,
+    "tx_each": v.TX, "tx_one": v.TX, "day": v.DAY, "day_share": v.DAY, "day_or": v.DAY,
     "lost": v.FLOOR, "lost_all": v.FLOOR,
     "half_lost": v.FLOOR, "left": v.FLOOR, "line": v.FLOOR, "stop_at": v.FLOOR, "close_there":
     v.ON_FLOOR, "close_then": v.ON_FLOOR, "keep_there": v.ON_FLOOR, "keep_then": v.ON_FLOOR,

@@ -54,7 +54,23 @@ def answers(tokens: Sequence[Token], at: int, paths: Sequence[Path]) -> bool:
 def for_one(tokens: Sequence[Token], at: int, end: int) -> bool:
     """True for "no more than 5 on a single trade": it caps a trade, whatever the money is for."""
     kinds = [t.kind for t in tokens[at:end]]
-    return any(one == "single" and what in v.ACTS for one, what in pairwise(kinds))
+    on_one = any(
+        kinds[n] in v.WITHIN and kinds[n + 1] in v.EACH and kinds[n + 2] in v.ACTS
+        for n in range(len(kinds) - 2)
+    )
+    return on_one or any(a == "single" and b in v.ACTS for a, b in pairwise(kinds))
+
+
+def is_half_of_a_split(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """True for "split between Morpho and my bank": what is shared goes to more than the market."""
+    named = [t for t in tokens[at:end] if t.kind == MARKET]
+    between = any(t.kind in v.BETWEEN for t in tokens[at:end])
+    return between and any(len(t.markets) < 2 for t in named)
+
+
+def is_headed(tokens: Sequence[Token], at: int) -> bool:
+    """True behind a colon: what stands before it is what the words are about."""
+    return at > 0 and tokens[at - 1].kind == ":"
 
 
 def granted(tokens: Sequence[Token], paths: Sequence[Path]) -> bool:

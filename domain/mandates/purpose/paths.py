@@ -27,6 +27,7 @@ QUIET: Final = frozenset(
         "about",
         "budget_for",
         "manner",
+        "waits",
         "intro",
         "fall_on",
         "ground",
@@ -66,6 +67,8 @@ LEANING: Final = v.words(
     "running goes going expires finishes stops stays is are for until till by within over"
 )
 CAPS: Final = frozenset({"tx", "day", "tx_share", "day_share"})
+# Behind these an agent waits for its owner, and asks for nothing.
+STOPPED: Final = SETS_FLOOR | {"close_there", "keep_there"}
 APPOSED: Final = frozenset({"apposed", "other_apposed"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
@@ -134,6 +137,7 @@ SAME: Final = {
     "close_then": "close_there",
     "keep_then": "keep_there",
     "tx_each": "tx",
+    "tx_one": "tx",
     "tx_share": "tx",
     "day_share": "day",
 }
@@ -172,10 +176,29 @@ def behind_something_else(path: Path) -> bool:
     return actions[-1:] == [JOIN] and actions[0] in (UNREAD, "other")
 
 
+def behind_words(path: Path) -> bool:
+    """True at the start, and behind a clause that is not read, says nothing, or is about something
+    else: who may spend may stand in it.
+    """
+    before = next((p.action for p in reversed(path.pieces) if p.action != JOIN), "")
+    return before in ("", UNREAD, IDLE, "other", "intro", "talk")
+
+
 def behind_a_budget(path: Path) -> bool:
     """True where nothing but a budget stands right before, behind a joining word."""
     actions = [p.action for p in path.pieces[-2:]]
     return actions[-1:] == [JOIN] and actions[0] in ("budget", "budget_bare")
+
+
+def behind_buying(path: Path) -> bool:
+    """True right behind what is to be bought, or what for, and a joining word."""
+    actions = [p.action for p in path.pieces[-2:] if p.action != "about"]
+    return actions[-1:] == [JOIN] and last_said(path) == "markets"
+
+
+def last_said(path: Path) -> str:
+    """The action of what was said last, or an empty text."""
+    return path.said[-1][0] if path.said else ""
 
 
 def says_a_budget(path: Path) -> bool:

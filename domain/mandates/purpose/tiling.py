@@ -28,6 +28,7 @@ from domain.mandates.purpose.paths import (
     SAME,
     SAYS,
     SPENDS,
+    STOPPED,
     TIMES,
     UNREAD,
     WISHED,
@@ -35,10 +36,13 @@ from domain.mandates.purpose.paths import (
     Piece,
     aims,
     behind_a_budget,
+    behind_buying,
     behind_purpose,
     behind_something_else,
+    behind_words,
     floor_is_last,
     last,
+    last_said,
     leans_on_a_budget,
     says_a_budget,
     says_less,
@@ -194,6 +198,8 @@ class Tiling:
         if action == "whole_of":
             fits = way == IF or (way == SAID and all(map(floor_is_last, paths)))
             return way if fits else ""
+        if action == "markets_split" and guards.is_half_of_a_split(self.tokens, at, end):
+            return ""
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
         if action in BEHIND_FLOOR:
@@ -201,7 +207,9 @@ class Tiling:
             return SAID if way == OPEN and fits else ""
         if action in QUIET:
             # "Spend 7 USDC on a single trade" is no budget for a single trade.
-            one = action == "about" and self._is_one_act(end)
+            one = action == "about" and (
+                self._is_one_act(end) or guards.for_one(self.tokens, at, end)
+            )
             return "" if one else self._behind_quiet(way, action, at, end, paths)
         kind = self.tokens[at].kind
         barred = (
@@ -220,6 +228,12 @@ class Tiling:
             or (kind in LEANING and any(map(behind_something_else, paths)))
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
             or (action == "tx_each" and not all(map(behind_a_budget, paths)))
+            or (action == "markets" and guards.is_half_of_a_split(self.tokens, at, end))
+            or (kind == "worth" and not all(last_said(p) == "markets" for p in paths))
+            or (action == "tx_one" and not all(map(behind_buying, paths)))
+            or (kind in v.ALLOWS and any(map(behind_words, paths)))
+            # "Budget: nothing above 500 USDC" is about the budget.
+            or (kind == "nothing" and action == "tx" and guards.is_headed(self.tokens, at))
             or (action in SPENDS and any(last(p) == "must" for p in paths))
             # "Remuneration: up to 50 USDC" is no budget.
             or (action in (*SPENDS, "aim") and any(last(p) == "label" for p in paths))
@@ -284,12 +298,18 @@ class Tiling:
         if action == "wait_then":
             stopped = way in (OPEN, SAID) and all(map(stops, paths))
             return SAID if stopped or (self.behind_floor and at == 0) else ""
+        if action == "waits":
+            stopped = all(p.said and p.said[-1][0] in STOPPED for p in paths)
+            return SAID if way == SAID and stopped else ""
         if action in ("manner", "closing"):
             return SAID if way == SAID else ""
         if action == "about":
             fits = all(p.said and p.said[-1][0] in AMOUNTS for p in paths)
             fits = fits and not guards.answers(self.tokens, at, paths)
             return SAID if way == SAID and fits else ""
+        allows = action == "lead" and [t.kind for t in self.tokens[at : at + 2]] in v.AND_MAY
+        if allows and any(map(behind_words, paths)):
+            return ""
         return BEHIND[action] if way == OPEN else ""
 
     def _may_be_bare(self, path: Path, action: str) -> bool:

@@ -172,6 +172,11 @@ OTHER: Final = words(
     "someone anybody anyone everybody he she him his her hers they them their theirs people "
     "customers customer client clients competitor competitors"
 )
+# What is shared goes to each of several.
+BETWEEN: Final = words("between among amongst split divided")
+# Behind "and" these go on about whoever may: "You have 60 USDC and may spend 4 a day".
+ALLOWS: Final = words("may can shall should")
+AND_MAY: Final = (["and", "may"], ["and", "can"])
 # What begins a thought of its own behind "and": what stands before it is not carried on.
 OWN: Final = words("you your you're my our i i'm we please the this it its let stop use make")
 _MORE: Final = words(

@@ -22,12 +22,18 @@ _ATOM: Final = re.compile(
     r"|(?P<iso>\d{4}-\d{2}-\d{2})(?![\w-])"
     r"|(?P<num>(?:\d{1,3}(?: \d{3})+(?!\w|[.,]\d)|\d+(?:[.,'_:/-]\d+)*))(?P<glue>(?:-?[a-z]\w*)?)"
     r"|(?P<smile>(?<!\S)[:;=]-?[)d](?!\w))"
-    r"|(?P<without>w/o(?=[\s\d$]))|(?P<with>w/(?=[\s\d$]))"
+    r"|(?P<before>b4(?!\w))|(?P<without>w/o(?=[\s\d$]))|(?P<with>w/(?=[\s\d$]))"
     r"|(?P<word>[^\W\d_]\w*(?:'[^\W\d_]+)*(?:-\d[\w-]*)?)"
     r"|(?P<space>\s+)|(?P<stop>.)",
     re.DOTALL,
 )
-_KINDS: Final = {"smile": ",", "without": "without", "with": "with", "iso": "iso"}
+_KINDS: Final = {
+    "smile": ",",
+    "without": "without",
+    "with": "with",
+    "before": "before",
+    "iso": "iso",
+}
 _QUOTES: Final = {
     "’": "'",
     "‘": "'",
@@ -48,6 +54,8 @@ _MEANT: Final = {
         "you": "u ya",
         "your": "ur",
         "please": "pls plz plse plss plsss pleasee pleaseee",
+        "with": "w",
+        "performance": "perf",
         "don't": "dont",
         "can't": "cant",
         "doesn't": "doesnt",

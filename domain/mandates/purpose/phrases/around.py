@@ -101,6 +101,53 @@ PHRASES: Final[Mapping[str, str]] = {
             do your best | make me proud | make it count | that's all | that is all | that's
             everything | nothing else | details below | see below | as follows | thanks in advance |
             many thanks | cheers | thx | ty | best regards | kind regards | regards )
+        ( with | and )? ( my | our | the )? ( very )? ( best | good | kind | kindest | warm |
+            warmest | all good | sincere | many )? ( wishes | regards | greetings | thanks ) ( from
+            W{1,5} | to you ( all )? | to all | and ( many )? ( thanks | thank you | best wishes ) |
+            again | in advance | for everything )?
+        all the ( best | very best ) ( from W{1,5} | to you | and thanks | for now )?
+        ( yours ( sincerely | faithfully | truly | ever ) | sincerely ( yours )? | faithfully )
+        ( many thanks | thanks | thank you | thx | ty | cheers | much appreciated | tysm | merci ) (
+            so much | very much | a lot | lots | a million | a bunch | a ton | again | in advance |
+            ever so much | kindly | for ( your | the | all your | all the ) W{1,3} | for W{1,4} | to
+            you | everyone | mate | buddy | friend | bro | agent ){0,2}
+        ( very )? ( much | greatly | really ) appreciated
+        ( i )? ( really )? appreciate ( it | your help | the help | your work | this | that )
+        ( i )? ( wish | wishing | wishes ) ( me | us | you | you all | everyone ) ( the best of |
+            all the | good | lots of | much )? ( luck | well | the best | all the best | success )
+        best of luck ( to you | to us )?
+        have a ( very )? ( nice | good | great | lovely | wonderful | pleasant | fine ) ( day | week
+            | weekend | one | evening | time | month | year | trip ) ( ahead )?
+        ( i )? ( can't | cannot ) wait ( to ( see | hear ) ( W | how | what ){1,5} )?
+        ( bye | goodbye | good bye | see you | talk soon | speak soon | later ) ( for now | then |
+            soon | later | agent | in W{1,3} )?
+        ( if | should ) ( you have | there are | you've got | there's | there is ) ( any | some | a
+            )? ( questions | question | doubts | problems | trouble | issues ) ,? ( please | just )?
+            ( ask | ask me | let me know | tell me | shout | get in touch | write to me | write |
+            ask away )
+        if ( anything | something ) is ( unclear | not clear | missing | confusing ) ,? ( please |
+            just )? ( ask | ask me | let me know | tell me | get in touch )
+        ( any | for any | with any ) ( other )? ( questions | doubts | problems ) ,? ( please | just
+            )? ( ask | ask me | let me know | tell me | get in touch )
+        ( please )? ( let me know | tell me | ask | ask me ) ( if | when | should ) ( ( you have |
+            there are | you've got ) ( any )? ( questions | doubts | problems | issues ) | (
+            anything | something ) is ( unclear | not clear | missing ) | you need anything
+            else )
+        ( that's | that is | that will be | that'd be ) all ( from me | from us | i need | for now |
+            for today | there is to it | you need to know | i have to say | folks | really | then )
+        ( please )? ( don't | do not ) ( let ( me | us ) down | disappoint ( me | us ) )
+        ( i )? hope ( that's | that is | this is | that | this | it | it's | you | all ) ( ok | okay
+            | clear | fine | alright | all right | is clear | is ok | is okay | is fine | makes
+            sense | works | works for you | helps | is enough | enough | are well | are fine | finds
+            you well | is all clear | well )
+        ( happy | merry ) ( new year | christmas | holidays | easter | weekend | friday | monday )
+        ( sorry | apologies | my apologies | excuse me | forgive me | excuse | forgive ) ( for |
+            about )? ( the | this | my | such a | being )? ( W | short | long ){0,2} ( note |
+            message | notice | email | text | length | brevity | rush | english | spelling | grammar
+            | brief | short | blunt | formality | informality )
+        sorry ( to ( bother | trouble | bore | rush | be ) you ( with this )? | to be ( so )? (
+            brief | short | blunt | formal | W ) | if ( this | it ) is ( too | very | so | a bit )?
+            ( short | long | brief | W ) )
         ( i want | i'd like | i prefer | i would like | we want | prefer | please keep it ) ( a )? (
             low risk | little risk | minimal risk | safe strategy | safe approach | low volatility |
             conservative approach | conservative strategy )
@@ -260,5 +307,7 @@ PHRASES: Final[Mapping[str, str]] = {
             strict | period | full stop )
         , ( no exceptions | without exception | no exceptions please | without exceptions | ever |
             please | at all times )
+        ,? ( and | so )? ( just | simply ) ( do your ( thing | job | best ) | get on with it | do it
+            | go for it | carry on )
     """,
 }

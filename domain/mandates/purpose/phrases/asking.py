@@ -16,9 +16,9 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "consult": """
         ask | ( ask | check with | check in with | consult | consult with | confirm with | verify
-        with ) ( me | us ) | ask ( me )? for <consent_too> | ( get | seek | obtain | request | wait
-        for ) <consent_too> | run ( it | things | anything ) ( by | past ) me | check in | check
-        first | wait for me to approve
+        with ) ( me | us ) | ask ( me )? ( for )? <consent_too> | ( get | seek | obtain | request |
+        wait for ) <consent_too> | run ( it | things | anything ) ( by | past ) me | check in |
+        check first | wait for me to approve
     """,
     "consulting": """
         asking | checking | checking in | confirming | ( asking | checking with | checking in with |
@@ -33,7 +33,8 @@ PARTS: Final[Mapping[str, str]] = {
         | before | before making | on ) ( a | any ) <act> | before ( you )? ( act | acting | trade |
         trading | buy | buying | spend | spending | pay | paying | do anything | doing anything |
         invest | investing ) | to ( trade | act | spend | buy | invest | pay | do anything )
-        ){0,2}
+        | ( for | about | before ) ( any | individual | single | any single | any individual | your
+        )? ( <act> | <acts> ) ){0,2}
     """,
     "never_need": """
         ( you | the agent | it | the bot )? ( never | do not | don't | does not | doesn't | will not
@@ -41,7 +42,11 @@ PARTS: Final[Mapping[str, str]] = {
         need | needs | have | has ) to ( ever )? | ( you | the agent | it | the bot )? ( needn't |
         need not | need never ) ( ever )? | ( please )? ( never | do not | don't | don't ever |
         do not ever | never ever ) | ( there is | there's | there will be )? no need ( for you )? to
-        ( ever )? | ( do not | don't ) bother to
+        ( ever )? | ( do not | don't ) bother to | ( ( <you> | you )
+        ( is not | are not | isn't | aren't | shall not be | will not be | is never | are never ) |
+        you're not | it's not ) ( required | obliged | obligated | bound ) to | it ( is not | isn't
+        | is never ) ( necessary | needed | required ) ( for ( you | the agent ) )? to | it's not (
+        necessary | needed | required ) ( for ( you | the agent ) )? to
     """,
     "doing": """
         go ahead | act | trade | spend | buy | pay | decide | invest | work | operate | proceed |
@@ -64,7 +69,20 @@ PARTS: Final[Mapping[str, str]] = {
         <free_hand> | ( <you> | you ) ( <may> )? ( decide | go ahead | choose ) | ( is | are ) (
         fine | ok | okay | allowed | no problem ) | no need to ask ( me )? | no approval ( is )?
         needed | ( don't | do not ) ask ( me )? | you ( don't | do not ) ( need | have ) to ask ( me
-        )? | go ahead | just go ahead | feel free
+        )? | go ahead | just go ahead | feel free | ( <you> ( are | is )
+        | you're | it's ) ( free | fine | on your own ) | do as you ( like | please | want )
+    """,
+    "small_enough": """
+        ( as long as | so long as | if | provided | provided that | when | whenever | while ) (
+        <its> | ( the | a | each | any | every ) <act> ( is | costs | stays ) | <acts> ( are | stay
+        | cost ) | you ( stay | keep | are | spend ) | it stays ) ( ( up to | under | below | at
+        most | no more than | not more than | less than | within | at or below ) <amt> | <amt> ( or
+        less | or under | or below | at most | max | or smaller ) )
+    """,
+    "may_act": """
+        ( it's | it is | that's | you're | you are | <you> is ) ( fine | ok | okay | free | allowed
+        | all right | alright | welcome ) ( for you )? to | feel free to | i trust you to | ( <you>
+        | you ) ( <may> )?
     """,
     "past_that": """
         ( and | but )? ( ( anything | everything | for anything | for everything | whatever is )? (
@@ -108,6 +126,26 @@ PHRASES: Final[Mapping[str, str]] = {
             any position | positions | <things> )? ( <beyond> ) <amt>
         ( whatever | everything | anything ) ( is | costs | goes | that is ) ( <beyond> ) <amt> (
             <needing> <consent> ) ( first )?
+        <may_act> ( <doing> | spend money | buy things | make <acts> ) ( <alone> )? without ( ever
+            )? <consulting> <small_enough> <then_ask>?
+        <never_need> <consult> <small_enough> <then_ask>?
+        ( <you> | you )? ( <may> )? ( decide | act ) ( alone )? ( up to | as much as ) <amt> (
+            <one_act> )? ( <alone> )
+        ( consent | approval | approvals | permission | confirmation ) : ( <consent> ( is | are )?
+            )? ( required | needed | necessary ) ( for | on | before )? <things>? ( <beyond> ) <amt>
+        ( for | on | with ) <things> ( <beyond> ) <amt> ,? ( <consent> ( is | are | will be | shall
+            be )? ( needed | required | necessary | mandatory ) )
+        before ( <objw> ){0,5} ( <beyond> ) <amt> ( on anything | on something | on one thing |
+            <per_act_too> ) ,? <please>? ( <askme> )
+        ( i | we | i'd | i would | we'd ) ( want | need | wish | like | have | prefer | will )? to (
+            approve | confirm | sign off on | okay | ok | authorise | authorize | clear )
+            <things>? ( <beyond> ) <amt> ( myself | personally | first | beforehand )
+        ( do | please do | but do | and do | ( <you> | you ) ( only ( need | needs |
+            have | has ) | ( need | needs | have | has ) only ) to ) <askme> (
+            <objw> ){0,7} ( <beyond> ) <amt> ( <per_act_too> )?
+        ( do | please do | but do | and do ) <askme> ( if | when |
+            whenever | in case | before ) ( <its> ) ( <beyond> )? <amt>
+        <askme> only ( <objw> ){0,7} ( <beyond> ) <amt> ( <per_act_too> )?
     """,
     "ask_never": """
         ( <never_need> ) ( <consult> ) <at_all>
@@ -131,5 +169,18 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i | we ) ( do not | don't | never ) ( ever )? ( want | need | wish | have | like ) to (
             approve ( anything | <acts> | any <act> | a thing ) | sign off on ( anything | any <act>
             ) | confirm ( anything | any <act> ) ) <at_all>
+        ( <you> | you ) ( <may> | should )? ( act | trade | operate ) ( alone | by yourself | by
+            itself )
+        ( <you> | you ) ( have | has | 've ) ( my | full )? ( permission | approval | consent |
+            authority ) to ( <doing> ) without ( ever )? <consulting> <at_all>
+        i trust <you> to ( <doing> ) ( <alone> )? ( without ) ( ever | any )? ( <consulting> )
+            <at_all>
+        ( i | we ) ( do not | don't | never ) ( ever )? ( want | wish ) to have to ( approve |
+            confirm | sign off on ) ( anything | <acts> | any <act> | a thing ) <at_all>
+        ( approval | approvals | consent | asking | permission | confirmation | confirmations |
+            sign off ) : ( never | not ( needed | required | necessary ) | none ( needed | required
+            | necessary ) )
+        no ( asking | checking in | sign offs | check ins ) ( is | are )? ( needed | required |
+            necessary )
     """,
 }

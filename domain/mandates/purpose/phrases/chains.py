@@ -55,7 +55,18 @@ PARTS: Final[Mapping[str, str]] = {
         reaching it | once there | when you get there | when it gets there | when it is hit | when
         it's hit | if it is hit | if it's hit | once it is hit | once it's hit | when that is
         reached | once that is reached | if that is reached | when it is reached | once it is
-        reached | at that level | below that | when you stop | when stopped | when it stops
+        reached | at that level | below that | when it hits | once it hits | if it hits | at which
+        point | at which | at which level | when that is hit | if that is hit | once that is hit |
+        when you hit it | if you hit it | once you hit it | when we hit it | if we hit it | once we
+        hit it | when you hit that | if you hit that | when it's reached | once it's reached | if
+        it's reached | if it is reached | when it triggers | if it triggers | when that's hit | once
+        that's hit | if that's hit | when you stop | when stopped | when it stops
+    """,
+    "waiting": """
+        ( then | and then | just )? ( wait | hold on ) ( for ( me | word from me | my return | my
+        word | my orders | orders | instructions | my instructions | further instructions | new
+        instructions | further notice | me to ( come back | get back | return | decide ) ) | until
+        i ( am back | come back | get back | return | tell you | decide ) )
     """,
     "whole_sum": """
         ( of | out of | from ) ( ( the | my | our | your | these | those | its | that ) ( original |
@@ -90,7 +101,10 @@ PARTS: Final[Mapping[str, str]] = {
         positions that are open | existing ones | is open | you have | you hold | is there ) ( open
         | as they are | as it is | untouched | alone | running | in place | as is | on )? | ( do not
         | don't | never ) ( close | sell | touch | liquidate | exit ) ( anything | any of it |
-        <positions> | the open ones | any of them | what is open | what you hold ) | ( without |
+        <positions> | the open ones | any of them | what is open | what's open |
+        what you hold | whatever is open ) | ( keep | leave | hold ) ( what's open | whatever's
+        open | what is open | whatever is open ) ( open | as it is | alone | in place | untouched |
+        running ) | ( without |
         not ) ( closing | selling | touching | liquidating ) ( anything | <positions> | the open
         ones ) | no need to ( close | sell ) ( anything | <positions> ) | let ( <positions> | the
         open ones ) ( run | be | ride | stay open ) | ( <positions> | the open ones | whatever is
@@ -205,18 +219,25 @@ PHRASES: Final[Mapping[str, str]] = {
             at that point | in that case | when that happens | too | as well )?
     """,
     "close_after": """
-        <there> ,? <please>? ( <stopping_now> and )? ( <sell_all> )
+        <there> ( , | : )? <please>? ( <stopping_now> and )? ( <sell_all> )
+        ( at which point | at which ) ( <positions> | everything ) ( is | are | must | should |
+            shall | has | have | will | is to | are to ) ( to )? be ( closed | sold | liquidated |
+            unwound )
         <please>? ( <sell_all> ) <there>
         ( <positions> | everything ) ( should | must | shall | will ) then be ( closed | sold |
             liquidated | unwound )
     """,
     "keep_after": """
-        <there> ,? <please>? ( <stopping_now> but )? ( <hold_all> )
+        <there> ( , | : )? <please>? ( <stopping_now> but )? ( <hold_all> )
         <please>? ( <hold_all> ) <there>
     """,
     "stop_then": """
         <there> ,? <please>? <stopping_now>
         <please>? <stopping_now> <there>
+        <waiting>
+    """,
+    "waits": """
+        ,? ( and | then )? <waiting>
     """,
     "close_there": """
         ( <stopped> ) ( : | = | - )? ,? <please>? ( <sell_all> ) ( and <stopping_now> )?

@@ -16,11 +16,12 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "made_by_you": """
         <gain> | ( of | from | on | out of ) ( the | any | all | all the | your | every | my | what
-        | whatever )? <profits> ( ( that | which )? <you> ( <makes> | made ) ( me | us | for me |
-        for us )? | made | there is | earned | generated )? | ( of | from | on | out of ) ( what |
-        whatever | everything | anything | all | all that | everything that ) <you> <makes> ( me |
-        us | for me | for us )? ( on top | on top of it | on top of that | in profit | in profits |
-        in gains | with it | with my money )?
+        | whatever )? <profits> ( ( that | which )? ( <you> ( <makes> |
+        made ) | ( we | i ) ( make | earn | gain ) ) ( me | us | for me | for us )? | made | there
+        is | earned | generated )? | ( of | from | on | out of ) ( what | whatever | everything |
+        anything | all | all that | everything that ) ( <you> | we ) <makes> ( me | us | for me |
+        for us )? ( on top | on top of it | on top of that | in profit | in profits | in gains |
+        with it | with my money )?
     """,
     "to_you": """
         to you | to the agent | for you | for the agent | yours | the agent's | to my agent | to the
@@ -29,6 +30,7 @@ PARTS: Final[Mapping[str, str]] = {
     "gets": """
         get | gets | keep | keeps | take | takes | earn | earns | receive | receives | have | has |
         be paid | be given | charge | charges
+        | retain | retains | pocket | pockets
     """,
     "able": """
         can | may | will | shall | should | get to | gets to | is to | are to | are allowed to | is
@@ -41,6 +43,14 @@ PARTS: Final[Mapping[str, str]] = {
     "as_reward": """
         as ( your | a | its | the | an | my agent's )? <reward> | for ( your | its ) ( work |
         trouble | efforts | effort | services | service ) | for yourself | for itself
+    """,
+    "any_reward": """
+        ( agent | agent's | performance | success | incentive )? ( fee | fees | commission |
+        commissions | remuneration | reward | compensation | profit share | profit cut ) | ( share |
+        cut | part | portion | percentage ) ( <made_by_you> )
+    """,
+    "to_agent": """
+        ( to | for | by ) ( you | the agent | my agent | the bot | my bot | this agent )
     """,
     "rest_mine": """
         ( half | the rest | the other half | the remainder | all the rest ) ( is | stays | remains |
@@ -79,6 +89,26 @@ PHRASES: Final[Mapping[str, str]] = {
             | for me )? )? ,? ( <you> )? ( <able> )? ( <gets> ) PCT ( of it )? ( <as_reward> )?
         ( i | we | i'll | i will | we'll | we will )? ( pay | give | offer | grant ) ( you | the
             agent )? PCT <made_by_you> ( <as_reward> )?
+        ( ( <you> | you ) ( is | are | shall be | will be ) | you're | you'll be ) ( entitled to |
+            paid | given | granted | promised ) ( ( a | the )? ( <reward> of )? PCT ( <made_by_you>
+            ) | ( a | the )? <reward> of PCT )
+        ( <you> | you ) ( shall be | will be ) entitled to PCT <made_by_you>
+        ( i'm | i am | we're | we are ) ( offering | giving | happy to pay | willing to pay |
+            willing to give | happy to give | ready to pay | prepared to pay | glad to pay | happy
+            to offer ) ( you | the agent )? ( ( a | an )? <reward> of )? PCT <made_by_you> (
+            <as_reward> )?
+        ( a | the )? <reward> of PCT <made_by_you> ( is agreed | has been agreed | applies | is
+            agreed upon )
+        ( remuneration | compensation | commission | agent's pay ) ( : | = ) PCT ( <made_by_you> )?
+        ( i'll | i will | we'll | we will ) share PCT <made_by_you> with ( you | the agent
+            )
+        PCT <made_by_you> ( is | are | will be | shall be ) ( your | the agent's ) <reward>
+        ( your )? ( profit share | performance fee | success fee ) PCT ( <to_agent> )
+        ( if | when | whenever | once ) ( <you> ( make | makes | earn | earns | turn | turns ) |
+            there is | there's ) ( a | any | some )? ( profit | gain | profits | gains ) ,? ( PCT (
+            of it | of that | of them )? ( is | are | goes to | belongs to | will be ) ( yours | you
+            | the agent | for you | for the agent | your fee | your share ) | ( you | <you> ) (
+            <able> )? ( <gets> ) PCT )
     """,
     "no_fee": """
         ( <you> )? ( do not | don't | does not | doesn't | will not | won't | shall not ) ( <gets> )
@@ -99,5 +129,40 @@ PHRASES: Final[Mapping[str, str]] = {
             nothing | none | nil )
         ( i | we ) ( keep | get | take ) ( all | all of | the whole of | every cent of ) the (
             profit | profits | gain | gains )
+        ( sorry | i'm afraid | i'm sorry | unfortunately ) ,? ( but )? ( there is | there's | i can
+            offer | i can pay | i pay )? no <any_reward> ( for ( you | the agent ) | to ( you | the
+            agent ) )? ( this time | for now | here )?
+        ( there is | there's | i can offer | i can pay )? no <any_reward> ( for ( you | the agent )
+            | to ( you | the agent ) )? ( this time | for now | here )? ,? ( sorry | i'm afraid |
+            i'm sorry | unfortunately )
+        ( i | we )? ( expect | want | foresee | agree to | agreed on )? no <any_reward> ( is | are |
+            will be | shall be | is to be | are to be | should be | may be | to be )? ( paid |
+            payable | due | owed | taken | charged | kept | granted | given ) ( out )? <to_agent> (
+            <made_by_you> )?
+        no <any_reward> ( is | are | will be | shall be | is to be | should be ) ( paid | payable |
+            due | owed | agreed ) ( on ( profit | profits | gains ) )?
+        no ( fee | fees | commission | agent fee | performance fee ) ( applies | apply ) (
+            <to_agent> | to ( your | its ) work )?
+        there ( will be | shall be | is to be ) no <any_reward> ( <to_agent> )?
+        there ( won't be | will not be | isn't | is not | shall not be | isn't going to be ) ( a |
+            an | any ) <any_reward> ( <to_agent> )?
+        ( ( <you> | you ) ( is | are | shall | will )? not ( be )? | you're not | you aren't | you
+            won't be | the agent isn't | the agent won't be ) ( entitled to | owed | due | paid |
+            given | granted | promised | getting ) ( a | any )? <any_reward> ( <made_by_you> )? (
+            <for_this> )?
+        ( ( <you> | you ) ( is | are | shall be | will be ) | you're ) entitled to no <any_reward>
+        ( <you> )? ( do not | don't | must not | may not | should not ) ( charge ) ( me | us ) ( a |
+            any )? ( fee | fees | commission | performance fee | agent fee ) ( <for_this> )?
+        ( <you> )? ( do not | don't | does not | doesn't | must not | may not | will not | won't
+            ) ( <gets> ) ( any | anything | any part | any share | any portion ) ( of | from ) ( the
+            | my | our | any )? <profits>
+        ( i'm | i am | we're | we are | i | we ) ( not paying | not going to pay | not offering |
+            not giving | can't pay | cannot pay | won't be paying | am not paying ) ( you | the
+            agent ) ( a | any ) <any_reward> ( <made_by_you> )?
+        ( i'm | we're ) not paying ( a | any )? ( agent fee | performance fee | profit share )
+        ( all | all of | the whole of | every bit of | the whole | the entire | 's all ) ( the | any
+            | my )? ( profit | profits | gain | gains ) ( is | are | stays | stay | goes | go |
+            belongs | belong | remains | remain | will be | shall be | will go | shall go ) ( all )?
+            ( mine | ours | with me | to me | to us | for me )
     """,
 }

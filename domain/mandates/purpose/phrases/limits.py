@@ -46,13 +46,27 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "most_spent": """
         ( <you> | you | <permitted> to | you're allowed to | you are allowed to | <saying> ) ( <may>
-        | must | should )? ( only | ever )? <spends> ( <upto> | under | below | less than ) |
-        <spends> ( <upto> | under | below | less than ) | ( only | just ) <spends>
+        | must | should )? ( only | ever )? <spends> ( <upto> | under | below | less than ) | (
+        <let_spend> | may | can | shall | should ) ( only | ever )? <spends> ( <upto> | under |
+        below | less than ) | <spends> ( <upto> | under | below | less than ) | ( only | just )
+        <spends>
+    """,
+    "let_spend": """
+        ( i | we ) ( hereby )? ( authorise | authorize | allow | permit | want | instruct | trust |
+        empower | ask | would like | 'd like ) <you> to | ( i'd | we'd ) like <you> to | let <you> |
+        ( ( <you> | you ) ( is | are ) | you're ) ( hereby )? ( authorised | authorized | permitted
+        | free | entitled | welcome | cleared | empowered | allowed ) to | feel free to
+    """,
+    "obeying": """
+        ( please )? ( stick to | keep to | respect | observe | obey | honour | honor | mind | follow
+        | stay within | keep within | stay under | comply with | adhere to | apply | set | use |
+        have ) | there is | there's | ( i | we ) ( set | want | need | impose | 'd like ) | i'd like
+        | i'm setting
     """,
     "not_more": """
         ( <not> | not | never | at no time | at no point | under no circumstances ) ( ever )? ( (
             <spends> | let it spend | let the agent spend | let the bot spend )? ( more than | over
-            | above | beyond | in excess of ) | exceed )
+            | above | beyond | in excess of ) | exceed | go ( higher | bigger | larger ) than )
     """,
     "within": """
         <bound> | ( may | can | must | should | shall | is to | are to | to | will )? be ( <upto> |
@@ -120,6 +134,13 @@ _FRAMES: Final = """
             case ) ( should | may | must | can | shall ) ) ( EACH ) ( to | may | should | can | must
             | shall )? <outgrow> FIG
         PCT ( UNIT ) <topped>
+        ( <you> ( is | are ) | you're | you are | it's ) ( allowed | permitted ) ( <upto> )? FIG (
+            UNIT )
+        <made_sure>? ( EACH ) <within> ( a maximum of | the sum of | a sum of | an amount of | the
+            amount of | a total of | a limit of | at most | no more than ) FIG
+        ( EACH ) ( : | - | = ) ( <upto> | <max> | under | below ) ( MONEY | PCT <budget_of> )
+            <topped>?
+        <not> go ( higher | bigger | larger ) than FIG ( UNIT )
         ( i | we | i'm | i am | i'll | i will | you must | you should | you have to | you need to )?
             ( keep | hold | limit | cap | restrict ) ( EACH ) ( at | to | under | below | within |
             at or below | at or under | to at most | to no more than ) FIG <topped>?
@@ -146,6 +167,44 @@ _ACT_ONLY: Final = """
         ( <you> ( is | are ) | you're | you are | i'm | <not> )? ( not allowed to | not permitted to
             | not to | forbidden to ) ( make | do | place | open | enter ) ( a | any )? ( <act> |
             <acts> ) ( <over> ) FIG
+        ( the | your | my )? ( trade | order | position )? ( size | sizes | amount | value | stake |
+            spend | spending | outlay | cost | price ) ( UNIT ) ( <within> | <topmost> | : | = )
+            FIG <topped>?
+        ( the | my )? ( largest | biggest | highest | maximum | max ) ( amount | sum | size | spend
+            | value | price | cost )? ( allowed )? ( UNIT ) ( is | : | = | of ) FIG
+        size ( EACH ) ( ( at | to ) FIG <topped> | ( under | below | at most | at or below | at no
+            more than ) FIG )
+        <obeying> ( my | the | a )? ( per trade | per transaction | per purchase | <act> ) ( limit |
+            cap | maximum | ceiling ) ( of | at | : | = ) FIG
+        ( <not> | never ) ( buy | purchase | order | get | pay for | take ) ( anything | something |
+            things | items | any item | any one thing | any single thing | any <act> ) ( that |
+            which )? ( costs | cost | is | are | costing | priced | is priced )? ( <over> | above |
+            more expensive than | pricier than | dearer than | for more than ) FIG ( each | apiece |
+            a piece )?
+        ( nothing | no item | no single item | no one item ) ( that | which )? ( costs | cost | is |
+            costing )? ( bigger than | larger than | greater than | pricier than | more expensive
+            than | dearer than | costing more than | above | over | worth more than ) FIG ( each |
+            apiece | a piece | please )?
+        ( nothing | no item | no single item | no one item ) ( that | which )? ( costs | cost ) (
+            more than | over | above ) FIG
+        no ( single | one | individual )? ( <act> | <acts> ) ( should | may | can | must | shall |
+            will | is to | are to ) ( ever )? ( ( be worth | be for | be of | involve | use | take |
+            cost | be placed for | be made for ) ( more than | over | above | in excess of ) | be in
+            excess of | exceed | surpass | go over | go above | go beyond | come to more than |
+            amount to more than ) ( the sum of | the amount of | an amount of | a value of | a total
+            of )? FIG ( each | please )?
+        ( keep | make ) ( the | your | all | my )? <acts> ( small | tiny | modest | short ) ( , | :
+            | - ) ( <max> FIG ( each | apiece | per trade ) | FIG <topped> ( each | apiece | per
+            trade ) )
+        ( only )? small ( <acts> ) ( only | please | only please )? ( , | : | - ) ( <max> FIG |
+            FIG <topped> ) ( each | apiece | per trade )
+        ( keep | make ) ( the | your | all | my ) <acts> ( small | tiny | modest | short ) : ( <max>
+            FIG | FIG <topped> )
+        ( articles | papers | reads | datasets | books | files | searches | queries | downloads |
+            things | <acts> ) ( ( must not | should not | may not | shall not | can't | cannot |
+            shouldn't | mustn't ) ( cost | exceed ) ( more than | over )? | ( must | should | shall
+            ) ( each )? ( cost | be ) ( <upto> | under | below | less than ) ) FIG ( each | apiece
+            )?
         ( i | we ) want no ( single | individual )? ( <act> | <acts> ) ( <over> ) FIG
         ( any | a | an )? ( single | individual )? ( <act> | <acts> ) ( of )? ( <over> ) FIG ( is |
             are ) ( not allowed | forbidden | not ok | not okay | never allowed | prohibited | not
@@ -155,6 +214,8 @@ _DAY_ONLY: Final = """
         on no ( single )? day ( should | may | can | must ) <you> <spends> ( more than | over ) FIG
         ( my | the | your | a ) daily ( limit | cap | maximum | ceiling ) ( for ( you | the agent |
             the bot | my agent ) is | of ) FIG ( applies )?
+        ( <obeying> )? ( my | the | your | a | an )? ( strict | hard | firm | upper )? daily (
+            spending | spend )? ( limit | cap | maximum | ceiling ) ( of | at | : | = ) FIG
         ( and )? ( each | every | any | a ) day ( to | at | below | under | capped at | limited to )
             FIG
         ( you | <you> ) ( have | has ) ( <upto> )? FIG ( UNIT )
@@ -178,6 +239,16 @@ PHRASES: Final[Mapping[str, str]] = {
             fund | in total )? <topped>?
         of ( the | my | our | your | a ) <amt> ( budget | pot | total | mandate | capital | fund )
             <topped>?
+    """,
+    "tx_one": """
+        ( keep | hold | make ) ( each one | each of them | every one | every one of them | each |
+            them each | any one of them ) ( at | to | under | below | within | at or below | at or
+            under | cheaper than | to under | to at most ) <amt> <topped>?
+        ( each one | each of them | every one of them | every one ) ( <bound> |
+            <topmost> | may cost <upto> | must cost <upto> | should cost <upto> | costing <upto> )
+            <amt> <topped>?
+        ( none | not one ) ( of them | of these )? ( over | above | costing more than | for more
+            than | worth more than ) <amt>
     """,
     "tx": _filled(_FRAMES + _ACT_ONLY, "<one_act>", "<each_act>"),
     "day": _filled(_FRAMES + _DAY_ONLY, "<in_day>", "<each_day>"),

@@ -75,7 +75,7 @@ PHRASES: Final[Mapping[str, str]] = {
             both )? MARKET ( equally | evenly | in equal parts | as you see fit | as you like )?
         ( buy | get | fetch | find | pull | read | gather | collect ) ( it | them | that | this |
             everything | the data | all data | the news | the articles | the reports | what you
-            need ) ( only | just )? ( through | via | over | with | on | using | by | from ) ( only
+            need ) ( only | just )? ( through | via | over | using | by | from ) ( only
             | just )? MARKET ( only )?
         ( long or short | short or long | long and short | go long or short on | go long or short )
             MARKET
@@ -94,9 +94,108 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i'd | i would | we'd | we would | i | we ) ( want | like | 'd like | prefer ) ( it | this
             | my money | the money | everything | the funds | exposure ) ( all )? ( in | on | to |
             into ) ( only )? MARKET ( only )?
+        ( please | kindly )? <only>? ( spend | use ) ( <funds_it> )? <only>? ( on | for | in | at |
+            with | via | through ) <only>? MARKET <lastly>{0,2}
+        ( use | spend | put ) <funds_it> ( to | on | for | in )? <only>? ( <dealing> ) <only>? (
+            in | into | on | with | via | through | over | using )? <only>? MARKET <lastly>{0,2}
+        ( it's | this is | that's | <funds_it> ( is | are ) | <sum_of_it> ) ( only | all | just |
+            exclusively | solely ){0,2} for ( buying | trading | lending on | lending in | use on |
+            use in | investing in | the )? MARKET <lastly>{0,2}
+        <sum_of_it> <only>? <placed_in> <only>? MARKET <lastly>{0,2}
+        <funds_it> ( should | must | shall | may | can | will | has to | have to | is to | are to |
+            needs to | need to | ought to ) <only>? ( be <only>? <put_there>? | go | work | sit |
+            stay | be put to work ) ( <only> | all )? <placed_in> <only>? MARKET <lastly>{0,2}
+        ( all of it )? ( split | spread | divided | distributed | shared ) ( equally | evenly )? (
+            between | across | among | over ) ( both )? MARKET ( equally | evenly )?
+        ( please | kindly )? <only>? ( buy | get | use | purchase | fetch | find | read | gather |
+            collect | order | pay for ) ( me | us )? <only>? ( some | any | all | the | whatever |
+            whichever | what | all the | any of the )? MARKET <only>? ( that | which )? ( you | the
+            agent | it | i | we ) ( may | might )? ( need | needs | want | wants | require |
+            requires | like | likes ) ( for ( my | our | the | this | that | a )? W{1,3} | for it |
+            for this | for that )?
+        ( please | kindly )? <only>? ( buy | get | find | fetch | order ) ( me | us ) <only>? ( some
+            | any )? MARKET <lastly>{0,2}
+        ( my | our | some | the | a )? ( W )? ( research | reading | lending | trading | investing |
+            fact checking ) ( via | through | using | with | from | over ) <only>? MARKET
+            <lastly>{0,2}
+        ( it's | this is | <funds_it> ( is | are ) | <sum_of_it> )? ( only | all | just ){0,2} for (
+            my | our | the | some | a )? W{0,2} <studying> ( via | from | through | using | over )
+            <only>? MARKET <lastly>{0,2}
+        ( the agent | the bot | my agent | my bot | this agent ) <only>? ( trades | uses | invests
+            in | lends on | lends in | works with | works on | buys ) <only>? MARKET <lastly>{0,2}
+        <dealer> <only>? <dealing> <only>? ( in | into | on | with | via | through | over | using )?
+            <only>? MARKET <lastly>{0,2}
+        ( ( <you> | you ) ( is | are ) | you're | it's ) <only>? ( allowed | permitted ) <only>? (
+            to <dealing> )? ( in | on | with )? <only>? MARKET <lastly>{0,2}
+        ( trading | spending | investing | investments | all trading | all spending | activity |
+            purchases | <you> | you ) ( is | are | shall be | must be | should be | to be )? (
+            limited | restricted | confined | constrained ) to <only>? MARKET <lastly>{0,2}
+        ( limit | restrict | confine ) ( yourself | itself | it | trading | spending | everything |
+            the agent | investments | this | purchases | activity | all trading ) to <only>? MARKET
+            <lastly>{0,2}
+        ( trade | buy | use )? ( nothing | nowhere ) ( but | except | other than | besides | apart
+            from | else than ) MARKET ( please )?
+        no ( other )? ( market | markets | venue | venues ) ( but | except | other than | besides |
+            apart from | than ) MARKET
+        ( target | preferred | only these | these | just these | only the | only this | approved |
+            accepted ) ( market | markets | venue | venues | place | places | instruments ) ( only
+            )? ( : | = | is | are )? <only>? MARKET <lastly>{0,2}
+        ( ( i | we ) ( want | would like | prefer ) | ( i'd | we'd | i would | we would ) like ) (
+            <funds_it> ) ( all )? ( <put_there> | put to work ) ( all )? <placed_in> <only>? MARKET
+            <lastly>{0,2}
+        only MARKET ( is | are )? ( allowed | permitted | fine | ok | okay | acceptable )
+        the only ( market | venue | place ) ( is | : ) MARKET
+        MARKET ( is | are ) both ( fine | ok | okay | allowed | good )
+        ( do not | don't | never ) ( trade | use | buy ) anything ( but | except | other than |
+            besides | apart from | else than ) MARKET
+        ( supply | lend | deposit | invest | put | place | park | allocate ) <funds_it> <only>?
+            <placed_in> <only>? MARKET <lastly>{0,2}
+        ( the | my )? ( strategy | scope | purpose | focus | where to spend | spend it on | use it
+            on | use it for | spend on | use for ) : <only>? ( <dealing> )? <only>? ( in | on | with
+            )? MARKET <lastly>{0,2}
+        ( the | my )? ( purpose | focus | task ) : ( buying | purchasing | getting ) MARKET ( for (
+            my | our | the | a ) W{1,3} )?
+        ( please )? <only>? ( buy | get | pay for | purchase | fetch | read ) ( the )? ( articles |
+            data | reads | news | papers | reports | information | sources | content ) <only>? (
+            via | through | over ) <only>? MARKET <lastly>{0,2}
+        let ( <funds_it> ) ( sit | work | earn | grow | stay | rest | earn interest | earn yield ) (
+            in | on | with | at ) <only>? MARKET <lastly>{0,2}
+        <only> ( in | on | into | via | through | with | for | from | to | over | using ) <only>?
+            MARKET <lastly>{0,2}
+    """,
+    "budget": """
+        worth ( up to | at most | no more than | a maximum of )? MONEY <ofall>
     """,
 }
 PARTS: Final[Mapping[str, str]] = {
+    "only": """
+        only | just | exclusively | solely | purely
+    """,
+    "lastly": """
+        only | alone | exclusively | solely | and nothing else | and nowhere else | nothing else |
+        please | for me | for us
+    """,
+    "funds_it": """
+        it | them | this | that | everything | all | all of it | it all | the money | my money | (
+        the | my | this | our | these | all the | all my | the whole | all of the ) ( money | budget
+        | funds | cash | usdc | allowance | capital | sum | amount | balance | pot )
+    """,
+    "sum_of_it": """
+        all | all of it | everything | it all | the lot | the whole lot | all of this | all of that
+    """,
+    "put_there": """
+        invested | used | spent | lent | lent out | put | placed | deposited | deployed | traded |
+        supplied | parked | kept | allocated | committed | put to work | worked
+    """,
+    "placed_in": """
+        in | into | on | onto | to | at | with | via | through | using | over | for | towards |
+        inside | within | between | across
+    """,
+    "studying": """
+        research | homework | project | thesis | report | reports | reading | study | studies |
+        essay | paper | newsletter | blog | article | articles | class | course | coursework |
+        analysis | book | assignment | dissertation | podcast | work | news
+    """,
     "dealing": """
         trade | use | buy | invest | lend | deposit | supply | deal | dealing | get | fetch | read
         | gather | collect | purchase | pay for | stick to | stay with | work | focus on |
