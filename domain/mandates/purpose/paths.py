@@ -181,7 +181,7 @@ def behind_words(path: Path) -> bool:
     else: who may spend may stand in it.
     """
     before = next((p.action for p in reversed(path.pieces) if p.action != JOIN), "")
-    return before in ("", UNREAD, IDLE, "other", "intro", "talk")
+    return before in ("", UNREAD, IDLE, "other", "intro", "talk", "ground", "sorry")
 
 
 def behind_a_budget(path: Path) -> bool:
