@@ -41,6 +41,8 @@ AMOUNTS: Final = frozenset(
     {"budget", "tx", "day", "span", "week", "fortnight", "month", "year", "markets"}
 )
 TIMES: Final = frozenset({"span", "week", "fortnight", "month", "year"})
+# The time that a target is to be reached in.
+TIMES_IN: Final = frozenset({"span_in", "week_in", "month_in"})
 # What "you must" makes an order of, not a limit: "you must spend 50 USDC a day".
 SPENDS: Final = frozenset({"budget", "tx", "day", "tx_share", "day_share"})
 # What may follow "I want to": of the rest the writer would be the one who does it.
@@ -61,6 +63,8 @@ SAYS: Final = {
     "left_if": "left",
     "close_if": "close_there",
     "span_in": "span",
+    "week_in": "week",
+    "month_in": "month",
     "keep_if": "keep_there",
     "part_left": "left",
     "part_lost": "lost",
@@ -85,6 +89,10 @@ SAYS: Final = {
     "rest_left": "budget_of",
     "rest_lost": "budget_of",
     "whole_of": "budget_of",
+    "loss_of": "lost",
+    "loss_on": "budget_of",
+    "shares": "tx_share",
+    "shares_day": "day_share",
 }
 BEHIND: Final = {
     "lead": OPEN,

@@ -14,7 +14,8 @@ from typing import Final
 # and LOST behind "once 400": what it becomes, or what it is a part of, has to follow; LEFT_LAST and
 # LOST_LAST are the same behind a consequence. SUM and SUM_LAST are behind "if my 1000 USDC", MADE
 # behind "make 600". SPLIT is behind "split 500 USDC": the markets have to follow. NAMED is behind
-# "the budget for", WHERE behind that and a market.
+# "the budget for", WHERE behind that and a market. LOSS is behind "a maximum loss of 3%", where "on
+# 500 USDC" follows; SHARES behind "10% per trade," where "30% per day" follows.
 # INTRO is behind who speaks, or why: a clause of its own follows. ELSE is behind what is about
 # something else: what follows it without a joining word belongs to it ("my sister lost 5% in 6
 # months").
@@ -25,6 +26,7 @@ AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST, SUM, SUM_LAST, MADE = (
     "aim", "grow", "left", "lost", "left last", "lost last", "sum", "sum last", "made",
 )  # fmt: skip
 SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
+LOSS, SHARES = ("loss", "shares")
 # Actions that stand in no other place than these, and where each leads to: only all of them
 # together say something.
 CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -53,6 +55,10 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "budget_for": {OPEN: NAMED},
     "markets_for": {NAMED: WHERE},
     "budget_is": {WHERE: SAID},
+    "loss_of": {OPEN: LOSS},
+    "loss_on": {LOSS: SAID},
+    "shares": {OPEN: SHARES},
+    "shares_day": {SHARES: SAID},
 }
 UNDONE: Final = frozenset(
     {
@@ -70,6 +76,8 @@ UNDONE: Final = frozenset(
         SPLIT,
         NAMED,
         WHERE,
+        LOSS,
+        SHARES,
     }
 )
 # What may only follow a stop line, in its sentence or as the first of the next.

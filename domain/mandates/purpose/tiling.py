@@ -26,6 +26,7 @@ from domain.mandates.purpose.paths import (
     SAYS,
     SPENDS,
     TIMES,
+    TIMES_IN,
     UNREAD,
     WISHED,
     Path,
@@ -45,11 +46,13 @@ from domain.mandates.purpose.phrases import (
     ACTIONS,
     asking,
     chains,
+    ends,
     fees,
     giving,
     limits,
     lines,
     preamble,
+    sums,
     where,
 )
 from domain.mandates.purpose.phrases.macros import MACROS
@@ -100,6 +103,8 @@ def grammar() -> Grammar:
             **where.PARTS,
             **chains.PARTS,
             **fees.PARTS,
+            **sums.PARTS,
+            **ends.PARTS,
         },
     )
     return Grammar(built, tuple(action for action, _ in phrases))
@@ -184,6 +189,8 @@ class Tiling:
         if action == "whole_of":
             fits = way == IF or (way == SAID and all(map(floor_is_last, paths)))
             return way if fits else ""
+        if action == "shares" and not self._may_share(at, paths):
+            return ""
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
         if action in BEHIND_FLOOR:
@@ -213,7 +220,7 @@ class Tiling:
             or (action in SPENDS and any(last(p) == "must" for p in paths))
             or (action not in WISHED and any(last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(leans_on_a_budget(p) for p in paths))
-            or (action == "span_in" and not all(map(aims, paths)))
+            or (action in TIMES_IN and not all(map(aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and guards.for_one(self.tokens, at, end))
@@ -237,6 +244,13 @@ class Tiling:
         """True for a share that is to be risked, and not one that is never to be."""
         kinds = {t.kind for t in self.tokens[at:end]}
         return {"risk", PCT} <= kinds and not kinds & v.NEGATED
+
+    def _may_share(self, at: int, paths: list[Path]) -> bool:
+        """True for "10% per trade, 30% per day" behind nothing that shares of a loss or a gain may
+        belong to.
+        """
+        before = {t.kind for t in self.tokens[:at]}
+        return not before & v.SHARED and all(self._may_be_bare(p, "tx") for p in paths)
 
     def _is_unit(self, at: int) -> bool:
         """True where "per trade", "a day" or "in any one go" begins."""

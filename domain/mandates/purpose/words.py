@@ -49,6 +49,10 @@ _MEANT: Final = {
         "your": "ur",
         "please": "pls plz plse",
         "don't": "dont",
+        "here's": "heres",
+        "we've": "weve",
+        "you'll": "youll",
+        "isn't": "isnt",
         "can't": "cant",
         "doesn't": "doesnt",
         "shouldn't": "shouldnt",
@@ -224,7 +228,7 @@ def _listed(tokens: list[Token]) -> list[Token]:
             skip = at
             while (
                 skip < len(tokens)
-                and tokens[skip].kind in (",", "and", "&", "or")
+                and tokens[skip].kind in (",", "and", "&", "or", "+", "/", "plus")
                 and skip - at < 2
             ):
                 skip += 1

@@ -20,13 +20,16 @@ from domain.mandates.purpose.phrases import (
     caps,
     chains,
     daily,
+    ends,
     fees,
     frames,
     giving,
     length,
     limits,
+    opening,
     preamble,
     stopping,
+    sums,
     where,
 )
 
@@ -47,6 +50,9 @@ _PARTS: Final = (
     where,
     chains,
     fees,
+    opening,
+    sums,
+    ends,
 )
 
 

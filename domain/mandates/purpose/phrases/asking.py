@@ -83,6 +83,9 @@ PARTS: Final[Mapping[str, str]] = {
 }
 PHRASES: Final[Mapping[str, str]] = {
     "ask": """
+        ( come back | get back | come | go back | turn | write | reach out | talk | speak | refer )
+            to ( me | us ) ( first )? for <consent_too> ( on | for | about | before | with | if it
+            is )? <things>? ( <beyond> ) <amt>
         ( ( for )? <things>? ( of )? ( up to | below | under | as much as | until ) <amt> (
             <one_act> )? ( , | : )? ( <loose_hand> ) | ( <you> | you | feel free to | you're free to
             | you're allowed to )? ( <may> | are allowed to | is allowed to | are free to )? (

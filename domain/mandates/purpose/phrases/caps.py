@@ -7,6 +7,9 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "tx": """
+        no ( single | one | individual )? <act> ( is | are )? ( ever )? ( to | allowed to |
+            permitted to | ever to ) ( exceed | go over | go above | go beyond | cost more than |
+            be more than | be over | be above | surpass | top ) <amt>
         ( and | with | at | <you> | you <may> | <you> <may> )? ( <spendv> | risk )? <max>? <amt>
             <maxtail>? ,? <per_act> <maxtail>?
         ( <you> | <you> <may> | you )? ( <not> ) ( ( <spendv> | risk ) ( more than | over | above )

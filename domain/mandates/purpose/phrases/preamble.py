@@ -64,6 +64,9 @@ PHRASES: Final[Mapping[str, str]] = {
             W | and | birthday ){0,4}
     """,
     "reason": """
+        ( because | as | since ) ( a | my | our | the | some ) ( <o_person> ) ( of ( mine | ours )
+            )? ( trusts | likes | uses | recommends | recommended | knows | loves | praises | works
+            there | swears by ) ( it | them | that | this | both )?
         ( because | cause | as | since ) ( my | our | the | i | i'm | we | we're | it | it's |
             there | there's | that | this | of | inflation | interest | banks | rates | nobody |
             nothing ) <why>?
