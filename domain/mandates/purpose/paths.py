@@ -32,6 +32,8 @@ QUIET: Final = frozenset(
         "reason",
         "stop_if",
         "stop_then",
+        "tx_unit",
+        "day_unit",
         JOIN,
         IDLE,
         UNREAD,
@@ -56,6 +58,9 @@ LEANING: Final = v.words(
     "running goes going expires finishes stops stays is are for until till by within over"
 )
 CAPS: Final = frozenset({"tx", "day", "tx_share", "day_share"})
+# Shares of the budget that no word calls a limit.
+SHARED: Final = frozenset({"shares", "tx_part", "day_part", "tx_label", "day_label"})
+CAPS_TOO: Final = frozenset({"tx_share_too", "day_share_too"})
 APPOSED: Final = frozenset({"apposed", "other_apposed"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
@@ -92,6 +97,13 @@ SAYS: Final = {
     "loss_of": "lost",
     "loss_on": "budget_of",
     "shares": "tx_share",
+    "tx_part": "tx_share",
+    "tx_label": "tx_share",
+    "day_label": "day_share",
+    "day_part": "day_share",
+    "part_of": "budget_of",
+    "tx_share_too": "tx_share",
+    "day_share_too": "day_share",
     "shares_day": "day_share",
 }
 BEHIND: Final = {
@@ -141,6 +153,12 @@ def says_less(path: Path, found: Iterable[Path]) -> bool:
     less = set(path.said)
     fuller = [set(p.said) for p in found if all(piece.action != "purpose" for piece in p.pieces)]
     return any(less < more and more - less <= _SAID_PLAINLY for more in fuller)
+
+
+def behind_a_cap(path: Path) -> bool:
+    """True behind a cap and a joining word: "at most 10% per day and 2% per trade"."""
+    actions = [p.action for p in path.pieces[-2:]]
+    return actions[-1:] == [JOIN] and actions[0] in CAPS
 
 
 def behind_something_else(path: Path) -> bool:

@@ -15,7 +15,8 @@ from typing import Final
 # LOST_LAST are the same behind a consequence. SUM and SUM_LAST are behind "if my 1000 USDC", MADE
 # behind "make 600". SPLIT is behind "split 500 USDC": the markets have to follow. NAMED is behind
 # "the budget for", WHERE behind that and a market. LOSS is behind "a maximum loss of 3%", where "on
-# 500 USDC" follows; SHARES behind "10% per trade," where "30% per day" follows.
+# 500 USDC" follows; SHARES behind "10% per trade," where "30% per day" follows;
+# TX_PART behind "10%", TX_WHOLE behind "of its 600 USDC", where "per trade" follows.
 # INTRO is behind who speaks, or why: a clause of its own follows. ELSE is behind what is about
 # something else: what follows it without a joining word belongs to it ("my sister lost 5% in 6
 # months").
@@ -26,7 +27,9 @@ AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST, SUM, SUM_LAST, MADE = (
     "aim", "grow", "left", "lost", "left last", "lost last", "sum", "sum last", "made",
 )  # fmt: skip
 SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
-LOSS, SHARES = ("loss", "shares")
+LOSS, SHARES, TX_PART, DAY_PART, TX_WHOLE, DAY_WHOLE = (
+    "loss", "shares", "tx part", "day part", "tx whole", "day whole",
+)  # fmt: skip
 # Actions that stand in no other place than these, and where each leads to: only all of them
 # together say something.
 CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -58,6 +61,11 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "loss_of": {OPEN: LOSS},
     "loss_on": {LOSS: SAID},
     "shares": {OPEN: SHARES},
+    "tx_part": {OPEN: TX_PART},
+    "day_part": {OPEN: DAY_PART},
+    "part_of": {TX_PART: TX_WHOLE, DAY_PART: DAY_WHOLE},
+    "tx_unit": {TX_WHOLE: SAID},
+    "day_unit": {DAY_WHOLE: SAID},
     "shares_day": {SHARES: SAID},
 }
 UNDONE: Final = frozenset(
@@ -78,6 +86,10 @@ UNDONE: Final = frozenset(
         WHERE,
         LOSS,
         SHARES,
+        TX_PART,
+        DAY_PART,
+        TX_WHOLE,
+        DAY_WHOLE,
     }
 )
 # What may only follow a stop line, in its sentence or as the first of the next.

@@ -28,7 +28,8 @@ _FOR_ME: Final = frozenset({("for", "me"), ("for", "us"), ("my", "behalf"), ("ou
 # What somebody is asked to do for somebody, and not whether he is able to.
 _DEEDS: Final = v.words(
     "look take manage invest trade use put run grow lend work buy spend hold split start place park"
-    " deploy allocate mind watch find order keep purchase book"
+    " deploy allocate mind handle administer oversee supply deposit watch find order keep purchase"
+    " book"
 )
 
 

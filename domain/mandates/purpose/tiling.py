@@ -18,12 +18,14 @@ from domain.mandates.purpose.paths import (
     APPOSED,
     BEHIND,
     CAPS,
+    CAPS_TOO,
     IDLE,
     JOIN,
     LEANING,
     QUIET,
     SAME,
     SAYS,
+    SHARED,
     SPENDS,
     TIMES,
     TIMES_IN,
@@ -33,6 +35,7 @@ from domain.mandates.purpose.paths import (
     Piece,
     aims,
     behind_a_budget,
+    behind_a_cap,
     behind_purpose,
     behind_something_else,
     floor_is_last,
@@ -189,7 +192,7 @@ class Tiling:
         if action == "whole_of":
             fits = way == IF or (way == SAID and all(map(floor_is_last, paths)))
             return way if fits else ""
-        if action == "shares" and not self._may_share(at, paths):
+        if action in SHARED and not self._may_share(at, end, paths):
             return ""
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
@@ -220,6 +223,7 @@ class Tiling:
             or (action in SPENDS and any(last(p) == "must" for p in paths))
             or (action not in WISHED and any(last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(leans_on_a_budget(p) for p in paths))
+            or (action in CAPS_TOO and not all(map(behind_a_cap, paths)))
             or (action in TIMES_IN and not all(map(aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
@@ -245,12 +249,13 @@ class Tiling:
         kinds = {t.kind for t in self.tokens[at:end]}
         return {"risk", PCT} <= kinds and not kinds & v.NEGATED
 
-    def _may_share(self, at: int, paths: list[Path]) -> bool:
+    def _may_share(self, at: int, end: int, paths: list[Path]) -> bool:
         """True for "10% per trade, 30% per day" behind nothing that shares of a loss or a gain may
         belong to.
         """
         before = {t.kind for t in self.tokens[:at]}
-        return not before & v.SHARED and all(self._may_be_bare(p, "tx") for p in paths)
+        told = before & v.SHARED or self._risks(at, end)
+        return not told and all(self._may_be_bare(p, "tx") for p in paths)
 
     def _is_unit(self, at: int) -> bool:
         """True where "per trade", "a day" or "in any one go" begins."""

@@ -111,8 +111,17 @@ PHRASES: Final[Mapping[str, str]] = {
             any position | positions | <things> )? ( <beyond> ) <amt>
         ( whatever | everything | anything ) ( is | costs | goes | that is ) ( <beyond> ) <amt> (
             <needing> <consent> ) ( first )?
+        ( <you> | you | feel free to | you're free to )? ( <may> )? ( <doing> | <spends> ) (
+            <alone> )? without ( ever )? <consulting> ( first )? ( up to |
+            as much as ) <amt> ( <one_act> )? ( <then_ask> )?
+        nothing ( may | should | must | can | shall | is to ) be ( spent | bought | paid | ordered |
+            done | booked | traded ) ( above | over | beyond ) <amt> ( without | before ) (
+            <consulting> ) ( first )?
     """,
     "ask_never": """
+        ( please )? ( do not | don't | never ) bother ( me | us ) ( with ( questions | requests |
+            any questions | approvals | approval requests | requests for approval ) | for
+            <consent_too> | about approvals ) <at_all>
         ( <never_need> ) ( <consult> ) <at_all>
         ( please )? ( do not | don't | never ) bother ( asking | asking me | checking | checking
             with me | me for <consent_too> | me with approvals | me about approvals | asking for

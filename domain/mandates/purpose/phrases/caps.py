@@ -268,6 +268,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( the )? ( most | maximum ) <per_act> ( is | at | : ) <amt>
     """,
     "tx_share": """
+        ( cap | limit | keep | hold | restrict ) ( each | every | any | all | single | individual )?
+            ( <act> | <acts> ) ( at | to | under | below | within ) ( most | no more than )? PCT
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
         ( <spendv> )? PCT ( max | maximum | at most | tops | or less ) <per_act>
         ( <spendv> )? PCT ( <budget_of> ) ( max | maximum | at most )? <per_act>

@@ -27,7 +27,8 @@ PARTS: Final[Mapping[str, str]] = {
         ( is | are | 's | has been | have been | gets | get ) lost
     """,
     "all_left": """
-        ( is | are | 's | has been | there is )? ( all that is | all that's | only | still )? (
+        ( is | are | 's | has been | there is )? ( all that is | all that's | all that | all there
+            is | only | still )? (
         left | remaining | remains | remain | left over )
     """,
     "of_that": """
@@ -66,6 +67,9 @@ PARTS: Final[Mapping[str, str]] = {
         given | am giving | are giving | put in | put up | hand | handed | am handing | entrust |
         entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending
         | entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with )
+        | ( that )? ( you're | you are ) getting | ( that )? you ( receive | 'll get | will get |
+            'll
+        have | will have | control | manage )
     """,
     "ridof": """
         ( close | sell | liquidate | exit | unwind | flatten | dump | offload | get out of | pull
@@ -169,7 +173,7 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>? <all_left>
     """,
     "part_lost": """
-        ( <when> | if ever ) ( more than | over | at least )? <amt>
+        ( <when> | if ever ) ( more than | over | at least )? <val>
     """,
     "rest_lost": """
         <whole_sum> <given_you>? <is_lost>
@@ -203,7 +207,7 @@ PHRASES: Final[Mapping[str, str]] = {
             at that point | in that case | when that happens | too | as well )?
     """,
     "close_after": """
-        <there> ,? <please>? ( <stopping_now> and )? ( <sell_all> )
+        <there> ,? <please>? ( <stopping_now> and )? ( <sell_all> ) ( and <stopping_now> )?
         <please>? ( <sell_all> ) <there>
         ( <positions> | everything ) ( should | must | shall | will ) then be ( closed | sold |
             liquidated | unwound )

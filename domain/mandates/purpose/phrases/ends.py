@@ -48,6 +48,10 @@ PHRASES: Final[Mapping[str, str]] = {
         ( <bearers> ) ( <bears> ) ( losses | a loss | a drawdown ) of ( at most | up to | no more
             than ) <val> <ofit>?
         ( <bearers> ) ( <bears> ) no ( loss | losses | drawdown ) ( <over> ) <val> <ofit>?
+        ( i | we )? ( can | could ) ( only )? afford to lose ( up to | at most | no more than )?
+            <val>
+            of ( them | these | those | it | that ) ( at most | max | but no more )?
+        without ( ever )? losing ( more than | over ) <val> <ofit>?
     """,
     "loss_of": """
         ( <bearers> ) ( <bears> ) ( a | the )? ( <worst> ) ( total | overall )? ( <loss_noun> ) of
@@ -60,6 +64,31 @@ PHRASES: Final[Mapping[str, str]] = {
         on ( a | the | my | our )? ( total | budget of | total of | sum of | capital of )? MONEY (
             in total | budget | total )?
     """,
+    "gain_on": """
+        ( ( the | my | your )? ( goal | target | aim ) is | <aimw> ( for )? | try for | hope for )
+            ( at least | about )? ( a | an )? ( ( gain | profit | return ) of MONEY | MONEY ( gain
+            | profit | return ) ) ( on | from | with | out of )
+    """,
+    "budget_on": """
+        ( a | the | my | our | this | your ) ( budget of | total of )? MONEY ( budget | pot | stake
+            | deposit | in total | capital | i gave you | i give you | you get )
+    """,
+    "lost_if": """
+        ( <when> ) down ( by )? ( more than | over | at least )? <val> ( or more )? <ofit>?
+    """,
+    "stop_if": """
+        : <please>? <stopping_now>
+    """,
+    "close_if": """
+        : <please>? ( <stopping_now> ( and | , | , and ) )? ( <sell_all> ) ( and <stopping_now> )?
+    """,
+    "keep_if": """
+        : <please>? ( <stopping_now> ,? ( but | and )? )? ( just )? ( <hold_all> )
+    """,
+    "close_then": """
+        ( and )? <sell_all> ( right there | right then | there and then | then and there | on the
+            spot | straight away | straightaway | without delay | with it )
+    """,
     "close_after": """
         ( close | sell | liquidate | exit | unwind ) ( everything | <positions> | all | whatever is
             | what is ) <still_open>
@@ -69,6 +98,9 @@ PHRASES: Final[Mapping[str, str]] = {
     "keep_after": """
         ( ( keep | leave | hold ) <positions> <still_open> ( as they are | untouched | alone )? | (
             do not | don't | never ) ( close | sell | touch | liquidate ) <positions> <still_open> )
+        ( and )? ( whatever | all | any | the )? ( positions | trades | holdings )? ( that )? ( is |
+            are ) <still_open> ( can | may | should | shall | will )? ( stay | remain | be left | be
+            kept ) ( open | as they are | untouched | alone )?
         <please>? ( <hold_all> ) ( if | when | once | as soon as ) ( that | it | this ) ( is | gets
             )? ( hits | hit | triggers | triggered | reached | happens | occurs | comes | the case )
     """,
@@ -104,11 +136,46 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | one ) fortnight ( long | only | in total | from now | from today )?
     """,
     "span": """
+        ( i'll | i will | we'll | we will | i'd | let me | let's ) ( give | grant | allow | let ) (
+            <you> ( have )? ) SPAN
         <over_by> ( the next )? SPAN
         ( everything | all | all of it | it all | the job | the whole thing | this ) ( should |
             must | has to | is to | needs to | shall ) ( finish | end | be done | be finished | be
             over |
             be completed | be wrapped up ) ( within | in | after ) ( the next )? SPAN
+    """,
+    "tx_part": """
+        ( <you> | you )? ( <may> | must | should | shall )? ( only | ever )? ( <not> )? ( <spends>
+            )?
+            ( more than | over | <upto> )? PCT
+    """,
+    "day_part": """
+        ( <you> | you )? ( <may> | must | should | shall )? ( only | ever )? ( <not> )? ( <spends>
+            )?
+            ( more than | over | <upto> )? PCT
+    """,
+    "part_of": """
+        <whole_sum> <given_you>
+        ( of | out of | from ) ( my | our | your | its ) ( original | initial | total | whole |
+            starting | full )? <amt>
+    """,
+    "tx_unit": """
+        ( <one_act> ) ( <topped> )?
+    """,
+    "day_unit": """
+        ( <in_day> ) ( <topped> )?
+    """,
+    "tx_share_too": """
+        PCT <budget_of>? <per_act>
+    """,
+    "day_share_too": """
+        PCT <budget_of>? <per_day>
+    """,
+    "tx_label": """
+        per ( trade | tx | transaction | action | purchase | order ) PCT
+    """,
+    "day_label": """
+        ( per day | daily ) PCT
     """,
     "shares": """
         ( <spendv> | <max> )? PCT <per_act> ( , | and | / | & )

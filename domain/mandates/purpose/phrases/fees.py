@@ -85,6 +85,7 @@ PHRASES: Final[Mapping[str, str]] = {
             agent )? PCT <made_by_you> ( <as_reward> )?
     """,
     "no_fee": """
+        ( at | with | for ) ( no | zero ) ( fee | fees | commission ) ( <for_this> )?
         ( you'll | you will | it'll ) ( get | receive | have | take | earn | keep | charge | be paid
             ) ( no | zero ) ( fee | fees | commission | cut | share | reward | remuneration ) (
             <made_by_you> )? ( <for_this> )?

@@ -55,7 +55,8 @@ PARTS: Final[Mapping[str, str]] = {
             | above | beyond | in excess of ) | exceed )
     """,
     "within": """
-        <bound> | ( may | can | must | should | shall | is to | are to | to | will )? be ( <upto> |
+        <bound> | ( tops out | maxes out | caps out | is topped out ) at | ( may | can | must |
+            should | shall | is to | are to | to | will )? be ( <upto> |
         under | below | within ) | ( is | are ) ( <upto> | allowed <upto> | limited to ) | ( may |
         can | must | should | shall | to | will ) ( use | cost | take | go | amount to | come to |
         reach | total | add up to | go up to | stay | involve ) ( <upto> | under | below | within )
@@ -108,7 +109,8 @@ _FRAMES: Final = """
         ( ( <held> | <most_spent> | <not_more> ) FIG <topped>? | ( <upto> | <max> | <topmost> ) FIG
             ( ( <may> | must | should | shall | is to | are to )? ( only | ever )? be ( spent | used
             | paid | invested | traded | put | moved | committed ) | ( may | should | can )? ( go |
-            goes ) | applies | <topped> )? | FIG ( is | as ) the ( most | maximum | max | limit |
+            goes ) | applies | <topped> )? | ( with )? FIG ( is | as ) the ( most | maximum | max |
+            limit |
             cap | ceiling | upper limit ) ( <you> | you ) <may>? ( ever )? <spends> ) ( UNIT ) (
             <topped> | <fine> )?
         ( UNIT ) ( , | : | - | = )? ( ( <held> | <topmost> | <most_spent> | <not_more> | <upto> |
@@ -162,7 +164,7 @@ _DAY_ONLY: Final = """
 """
 
 
-_FIGURE: Final = "( <amt> | PCT <budget_of> )"
+_FIGURE: Final = "( <amt> ( of ( it | that | this | them ) )? | PCT <budget_of> )"
 
 
 def _filled(frames: str, unit: str, each: str) -> str:

@@ -12,6 +12,10 @@ PHRASES: Final[Mapping[str, str]] = {
         ( gm | gn | yo | hey | hi | hello | sup | ok | okay | alright | aight | morning | right |
             listen | look | so | well | lfg | wagmi | dear )? ( ser | sir | madam | fren | frens |
             fam | bro | bruh | dude | man | mate | buddy | pal | anon | chief ) ( , | : )
+        ( i'm | i am | we're | we are ) ( happy | fine | ok | okay | glad | content | willing ) (
+            for
+            <you> to | to let <you> | to have <you> | to allow <you> to )
+        subject to ( the following | these conditions )? ( : )?
         ( gm | gn ) ( ser | fren | frens | fam | bro | anon )? ( , | : )?
         ( lfg | wagmi | yo | sup | aight | oi | alright | hear me | hear me out | listen up |
             let's go | here we go | let's do this | ready | attention ) ( , | : )
@@ -42,6 +46,10 @@ PHRASES: Final[Mapping[str, str]] = {
         ( thanks | thank you | many thanks ) for ( helping | helping me | your help | your time |
             doing this | taking this on | being patient | your patience | looking after this |
             reading this ) ( with this | with me )? ( , | : | - )
+    """,
+    "manner": """
+        with ( great | due | the utmost | some | all due | extreme )? ( care | caution | prudence |
+            restraint | patience | discipline )
     """,
     "talk": """
         ( that's | that is | which is | this is | it's | it is | all of this is | and that's ) (

@@ -65,8 +65,19 @@ PHRASES: Final[Mapping[str, str]] = {
             accept | trade | work with ) ( for me | for us )? ( the sum of | a sum of | an amount of
             | the amount of | a total of | a pot of | a fund of | this sum of | my sum of | funds of
             | assets of | a capital of | capital of | the total of ) MONEY ( <forme> )? <for_what>?
+        ( you | the agent | it ) ( control | controls | command | commands | administer |
+            administers | oversee | oversees | handle | handles ) <exactly>? MONEY <for_what>?
+        the ( owner | undersigned | principal | grantor | sponsor ) ( hereby )? <hands_over>
+            <exactly>? MONEY
         ( the | my | your | our | this ) ( purse | pot | kitty | fund | mandate ) ( holds | has |
             contains | carries ) <exactly>? MONEY ( in it | in total | in all )?
+        ( spend | use | invest | take ) ( whatever | what | as much as ) ( you | it ) ( need |
+            needs |
+            want | like | think fit | think best | see fit ) ,? ( up to | but no more than | but at
+            most | but not more than | within | to a maximum of ) MONEY ( in total | overall |
+            altogether )?
+        ( manage | look after | handle | take care of | administer | invest ) ( my | our | the ) ( W
+            ){1,2} MONEY
         ( administer | oversee | steward | take charge of | watch over | mind | employ ) ( my | the
             | these | our )? MONEY ( <forme> )? <for_what>?
         ( i | we )? ( have | 've got | 've | got | have got ) ( about | some )? MONEY ( <came_from>
