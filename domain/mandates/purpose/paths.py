@@ -202,8 +202,13 @@ def last(path: Path) -> str:
 
 
 def leans_on_a_budget(path: Path) -> bool:
-    """True where "of 500 USDC" tells what the figure before it is a part of."""
-    return bool(path.said) and path.said[-1][0] in MEASURED
+    """True where "of 500 USDC" tells what the figure before it is a part of, or the days behind
+    that figure.
+    """
+    said = [action for action, _ in path.said]
+    if said[-1:] and said[-1] in TIMES:
+        said.pop()
+    return said[-1:] != [] and said[-1] in MEASURED
 
 
 def behind_purpose(path: Path) -> bool:

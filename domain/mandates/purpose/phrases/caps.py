@@ -7,6 +7,11 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "tx": """
+        ( each | every | any ) ( single )? ( action | purchase | payment | transaction | order |
+            trade )
+            ( costs | uses | takes | moves | spends ) ( at most | no more than | not more than | up
+            to
+            | max | a maximum of ) <amt>
         no ( single | one | individual )? <act> ( is | are )? ( ever )? ( to | allowed to |
             permitted to | ever to ) ( exceed | go over | go above | go beyond | cost more than |
             be more than | be over | be above | surpass | top ) <amt>

@@ -51,6 +51,13 @@ PHRASES: Final[Mapping[str, str]] = {
         ( i | we )? ( can | could ) ( only )? afford to lose ( up to | at most | no more than )?
             <val>
             of ( them | these | those | it | that ) ( at most | max | but no more )?
+        ( with )? ( at most | no more than | not more than | max | a maximum of | up to ) <val> (
+            lost |
+            gone )
+        ( sl | s/l | stop-loss ) <is>? PCT ( <ofit> )?
+        the ( most | maximum | max ) ( that )? ( i'm | i am | we're | we are ) ( willing | prepared
+            |
+            ready | happy | able ) to ( lose | risk losing ) is <val> <ofit>?
         without ( ever )? losing ( more than | over ) <val> <ofit>?
     """,
     "loss_of": """
@@ -86,8 +93,16 @@ PHRASES: Final[Mapping[str, str]] = {
         : <please>? ( <stopping_now> ,? ( but | and )? )? ( just )? ( <hold_all> )
     """,
     "close_then": """
+        ( whereupon | at which point | in which case | upon which | after which ) ,? ( <please> |
+            you | it | the agent )? (
+            <stopping_now> and )? ( <sell_all> ) ( and <stopping_now> )?
         ( and )? <sell_all> ( right there | right then | there and then | then and there | on the
             spot | straight away | straightaway | without delay | with it )
+    """,
+    "keep_then": """
+        ( whereupon | at which point | in which case | upon which | after which ) ,? ( <please> |
+            you | it | the agent )? (
+            <stopping_now> ,? ( but | and ) )? ( <hold_all> )
     """,
     "close_after": """
         ( close | sell | liquidate | exit | unwind ) ( everything | <positions> | all | whatever is
@@ -124,6 +139,19 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "week": """
         <over_by> ( a | one | the next ) week
+    """,
+    "until": """
+        ( and )? ( <please> | <you> )? ( shall | must | should | will | has to | have to | is to )?
+            (
+            return | give back | hand back | pay back | send back | bring back ) ( it | the money |
+            everything | what is left | the rest | all of it | the funds | the sum ) ( to ( me | us
+            )
+            )? on DATE
+        ( and )? ( <please> | <you> )? ( shall | must | should | will | has to | have to | is to )?
+            (
+            give | hand | pay | send | bring ) ( it | the money | everything | the rest | all of it
+            |
+            the funds | the sum ) back ( to ( me | us ) )? on DATE
     """,
     "week_in": """
         ( in | within | over | by the end of ) ( a | one | the next ) week

@@ -9,6 +9,7 @@ PARTS: Final[Mapping[str, str]] = {
     "profits": """
         profit | profits | gain | gains | yield | earnings | winnings | net profit | net profits |
         net gain | net gains | realised profit | realized profit | verified gain | upside | surplus
+        | interest | returns | return | proceeds | interest earned
     """,
     "makes": """
         earn | earns | make | makes | gain | gains | bring in | brings in | generate | generates |

@@ -55,7 +55,8 @@ PARTS: Final[Mapping[str, str]] = {
             | above | beyond | in excess of ) | exceed )
     """,
     "within": """
-        <bound> | ( tops out | maxes out | caps out | is topped out ) at | ( may | can | must |
+        <bound> | ( tops out | maxes out | caps out | is topped out ) at | ( may | can
+            | must |
             should | shall | is to | are to | to | will )? be ( <upto> |
         under | below | within ) | ( is | are ) ( <upto> | allowed <upto> | limited to ) | ( may |
         can | must | should | shall | to | will ) ( use | cost | take | go | amount to | come to |

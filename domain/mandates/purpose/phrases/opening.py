@@ -16,6 +16,9 @@ PHRASES: Final[Mapping[str, str]] = {
             for
             <you> to | to let <you> | to have <you> | to allow <you> to )
         subject to ( the following | these conditions )? ( : )?
+        ( here you go | here you are | there you go | here it is | take this | here we are | voila
+            ) (
+            then | again )? ( : | , )
         ( gm | gn ) ( ser | fren | frens | fam | bro | anon )? ( , | : )?
         ( lfg | wagmi | yo | sup | aight | oi | alright | hear me | hear me out | listen up |
             let's go | here we go | let's do this | ready | attention ) ( , | : )

@@ -78,6 +78,21 @@ PHRASES: Final[Mapping[str, str]] = {
             altogether )?
         ( manage | look after | handle | take care of | administer | invest ) ( my | our | the ) ( W
             ){1,2} MONEY
+        ( i'll | i will | i'd like to | i want to | we'd like to | let me | we'll )? ( set | fit |
+            start
+            | kit ) <you> ( up | out | off ) with <exactly>? MONEY
+        ( i'd like | i would like | i want | we want | we'd like | have | i'd love | please have ) (
+            my | our | the | these ) MONEY ( to be )? ( lent | lent out | invested | managed |
+            traded
+            | deposited | placed | supplied | kept | looked after | put to work | put )
+        ( <my> )? ( budget's | total's | limit's ) MONEY
+        ( i | we ) ( hereby )? ( approve | release | sanction | earmark | pledge | assign | allot )
+            (
+            <exactly> )? MONEY ( <to_whom> )?
+        you've MONEY ( in total | altogether )? <for_what>?
+        all ( that )? ( i | we | you ) ( have | get | 've got | can spare | can
+            afford | can give ( you )? | am giving you | are giving you | have got ) is MONEY
+        all ( i've | we've | you've ) ( got )? is MONEY
         ( administer | oversee | steward | take charge of | watch over | mind | employ ) ( my | the
             | these | our )? MONEY ( <forme> )? <for_what>?
         ( i | we )? ( have | 've got | 've | got | have got ) ( about | some )? MONEY ( <came_from>
