@@ -182,21 +182,23 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>?
     """,
     "stop_if": """
-        ,? <please>? <stopping_now>
+        ( , | : )? <please>? <stopping_now>
         ,? ( then | please )? <no_new>
         ,? at that point ,? <please>? <stopping_now>
     """,
     "close_if": """
-        ,? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
-        ,? <please>? <stopping_now> ( and | & | , | , and | then | and then ) ( please | also |
+        ( , | : )? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
+        ( , | : )? <please>? <stopping_now> ( and | & | , | , and | then | and then ) ( please |
+            also |
             then )? ( <sell_all> )
-        ,? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
+        ( , | : )? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
     """,
     "keep_if": """
-        ,? <please>? ( but )? ( <hold_all> )
-        ,? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please | just )? (
+        ( , | : )? <please>? ( but )? ( <hold_all> )
+        ( , | : )? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please |
+            just )? (
             <hold_all> )
-        ,? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
+        ( , | : )? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
     """,
     "close_then": """
         ( then | there | also | please | and then )? ( <sell_all> ) ( then | there | at that point

@@ -7,6 +7,7 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "day": """
+        ( <you> )? ( <may> )? ( <spends> ) ( <upto> )? <amt> of ( it | that | them ) ( <in_day> )
         ( the )? ( most | maximum ) <per_day> ( is | at | : ) <amt>
         ( and | with | at | <you> <may> )? ( <spendv> | risk )? <max>? <amt> <maxtail>? ,? ( in
             total | total | overall )? <per_day> ( <maxtail> | in total | overall | total )?

@@ -49,11 +49,9 @@ PHRASES: Final[Mapping[str, str]] = {
             than ) <val> <ofit>?
         ( <bearers> ) ( <bears> ) no ( loss | losses | drawdown ) ( <over> ) <val> <ofit>?
         ( i | we )? ( can | could ) ( only )? afford to lose ( up to | at most | no more than )?
-            <val>
-            of ( them | these | those | it | that ) ( at most | max | but no more )?
-        ( with )? ( at most | no more than | not more than | max | a maximum of | up to ) <val> (
-            lost |
-            gone )
+            <val> of
+            ( them | these | those | it | that ) ( at most | max | but no more )?
+        ( with )? ( at most | no more than | not more than | max | a maximum of | up to ) <val> lost
         ( sl | s/l | stop-loss ) <is>? PCT ( <ofit> )?
         the ( most | maximum | max ) ( that )? ( i'm | i am | we're | we are ) ( willing | prepared
             |
@@ -83,19 +81,10 @@ PHRASES: Final[Mapping[str, str]] = {
     "lost_if": """
         ( <when> ) down ( by )? ( more than | over | at least )? <val> ( or more )? <ofit>?
     """,
-    "stop_if": """
-        : <please>? <stopping_now>
-    """,
-    "close_if": """
-        : <please>? ( <stopping_now> ( and | , | , and ) )? ( <sell_all> ) ( and <stopping_now> )?
-    """,
-    "keep_if": """
-        : <please>? ( <stopping_now> ,? ( but | and )? )? ( just )? ( <hold_all> )
-    """,
     "close_then": """
         ( whereupon | at which point | in which case | upon which | after which ) ,? ( <please> |
             you | it | the agent )? (
-            <stopping_now> and )? ( <sell_all> ) ( and <stopping_now> )?
+            <stopping_now> and )? ( <sell_all> )
         ( and )? <sell_all> ( right there | right then | there and then | then and there | on the
             spot | straight away | straightaway | without delay | with it )
     """,
@@ -103,6 +92,16 @@ PHRASES: Final[Mapping[str, str]] = {
         ( whereupon | at which point | in which case | upon which | after which ) ,? ( <please> |
             you | it | the agent )? (
             <stopping_now> ,? ( but | and ) )? ( <hold_all> )
+    """,
+    "close_there": """
+        ( action | what to do | to do | behaviour | behavior | instruction | outcome ) ( <stopped>
+            ) ( :
+            | is | = ) ( <sell_all> )
+    """,
+    "keep_there": """
+        ( action | what to do | to do | behaviour | behavior | instruction | outcome ) ( <stopped>
+            ) ( :
+            | is | = ) ( <hold_all> )
     """,
     "close_after": """
         ( close | sell | liquidate | exit | unwind ) ( everything | <positions> | all | whatever is
@@ -120,6 +119,9 @@ PHRASES: Final[Mapping[str, str]] = {
             )? ( hits | hit | triggers | triggered | reached | happens | occurs | comes | the case )
     """,
     "aim": """
+        ( a | an | with a | with an | my | the )? PCT ( profit | gain | return )? ( target | goal )
+            ( in
+            total | overall )?
         ( i'd | i would | we'd | we would | i'll | i will ) be ( very | quite | really | more than
             )? ( happy | pleased | glad | delighted | satisfied | content | thrilled ) ( with | to
             see | to get | to make | if you made | if you make | if you got ) ( a | an )? ( ( gain |
@@ -164,6 +166,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | one ) fortnight ( long | only | in total | from now | from today )?
     """,
     "span": """
+        let's ( do | try | go for | take | run it for | run this for | give it | have ) ( exactly |
+            just
+            )? SPAN
         ( i'll | i will | we'll | we will | i'd | let me | let's ) ( give | grant | allow | let ) (
             <you> ( have )? ) SPAN
         <over_by> ( the next )? SPAN

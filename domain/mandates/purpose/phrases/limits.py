@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 PARTS: Final[Mapping[str, str]] = {
+    "limit_figure": """
+        ( MONEY | NUM ) ( of ( it | that | this | them ) )? | PCT <budget_of>
+    """,
     "in_day": """
         <per_day_too> | in a given day | per calendar day | for each day | for every day | for any
         day | for one day | for a day | within one day | within any day | within the same day | over
@@ -165,7 +168,7 @@ _DAY_ONLY: Final = """
 """
 
 
-_FIGURE: Final = "( <amt> ( of ( it | that | this | them ) )? | PCT <budget_of> )"
+_FIGURE: Final = "<limit_figure>"
 
 
 def _filled(frames: str, unit: str, each: str) -> str:

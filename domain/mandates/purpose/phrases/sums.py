@@ -85,6 +85,10 @@ PHRASES: Final[Mapping[str, str]] = {
             my | our | the | these ) MONEY ( to be )? ( lent | lent out | invested | managed |
             traded
             | deposited | placed | supplied | kept | looked after | put to work | put )
+        keep ( my | the | our | these ) MONEY ( safe | secure | growing | earning | productive ) (
+            for (
+            me | us ) )?
+        your ( wallet | vault | account ) ( gets | receives ) <exactly>? MONEY
         ( <my> )? ( budget's | total's | limit's ) MONEY
         ( i | we ) ( hereby )? ( approve | release | sanction | earmark | pledge | assign | allot )
             (

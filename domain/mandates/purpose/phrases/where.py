@@ -15,6 +15,10 @@ PHRASES: Final[Mapping[str, str]] = {
         MARKET
     """,
     "markets": """
+        ( do not | don't | never ) ( touch | use | trade | invest in | buy | do ) anything ( but |
+            except
+            | other than | besides | apart from ) MARKET
+        nothing ( but | except | other than | besides ) MARKET ( please )?
         ( both )? MARKET ( is | are ) ( both | all | each | also | perfectly | totally )? ( fine |
             ok |
             okay | allowed | good | alright | great | welcome | permitted ) ( with | for | by )? (
