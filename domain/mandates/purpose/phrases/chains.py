@@ -194,6 +194,9 @@ PHRASES: Final[Mapping[str, str]] = {
         ( , | : )? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
     """,
     "keep_if": """
+        ( , | : )? <please>? <stopping_now> ,? ( but | and ) ( do not | don't | never ) ( sell |
+            close |
+            liquidate )
         ( , | : )? <please>? ( but )? ( <hold_all> )
         ( , | : )? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please |
             just )? (

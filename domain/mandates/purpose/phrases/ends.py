@@ -166,6 +166,7 @@ PHRASES: Final[Mapping[str, str]] = {
         ( a | one ) fortnight ( long | only | in total | from now | from today )?
     """,
     "span": """
+        ( it's | it is | this is ) for ( the next )? SPAN
         let's ( do | try | go for | take | run it for | run this for | give it | have ) ( exactly |
             just
             )? SPAN

@@ -57,6 +57,10 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "fee": """
+        ( if | when | whenever | once ) ( <you> ( make | makes | earn | earns ) | there is |
+            there's ) (
+            a | any | some )? ( profit | gain | profits | gains ) ,? ( then )? ( you may )? ( keep |
+            take ) PCT ( of it | of that | of them ) ( <as_reward> )?
         ( i | we ) ( understand | know | agree | accept | see | confirm | acknowledge | am fine | am
             happy ) ( that )? ( <you> | you'll | it'll ) ( <able> )? ( <gets> ) PCT <made_by_you> (
             <as_reward> )?

@@ -89,6 +89,7 @@ PHRASES: Final[Mapping[str, str]] = {
             for (
             me | us ) )?
         your ( wallet | vault | account ) ( gets | receives ) <exactly>? MONEY
+        for ( my | our | these ) MONEY
         ( <my> )? ( budget's | total's | limit's ) MONEY
         ( i | we ) ( hereby )? ( approve | release | sanction | earmark | pledge | assign | allot )
             (
