@@ -49,13 +49,11 @@ PHRASES: Final[Mapping[str, str]] = {
             than ) <val> <ofit>?
         ( <bearers> ) ( <bears> ) no ( loss | losses | drawdown ) ( <over> ) <val> <ofit>?
         ( i | we )? ( can | could ) ( only )? afford to lose ( up to | at most | no more than )?
-            <val> of
-            ( them | these | those | it | that ) ( at most | max | but no more )?
+            <val> of ( them | these | those | it | that ) ( at most | max | but no more )?
         ( with )? ( at most | no more than | not more than | max | a maximum of | up to ) <val> lost
         ( sl | s/l | stop-loss ) <is>? PCT ( <ofit> )?
         the ( most | maximum | max ) ( that )? ( i'm | i am | we're | we are ) ( willing | prepared
-            |
-            ready | happy | able ) to ( lose | risk losing ) is <val> <ofit>?
+            | ready | happy | able ) to ( lose | risk losing ) is <val> <ofit>?
         without ( ever )? losing ( more than | over ) <val> <ofit>?
     """,
     "loss_of": """
@@ -70,9 +68,9 @@ PHRASES: Final[Mapping[str, str]] = {
             in total | budget | total )?
     """,
     "gain_on": """
-        ( ( the | my | your )? ( goal | target | aim ) is | <aimw> ( for )? | try for | hope for )
-            ( at least | about )? ( a | an )? ( ( gain | profit | return ) of MONEY | MONEY ( gain
-            | profit | return ) ) ( on | from | with | out of )
+        ( ( the | my | your )? ( goal | target | aim ) is | <aimw> ( for )? | try for | hope for ) (
+            at least | about )? ( a | an )? ( ( gain | profit | return ) of MONEY | MONEY ( gain |
+            profit | return ) ) ( on | from | with | out of )
     """,
     "budget_on": """
         ( a | the | my | our | this | your ) ( budget of | total of )? MONEY ( budget | pot | stake
@@ -83,25 +81,21 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "close_then": """
         ( whereupon | at which point | in which case | upon which | after which ) ,? ( <please> |
-            you | it | the agent )? (
-            <stopping_now> and )? ( <sell_all> )
+            you | it | the agent )? ( <stopping_now> and )? ( <sell_all> )
         ( and )? <sell_all> ( right there | right then | there and then | then and there | on the
             spot | straight away | straightaway | without delay | with it )
     """,
     "keep_then": """
         ( whereupon | at which point | in which case | upon which | after which ) ,? ( <please> |
-            you | it | the agent )? (
-            <stopping_now> ,? ( but | and ) )? ( <hold_all> )
+            you | it | the agent )? ( <stopping_now> ,? ( but | and ) )? ( <hold_all> )
     """,
     "close_there": """
-        ( action | what to do | to do | behaviour | behavior | instruction | outcome ) ( <stopped>
-            ) ( :
-            | is | = ) ( <sell_all> )
+        ( action | what to do | to do | behaviour | behavior | instruction | outcome ) ( <stopped> )
+            ( : | is | = ) ( <sell_all> )
     """,
     "keep_there": """
-        ( action | what to do | to do | behaviour | behavior | instruction | outcome ) ( <stopped>
-            ) ( :
-            | is | = ) ( <hold_all> )
+        ( action | what to do | to do | behaviour | behavior | instruction | outcome ) ( <stopped> )
+            ( : | is | = ) ( <hold_all> )
     """,
     "close_after": """
         ( close | sell | liquidate | exit | unwind ) ( everything | <positions> | all | whatever is
@@ -120,8 +114,7 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "aim": """
         ( a | an | with a | with an | my | the )? PCT ( profit | gain | return )? ( target | goal )
-            ( in
-            total | overall )?
+            ( in total | overall )?
         ( i'd | i would | we'd | we would | i'll | i will ) be ( very | quite | really | more than
             )? ( happy | pleased | glad | delighted | satisfied | content | thrilled ) ( with | to
             see | to get | to make | if you made | if you make | if you got ) ( a | an )? ( ( gain |
@@ -144,16 +137,12 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "until": """
         ( and )? ( <please> | <you> )? ( shall | must | should | will | has to | have to | is to )?
-            (
-            return | give back | hand back | pay back | send back | bring back ) ( it | the money |
-            everything | what is left | the rest | all of it | the funds | the sum ) ( to ( me | us
-            )
-            )? on DATE
+            ( return | give back | hand back | pay back | send back | bring back ) ( it | the money
+            | everything | what is left | the rest | all of it | the funds | the sum ) ( to ( me |
+            us ) )? on DATE
         ( and )? ( <please> | <you> )? ( shall | must | should | will | has to | have to | is to )?
-            (
-            give | hand | pay | send | bring ) ( it | the money | everything | the rest | all of it
-            |
-            the funds | the sum ) back ( to ( me | us ) )? on DATE
+            ( give | hand | pay | send | bring ) ( it | the money | everything | the rest | all of
+            it | the funds | the sum ) back ( to ( me | us ) )? on DATE
     """,
     "week_in": """
         ( in | within | over | by the end of ) ( a | one | the next ) week
@@ -168,25 +157,21 @@ PHRASES: Final[Mapping[str, str]] = {
     "span": """
         ( it's | it is | this is ) for ( the next )? SPAN
         let's ( do | try | go for | take | run it for | run this for | give it | have ) ( exactly |
-            just
-            )? SPAN
+            just )? SPAN
         ( i'll | i will | we'll | we will | i'd | let me | let's ) ( give | grant | allow | let ) (
             <you> ( have )? ) SPAN
         <over_by> ( the next )? SPAN
-        ( everything | all | all of it | it all | the job | the whole thing | this ) ( should |
-            must | has to | is to | needs to | shall ) ( finish | end | be done | be finished | be
-            over |
+        ( everything | all | all of it | it all | the job | the whole thing | this ) ( should | must
+            | has to | is to | needs to | shall ) ( finish | end | be done | be finished | be over |
             be completed | be wrapped up ) ( within | in | after ) ( the next )? SPAN
     """,
     "tx_part": """
         ( <you> | you )? ( <may> | must | should | shall )? ( only | ever )? ( <not> )? ( <spends>
-            )?
-            ( more than | over | <upto> )? PCT
+            )? ( more than | over | <upto> )? PCT
     """,
     "day_part": """
         ( <you> | you )? ( <may> | must | should | shall )? ( only | ever )? ( <not> )? ( <spends>
-            )?
-            ( more than | over | <upto> )? PCT
+            )? ( more than | over | <upto> )? PCT
     """,
     "part_of": """
         <whole_sum> <given_you>

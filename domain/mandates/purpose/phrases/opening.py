@@ -13,20 +13,18 @@ PHRASES: Final[Mapping[str, str]] = {
             listen | look | so | well | lfg | wagmi | dear )? ( ser | sir | madam | fren | frens |
             fam | bro | bruh | dude | man | mate | buddy | pal | anon | chief ) ( , | : )
         ( i'm | i am | we're | we are ) ( happy | fine | ok | okay | glad | content | willing ) (
-            for
-            <you> to | to let <you> | to have <you> | to allow <you> to )
+            for <you> to | to let <you> | to have <you> | to allow <you> to )
         subject to ( the following | these conditions )? ( : )?
-        ( here you go | here you are | there you go | here it is | take this | here we are | voila
-            ) (
-            then | again )? ( : | , )
+        ( here you go | here you are | there you go | here it is | take this | here we are | voila )
+            ( then | again )? ( : | , )
         ( gm | gn ) ( ser | fren | frens | fam | bro | anon )? ( , | : )?
-        ( lfg | wagmi | yo | sup | aight | oi | alright | hear me | hear me out | listen up |
-            let's go | here we go | let's do this | ready | attention ) ( , | : )
-        ( per | as per | following | in line with | in accordance with | pursuant to | as decided
-            in | as decided by | as agreed in | as voted in ) ( the | our | this ) ( last | latest
-            | recent | last night's )? ( W )? ( vote | proposal | decision | meeting
-            | resolution | discussion | call | agreement | chat | talk | conversation | governance
-            vote | snapshot ) ,
+        ( lfg | wagmi | yo | sup | aight | oi | alright | hear me | hear me out | listen up | let's
+            go | here we go | let's do this | ready | attention ) ( , | : )
+        ( per | as per | following | in line with | in accordance with | pursuant to | as decided in
+            | as decided by | as agreed in | as voted in ) ( the | our | this ) ( last | latest |
+            recent | last night's )? ( W )? ( vote | proposal | decision | meeting | resolution |
+            discussion | call | agreement | chat | talk | conversation | governance vote | snapshot
+            ) ,
         ( on | in ) ( behalf | the name ) of ( the | our | my | a )? ( W ){0,2} ( dao | team |
             company | club | family | treasury | board | committee | fund | firm | group |
             foundation | association | council | cooperative | household | community | members ) ( ,
@@ -67,8 +65,8 @@ PHRASES: Final[Mapping[str, str]] = {
             ){1,3} ( twice | three times | carefully | again | already )?
         ( i'm | i am | we're | we are | i'll be | i will be | we'll be ) ( behind | at | in | on |
             out | away | with | off ) ( the | my | our | a )? ( W ){1,3} ( all day | all the time |
-            most of the day | most of the time | all week | all month | every day | until late |
-            for most of the day | day and night )
+            most of the day | most of the time | all week | all month | every day | until late | for
+            most of the day | day and night )
         ( i'm | i am | we're | we are | i'll be | i will be | we'll be ) ( often | mostly | usually
             | always | hardly ever | rarely )? ( behind the counter | at work | at sea | at school |
             in meetings | in class | in the shop | in the field | on the road | on site | on shift |

@@ -71,32 +71,27 @@ PHRASES: Final[Mapping[str, str]] = {
             <exactly>? MONEY
         ( the | my | your | our | this ) ( purse | pot | kitty | fund | mandate ) ( holds | has |
             contains | carries ) <exactly>? MONEY ( in it | in total | in all )?
-        ( spend | use | invest | take ) ( whatever | what | as much as ) ( you | it ) ( need |
-            needs |
-            want | like | think fit | think best | see fit ) ,? ( up to | but no more than | but at
-            most | but not more than | within | to a maximum of ) MONEY ( in total | overall |
+        ( spend | use | invest | take ) ( whatever | what | as much as ) ( you | it ) ( need | needs
+            | want | like | think fit | think best | see fit ) ,? ( up to | but no more than | but
+            at most | but not more than | within | to a maximum of ) MONEY ( in total | overall |
             altogether )?
         ( manage | look after | handle | take care of | administer | invest ) ( my | our | the ) ( W
             ){1,2} MONEY
         ( i'll | i will | i'd like to | i want to | we'd like to | let me | we'll )? ( set | fit |
-            start
-            | kit ) <you> ( up | out | off ) with <exactly>? MONEY
+            start | kit ) <you> ( up | out | off ) with <exactly>? MONEY
         ( i'd like | i would like | i want | we want | we'd like | have | i'd love | please have ) (
             my | our | the | these ) MONEY ( to be )? ( lent | lent out | invested | managed |
-            traded
-            | deposited | placed | supplied | kept | looked after | put to work | put )
+            traded | deposited | placed | supplied | kept | looked after | put to work | put )
         keep ( my | the | our | these ) MONEY ( safe | secure | growing | earning | productive ) (
-            for (
-            me | us ) )?
+            for ( me | us ) )?
         your ( wallet | vault | account ) ( gets | receives ) <exactly>? MONEY
         for ( my | our | these ) MONEY
         ( <my> )? ( budget's | total's | limit's ) MONEY
         ( i | we ) ( hereby )? ( approve | release | sanction | earmark | pledge | assign | allot )
-            (
-            <exactly> )? MONEY ( <to_whom> )?
+            ( <exactly> )? MONEY ( <to_whom> )?
         you've MONEY ( in total | altogether )? <for_what>?
-        all ( that )? ( i | we | you ) ( have | get | 've got | can spare | can
-            afford | can give ( you )? | am giving you | are giving you | have got ) is MONEY
+        all ( that )? ( i | we | you ) ( have | get | 've got | can spare | can afford | can give (
+            you )? | am giving you | are giving you | have got ) is MONEY
         all ( i've | we've | you've ) ( got )? is MONEY
         ( administer | oversee | steward | take charge of | watch over | mind | employ ) ( my | the
             | these | our )? MONEY ( <forme> )? <for_what>?
@@ -110,8 +105,8 @@ PHRASES: Final[Mapping[str, str]] = {
             budget ) <to_use>?
         ( here's | here is | here are | here you have | heres ) ( my | the | a | your | another )? (
             first | last | spare | total of )? MONEY ( <came_from> )? <to_use>?
-        ( use | spend | invest | trade | put in | deploy | commit ) MONEY ( and not | not )
-            ( a cent | a penny | a dollar | one cent | one penny | any ) more
+        ( use | spend | invest | trade | put in | deploy | commit ) MONEY ( and not | not ) ( a cent
+            | a penny | a dollar | one cent | one penny | any ) more
         ( i'm | i am | we're | we are ) ( starting | beginning | going in | coming in | joining |
             opening | testing | trying this | trying it | trying ) ( off | out )? ( with | on )
             <exactly>? MONEY
