@@ -38,6 +38,8 @@ QUIET: Final = frozenset(
         "reason",
         "stop_if",
         "stop_then",
+        "tx_unit",
+        "day_unit",
         JOIN,
         IDLE,
         UNREAD,
@@ -69,6 +71,9 @@ LEANING: Final = v.words(
 CAPS: Final = frozenset({"tx", "day", "tx_share", "day_share"})
 # Behind these an agent waits for its owner, and asks for nothing.
 STOPPED: Final = SETS_FLOOR | {"close_there", "keep_there"}
+# Shares of the budget that no word calls a limit.
+SHARED: Final = frozenset({"shares", "tx_part", "day_part", "tx_label", "day_label"})
+CAPS_TOO: Final = frozenset({"tx_share_too", "day_share_too"})
 APPOSED: Final = frozenset({"apposed", "other_apposed"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
@@ -117,6 +122,17 @@ SAYS: Final = {
     "rest_left": "budget_of",
     "rest_lost": "budget_of",
     "whole_of": "budget_of",
+    "loss_of": "lost",
+    "loss_on": "budget_of",
+    "shares": "tx_share",
+    "tx_part": "tx_share",
+    "tx_label": "tx_share",
+    "day_label": "day_share",
+    "day_part": "day_share",
+    "part_of": "budget_of",
+    "tx_share_too": "tx_share",
+    "day_share_too": "day_share",
+    "shares_day": "day_share",
 }
 BEHIND: Final = {
     "lead": OPEN,
@@ -168,6 +184,12 @@ def says_less(path: Path, found: Iterable[Path]) -> bool:
     less = set(path.said)
     fuller = [set(p.said) for p in found if all(piece.action != "purpose" for piece in p.pieces)]
     return any(less < more and more - less <= _SAID_PLAINLY for more in fuller)
+
+
+def behind_a_cap(path: Path) -> bool:
+    """True behind a cap and a joining word: "at most 10% per day and 2% per trade"."""
+    actions = [p.action for p in path.pieces[-2:]]
+    return actions[-1:] == [JOIN] and actions[0] in CAPS
 
 
 def behind_something_else(path: Path) -> bool:
@@ -237,8 +259,13 @@ def last(path: Path) -> str:
 
 
 def leans_on_a_budget(path: Path) -> bool:
-    """True where "of 500 USDC" tells what the figure before it is a part of."""
-    return bool(path.said) and path.said[-1][0] in MEASURED
+    """True where "of 500 USDC" tells what the figure before it is a part of, or the days behind
+    that figure.
+    """
+    said = [action for action, _ in path.said]
+    if said[-1:] and said[-1] in TIMES:
+        said.pop()
+    return said[-1:] != [] and said[-1] in MEASURED
 
 
 def behind_purpose(path: Path) -> bool:

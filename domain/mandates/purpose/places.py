@@ -14,7 +14,9 @@ from typing import Final
 # and LOST behind "once 400": what it becomes, or what it is a part of, has to follow; LEFT_LAST and
 # LOST_LAST are the same behind a consequence. SUM and SUM_LAST are behind "if my 1000 USDC", MADE
 # behind "make 600". SPLIT is behind "split 500 USDC": the markets have to follow. NAMED is behind
-# "the budget for", WHERE behind that and a market.
+# "the budget for", WHERE behind that and a market. LOSS is behind "a maximum loss of 3%", where "on
+# 500 USDC" follows; SHARES behind "10% per trade," where "30% per day" follows;
+# TX_PART behind "10%", TX_WHOLE behind "of its 600 USDC", where "per trade" follows.
 # INTRO is behind who speaks, or why: a clause of its own follows. ELSE is behind what is about
 # something else: what follows it without a joining word belongs to it ("my sister lost 5% in 6
 # months").
@@ -31,6 +33,9 @@ SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
 PART_BACK, LET = ("part back", "let")
 RISKED, ALLOWED, FALL, FALLEN, BACK, GONE, GONE_LAST = (
     "risked", "allowed", "fall", "fallen", "back", "gone", "gone last",
+)  # fmt: skip
+LOSS, SHARES, TX_PART, DAY_PART, TX_WHOLE, DAY_WHOLE = (
+    "loss", "shares", "tx part", "day part", "tx whole", "day whole",
 )  # fmt: skip
 # Actions that stand in no other place than these, and where each leads to: only all of them
 # together say something.
@@ -75,6 +80,15 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "let_fall": {LET: SAID},
     "share_gone": {OPEN: GONE, FIRST: GONE_LAST},
     "sum_gone": {GONE: IF, GONE_LAST: SAID},
+    "loss_of": {OPEN: LOSS},
+    "loss_on": {LOSS: SAID},
+    "shares": {OPEN: SHARES},
+    "tx_part": {OPEN: TX_PART},
+    "day_part": {OPEN: DAY_PART},
+    "part_of": {TX_PART: TX_WHOLE, DAY_PART: DAY_WHOLE},
+    "tx_unit": {TX_WHOLE: SAID},
+    "day_unit": {DAY_WHOLE: SAID},
+    "shares_day": {SHARES: SAID},
 }
 UNDONE: Final = frozenset(
     {
@@ -101,6 +115,12 @@ UNDONE: Final = frozenset(
         LET,
         GONE,
         GONE_LAST,
+        LOSS,
+        SHARES,
+        TX_PART,
+        DAY_PART,
+        TX_WHOLE,
+        DAY_WHOLE,
     }
 )
 # What may only follow a stop line, in its sentence or as the first of the next.

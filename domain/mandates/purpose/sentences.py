@@ -11,6 +11,10 @@ from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.tiling import is_word
 from domain.mandates.purpose.tokens import Token
 
+# The last word of what a form asks for.
+_ASKS_FOR: Final = v.words(
+    "of at to than above over beyond exceeding for until till after within in"
+)
 _CAN: Final = frozenset({"can", "could", "would", "will"})
 _GREETS: Final = v.words(
     "hi hey hello hiya heya please so ok okay well yo dear there agent bot now and thanks ,"
@@ -24,7 +28,8 @@ _FOR_ME: Final = frozenset({("for", "me"), ("for", "us"), ("my", "behalf"), ("ou
 # What somebody is asked to do for somebody, and not whether he is able to.
 _DEEDS: Final = v.words(
     "look take manage invest trade use put run grow lend work buy spend hold split start place park"
-    " deploy allocate mind watch find order keep purchase book"
+    " deploy allocate mind handle administer oversee supply deposit watch find order keep purchase"
+    " book"
 )
 
 
@@ -35,7 +40,11 @@ def cut(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
     for at, token in enumerate(tokens):
         before = tokens[at - 1] if at else None
         after = tokens[at + 1] if at + 1 < len(tokens) else None
-        if before is not None and after is not None and _no_stop(before, token, after):
+        if (
+            before is not None
+            and after is not None
+            and (_no_stop(before, token, after) or _of_a_form(before, token, after))
+        ):
             continue
         if token.kind in v.FILLERS and (before is None or before.kind not in v.BENDS):
             continue
@@ -99,6 +108,11 @@ def requested(tokens: Sequence[Token]) -> list[Token] | None:
     if not (mine or "please" in (*kinds[:at], *rest) or rest[:1] == ["kindly"]):
         return None
     return [*tokens[:at], *tokens[at + 2 :]]
+
+
+def _of_a_form(before: Token, token: Token, after: Token) -> bool:
+    """True for the colon of a form that is filled in: "Stop at a loss of: 5%"."""
+    return token.kind == ":" and before.kind in _ASKS_FOR and after.is_figure
 
 
 def _no_stop(before: Token, token: Token, after: Token) -> bool:

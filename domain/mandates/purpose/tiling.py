@@ -18,6 +18,7 @@ from domain.mandates.purpose.paths import (
     APPOSED,
     BEHIND,
     CAPS,
+    CAPS_TOO,
     DATED,
     DONE_THERE,
     IDLE,
@@ -27,6 +28,7 @@ from domain.mandates.purpose.paths import (
     QUIET,
     SAME,
     SAYS,
+    SHARED,
     SPENDS,
     STOPPED,
     TIMES,
@@ -36,6 +38,7 @@ from domain.mandates.purpose.paths import (
     Piece,
     aims,
     behind_a_budget,
+    behind_a_cap,
     behind_buying,
     behind_purpose,
     behind_something_else,
@@ -55,12 +58,14 @@ from domain.mandates.purpose.phrases import (
     chains,
     courtesy,
     endings,
+    ends,
     fees,
     giving,
     handing,
     limits,
     lines,
     preamble,
+    sums,
     where,
 )
 from domain.mandates.purpose.phrases.macros import MACROS
@@ -114,6 +119,8 @@ def grammar() -> Grammar:
             **handing.PARTS,
             **endings.PARTS,
             **courtesy.PARTS,
+            **sums.PARTS,
+            **ends.PARTS,
         },
     )
     return Grammar(built, tuple(action for action, _ in phrases))
@@ -200,6 +207,8 @@ class Tiling:
             return way if fits else ""
         if action == "markets_split" and guards.is_half_of_a_split(self.tokens, at, end):
             return ""
+        if action in SHARED and not self._may_share(at, end, paths):
+            return ""
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
         if action in BEHIND_FLOOR:
@@ -244,6 +253,7 @@ class Tiling:
             # "Positions may stay open until Friday" is no end of the mandate.
             or (action in DATED and any(last(p) in DONE_THERE for p in paths))
             or (action == "budget" and kind == "worth" and last(paths[0]) != "markets")
+            or (action in CAPS_TOO and not all(map(behind_a_cap, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and guards.for_one(self.tokens, at, end))
@@ -267,6 +277,14 @@ class Tiling:
         """True for a share that is to be risked, and not one that is never to be."""
         kinds = {t.kind for t in self.tokens[at:end]}
         return {"risk", PCT} <= kinds and not kinds & v.NEGATED
+
+    def _may_share(self, at: int, end: int, paths: list[Path]) -> bool:
+        """True for "10% per trade, 30% per day" behind nothing that shares of a loss or a gain may
+        belong to.
+        """
+        before = {t.kind for t in self.tokens[:at]}
+        told = before & v.SHARED or self._risks(at, end)
+        return not told and all(self._may_be_bare(p, "tx") for p in paths)
 
     def _is_unit(self, at: int) -> bool:
         """True where "per trade", "a day" or "in any one go" begins."""

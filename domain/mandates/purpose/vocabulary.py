@@ -146,6 +146,11 @@ LASTING: Final = words("for over within during lasting")
 # These only add weight, except behind a negation.
 FILLERS: Final = words("really definitely absolutely certainly strictly truly")
 ABBREVIATED: Final = words("max min approx incl excl")
+# A share behind one of these may be a share that is lost, earned or paid.
+SHARED: Final = words(
+    "risk risks risked loss losses lose stop drawdown fee fees profit profits gain gains target aim"
+    " return returns yield leverage margin interest"
+)
 # Somebody else: a clause with one of these as its subject tells of somebody else's rules.
 PEOPLE: Final = words(
     "people folks folk friend friends boss others another others' everyone everybody someone "

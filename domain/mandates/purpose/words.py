@@ -13,6 +13,7 @@ from typing import Final
 
 from domain.mandates.purpose import markets
 from domain.mandates.purpose import vocabulary as v
+from domain.mandates.purpose.lengths import spans
 from domain.mandates.purpose.quantities import Quantities
 from domain.mandates.purpose.tokens import BAD, MARKET, Token
 
@@ -57,6 +58,10 @@ _MEANT: Final = {
         "with": "w",
         "performance": "perf",
         "don't": "dont",
+        "here's": "heres",
+        "we've": "weve",
+        "you'll": "youll",
+        "isn't": "isnt",
         "can't": "cant",
         "doesn't": "doesnt",
         "shouldn't": "shouldnt",
@@ -152,7 +157,7 @@ def tokens_of(note: str, names: Mapping[str, str], today: date) -> Text:
     kept, begins = _unlisted(atoms, text)
     reader = Quantities(text, [_meant(kept, at, text) for at in range(len(kept))], today)
     tokens = [replace(t, start=begins.get(t.start, t.start)) for t in reader.all()]
-    return Text(tuple(_listed(tokens)), strange or reader.strange)
+    return Text(tuple(_listed(spans(tokens))), strange or reader.strange)
 
 
 def _atoms(text: str, start: int, end: int) -> list[Token]:
@@ -241,7 +246,7 @@ def _listed(tokens: list[Token]) -> list[Token]:
             skip = at
             while (
                 skip < len(tokens)
-                and tokens[skip].kind in (",", "and", "&", "or")
+                and tokens[skip].kind in (",", "and", "&", "or", "+", "/", "plus")
                 and skip - at < 2
             ):
                 skip += 1

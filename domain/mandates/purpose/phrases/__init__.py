@@ -22,14 +22,17 @@ from domain.mandates.purpose.phrases import (
     courtesy,
     daily,
     endings,
+    ends,
     fees,
     frames,
     giving,
     handing,
     length,
     limits,
+    opening,
     preamble,
     stopping,
+    sums,
     where,
 )
 
@@ -53,6 +56,9 @@ _PARTS: Final = (
     handing,
     endings,
     courtesy,
+    opening,
+    sums,
+    ends,
 )
 
 

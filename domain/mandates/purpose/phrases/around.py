@@ -237,7 +237,7 @@ PHRASES: Final[Mapping[str, str]] = {
         ( you must | you have to | the agent must | the agent has to | it must | it has to | you
             need to | the agent needs to | i need the agent to | i need you to | the bot must |
             make sure to | make sure you | be sure to | always )
-        ( has to | have to | must | needs to | need to )
+        ( has to | have to | must | needs to | need to | shall )
     """,
     "about": """
         ( on | for | to | towards | about ) W{1,8}
@@ -296,7 +296,8 @@ PHRASES: Final[Mapping[str, str]] = {
             prepared to | i plan to | we plan to | i intend to | i am willing to | i'm willing to )
     """,
     "link": """
-        ( with | plus | but | so | but please | and please | as well as | along with | together
+        ( with | plus | but | so | but please | and please | as well as | along with |
+            together
             with | so please )
     """,
     "closing": """

@@ -101,6 +101,9 @@ PARTS: Final[Mapping[str, str]] = {
 }
 PHRASES: Final[Mapping[str, str]] = {
     "ask": """
+        ( come back | get back | come | go back | turn | write | reach out | talk | speak | refer )
+            to ( me | us ) ( first )? for <consent_too> ( on | for | about | before | with | if it
+            is )? <things>? ( <beyond> ) <amt>
         ( ( for )? <things>? ( of )? ( up to | below | under | as much as | until ) <amt> (
             <one_act> )? ( , | : )? ( <loose_hand> ) | ( <you> | you | feel free to | you're free to
             | you're allowed to )? ( <may> | are allowed to | is allowed to | are free to )? (
@@ -146,8 +149,17 @@ PHRASES: Final[Mapping[str, str]] = {
         ( do | please do | but do | and do ) <askme> ( if | when |
             whenever | in case | before ) ( <its> ) ( <beyond> )? <amt>
         <askme> only ( <objw> ){0,7} ( <beyond> ) <amt> ( <per_act_too> )?
+        ( <you> | you | feel free to | you're free to )? ( <may> )? ( <doing> | <spends> ) (
+            <alone> )? without ( ever )? <consulting> ( first )? ( up to |
+            as much as ) <amt> ( <one_act> )? ( <then_ask> )?
+        nothing ( may | should | must | can | shall | is to ) be ( spent | bought | paid | ordered |
+            done | booked | traded ) ( above | over | beyond ) <amt> ( without | before ) (
+            <consulting> ) ( first )?
     """,
     "ask_never": """
+        ( please )? ( do not | don't | never ) bother ( me | us ) ( with ( questions | requests |
+            any questions | approvals | approval requests | requests for approval ) | for
+            <consent_too> | about approvals ) <at_all>
         ( <never_need> ) ( <consult> ) <at_all>
         ( please )? ( do not | don't | never ) bother ( asking | asking me | checking | checking
             with me | me for <consent_too> | me with approvals | me about approvals | asking for

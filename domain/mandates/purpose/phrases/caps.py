@@ -7,6 +7,14 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "tx": """
+        ( each | every | any ) ( single )? ( action | purchase | payment | transaction | order |
+            trade )
+            ( costs | uses | takes | moves | spends ) ( at most | no more than | not more than | up
+            to
+            | max | a maximum of ) <amt>
+        no ( single | one | individual )? <act> ( is | are )? ( ever )? ( to | allowed to |
+            permitted to | ever to ) ( exceed | go over | go above | go beyond | cost more than |
+            be more than | be over | be above | surpass | top ) <amt>
         ( and | with | at | <you> | you <may> | <you> <may> )? ( <spendv> | risk )? <max>? <amt>
             <maxtail>? ,? <per_act> <maxtail>?
         ( <you> | <you> <may> | you )? ( <not> ) ( ( <spendv> | risk ) ( more than | over | above )
@@ -265,6 +273,8 @@ PHRASES: Final[Mapping[str, str]] = {
         ( the )? ( most | maximum ) <per_act> ( is | at | : ) <amt>
     """,
     "tx_share": """
+        ( cap | limit | keep | hold | restrict ) ( each | every | any | all | single | individual )?
+            ( <act> | <acts> ) ( at | to | under | below | within ) ( most | no more than )? PCT
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_act>
         ( <spendv> )? PCT ( max | maximum | at most | tops | or less ) <per_act>
         ( <spendv> )? PCT ( <budget_of> ) ( max | maximum | at most )? <per_act>

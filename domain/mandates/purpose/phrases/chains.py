@@ -27,7 +27,8 @@ PARTS: Final[Mapping[str, str]] = {
         ( is | are | 's | has been | have been | gets | get ) lost
     """,
     "all_left": """
-        ( is | are | 's | has been | there is )? ( all that is | all that's | only | still )? (
+        ( is | are | 's | has been | there is )? ( all that is | all that's | all that | all there
+            is | only | still )? (
         left | remaining | remains | remain | left over )
     """,
     "of_that": """
@@ -75,10 +76,13 @@ PARTS: Final[Mapping[str, str]] = {
     "given_you": """
         budget | total | deposit | stake | in total | ( that )? ( i | we ) ( gave | give | have
         given | am giving | are giving | put in | put up | hand | handed | am handing | entrust |
-        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending |
-        entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with ) | (
-        given | entrusted | provided | lent | committed | allocated | granted ) ( to you )? | i
-        start with | we start with | i put down | to start with | at the start
+        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending
+        | entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with )
+        | ( that )? ( you're | you are ) getting | ( that )? you ( receive | 'll get | will get |
+            'll
+        have | will have | control | manage ) | ( given | entrusted | provided | lent | committed |
+        allocated | granted ) ( to you )? | i start with | we start with | i put down | to start
+        with | at the start
     """,
     "ridof": """
         ( close | sell | liquidate | exit | unwind | flatten | dump | offload | get out of | pull
@@ -185,7 +189,7 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>? <all_left>
     """,
     "part_lost": """
-        ( <when> | if ever ) ( more than | over | at least )? <amt>
+        ( <when> | if ever ) ( more than | over | at least )? <val>
     """,
     "rest_lost": """
         <whole_sum> <given_you>? <is_lost>
@@ -194,21 +198,26 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>?
     """,
     "stop_if": """
-        ,? <please>? <stopping_now>
+        ( , | : )? <please>? <stopping_now>
         ,? ( then | please )? <no_new>
         ,? at that point ,? <please>? <stopping_now>
     """,
     "close_if": """
-        ,? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
-        ,? <please>? <stopping_now> ( and | & | , | , and | then | and then ) ( please | also |
+        ( , | : )? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
+        ( , | : )? <please>? <stopping_now> ( and | & | , | , and | then | and then ) ( please |
+            also |
             then )? ( <sell_all> )
-        ,? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
+        ( , | : )? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
     """,
     "keep_if": """
-        ,? <please>? ( but )? ( <hold_all> )
-        ,? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please | just )? (
+        ( , | : )? <please>? <stopping_now> ,? ( but | and ) ( do not | don't | never ) ( sell |
+            close |
+            liquidate )
+        ( , | : )? <please>? ( but )? ( <hold_all> )
+        ( , | : )? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please |
+            just )? (
             <hold_all> )
-        ,? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
+        ( , | : )? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
     """,
     "close_then": """
         ( then | there | also | please | and then )? ( <sell_all> ) ( then | there | at that point
@@ -219,7 +228,7 @@ PHRASES: Final[Mapping[str, str]] = {
             at that point | in that case | when that happens | too | as well )?
     """,
     "close_after": """
-        <there> ( , | : )? <please>? ( <stopping_now> and )? ( <sell_all> )
+        <there> ( , | : )? <please>? ( <stopping_now> and )? ( <sell_all> ) ( and <stopping_now> )?
         ( at which point | at which ) ( <positions> | everything ) ( is | are | must | should |
             shall | has | have | will | is to | are to ) ( to )? be ( closed | sold | liquidated |
             unwound )

@@ -7,6 +7,8 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "day": """
+        ( <you> )? ( <may> )? ( <spends> ) ( <upto> )? <amt> of ( it | that | them ) ( <in_day> )
+        ( the )? ( most | maximum ) <per_day> ( is | at | : ) <amt>
         ( and | with | at | <you> <may> )? ( <spendv> | risk )? <max>? <amt> <maxtail>? ,? ( in
             total | total | overall )? <per_day> ( <maxtail> | in total | overall | total )?
         ( <you> | <you> <may> | you )? ( <not> ) ( ( <spendv> ) ( more than | over | above ) |
@@ -187,6 +189,10 @@ PHRASES: Final[Mapping[str, str]] = {
         ( <spendv> | buy | purchase ) <max> <amt> worth of W{1,3} <per_day>
     """,
     "day_share": """
+        ( cap | limit | keep | hold | restrict ) ( ( each | every | any | the | a ) ( single )? day
+            |
+            ( the )? daily ( spend | spending | total ) ) ( at | to | under | below | within ) (
+            most | no more than )? PCT
         ( <spendv> )? <max> PCT ( <budget_of> )? <per_day>
         ( <spendv> )? PCT ( max | maximum | at most | tops | or less ) <per_day>
         ( <spendv> )? PCT ( <budget_of> ) ( max | maximum | at most )? <per_day>

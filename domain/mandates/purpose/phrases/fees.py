@@ -9,6 +9,7 @@ PARTS: Final[Mapping[str, str]] = {
     "profits": """
         profit | profits | gain | gains | yield | earnings | winnings | net profit | net profits |
         net gain | net gains | realised profit | realized profit | verified gain | upside | surplus
+        | interest | returns | return | proceeds | interest earned
     """,
     "makes": """
         earn | earns | make | makes | gain | gains | bring in | brings in | generate | generates |
@@ -60,11 +61,19 @@ PARTS: Final[Mapping[str, str]] = {
     "for_this": """
         for this | for it | for that | on this one | this time | here | at all | from me | for this
         one | for the job | for this job | for your work | for your trouble | on this
+        | whatsoever | of any kind | of any sort | at all please
     """,
 }
 
 PHRASES: Final[Mapping[str, str]] = {
     "fee": """
+        ( if | when | whenever | once ) ( <you> ( make | makes | earn | earns ) | there is |
+            there's ) (
+            a | any | some )? ( profit | gain | profits | gains ) ,? ( then )? ( you may )? ( keep |
+            take ) PCT ( of it | of that | of them ) ( <as_reward> )?
+        ( i | we ) ( understand | know | agree | accept | see | confirm | acknowledge | am fine | am
+            happy ) ( that )? ( <you> | you'll | it'll ) ( <able> )? ( <gets> ) PCT <made_by_you> (
+            <as_reward> )?
         ( your | the agent's | agent's | its ) <reward> <made_by_you> ( is | : | = | shall be | will
             be | should be ) PCT
         ( a | an | the )? PCT <reward> <made_by_you> ( is yours | goes to you | goes to the agent |
@@ -111,6 +120,10 @@ PHRASES: Final[Mapping[str, str]] = {
             <able> )? ( <gets> ) PCT )
     """,
     "no_fee": """
+        ( at | with | for ) ( no | zero ) ( fee | fees | commission ) ( <for_this> )?
+        ( you'll | you will | it'll ) ( get | receive | have | take | earn | keep | charge | be paid
+            ) ( no | zero ) ( fee | fees | commission | cut | share | reward | remuneration ) (
+            <made_by_you> )? ( <for_this> )?
         ( <you> )? ( do not | don't | does not | doesn't | will not | won't | shall not ) ( <gets> )
             ( a | any )? ( fee | fees | commission | cut | share | performance fee | agent fee |
             success fee | profit share | reward | remuneration ) ( <made_by_you> )? ( <for_this> )?

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 PARTS: Final[Mapping[str, str]] = {
+    "limit_figure": """
+        ( MONEY | NUM ) ( of ( it | that | this | them ) )? | PCT <budget_of>
+    """,
     "in_day": """
         <per_day_too> | in a given day | per calendar day | for each day | for every day | for any
         day | for one day | for a day | within one day | within any day | within the same day | over
@@ -69,7 +72,9 @@ PARTS: Final[Mapping[str, str]] = {
             | above | beyond | in excess of ) | exceed | go ( higher | bigger | larger ) than )
     """,
     "within": """
-        <bound> | ( may | can | must | should | shall | is to | are to | to | will )? be ( <upto> |
+        <bound> | ( tops out | maxes out | caps out | is topped out ) at | ( may | can
+            | must |
+            should | shall | is to | are to | to | will )? be ( <upto> |
         under | below | within ) | ( is | are ) ( <upto> | allowed <upto> | limited to ) | ( may |
         can | must | should | shall | to | will ) ( use | cost | take | go | amount to | come to |
         reach | total | add up to | go up to | stay | involve ) ( <upto> | under | below | within )
@@ -122,7 +127,8 @@ _FRAMES: Final = """
         ( ( <held> | <most_spent> | <not_more> ) FIG <topped>? | ( <upto> | <max> | <topmost> ) FIG
             ( ( <may> | must | should | shall | is to | are to )? ( only | ever )? be ( spent | used
             | paid | invested | traded | put | moved | committed ) | ( may | should | can )? ( go |
-            goes ) | applies | <topped> )? | FIG ( is | as ) the ( most | maximum | max | limit |
+            goes ) | applies | <topped> )? | ( with )? FIG ( is | as ) the ( most | maximum | max |
+            limit |
             cap | ceiling | upper limit ) ( <you> | you ) <may>? ( ever )? <spends> ) ( UNIT ) (
             <topped> | <fine> )?
         ( UNIT ) ( , | : | - | = )? ( ( <held> | <topmost> | <most_spent> | <not_more> | <upto> |
@@ -223,7 +229,7 @@ _DAY_ONLY: Final = """
 """
 
 
-_FIGURE: Final = "( <amt> | PCT <budget_of> )"
+_FIGURE: Final = "<limit_figure>"
 
 
 def _filled(frames: str, unit: str, each: str) -> str:

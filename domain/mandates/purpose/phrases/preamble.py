@@ -64,6 +64,9 @@ PHRASES: Final[Mapping[str, str]] = {
             W | and | birthday ){0,4}
     """,
     "reason": """
+        ( because | as | since ) ( a | my | our | the | some ) ( <o_person> ) ( of ( mine | ours )
+            )? ( trusts | likes | uses | recommends | recommended | knows | loves | praises | works
+            there | swears by ) ( it | them | that | this | both )?
         ( because | cause | as | since ) ( my | our | the | i | i'm | we | we're | it | it's |
             there | there's | that | this | of | inflation | interest | banks | rates | nobody |
             nothing ) <why>?
@@ -195,7 +198,8 @@ PARTS: Final[Mapping[str, str]] = {
         it | that | this | them | the money | these | everything | it all | all this | all of it
     """,
     "why": """
-        ( W | all | every | next | best | no | not | nothing | don't | do not | can't | cannot |
+        ( W | all | every | next | first | best | no | not | nothing | don't | do not | can't |
+            cannot |
         doesn't | does not | isn't | won't | savings | bank | bank's | banks | pension | interest |
         much | more | less | inflation | almost | nearly | anyway | only | yet | now | day | days |
         wife | husband | kids | children | rates | insurance | hardly | ever | never | many | was |

@@ -15,6 +15,26 @@ PHRASES: Final[Mapping[str, str]] = {
         MARKET
     """,
     "markets": """
+        ( do not | don't | never ) ( touch | use | trade | invest in | buy | do ) anything ( but |
+            except
+            | other than | besides | apart from ) MARKET
+        nothing ( but | except | other than | besides ) MARKET ( please )?
+        ( both )? MARKET ( is | are ) ( both | all | each | also | perfectly | totally )? ( fine |
+            ok |
+            okay | allowed | good | alright | great | welcome | permitted ) ( with | for | by )? (
+            me | us
+            )?
+        ( split | divided | divide | spread | shared | distributed | allocated | invested ) ( it |
+            them | that )? ( as you ( like | see fit | please | prefer | think best ) | however you
+            like | equally | evenly | freely )? ( between | across | over | among | amongst | on |
+            in ) ( both )? MARKET ( as you ( like | see fit | please | prefer ) | equally | evenly
+            )?
+        ( it | this | they | that | the ( money | fund | funds | sum | budget | pot | capital |
+            amount | cash ) | everything | all of it ) ( is | are | should | must | shall | will |
+            may | can | has | have ) ( only )? ( to )? ( only )? ( be )? ( only )? ( lent | lent out
+            | invested | deposited | supplied | placed | put | used | traded | kept | held | parked
+            | deployed | put to work | staked | employed | spent | go | work | stay | sit ) (
+            only )? ( in | on | to | into | at | with | through | via | for ) MARKET ( only )?
         ( it | all of it | everything | the money | all | it all | all the money ) ( goes | should
             go | must go | belongs | is to go | shall go | will go | has to go | all goes ) ( only
             )? ( in | into | to | on ) ( only )? MARKET ( only )?
