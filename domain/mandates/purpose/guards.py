@@ -82,3 +82,8 @@ def granted(tokens: Sequence[Token], paths: Sequence[Path]) -> bool:
         if v.NEGATED & set(said):
             return False
     return True
+
+
+def spoken_of(tokens: Sequence[Token], at: int) -> bool:
+    """True for "bro spends 50 USDC a day": he is told of, and not spoken to."""
+    return at > 0 and tokens[at].kind in v.DOES and tokens[at - 1].kind in v.FOLK

@@ -238,6 +238,7 @@ class Tiling:
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
             or (action == "tx_each" and not all(map(behind_a_budget, paths)))
             or (action == "markets" and guards.is_half_of_a_split(self.tokens, at, end))
+            or guards.spoken_of(self.tokens, at)
             or (kind == "worth" and not all(last_said(p) == "markets" for p in paths))
             or (action == "tx_one" and not all(map(behind_buying, paths)))
             or (kind in v.ALLOWS and any(map(behind_words, paths)))
@@ -283,7 +284,10 @@ class Tiling:
         belong to.
         """
         before = {t.kind for t in self.tokens[:at]}
-        told = before & v.SHARED or self._risks(at, end)
+        kinds = {t.kind for t in self.tokens[at:end]}
+        # "I don't want to risk more than 8% of my 1,250 USDC per trade": what a trade may lose.
+        mine = {"risk", PCT} <= kinds and kinds & v.SUBJECTS
+        told = before & v.SHARED or mine or self._risks(at, end)
         return not told and all(self._may_be_bare(p, "tx") for p in paths)
 
     def _is_unit(self, at: int) -> bool:

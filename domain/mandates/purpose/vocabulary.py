@@ -265,3 +265,10 @@ SAME_SUBJECT: Final = DEEDS | words(
     "a an spends uses trades invests loses pays buys earns makes keeps takes gives asks stops"
     " closes sells lets let gets get has had wants wanted set sets"
 )
+# What somebody does who is only spoken of: "bro spends 50 USDC a day".
+FOLK: Final = words("bro dude man mate ser fam buddy bruh friend pal chief captain sir anon champ")
+DOES: Final = words(
+    "spends trades uses has gets pays invests stops is was had needs takes buys lends works puts "
+    "asks loses wants gives gave runs wins earns keeps starts makes sells never always only may can"
+    " will should must"
+)

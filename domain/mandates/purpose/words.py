@@ -105,6 +105,8 @@ _COMPARED: Final = frozenset({"more", "less", "bigger", "larger", "greater", "hi
 # Before one of these "w" is "with", and no week.
 _HAD: Final = frozenset({"my", "the", "a", "your", "our", "this", "it", "these"})
 _SIGNS: Final = frozenset("<>≤")
+# Behind one of these "no more" is a limit.
+_PAUSED: Final = v.JOINS | v.STOPS | {"but", "–", "—", ":", "to", "at"}
 _MEASURED_BY: Final = frozenset({"over", "above", "more", "under", "below", "down", "bigger"})
 _LIKE_DIGITS: Final = frozenset("0123456789loisbzq")
 _SHOWN: Final = frozenset("\n\r\t")
@@ -194,10 +196,20 @@ def _meant(atoms: Sequence[Token], at: int, text: str) -> Token:
         word = "-"
     if atom.kind == "then" and at and atoms[at - 1].kind in _COMPARED:
         word = "than"
+    if atom.kind == "more" and _ends_it(atoms, at):
+        word = "longer"
     if atom.kind == "w" and at + 1 < len(atoms) and atoms[at + 1].kind in _HAD:
         word = "with"
     alone = not (text[: atom.start][-1:] + text[atom.end : atom.end + 1]).strip()
     return replace(atom, kind=word) if word and (alone or atom.kind not in _SIGNS) else atom
+
+
+def _ends_it(atoms: Sequence[Token], at: int) -> bool:
+    """True for "it is yours no more", which is no longer; not for "50 a day, no more"."""
+    before = [atom.kind for atom in atoms[max(0, at - 2) : at]]
+    behind = atoms[at + 1].kind if at + 1 < len(atoms) else "."
+    ends = behind in v.STOPS or behind in v.JOINS
+    return ends and len(before) == 2 and before[1] == "no" and before[0] not in _PAUSED
 
 
 def _between(atoms: Sequence[Token], at: int) -> bool:

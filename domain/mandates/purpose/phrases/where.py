@@ -30,11 +30,12 @@ PHRASES: Final[Mapping[str, str]] = {
             in ) ( both )? MARKET ( as you ( like | see fit | please | prefer ) | equally | evenly
             )?
         ( it | this | they | that | the ( money | fund | funds | sum | budget | pot | capital |
-            amount | cash ) | everything | all of it ) ( is | are | should | must | shall | will |
-            may | can | has | have ) ( only )? ( to )? ( only )? ( be )? ( only )? ( lent | lent out
-            | invested | deposited | supplied | placed | put | used | traded | kept | held | parked
-            | deployed | put to work | staked | employed | spent | go | work | stay | sit ) (
-            only )? ( in | on | to | into | at | with | through | via | for ) MARKET ( only )?
+            amount | cash ) | everything | all of it ) ( ( is | are | has | have ) ( only to ( only
+            )? | to only | to | only ) ( be )? | ( should | must | shall | will | may | can ) ( only
+            )? ( to )? ( only )? ( be )? ) ( only )? ( lent | lent out | invested | deposited |
+            supplied | placed | put | used | traded | kept | held | parked | deployed | put to work
+            | staked | employed | spent | go | work | stay | sit ) ( only )? ( in | on | to | into |
+            at | with | through | via | for ) MARKET ( only )?
         ( it | all of it | everything | the money | all | it all | all the money ) ( goes | should
             go | must go | belongs | is to go | shall go | will go | has to go | all goes ) ( only
             )? ( in | into | to | on ) ( only )? MARKET ( only )?
