@@ -12,6 +12,7 @@ from domain.mandates.purpose.tokens import MARKET, Token
 if TYPE_CHECKING:
     from domain.mandates.purpose.paths import Path
 
+_UNSAID: Final = frozenset({"idle", "unread", "other"})
 _GIVEN: Final = frozenset(
     {"budget", "span", "week", "fortnight", "month", "year", "markets", "until"}
 )
@@ -53,3 +54,8 @@ def granted(tokens: Sequence[Token], paths: Sequence[Path]) -> bool:
         if v.NEGATED & set(said):
             return False
     return True
+
+
+def behind_terms(path: Path) -> bool:
+    """True where all that stands before it in the sentence was read, and some of it says a term."""
+    return bool(path.said) and all(piece.action not in _UNSAID for piece in path.pieces)

@@ -32,6 +32,8 @@ QUIET: Final = frozenset(
         "reason",
         "stop_if",
         "stop_then",
+        "tx_unit",
+        "day_unit",
         JOIN,
         IDLE,
         UNREAD,
@@ -54,6 +56,8 @@ LEANING: Final = v.words(
     "running goes going expires finishes stops stays is are for until till by within over"
 )
 CAPS: Final = frozenset({"tx", "day", "tx_share", "day_share"})
+# A second share behind "at most 10% a day and": a mere share may be anything elsewhere.
+FURTHER: Final = frozenset({"tx_share_and", "day_share_and"})
 APPOSED: Final = frozenset({"apposed", "other_apposed"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
@@ -70,6 +74,7 @@ SAYS: Final = {
     "budget_split": "budget",
     "markets_split": "markets",
     "markets_for": "markets",
+    "markets_shared": "markets",
     "budget_is": "budget",
     "other_apposed": "other",
     "grow_from": "budget",
@@ -85,6 +90,12 @@ SAYS: Final = {
     "rest_left": "budget_of",
     "rest_lost": "budget_of",
     "whole_of": "budget_of",
+    "whole_part": "budget_of",
+    "budget_from": "budget",
+    "tx_part": "tx",
+    "day_part": "day",
+    "tx_share_and": "tx_share",
+    "day_share_and": "day_share",
 }
 BEHIND: Final = {
     "lead": OPEN,
@@ -145,6 +156,12 @@ def behind_a_budget(path: Path) -> bool:
     """True where nothing but a budget stands right before, behind a joining word."""
     actions = [p.action for p in path.pieces[-2:]]
     return actions[-1:] == [JOIN] and actions[0] in ("budget", "budget_bare")
+
+
+def behind_a_cap(path: Path) -> bool:
+    """True right behind a cap that is a share of the budget, and a joining word."""
+    actions = [SAYS.get(p.action, p.action) for p in path.pieces[-2:]]
+    return actions[-1:] == [JOIN] and actions[0] in ("tx_share", "day_share")
 
 
 def says_a_budget(path: Path) -> bool:

@@ -25,6 +25,11 @@ AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST, SUM, SUM_LAST, MADE = (
     "aim", "grow", "left", "lost", "left last", "lost last", "sum", "sum last", "made",
 )  # fmt: skip
 SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
+# TX_PART and DAY_PART are behind "10%", TX_SUM and DAY_SUM behind "10% of the 600 USDC": what the
+# part is for has to follow. FROM is behind "from my 600 USDC": a part of it has to follow.
+TX_PART, DAY_PART, TX_SUM, DAY_SUM, FROM = (
+    "tx part", "day part", "tx sum", "day sum", "from",
+)  # fmt: skip
 # Actions that stand in no other place than these, and where each leads to: only all of them
 # together say something.
 CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -53,6 +58,12 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "budget_for": {OPEN: NAMED},
     "markets_for": {NAMED: WHERE},
     "budget_is": {WHERE: SAID},
+    "tx_part": {OPEN: TX_PART},
+    "day_part": {OPEN: DAY_PART},
+    "whole_part": {TX_PART: TX_SUM, DAY_PART: DAY_SUM},
+    "tx_unit": {TX_SUM: SAID},
+    "day_unit": {DAY_SUM: SAID},
+    "budget_from": {OPEN: FROM},
 }
 UNDONE: Final = frozenset(
     {
@@ -70,7 +81,14 @@ UNDONE: Final = frozenset(
         SPLIT,
         NAMED,
         WHERE,
+        TX_PART,
+        DAY_PART,
+        TX_SUM,
+        DAY_SUM,
+        FROM,
     }
 )
+# What may be said of a part of "my 600 USDC".
+PARTS_OF: Final = frozenset({"tx", "tx_share", "day", "day_share", "lost"})
 # What may only follow a stop line, in its sentence or as the first of the next.
 BEHIND_FLOOR: Final = frozenset({"close_after", "keep_after", "stop_then"})

@@ -25,6 +25,7 @@ _FOR_ME: Final = frozenset({("for", "me"), ("for", "us"), ("my", "behalf"), ("ou
 _DEEDS: Final = v.words(
     "look take manage invest trade use put run grow lend work buy spend hold split start place park"
     " deploy allocate mind watch find order keep purchase book"
+    " handle administer care safeguard oversee control double steward juggle tend supervise"
 )
 
 

@@ -18,6 +18,7 @@ from domain.mandates.purpose.paths import (
     APPOSED,
     BEHIND,
     CAPS,
+    FURTHER,
     IDLE,
     JOIN,
     LEANING,
@@ -32,6 +33,7 @@ from domain.mandates.purpose.paths import (
     Piece,
     aims,
     behind_a_budget,
+    behind_a_cap,
     behind_purpose,
     behind_something_else,
     floor_is_last,
@@ -50,6 +52,7 @@ from domain.mandates.purpose.phrases import (
     limits,
     lines,
     preamble,
+    shares,
     where,
 )
 from domain.mandates.purpose.phrases.macros import MACROS
@@ -60,11 +63,13 @@ from domain.mandates.purpose.places import (
     CHAINS,
     ELSE,
     FOR,
+    FROM,
     IF,
     INTRO,
     LOOSE,
     NEED,
     OPEN,
+    PARTS_OF,
     SAID,
     UNDONE,
 )
@@ -100,6 +105,7 @@ def grammar() -> Grammar:
             **where.PARTS,
             **chains.PARTS,
             **fees.PARTS,
+            **shares.PARTS,
         },
     )
     return Grammar(built, tuple(action for action, _ in phrases))
@@ -184,6 +190,8 @@ class Tiling:
         if action == "whole_of":
             fits = way == IF or (way == SAID and all(map(floor_is_last, paths)))
             return way if fits else ""
+        if way == FROM and action in PARTS_OF:
+            return "" if self._risks(at, end) else SAID
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
         if action in BEHIND_FLOOR:
@@ -209,6 +217,9 @@ class Tiling:
             or (self.tokens[at].is_figure and not all(self._may_be_bare(p, action) for p in paths))
             or (kind in LEANING and any(map(behind_something_else, paths)))
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
+            or (action in FURTHER and not all(map(behind_a_cap, paths)))
+            # "My savings, split between A and B": what is split has to be what was given.
+            or (action == "markets_shared" and not all(guards.behind_terms(p) for p in paths))
             or (action == "tx_each" and not all(map(behind_a_budget, paths)))
             or (action in SPENDS and any(last(p) == "must" for p in paths))
             or (action not in WISHED and any(last(p) == "wish" for p in paths))

@@ -26,6 +26,7 @@ from domain.mandates.purpose.phrases import (
     length,
     limits,
     preamble,
+    shares,
     stopping,
     where,
 )
@@ -47,6 +48,7 @@ _PARTS: Final = (
     where,
     chains,
     fees,
+    shares,
 )
 
 

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 PARTS: Final[Mapping[str, str]] = {
+    "pause": """
+        , | : | = | -
+    """,
     "under_zero": """
         minus ( PCT | BPS | MONEY )
     """,
@@ -27,8 +30,9 @@ PARTS: Final[Mapping[str, str]] = {
         ( is | are | 's | has been | have been | gets | get ) lost
     """,
     "all_left": """
-        ( is | are | 's | has been | there is )? ( all that is | all that's | only | still )? (
-        left | remaining | remains | remain | left over )
+        ( is | are | 's | has been | there is )? ( all that is | all that's | all you have | all we
+        have | all i have | all there is | only | still )? ( left | remaining | remains | remain |
+        left over ) | ( is | 's | are ) all that ( remains | remain )
     """,
     "of_that": """
         of it | of that | of this | of them | of the budget | of the money | of my money | of your
@@ -64,8 +68,14 @@ PARTS: Final[Mapping[str, str]] = {
     "given_you": """
         budget | total | deposit | stake | in total | ( that )? ( i | we ) ( gave | give | have
         given | am giving | are giving | put in | put up | hand | handed | am handing | entrust |
-        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending
-        | entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with )
+        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending |
+        entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with | will
+        get | will have | receive | manage | are getting | are given | were given | are managing |
+        have been given ) | ( that )? ( you're | you'll | you've ) ( getting | given | been given |
+        got | get | have | managing | receiving | receive | starting with | start with | trading
+        with ) | ( which | that )? ( i | we ) ( am | are | 'm )? ( putting in | putting up | lend |
+        lending | provide | provided | fund | deposited | deposit | trust you with | entrust to you
+        | hand over | hand you | set aside | put aside )
     """,
     "ridof": """
         ( close | sell | liquidate | exit | unwind | flatten | dump | offload | get out of | pull
@@ -96,6 +106,11 @@ PARTS: Final[Mapping[str, str]] = {
         | remains | be left | be kept | run on | keep running ) ( open | as they are | as it is |
         untouched | alone )?
     """,
+    "open_then": """
+        ( whatever | what | all | any | the | everything | those ){0,2} ( positions | trades |
+        holdings | position )? ( that | which )? ( is | are ) ( still )? open ( then | by then | at
+        that point | at that time | at the time | at that moment )
+    """,
     "no_new": """
         stop opening ( new | any new | more | any more | further | any )? ( trades | positions |
         ones ) | open no ( new | more | further ) ( trades | positions ) | no ( new | more |
@@ -120,6 +135,13 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "lost": """
+        ( <stopping> ) ( at | after | if | when | on )? : ( a | an | at )? ( ( down <val> | <val> (
+            loss | drawdown | down | lost | total loss | losses ) | ( loss | drawdown | losses ) of
+            <val> ) <ofit>? )
+        ( stop line | stop level | stop loss | stoploss | hard stop | stop ) : ( if | when | at |
+            after ) ( a | an | it is | it's | we're | we are | you're )? ( down <val> | <val> ( loss
+            | drawdown | down | lost ) | ( loss | drawdown | losses ) of <val> | ( lost | losing )
+            <val> ) <ofit>?
         ( at most | max | maximum | no more than | not more than ) <share> ( may | can | should |
             must | is to ) be lost
         ( the | my )? ( max | maximum )? pain ( limit | threshold )? <is> ( a )? <val> ( loss |
@@ -142,6 +164,8 @@ PHRASES: Final[Mapping[str, str]] = {
             <val> ) <ofit>?
     """,
     "lost_if": """
+        ( <when> | at )? ( <whoever> | it is | it's | we are | we're | you are | you're | i am | i'm
+            )? down ( by | more than | at least | over )? <val> <ofit>?
         ( <when> ) ( we're | you're | it's | i'm ) ( at | down to )? <under_zero>
         ( a | an )? ( down <val> | <val> ( loss | drawdown | down ) | ( loss | drawdown | losses )
             of <val> ) <ofit>? ( = | means | : )
@@ -169,7 +193,7 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>? <all_left>
     """,
     "part_lost": """
-        ( <when> | if ever ) ( more than | over | at least )? <amt>
+        ( <when> | if ever ) ( more than | over | at least | as much as )? <val>
     """,
     "rest_lost": """
         <whole_sum> <given_you>? <is_lost>
@@ -178,37 +202,46 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>?
     """,
     "stop_if": """
-        ,? <please>? <stopping_now>
+        <pause>? <please>? <stopping_now>
         ,? ( then | please )? <no_new>
         ,? at that point ,? <please>? <stopping_now>
     """,
     "close_if": """
-        ,? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
-        ,? <please>? <stopping_now> ( and | & | , | , and | then | and then ) ( please | also |
-            then )? ( <sell_all> )
-        ,? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
+        <pause>? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
+        <pause>? <please>? <stopping_now> ( and | & | , | , and | then | and then | + ) ( please |
+            also | then )? ( <sell_all> )
+        <pause>? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
     """,
     "keep_if": """
-        ,? <please>? ( but )? ( <hold_all> )
-        ,? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please | just )? (
-            <hold_all> )
-        ,? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
+        <pause>? <please>? ( but )? ( <hold_all> )
+        <pause>? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please | just
+            )? ( <hold_all> )
+        <pause>? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
     """,
     "close_then": """
         ( then | there | also | please | and then )? ( <sell_all> ) ( then | there | at that point
-            | immediately | too | as well | in that case | when that happens )?
+            | immediately | too | as well | in that case | when that happens | right there | right
+            then | right away | at once | on the spot | straight away )?
     """,
     "keep_then": """
         ( then | there | but | just | please | but please | also )? ( <hold_all> ) ( then | there |
             at that point | in that case | when that happens | too | as well )?
     """,
     "close_after": """
+        <open_then> ( can | may | should | shall | must | will | is to | are to | has to | have to |
+            is | are | gets | get )? ( be )? ( sold | closed | liquidated | unwound )
+        ( sell | close | liquidate ) <open_then>
         <there> ,? <please>? ( <stopping_now> and )? ( <sell_all> )
+        <there> ,? <please>? ( <sell_all> ) ( and | , | , and ) ( then )? <stopping_now>
         <please>? ( <sell_all> ) <there>
         ( <positions> | everything ) ( should | must | shall | will ) then be ( closed | sold |
             liquidated | unwound )
     """,
     "keep_after": """
+        <open_then> ( can | may | should | shall | must | will | is to | are to )? ( stay | stays |
+            remain | remains | be left | be kept | run on | keep running ) ( open | as they are |
+            as it is | untouched | alone )?
+        ( leave | keep ) <open_then> ( open | untouched | alone | as it is | as they are )?
         <there> ,? <please>? ( <stopping_now> but )? ( <hold_all> )
         <please>? ( <hold_all> ) <there>
     """,
@@ -244,6 +277,15 @@ PHRASES: Final[Mapping[str, str]] = {
     "gain_on": """
         ( <try_to> )? ( make | earn | gain ) ( me )? ( at least | about | around )? ( a | an )? ( (
             profit | gain | return ) of )? MONEY ( profit | of profit | in profit )? ( on | with )
+        ( <try_to> | i | we | i'm | we're )? ( aim | aiming | go | shoot | hope | looking | hoping |
+            try | target | want ) ( for )? ( at least | about | around )? ( a | an )? ( total )? (
+            profit | gain | return | plus ) of MONEY ( on | with | from | out of )
+        ( <try_to> | i | we | i'm | we're )? ( aim | aiming | go | shoot | hope | looking | hoping |
+            try ) for ( at least | about | around )? ( a )? MONEY ( of )? ( profit | gain | return |
+            in profit | in gains ) ( on | with | from | out of )
+        ( <aimw> | my aim is | the aim is | the goal is | my goal is | the target is | my target is
+            | goal : | target : | aim : ) ( a | an )? ( total )? ( profit | gain | return ) of MONEY
+            ( on | with | from | out of )
     """,
     "made_from": """
         out of <my_sum>

@@ -38,8 +38,17 @@ PHRASES: Final[Mapping[str, str]] = {
             assigned | allocated ) ( with )? ( <exactly> )? MONEY <for_what>?
         ( altogether | in total | in all | overall | all in all ) ( there are | there is | there's
             | you have | you get | we have ) MONEY
-        ( i | we ) ( can | could ) ( only | just ) ( spare | give <you> | afford | offer | put in |
-            put up ) MONEY <for_what>?
+        ( i | we ) ( can | could ) ( only | just )? ( spare | give <you> | afford | offer | put in |
+            put up | let you have | let <you> have | let you use | lend <you> | set aside | part
+            with | invest | hand you ) ( you )? ( about | <exactly> )? MONEY ( <for_what> |
+            <to_whom> )?
+        ( i | we ) ( can | could ) afford to ( give <you> | put in | invest | spend | put up | lend
+            <you> ) ( <exactly> )? MONEY ( <for_what> | <to_whom> )?
+        ,? ( otherwise | apart from that | other than that | beyond that | for the rest | below that
+            | up to that )? ,? ( you | the agent | you're | it ) ( are | is | may | can )? ( free |
+            welcome | allowed )? ( to )? ( use | spend | invest | trade | trade with | work with |
+            deploy | dispose of ) ( freely )? ( all | all of | the whole | the full | the entire |
+            the total | all of the | all the | the complete ) MONEY
         ( ( the | this | our ) ( vault | pot | kitty | mandate | fund | budget ) | your ( wallet |
             vault | pot | account | purse | fund | stake ) ) ( has | holds | contains | is filled
             with | starts with | is loaded with ) ( <exactly> )? MONEY

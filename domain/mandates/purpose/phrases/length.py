@@ -136,6 +136,12 @@ PHRASES: Final[Mapping[str, str]] = {
             exactly )? SPAN
     """,
     "week": """
+        ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
+            shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
+            | lasts | trade | trades | operate | operates | be active | is active | be valid | is
+            valid | act | acts | continue | continues | go on | goes on ) ( for )? ( only | just |
+            exactly )? ( a | one | the next | a full | one full | a single ) week ( only | in total
+            )?
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full | a single | the following ) week
         ( a | one ) week ( long | only | in total | from now | from today )?
@@ -149,10 +155,19 @@ PHRASES: Final[Mapping[str, str]] = {
             meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) week
     """,
     "fortnight": """
+        ( <you> | you | this | the mandate ) ( will | shall | should | may | can | must )? ( work |
+            works | run | runs | last | lasts | trade | trades | operate | operates ) ( for )? ( a |
+            one ) fortnight
         ( for | over | within | during | lasting | run for | across )? ( a | one | the next | the
             coming | one full ) fortnight
     """,
     "month": """
+        ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
+            shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
+            | lasts | trade | trades | operate | operates | be active | is active | be valid | is
+            valid | act | acts | continue | continues | go on | goes on ) ( for )? ( only | just |
+            exactly )? ( a | one | the next | a full | one full | a single ) month ( only | in total
+            )?
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full | a single | the following ) month
         ( a | one ) month ( long | only | in total | from now | from today )?
@@ -165,6 +180,12 @@ PHRASES: Final[Mapping[str, str]] = {
             meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
     """,
     "year": """
+        ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
+            shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
+            | lasts | trade | trades | operate | operates | be active | is active | be valid | is
+            valid | act | acts | continue | continues | go on | goes on ) ( for )? ( only | just |
+            exactly )? ( a | one | the next | a full | one full | a single ) year ( only | in total
+            )?
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full ) year
         ( a | one ) year ( long | only | in total | from now | from today )?

@@ -14,6 +14,13 @@ PHRASES: Final[Mapping[str, str]] = {
     "markets_for": """
         MARKET
     """,
+    "markets_shared": """
+        ( to be | and | which is | it is | it's )? ( split | divided | spread | distributed | shared
+            | allocated | placed | put | invested | lent | deployed | working | supplied | deposited
+            ) ( equally | evenly | half and half | sensibly | as you see fit )? ( out | up )? (
+            between | across | among | amongst | over | on | in | into | to ) ( both )? MARKET (
+            equally | evenly | in equal parts | as you see fit | as you like | only )?
+    """,
     "markets": """
         ( it | all of it | everything | the money | all | it all | all the money ) ( goes | should
             go | must go | belongs | is to go | shall go | will go | has to go | all goes ) ( only

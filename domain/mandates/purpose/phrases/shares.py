@@ -1,0 +1,83 @@
+"""A part of a budget, and the budget that it is a part of, said in one breath: "10% of its 600 USDC
+for any one trade", "of my 5,000 USDC at most 10% a day".
+
+`tx_part`, `day_part` and `lost_part` hold the part, `whole_part` what it is a part of, and the unit
+behind it tells what is capped; none of them says anything alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_PART: Final = """
+        ( ( <you> | you ) <may> ( only | ever )? <puts> | <puts> | at any time | <saying> <puts> )?
+            ( <upto> | at the most | never more than )? <val> ( at most | max | at the most )?
+        ( <not> | not | never ) ( ever )? <puts> ( more than | over | above ) <val>
+"""
+
+PHRASES: Final[Mapping[str, str]] = {
+    "tx_part": _PART,
+    "day_part": _PART,
+    "whole_part": """
+        ( of | out of | from ) ( its | my | the | your | our | this | that | these | those | a )? (
+            whole | total | initial | full | entire | original | starting | overall )? MONEY (
+            budget | total | capital | pot | mandate | fund | allowance | stake | deposit |
+            account | in total )? <given_you>?
+        ( of | out of | from ) ( a | the | my | your | its | our ) ( whole | total | initial | full
+            | entire | starting )? ( budget | total | capital | pot | sum | allowance ) of MONEY
+    """,
+    "tx_unit": """
+        ,? ( <may> ( ever )? ( go | be put | be spent | be used | be invested | be traded ) )? (
+            <one_act> | <per_act_too> ) ( <topped> )?
+        ( is | as ) ( the | my | your | a )? ( limit | cap | ceiling | maximum | max | most ) (
+            <one_act> | <per_act_too> )
+    """,
+    "day_unit": """
+        ( ,? <may> ( ever )? ( go | be put | be spent | be used | be invested | be traded ) | , ) (
+            <in_day> ) ( <topped> )?
+        ( in | on | within | during ) ( any | any one | a | each | every | one | a single | any
+            single | any given | a given ) day ( <topped> )?
+        ( is | as ) ( the | my | your | a )? ( limit | cap | ceiling | maximum | max | most ) (
+            <in_day> )
+    """,
+    "budget_from": """
+        ( from | out of | of ) ( my | the | your | our | this | that | these | its ) ( whole | total
+            | initial | full | entire | starting )? MONEY ( budget | total | capital | pot | fund |
+            allowance | deposit )? <given_you>? ,?
+        ( from | out of | of ) ( a | the | my | your | its ) ( total | whole )? ( budget | total |
+            pot | capital ) of MONEY ,?
+    """,
+    "tx_share": """
+        ( ( <you> | you ) <may> ( only | ever )? <puts> | <saying> <puts> ) ( <upto> | only ) PCT (
+            <one_act> | <per_act_too> ) ( <topped> )?
+        <not> ( ever )? <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <one_act> )
+        ( <upto> )? PCT ( <of_sum> ) ( <one_act> ) ( <topped> )?
+    """,
+    "day_share": """
+        ( ( <you> | you ) <may> ( only | ever )? <puts> | <saying> <puts> ) ( <upto> | only ) PCT (
+            <in_day> | <per_day_too> ) ( <topped> )?
+        <not> ( ever )? <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <in_day> )
+        ( <upto> )? PCT ( <of_sum> ) ( <in_day> ) ( <topped> )?
+    """,
+    "tx": """
+        <amt> <of_sum> ( <one_act> | <per_act_too> ) ( <topped> )?
+    """,
+    "day": """
+        <amt> <of_sum> ( <in_day> ) ( <topped> )?
+    """,
+    "tx_share_and": """
+
+        PCT <per_act_too>
+    """,
+    "day_share_and": """
+        PCT <per_day_too>
+    """,
+}
+
+PARTS: Final[Mapping[str, str]] = {
+    "puts": """
+        put | puts | use | uses | spend | spends | invest | invests | trade | trades | commit |
+        commits | move | moves | place | places | deploy | deploys | stake | go up to
+    """,
+}
