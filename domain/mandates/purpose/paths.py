@@ -58,6 +58,12 @@ LEANING: Final = v.words(
 CAPS: Final = frozenset({"tx", "day", "tx_share", "day_share"})
 # A second share behind "at most 10% a day and": a mere share may be anything elsewhere.
 FURTHER: Final = frozenset({"tx_share_and", "day_share_and"})
+# A time that is a length only behind what is to be gained in it.
+GAINED_IN: Final = frozenset({"span_in", "week_in", "month_in", "year_in"})
+AT_STOP: Final = frozenset(
+    {"keep_then", "keep_after", "keep_if", "keep_there"}
+    | {"close_then", "close_after", "close_if", "close_there"}
+)
 APPOSED: Final = frozenset({"apposed", "other_apposed"})
 # What an action says, where it has a name of its own only for the place that it may stand in.
 SAYS: Final = {
@@ -65,6 +71,9 @@ SAYS: Final = {
     "left_if": "left",
     "close_if": "close_there",
     "span_in": "span",
+    "week_in": "week",
+    "month_in": "month",
+    "year_in": "year",
     "keep_if": "keep_there",
     "part_left": "left",
     "part_lost": "lost",

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from domain.mandates.purpose import figures
+from domain.mandates.purpose.holidays import named_day
 from domain.mandates.purpose.lengths import glossed
 from domain.mandates.purpose.portions import portion
 from domain.mandates.purpose.tokens import BAD, BPS, DATE, MONEY, NUM, PCT, SPAN, Token
@@ -55,7 +56,8 @@ class Quantities:
         at = 0
         while at < len(self.atoms):
             token, after = (
-                self.date_at(at)
+                named_day(self, at)
+                or self.date_at(at)
                 or self.window_at(at)
                 or portion(self, at)
                 or glossed(self, at)
@@ -289,7 +291,7 @@ class Quantities:
         if kind == NUM and (grand or (scale and scale != "m")):
             kind = MONEY
         if kind == NUM and self.labelled(start):
-            kind = SPAN + self.kind(start - 2)
+            kind = SPAN + self.kind(start - 1 - (self.kind(start - 1) in (":", "=")))
         if scale == "m" and kind != MONEY:
             number = None
         if (
@@ -302,8 +304,9 @@ class Quantities:
 
     def labelled(self, at: int) -> bool:
         """True for the number of `Days: 15` at the start of a clause."""
-        label = self.kind(at - 1) == ":" and self.kind(at - 2) in ("days", "weeks", "months")
-        return label and (at == 2 or self.kind(at - 3) in (".", ",", ";", "\n", "-", "/", "|"))
+        at -= self.kind(at - 1) in (":", "=")
+        label = self.kind(at - 1) in ("days", "weeks", "months")
+        return label and self.kind(at - 2) in ("", ".", ",", ";", "\n", "-", "/", "|")
 
     def spaced(self, at: int) -> bool:
         """True where something else than a word or a number follows a dash."""

@@ -16,9 +16,11 @@ from domain.mandates.purpose.automaton import DEAD, Automaton
 from domain.mandates.purpose.paths import (
     AMOUNTS,
     APPOSED,
+    AT_STOP,
     BEHIND,
     CAPS,
     FURTHER,
+    GAINED_IN,
     IDLE,
     JOIN,
     LEANING,
@@ -224,25 +226,34 @@ class Tiling:
             or (action in SPENDS and any(last(p) == "must" for p in paths))
             or (action not in WISHED and any(last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(leans_on_a_budget(p) for p in paths))
-            or (action == "span_in" and not all(map(aims, paths)))
+            or (action in GAINED_IN and not all(map(aims, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and guards.for_one(self.tokens, at, end))
+            # "Trade size: 25" is no size of all of it.
+            or (action == "budget" and kind == "size" and self.tokens[at - 1].kind in v.ACTS)
             or (action == "other_apposed" and way != OPEN)
             or (action == "markets" and guards.is_topic(self.tokens, at, paths))
             or (action == "budget" and kind == "to" and any(last(p) == "ask_never" for p in paths))
             or (action in ("other", "ask_always", "ask_never") and way != OPEN)
             # "100 USDC a week" is an amount in a time, not an amount and a time.
             or (action in TIMES and way != OPEN and kind in ("a", "an", "one"))
+            # "Leave positions open for a week" is how long they stay.
+            or (action in (*TIMES, "until", "before") and any(last(p) in AT_STOP for p in paths))
             or (
                 action in ("tx_or", "day_or", "budget_or")
                 and not all(self._negated(p) for p in paths)
             )
-            or (action in ("close_then", "keep_then") and not any(map(sets_floor, paths)))
+            or (action in ("close_then", "keep_then") and not self._at_the_stop(way, action, paths))
         )
         if barred:
             return ""
         return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
+
+    def _at_the_stop(self, way: str, action: str, paths: list[Path]) -> bool:
+        """True behind a stop line; "leave positions open" may be a sentence of its own there."""
+        opens = way == OPEN and self.behind_floor and any(not path.said for path in paths)
+        return any(map(sets_floor, paths)) or (action == "keep_then" and opens)
 
     def _risks(self, at: int, end: int) -> bool:
         """True for a share that is to be risked, and not one that is never to be."""
@@ -310,7 +321,7 @@ class Tiling:
             return False
         before = {t.kind for t in self.tokens[max(0, at - MAX_PHRASE) : at]}
         near = {t.kind for t in self.tokens[max(0, at - 2) : at]}
-        return not before & v.ALONE and not near & v.SEVERAL
+        return not before & v.ALONE and not near & (v.SEVERAL | v.SIZES)
 
     def _is_idle(self, start: int, end: int) -> bool:
         """True for words that say nothing of a term and bend nothing."""

@@ -107,6 +107,7 @@ ALONE: Final = words("own alone freely independently yourself itself autonomousl
 SEVERAL: Final = words(
     "amounts sums purchases payments orders trades transactions items actions buys swaps"
 )
+SIZES: Final = words("size sizes amount")
 # The note takes something back, or does not mean it: nothing of it is read.
 TAKEN_BACK: Final = words(
     "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg "

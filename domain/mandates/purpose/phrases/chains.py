@@ -98,13 +98,13 @@ PARTS: Final[Mapping[str, str]] = {
         positions that are open | existing ones | is open | you have | you hold | is there ) ( open
         | as they are | as it is | untouched | alone | running | in place | as is | on )? | ( do not
         | don't | never ) ( close | sell | touch | liquidate | exit ) ( anything | any of it |
-        <positions> | the open ones | any of them | what is open | what you hold ) | ( without |
-        not ) ( closing | selling | touching | liquidating ) ( anything | <positions> | the open
-        ones ) | no need to ( close | sell ) ( anything | <positions> ) | let ( <positions> | the
-        open ones ) ( run | be | ride | stay open ) | ( <positions> | the open ones | whatever is
-        open | what is open ) ( can | may | should | shall | must | will )? ( stay | stays | remain
-        | remains | be left | be kept | run on | keep running ) ( open | as they are | as it is |
-        untouched | alone )?
+        <positions> | the open ones | any of them | what is open | what you hold ) | ( without | not
+        ) ( closing | selling | touching | liquidating ) ( anything | <positions> | the open ones )
+        | no need to ( close | sell ) ( anything | <positions> ) | ( do not | don't ) ( sell |
+        liquidate ) | let ( <positions> | the open ones ) ( run | be | ride | stay open ) | (
+        <positions> | the open ones | whatever is open | what is open ) ( can | may | should | shall
+        | must | will )? ( stay | stays | remain | remains | be left | be kept | run on | keep
+        running ) ( open | as they are | as it is | untouched | alone )?
     """,
     "open_then": """
         ( whatever | what | all | any | the | everything | those ){0,2} ( positions | trades |
@@ -126,7 +126,7 @@ PARTS: Final[Mapping[str, str]] = {
         the aim is to | the goal is to | my goal is to | your goal is to | your job is to | your
         task is to | the idea is to | see if you can | i want to | i'd like to | i hope to | goal :
         | target : | aim : | objective : | task : | you should | you are to | help me | help me to |
-        let's
+        the target is to | my target is to | let's
     """,
     "onward": """
         on | with | from | out of | using
@@ -135,6 +135,7 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "lost": """
+        lose <val> <ofit>? ( and | , ) ( then )? <stopping_now>
         ( <stopping> ) ( at | after | if | when | on )? : ( a | an | at )? ( ( down <val> | <val> (
             loss | drawdown | down | lost | total loss | losses ) | ( loss | drawdown | losses ) of
             <val> ) <ofit>? )
@@ -216,7 +217,7 @@ PHRASES: Final[Mapping[str, str]] = {
         <pause>? <please>? ( but )? ( <hold_all> )
         <pause>? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please | just
             )? ( <hold_all> )
-        <pause>? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
+        <pause>? <please>? ( <hold_all> ) ,? ( but | and )? ( just )? <stopping_now>
     """,
     "close_then": """
         ( then | there | also | please | and then )? ( <sell_all> ) ( then | there | at that point
@@ -228,6 +229,7 @@ PHRASES: Final[Mapping[str, str]] = {
             at that point | in that case | when that happens | too | as well )?
     """,
     "close_after": """
+        ( : | = ) <please>? ( <sell_all> )
         <open_then> ( can | may | should | shall | must | will | is to | are to | has to | have to |
             is | are | gets | get )? ( be )? ( sold | closed | liquidated | unwound )
         ( sell | close | liquidate ) <open_then>
@@ -238,6 +240,7 @@ PHRASES: Final[Mapping[str, str]] = {
             liquidated | unwound )
     """,
     "keep_after": """
+        ( : | = ) <please>? ( <hold_all> )
         <open_then> ( can | may | should | shall | must | will | is to | are to )? ( stay | stays |
             remain | remains | be left | be kept | run on | keep running ) ( open | as they are |
             as it is | untouched | alone )?
@@ -296,10 +299,13 @@ PHRASES: Final[Mapping[str, str]] = {
             into | to ) MONEY
     """,
     "sum_if": """
+        ( <when> ) ( <subj> )? ( ever )? ( <fall> | shrunk | has shrunk ) from ( its | the | my |
+            your | a )? ( first | initial | starting | original | full | whole )? MONEY
         ( <when> ) ( my | the | our | your | these | those ) ( first | initial | starting | whole )?
             MONEY ( budget | deposit )?
     """,
     "sinks_to": """
+        ( down )? ( to | below ) ( only | just )? <amt> ( or less | or lower | or below )?
         ( ever )? ( <fall> | shrunk | has shrunk | have shrunk | have fallen | have dropped | has
             become | becomes | become | turn | turns | have become ) ( <below> | down to | to | into
             )? ( only | just )? <amt> ( or less | or lower | or below )?

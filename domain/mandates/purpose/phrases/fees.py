@@ -81,6 +81,8 @@ PHRASES: Final[Mapping[str, str]] = {
             agent )? PCT <made_by_you> ( <as_reward> )?
     """,
     "no_fee": """
+        no ( cut | share | commission | reward | remuneration | percentage | fee | pay | payment ) (
+            for you | for the agent | to you | to the agent ) ( <for_this> )
         ( at | for | with | on ) ( no | zero ) ( agent | performance )? ( fee | fees | commission |
             cost | charge | pay | payment | reward ) ( for ( you | the agent | your work ) | at all
             | to ( you | the agent ) )?

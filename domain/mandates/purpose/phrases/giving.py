@@ -7,6 +7,9 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "budget": """
+        ( <you> | you )? ( <may> )? ( trade | invest | do | work | operate | act ) ( freely | ( as |
+            however | what | whatever ) ( you | it ) ( like | likes | see fit | sees fit | please |
+            want | wants | think best ) ) with ( my | the | these )? ( <exactly> )? MONEY
         <funder> ( hereby | now | will | shall | has | have )? <hands_over> ( <exactly> )? MONEY (
             <to_whom> | ( into | in | towards | toward ) ( this | it | the vault | this mandate |
             the mandate | the pot | this fund | this job ) )
@@ -91,9 +94,9 @@ PHRASES: Final[Mapping[str, str]] = {
             disposal | at its disposal | in the pot | in here | in your hands | in your care |
             under your management | there for you | waiting for you ) ( <to_whom> )?
         ( the | this | our ) ( mandate | vault | account ) ( is funded with | holds | carries |
-            comes with | starts with | is endowed with | contains | is loaded with | has been
-            funded with | begins with | opens with | is set at | is set to | covers ) ( <exactly>
-            )? MONEY
+            comes with | starts with | is endowed with | contains | is loaded with | starts at |
+            begins at | opens at | has been funded with | begins with | opens with | is set at | is
+            set to | covers ) ( <exactly> )? MONEY
         ( holds | carries | contains | comes with | is funded with | is endowed with ) ( <exactly>
             )? MONEY
         ( <my> )? ( total | overall | upper )? ( limit | cap | maximum | ceiling ) for ( this |
@@ -122,12 +125,15 @@ PHRASES: Final[Mapping[str, str]] = {
         ( only | just ) MONEY ( in total | for now | this time | for a start | to start with )?
     """,
     "budget_split": """
+        ( <funder> )? ( hereby | now | will | shall | has | have )? <hands_over> ( <exactly> )?
+            MONEY
         ( please )? ( move | shift | switch | rotate | split | divide | spread | distribute | share
             | allocate | put | invest | lend | deposit | supply | place | park ) ( my | the | these
             | our )? MONEY ( equally | evenly | half and half | out | up | in equal parts | as you
             see fit | as you like | sensibly )?
     """,
     "markets_split": """
+        ( only )? ( to | towards | for use ( in | on ) | for ) ( the )? MARKET ( only | alone )?
         ( equally | evenly | half and half )? ( between | across | among | amongst | over | on | in
             | into ) ( both )? MARKET ( equally | evenly | half and half | in equal parts | as you
             see fit | as you like )?

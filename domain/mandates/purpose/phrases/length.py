@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
+    "week_in": """
+        ( in | inside | inside of ) ( a | one ) ( single )? week
+    """,
+    "month_in": """
+        ( in | inside | inside of ) ( a | one ) ( single )? month
+    """,
+    "year_in": """
+        ( in | inside | inside of ) ( a | one ) ( single )? year
+    """,
     "span": """
+        ( days | weeks | months ) ( : | = )? SPAN
         ( for | over | within | during | lasting | lasts | last | run for | runs for | running for
             | valid for | good for | over the course of | across | throughout | it runs for | keep
             it running for | run this for | run it for | live for | works for | active for | should
@@ -136,6 +146,7 @@ PHRASES: Final[Mapping[str, str]] = {
             exactly )? SPAN
     """,
     "week": """
+
         ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
             shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
             | lasts | trade | trades | operate | operates | be active | is active | be valid | is
@@ -162,6 +173,7 @@ PHRASES: Final[Mapping[str, str]] = {
             coming | one full ) fortnight
     """,
     "month": """
+
         ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
             shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
             | lasts | trade | trades | operate | operates | be active | is active | be valid | is
@@ -180,6 +192,7 @@ PHRASES: Final[Mapping[str, str]] = {
             meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
     """,
     "year": """
+
         ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
             shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
             | lasts | trade | trades | operate | operates | be active | is active | be valid | is
