@@ -59,3 +59,10 @@ def granted(tokens: Sequence[Token], paths: Sequence[Path]) -> bool:
 def behind_terms(path: Path) -> bool:
     """True where all that stands before it in the sentence was read, and some of it says a term."""
     return bool(path.said) and all(piece.action not in _UNSAID for piece in path.pieces)
+
+
+def of_which(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """True for "of which 50 a day": it is a part of what stands before it."""
+    return any(
+        one.kind in ("of", "from") and two.kind == "which" for one, two in pairwise(tokens[at:end])
+    )

@@ -102,6 +102,8 @@ SAYS: Final = {
     "whole_part": "budget_of",
     "budget_from": "budget",
     "tx_part": "tx",
+    "tx_of": "tx",
+    "lost_of": "lost",
     "day_part": "day",
     "tx_share_and": "tx_share",
     "day_share_and": "day_share",

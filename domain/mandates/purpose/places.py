@@ -26,9 +26,10 @@ AIM, GROW, LEFT, LOST, LEFT_LAST, LOST_LAST, SUM, SUM_LAST, MADE = (
 )  # fmt: skip
 SPLIT, NAMED, WHERE, INTRO, ELSE = ("split", "named", "where", "intro", "else")
 # TX_PART and DAY_PART are behind "10%", TX_SUM and DAY_SUM behind "10% of the 600 USDC": what the
-# part is for has to follow. FROM is behind "from my 600 USDC": a part of it has to follow.
-TX_PART, DAY_PART, TX_SUM, DAY_SUM, FROM = (
-    "tx part", "day part", "tx sum", "day sum", "from",
+# part is for has to follow. FROM is behind "from my 600 USDC": a part of it has to follow. OF is
+# behind "no trade above 5%": what that is of has to follow.
+TX_PART, DAY_PART, TX_SUM, DAY_SUM, FROM, OF = (
+    "tx part", "day part", "tx sum", "day sum", "from", "of",
 )  # fmt: skip
 # Actions that stand in no other place than these, and where each leads to: only all of them
 # together say something.
@@ -60,7 +61,9 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "budget_is": {WHERE: SAID},
     "tx_part": {OPEN: TX_PART},
     "day_part": {OPEN: DAY_PART},
-    "whole_part": {TX_PART: TX_SUM, DAY_PART: DAY_SUM},
+    "tx_of": {OPEN: OF},
+    "lost_of": {OPEN: OF},
+    "whole_part": {TX_PART: TX_SUM, DAY_PART: DAY_SUM, OF: SAID},
     "tx_unit": {TX_SUM: SAID},
     "day_unit": {DAY_SUM: SAID},
     "budget_from": {OPEN: FROM},
@@ -86,6 +89,7 @@ UNDONE: Final = frozenset(
         TX_SUM,
         DAY_SUM,
         FROM,
+        OF,
     }
 )
 # What may be said of a part of "my 600 USDC".

@@ -16,6 +16,8 @@ _WHOLES: Final = frozenset({
 # Behind these a part is one of the whole that was spoken of: "of which a tenth at most".
 _BOUND: Final = frozenset({"at", "most", "up", "to", "no", "more", "than", "max", "only", ","})
 _CAPPED: Final = frozenset({"at", "may", "can", "per", "in", "on", "for", "a", "max", "into"})
+# "At most a tenth per day": of the budget.
+_EACH: Final = frozenset({"per", "each", "every"})
 _GONE: Final = frozenset({"is", "has", "gone", "lost", "loss"})
 _LOSING: Final = frozenset({"lose", "loses", "lost", "losing", "loose", "looses", "loosing"})
 _PROFIT: Final = frozenset({"profit", "profits", "gain", "gains", "earnings", "winnings"})
@@ -34,6 +36,7 @@ def portion(reader: Reader, at: int) -> tuple[Token, int] | None:
     behind = reader.kind(at + 2)
     whole = behind == "of" and reader.kind(at + 3) in _WHOLES
     whole = whole or (_of_which(reader, at) and behind in _CAPPED)
+    whole = whole or (reader.kind(at - 1) in ("most", "to", "than") and behind in _EACH)
     bare = reader.kind(at - 1) in _LOSING and behind in _ENDS
     if not (whole or bare or (behind in _GONE and part != _QUARTER)):
         return None

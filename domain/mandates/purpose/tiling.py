@@ -221,6 +221,7 @@ class Tiling:
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
             or (action in FURTHER and not all(map(behind_a_cap, paths)))
             # "My savings, split between A and B": what is split has to be what was given.
+            or (guards.of_which(self.tokens, at, end) and not all(map(guards.behind_terms, paths)))
             or (action == "markets_shared" and not all(guards.behind_terms(p) for p in paths))
             or (action == "tx_each" and not all(map(behind_a_budget, paths)))
             or (action in SPENDS and any(last(p) == "must" for p in paths))

@@ -87,10 +87,6 @@ PHRASES: Final[Mapping[str, str]] = {
         ( <never_need> <consult> | ( you | it )? ( do not | don't | does not | doesn't ) need
             <consent_too> ) ( for )? <things>? ( below | under ) <amt> ( <then_ask> | ,? ( but | and
             )? ( above | over ) ( that | it | this )? ,? you do ( have to | need to | need it )? )
-        ( <things> ) ( below | under | up to ) <amt> ( do not | don't | need not | needn't | does
-            not | doesn't ) ( need | require ) <consent_too> ( ,? ( but | and )? ( larger | bigger |
-            higher | more expensive | all other ) ( ones | <acts> )? ( do | must be approved | need
-            it ) )
         ( come to | come back to | get back to | turn to | go to ) ( me | us ) ( first | beforehand
             )? ( for ( <consent_too> | a decision | the ok ) )? ( before | with | on | about | for
             )? <things>? ( that | which )? ( <beyond> ) <amt> ( <one_act> )?

@@ -135,6 +135,9 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "lost": """
+        of which ( ( <you> | you ) <may> lose ( at most | up to | no more than )? <val> | ( at most
+            | up to | no more than )? <val> <may> be lost )
+        ( at most | up to | no more than )? <val> of which <may> be lost
         lose <val> <ofit>? ( and | , ) ( then )? <stopping_now>
         ( <stopping> ) ( at | after | if | when | on )? : ( a | an | at )? ( ( down <val> | <val> (
             loss | drawdown | down | lost | total loss | losses ) | ( loss | drawdown | losses ) of
@@ -184,6 +187,7 @@ PHRASES: Final[Mapping[str, str]] = {
             to | as big as | as large as | bigger than | larger than ) <val> <ofit>?
     """,
     "left_if": """
+        ( at | with ) ( only | just )? <amt> ( left | remaining )
         <leftif>
         ( <when> ) ( only | just )? <amt> ( of it | of that )? <all_left>
     """,

@@ -7,6 +7,9 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "budget": """
+        be ( in charge of | in control of | responsible for ) ( my | the | these )? ( <exactly> )?
+            MONEY
+        ( you | the agent ) ( run | runs ) ( on )? ( my | the | these )? ( <exactly> )? MONEY
         ( <you> | you )? ( <may> )? ( trade | invest | do | work | operate | act ) ( freely | ( as |
             however | what | whatever ) ( you | it ) ( like | likes | see fit | sees fit | please |
             want | wants | think best ) ) with ( my | the | these )? ( <exactly> )? MONEY
@@ -109,10 +112,11 @@ PHRASES: Final[Mapping[str, str]] = {
             you | yours ) : ( <exactly> )? MONEY ( in total )?
         ( <agent_here> ) <given> ( <exactly> )? MONEY ( at its disposal | to work with | to spend |
             to trade with | to use | to invest )? <for_what>?
-        ( you'll be | you will be | you're | you are | it will be | the agent will be | the agent
-            is | it is ) ( managing | handling | working with | trading with | investing | looking
-            after | in charge of | responsible for | running on | dealing with | trading ) ( my |
-            the | these | up to | a total of )? MONEY ( for ( me | us ) )? <for_what>?
+        ( you'll be | you will be | you're | you are | it will be | the agent will be | the agent is
+            | it is ) ( managing | handling | working with | trading with | investing | looking
+            after | in charge of | in control of | responsible for | running on | dealing with |
+            trading ) ( my | the | these | up to | a total of )? MONEY ( for ( me | us ) )?
+            <for_what>?
         ( the size of ( the | this | your ) ( mandate | budget | fund | pot | account ) is | size :
             | mandate size : | fund size : | account size : ) ( <exactly> )? MONEY
         ( consider | treat ) MONEY ( as )? ( the | your | my ) ( whole | total | full | entire )?

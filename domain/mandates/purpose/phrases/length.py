@@ -146,6 +146,12 @@ PHRASES: Final[Mapping[str, str]] = {
             exactly )? SPAN
     """,
     "week": """
+        ( you | the agent ) ( have | has | get | gets | 've | will have | 'll have ) ( only | just |
+            exactly )? ( a | one | a full | one full ) week ( for this | in total | only )?
+        ( you've | you'll have | you've got ) ( only | just )? ( a | one | a full | one full ) week
+            ( for this | in total | only )?
+        ( give it | give yourself | give this | time limit ( : | is ) | the time limit is ) ( only |
+            just )? ( a | one | a full | one full ) week
 
         ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
             shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
@@ -173,6 +179,12 @@ PHRASES: Final[Mapping[str, str]] = {
             coming | one full ) fortnight
     """,
     "month": """
+        ( you | the agent ) ( have | has | get | gets | 've | will have | 'll have ) ( only | just |
+            exactly )? ( a | one | a full | one full ) month ( for this | in total | only )?
+        ( you've | you'll have | you've got ) ( only | just )? ( a | one | a full | one full ) month
+            ( for this | in total | only )?
+        ( give it | give yourself | give this | time limit ( : | is ) | the time limit is ) ( only |
+            just )? ( a | one | a full | one full ) month
 
         ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
             shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
@@ -192,6 +204,12 @@ PHRASES: Final[Mapping[str, str]] = {
             meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
     """,
     "year": """
+        ( you | the agent ) ( have | has | get | gets | 've | will have | 'll have ) ( only | just |
+            exactly )? ( a | one | a full | one full ) year ( for this | in total | only )?
+        ( you've | you'll have | you've got ) ( only | just )? ( a | one | a full | one full ) year
+            ( for this | in total | only )?
+        ( give it | give yourself | give this | time limit ( : | is ) | the time limit is ) ( only |
+            just )? ( a | one | a full | one full ) year
 
         ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
             shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last

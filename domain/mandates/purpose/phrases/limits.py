@@ -10,7 +10,7 @@ from typing import Final
 
 PARTS: Final[Mapping[str, str]] = {
     "of_sum": """
-        of ( it | that | this | them | the budget | the money | your budget )
+        of ( it | that | this | them | which | the budget | the money | your budget )
     """,
     "in_day": """
         <per_day_too> | in a given day | per calendar day | for each day | for every day | for any

@@ -1,8 +1,8 @@
 """A part of a budget, and the budget that it is a part of, said in one breath: "10% of its 600 USDC
 for any one trade", "of my 5,000 USDC at most 10% a day".
 
-`tx_part`, `day_part` and `lost_part` hold the part, `whole_part` what it is a part of, and the unit
-behind it tells what is capped; none of them says anything alone.
+`tx_part` and `day_part` hold the part, `whole_part` what it is a part of, and the unit
+behind it tells what is capped; `tx_of`, `lost_of` name it themselves; none says anything alone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,16 @@ _PART: Final = """
 PHRASES: Final[Mapping[str, str]] = {
     "tx_part": _PART,
     "day_part": _PART,
+    "tx_of": """
+        no ( single | one | individual )? ( <act> | <acts> ) ( ( <may> | must | should | shall | is
+            to )? ( ever )? ( use | exceed | cost | take | be | go ) )? ( <beyond> )? PCT
+        ( a | one | any | each | every ) ( single )? ( <act> ) ( <may> ) ( take ( up )? | use | use
+            up | cost | be ) ( <upto> )? PCT
+    """,
+    "lost_of": """
+        ( <you> | you | i | we )? ( <may> | are allowed to | is allowed to | accept to | can afford
+            to ) ( lose ) ( only )? <val>
+    """,
     "whole_part": """
         ( of | out of | from ) ( its | my | the | your | our | this | that | these | those | a )? (
             whole | total | initial | full | entire | original | starting | overall )? MONEY (
@@ -29,9 +39,9 @@ PHRASES: Final[Mapping[str, str]] = {
     """,
     "tx_unit": """
         ,? ( <may> ( ever )? ( go | be put | be spent | be used | be invested | be traded ) )? (
-            <one_act> | <per_act_too> ) ( <topped> )?
+            <one_act> ) ( <topped> )?
         ( is | as ) ( the | my | your | a )? ( limit | cap | ceiling | maximum | max | most ) (
-            <one_act> | <per_act_too> )
+            <one_act> )
     """,
     "day_unit": """
         ( ,? <may> ( ever )? ( go | be put | be spent | be used | be invested | be traded ) | , ) (
@@ -49,29 +59,30 @@ PHRASES: Final[Mapping[str, str]] = {
             pot | capital ) of MONEY ,?
     """,
     "tx_share": """
+
         ( ( <you> | you ) <may> ( only | ever )? <puts> | <saying> <puts> ) ( <upto> | only ) PCT (
-            <one_act> | <per_act_too> ) ( <topped> )?
+            <one_act> ) ( <topped> )?
         <not> ( ever )? <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <one_act> )
         ( <upto> )? PCT ( <of_sum> ) ( <one_act> ) ( <topped> )?
     """,
     "day_share": """
         ( ( <you> | you ) <may> ( only | ever )? <puts> | <saying> <puts> ) ( <upto> | only ) PCT (
-            <in_day> | <per_day_too> ) ( <topped> )?
+            <in_day> ) ( <topped> )?
         <not> ( ever )? <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <in_day> )
         ( <upto> )? PCT ( <of_sum> ) ( <in_day> ) ( <topped> )?
     """,
     "tx": """
-        <amt> <of_sum> ( <one_act> | <per_act_too> ) ( <topped> )?
+        <amt> <of_sum> ( <one_act> ) ( <topped> )?
     """,
     "day": """
         <amt> <of_sum> ( <in_day> ) ( <topped> )?
     """,
     "tx_share_and": """
 
-        PCT <per_act_too>
+        PCT <one_act>
     """,
     "day_share_and": """
-        PCT <per_day_too>
+        PCT <in_day>
     """,
 }
 
