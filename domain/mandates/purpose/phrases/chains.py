@@ -237,8 +237,7 @@ PHRASES: Final[Mapping[str, str]] = {
         <open_then> ( can | may | should | shall | must | will | is to | are to | has to | have to |
             is | are | gets | get )? ( be )? ( sold | closed | liquidated | unwound )
         ( sell | close | liquidate ) <open_then>
-        <there> ,? <please>? ( <stopping_now> and )? ( <sell_all> )
-        <there> ,? <please>? ( <sell_all> ) ( and | , | , and ) ( then )? <stopping_now>
+        <there> ,? <please>? ( <stopping_now> and )? ( <sell_all> ) ( ,? and ( then )? <halt> )?
         <please>? ( <sell_all> ) <there>
         ( <positions> | everything ) ( should | must | shall | will ) then be ( closed | sold |
             liquidated | unwound )

@@ -13,7 +13,7 @@ from typing import Final
 _PART: Final = """
         ( ( <you> | you ) <may> ( only | ever )? <puts> | <puts> | at any time | <saying> <puts> )?
             ( <upto> | at the most | never more than )? <val> ( at most | max | at the most )?
-        ( <not> | not | never ) ( ever )? <puts> ( more than | over | above ) <val>
+        <never> <puts> ( more than | over | above ) <val>
 """
 
 PHRASES: Final[Mapping[str, str]] = {
@@ -62,13 +62,13 @@ PHRASES: Final[Mapping[str, str]] = {
 
         ( ( <you> | you ) <may> ( only | ever )? <puts> | <saying> <puts> ) ( <upto> | only ) PCT (
             <one_act> ) ( <topped> )?
-        <not> ( ever )? <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <one_act> )
+        <never> <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <one_act> )
         ( <upto> )? PCT ( <of_sum> ) ( <one_act> ) ( <topped> )?
     """,
     "day_share": """
         ( ( <you> | you ) <may> ( only | ever )? <puts> | <saying> <puts> ) ( <upto> | only ) PCT (
             <in_day> ) ( <topped> )?
-        <not> ( ever )? <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <in_day> )
+        <never> <puts> ( more than | over | above ) PCT ( <of_sum> )? ( <in_day> )
         ( <upto> )? PCT ( <of_sum> ) ( <in_day> ) ( <topped> )?
     """,
     "tx": """
@@ -87,6 +87,10 @@ PHRASES: Final[Mapping[str, str]] = {
 }
 
 PARTS: Final[Mapping[str, str]] = {
+    "never": """
+        ( please )? ( never | do not | don't | not | never ever ) | ( <you> | you ) ( must | may |
+        should | shall ) ( not | never )
+    """,
     "puts": """
         put | puts | use | uses | spend | spends | invest | invests | trade | trades | commit |
         commits | move | moves | place | places | deploy | deploys | stake | go up to
