@@ -98,7 +98,10 @@ class Basis:
         said = set(s.text.lower().replace(":", " ").split())
         value = (s.figure.value if s.figure else None) or 0
         spread = self.named and value * self.days == self.budget.micros
-        return bool(said & _MONEY_WORDS) or self.caps_an_action or spread
+        part = any(
+            f" of {one} " in f" {s.text.lower()} " for one in ("it", "that", "this", "which")
+        )
+        return bool(said & _MONEY_WORDS) or part or self.caps_an_action or spread
 
     def _of_figure(self, term: str, action: str, kind: str, value: int) -> Claim:
         if term == v.DAYS:

@@ -12,6 +12,7 @@ from domain.mandates.purpose.tokens import MARKET, Token
 if TYPE_CHECKING:
     from domain.mandates.purpose.paths import Path
 
+_UNSAID: Final = frozenset({"idle", "unread", "other"})
 _GIVEN: Final = frozenset(
     {"budget", "span", "week", "fortnight", "month", "year", "markets", "until"}
 )
@@ -87,3 +88,20 @@ def granted(tokens: Sequence[Token], paths: Sequence[Path]) -> bool:
 def spoken_of(tokens: Sequence[Token], at: int) -> bool:
     """True for "bro spends 50 USDC a day": he is told of, and not spoken to."""
     return at > 0 and tokens[at].kind in v.DOES and tokens[at - 1].kind in v.FOLK
+
+
+def behind_terms(path: Path) -> bool:
+    """True where all that stands before it in the sentence was read, and some of it says a term."""
+    return bool(path.said) and all(piece.action not in _UNSAID for piece in path.pieces)
+
+
+def tells_of_it(kind: str, paths: Sequence[Path]) -> bool:
+    """True for "my savings, invested in Aave v3", where nothing was given that could be theirs."""
+    return kind in v.PUT and not all(map(behind_terms, paths))
+
+
+def of_which(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """True for "of which 50 a day": it is a part of what stands before it."""
+    return any(
+        one.kind in ("of", "from") and two.kind == "which" for one, two in pairwise(tokens[at:end])
+    )

@@ -40,6 +40,7 @@ QUIET: Final = frozenset(
         "stop_then",
         "tx_unit",
         "day_unit",
+        "day_on",
         JOIN,
         IDLE,
         UNREAD,
@@ -130,9 +131,13 @@ SAYS: Final = {
     "day_label": "day_share",
     "day_part": "day_share",
     "part_of": "budget_of",
+    "part_the": "budget_of",
     "tx_share_too": "tx_share",
     "day_share_too": "day_share",
     "shares_day": "day_share",
+    "budget_from": "budget",
+    "tx_of": "tx_share",
+    "lost_of": "lost",
 }
 BEHIND: Final = {
     "lead": OPEN,

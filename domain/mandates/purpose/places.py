@@ -37,6 +37,10 @@ RISKED, ALLOWED, FALL, FALLEN, BACK, GONE, GONE_LAST = (
 LOSS, SHARES, TX_PART, DAY_PART, TX_WHOLE, DAY_WHOLE = (
     "loss", "shares", "tx part", "day part", "tx whole", "day whole",
 )  # fmt: skip
+# DAY_SUM is behind "10% of the 600 USDC", where "on any day" follows.
+# FROM is behind "from my 600 USDC": a part of it has to follow. OF is behind "no trade above 5%":
+# what that is of has to follow.
+DAY_SUM, FROM, OF = ("day sum", "from", "of")
 # Actions that stand in no other place than these, and where each leads to: only all of them
 # together say something.
 CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -85,10 +89,15 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "shares": {OPEN: SHARES},
     "tx_part": {OPEN: TX_PART},
     "day_part": {OPEN: DAY_PART},
-    "part_of": {TX_PART: TX_WHOLE, DAY_PART: DAY_WHOLE},
+    "tx_of": {OPEN: OF},
+    "lost_of": {OPEN: OF},
+    "part_of": {TX_PART: TX_WHOLE, DAY_PART: DAY_WHOLE, OF: SAID},
+    "part_the": {TX_PART: TX_WHOLE, DAY_PART: DAY_SUM, OF: SAID},
+    "day_on": {DAY_SUM: SAID, DAY_WHOLE: SAID},
     "tx_unit": {TX_WHOLE: SAID},
     "day_unit": {DAY_WHOLE: SAID},
     "shares_day": {SHARES: SAID},
+    "budget_from": {OPEN: FROM},
 }
 UNDONE: Final = frozenset(
     {
@@ -121,7 +130,12 @@ UNDONE: Final = frozenset(
         DAY_PART,
         TX_WHOLE,
         DAY_WHOLE,
+        DAY_SUM,
+        FROM,
+        OF,
     }
 )
+# What may be said of a part of "my 600 USDC".
+PARTS_OF: Final = frozenset({"tx", "tx_share", "day", "day_share", "lost"})
 # What may only follow a stop line, in its sentence or as the first of the next.
 BEHIND_FLOOR: Final = frozenset({"close_after", "keep_after", "stop_then"})

@@ -10,24 +10,24 @@ from decimal import Decimal
 from typing import Final
 
 from domain.mandates.purpose import figures
+from domain.mandates.purpose.holidays import named_day
 from domain.mandates.purpose.lengths import glossed, repeated
+from domain.mandates.purpose.portions import portion
 from domain.mandates.purpose.tokens import BAD, BPS, DATE, MONEY, NUM, PCT, SPAN, Token
 
 _NUMBER_WORDS: Final = frozenset(figures.SMALL) | frozenset(figures.SCALES)
 _SPAN_UNITS: Final = frozenset(figures.SPAN_DAYS) | figures.SPAN_HOURS
 _LONG_UNITS: Final = frozenset(u for u in _SPAN_UNITS if len(u) > 2)
-_QUARTER: Final = 2_500
-_PARTS: Final = {"fifth": 2_000, "tenth": 1_000, "twentieth": 500, "quarter": _QUARTER}
-_WHOLES: Final = frozenset({
-    "it", "its", "the", "my", "your", "our", "that", "this", "all", "any", "what", "whatever",
-    "profit", "profits", "gains", "everything",
+# What may stand behind "a dollar" where it is one dollar, not "a dollar limit".
+_BEHIND_ONE: Final = frozenset({
+    "per", "a", "an", "each", "every", "any", "apiece", "/", "in", "on", "for", "at", "max", "or",
+    "tops", ",", ".", ";", "", ")", "\n",
 })  # fmt: skip
-_GONE: Final = frozenset({"is", "has", "gone", "lost", "loss"})
+_MAY: Final = frozenset({"be", "go", "not", "never", "only", "ever", "leave", "enter", "cost"})
+_ONE_DOLLAR: Final = frozenset({"dollar", "buck"})
+_OR_LESS: Final = frozenset({"less", "below", "under"})
 _WINDOWS: Final = frozenset({"any", "per", "each", "every", "a", "/", "one"})
 _BETWEEN: Final = frozenset({"rolling", "given", "single"})
-_LOSING: Final = frozenset({"lose", "loses", "lost", "losing", "loose", "looses", "loosing"})
-_PROFIT: Final = frozenset({"profit", "profits", "gain", "gains", "earnings", "winnings"})
-_ENDS: Final = frozenset({"", ",", ".", ";", "!", "\n", "and", ")", "then", "stop", "please"})
 _SCALES: Final = figures.SHORT_SCALES | figures.SCALES
 
 
@@ -56,9 +56,10 @@ class Quantities:
         at = 0
         while at < len(self.atoms):
             token, after = (
-                self.date_at(at)
+                named_day(self, at)
+                or self.date_at(at)
                 or self.window_at(at)
-                or self.part_at(at)
+                or portion(self, at)
                 or glossed(self, at)
                 or self.figure_at(at)
                 or (self.atoms[at], at + 1)
@@ -106,7 +107,8 @@ class Quantities:
             return None
         after += self.kind(after) == "of"
         month = figures.MONTHS.get(self.kind(after))
-        if month is None:
+        # "Of which 20 may be spent": no date.
+        if month is None or (self.kind(after) == "may" and self.kind(after + 1) in _MAY):
             return None
         year, after = self.year_at(after + 1)
         return self.dated(at, after, figures.day_of(month, day, year, self.today))
@@ -174,39 +176,9 @@ class Quantities:
         after += 1 + (self.kind(after + 1) in ("period", "window", "span", "stretch"))
         return Token("day", self.atoms[at].start, self.atoms[after - 1].end), after
 
-    # -- parts
-
-    def part_at(self, at: int) -> tuple[Token, int] | None:
-        """`a fifth`, `one tenth`, `a quarter of it`: a share, where it is one of what is at stake;
-        not "a fifth trade", "a quarter of a year" or "a tenth of a percent".
-        """
-        if self.kind(at) == "half":
-            return self.half_at(at)
-        part = _PARTS.get(self.kind(at + 1))
-        if part is None or self.kind(at) not in ("a", "one"):
-            return None
-        behind = self.kind(at + 2)
-        whole = behind == "of" and self.kind(at + 3) in _WHOLES
-        bare = self.kind(at - 1) in _LOSING and behind in _ENDS
-        if not (whole or bare or (behind in _GONE and part != _QUARTER)):
-            return None
-        return Token(PCT, self.atoms[at].start, self.atoms[at + 1].end, part), at + 2
-
     def kinds(self, at: int, count: int) -> tuple[str, ...]:
         """What stands at so many places."""
         return tuple(self.kind(at + n) for n in range(count))
-
-    def half_at(self, at: int) -> tuple[Token, int] | None:
-        """`half of it`, `half the profit`, with something said of it: not "half a year"."""
-        behind, next_one = self.kind(at + 1), self.kind(at + 2)
-        whole = behind == "of" and next_one in _WHOLES
-        profit = behind in ("the", "any", "your", "my", "our") and next_one in _PROFIT
-        if self.kind(at - 1) in _LOSING and behind in _ENDS:
-            return Token(PCT, self.atoms[at].start, self.atoms[at].end, 5_000), at + 1
-        alone = self.kind(at - 1) in _ENDS and self.kind(at + 3 + whole) in _ENDS
-        if not (whole or profit) or alone or self.kind(at - 1) in ("a", "one", "other"):
-            return None
-        return Token(PCT, self.atoms[at].start, self.atoms[at].end, 5_000), at + 1
 
     # -- numbers
 
@@ -231,6 +203,10 @@ class Quantities:
             return self.priced(start, at + 1, True)
         if kind in ("eur", "gbp", "chf", "jpy") and self.number_at(at + 1)[1] > at + 1:
             return self.priced(start, at + 1, False)
+        if kind == "a" and self.kind(at + 1) in _ONE_DOLLAR and self.kind(at - 1) != "half":
+            behind = self.kind(at + 2)
+            fits = behind in _BEHIND_ONE and (behind != "or" or self.kind(at + 3) in _OR_LESS)
+            return self.finish(start, at + 1, Decimal(1), False) if fits else None
         number, after = self.number_at(at)
         if after == at:
             return None
@@ -315,7 +291,7 @@ class Quantities:
         if kind == NUM and (grand or (scale and scale != "m")):
             kind = MONEY
         if kind == NUM and self.labelled(start):
-            kind = SPAN + self.kind(start - 2)
+            kind = SPAN + self.kind(start - 1 - (self.kind(start - 1) in (":", "=")))
         if scale == "m" and kind != MONEY:
             number = None
         if (
@@ -328,8 +304,9 @@ class Quantities:
 
     def labelled(self, at: int) -> bool:
         """True for the number of `Days: 15` at the start of a clause."""
-        label = self.kind(at - 1) == ":" and self.kind(at - 2) in ("days", "weeks", "months")
-        return label and (at == 2 or self.kind(at - 3) in (".", ",", ";", "\n", "-", "/", "|"))
+        at -= self.kind(at - 1) in (":", "=")
+        label = self.kind(at - 1) in ("days", "weeks", "months")
+        return label and self.kind(at - 2) in ("", ".", ",", ";", "\n", "-", "/", "|")
 
     def spaced(self, at: int) -> bool:
         """True where something else than a word or a number follows a dash."""

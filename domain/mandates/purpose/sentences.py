@@ -29,7 +29,7 @@ _FOR_ME: Final = frozenset({("for", "me"), ("for", "us"), ("my", "behalf"), ("ou
 _DEEDS: Final = v.words(
     "look take manage invest trade use put run grow lend work buy spend hold split start place park"
     " deploy allocate mind handle administer oversee supply deposit watch find order keep purchase"
-    " book"
+    " book care safeguard control double steward juggle tend supervise"
 )
 
 

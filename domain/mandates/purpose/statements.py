@@ -15,6 +15,7 @@ from typing import Final
 
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.bending import corrects, of_once, of_others
+from domain.mandates.purpose.grammar import Grammar, grammar
 from domain.mandates.purpose.language import foreign
 from domain.mandates.purpose.paths import (
     IDLE,
@@ -27,7 +28,7 @@ from domain.mandates.purpose.paths import (
     Piece,
 )
 from domain.mandates.purpose.sentences import cut, requested
-from domain.mandates.purpose.tiling import Grammar, Tiling, grammar, is_word
+from domain.mandates.purpose.tiling import Tiling, is_word
 from domain.mandates.purpose.tokens import BAD, DATE, MARKET, MONEY, NUM, PCT, SPAN, Token
 from domain.mandates.purpose.words import tokens_of
 

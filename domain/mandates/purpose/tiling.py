@@ -6,13 +6,12 @@ The tiling with the fewest unread words is the reading; two that say different t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from domain.mandates.purpose import guards
 from domain.mandates.purpose import vocabulary as v
-from domain.mandates.purpose.automaton import DEAD, Automaton
+from domain.mandates.purpose.automaton import DEAD
+from domain.mandates.purpose.grammar import Grammar
 from domain.mandates.purpose.paths import (
     AMOUNTS,
     APPOSED,
@@ -52,35 +51,18 @@ from domain.mandates.purpose.paths import (
     sets_floor,
     stops,
 )
-from domain.mandates.purpose.phrases import (
-    ACTIONS,
-    asking,
-    chains,
-    courtesy,
-    endings,
-    ends,
-    fees,
-    giving,
-    handing,
-    limits,
-    lines,
-    preamble,
-    sums,
-    where,
-)
-from domain.mandates.purpose.phrases.macros import MACROS
-from domain.mandates.purpose.phrases.others import OTHERS
-from domain.mandates.purpose.phrases.parts import PARTS
 from domain.mandates.purpose.places import (
     BEHIND_FLOOR,
     CHAINS,
     ELSE,
     FOR,
+    FROM,
     IF,
     INTRO,
     LOOSE,
     NEED,
     OPEN,
+    PARTS_OF,
     SAID,
     UNDONE,
 )
@@ -89,41 +71,6 @@ from domain.mandates.purpose.tokens import MARKET, PCT, Token
 MAX_PHRASE: Final = 28
 MAX_READINGS: Final = 3
 _Price = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """The automaton, and the action of each of its phrases."""
-
-    automaton: Automaton
-    actions: tuple[str, ...]
-
-
-@lru_cache(1)
-def grammar() -> Grammar:
-    """The phrases, compiled once."""
-    phrases = [(action, line) for action, text in ACTIONS.items() for line in lines(text)]
-    built = Automaton(
-        [line for _, line in phrases],
-        {
-            **MACROS,
-            **OTHERS,
-            **PARTS,
-            **limits.PARTS,
-            **asking.PARTS,
-            **giving.PARTS,
-            **preamble.PARTS,
-            **where.PARTS,
-            **chains.PARTS,
-            **fees.PARTS,
-            **handing.PARTS,
-            **endings.PARTS,
-            **courtesy.PARTS,
-            **sums.PARTS,
-            **ends.PARTS,
-        },
-    )
-    return Grammar(built, tuple(action for action, _ in phrases))
 
 
 def is_word(token: Token) -> bool:
@@ -209,6 +156,8 @@ class Tiling:
             return ""
         if action in SHARED and not self._may_share(at, end, paths):
             return ""
+        if way == FROM and action in PARTS_OF:
+            return "" if self._risks(at, end) else SAID
         if action in CHAINS or way in UNDONE:
             return CHAINS.get(action, {}).get(way, "")
         if action in BEHIND_FLOOR:
@@ -236,6 +185,14 @@ class Tiling:
             or (self.tokens[at].is_figure and not all(self._may_be_bare(p, action) for p in paths))
             or (kind in LEANING and any(map(behind_something_else, paths)))
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
+            # "My savings, split between A and B": what is split has to be what was given.
+            or (guards.of_which(self.tokens, at, end) and not all(map(guards.behind_terms, paths)))
+            or (
+                action == "markets"
+                and at
+                and kind in v.PUT
+                and not all(map(guards.behind_terms, paths))
+            )
             or (action == "tx_each" and not all(map(behind_a_budget, paths)))
             or (action == "markets" and guards.is_half_of_a_split(self.tokens, at, end))
             or guards.spoken_of(self.tokens, at)
@@ -258,6 +215,8 @@ class Tiling:
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.
             or (action == "budget" and guards.for_one(self.tokens, at, end))
+            # "Trade size: 25" is no size of all of it.
+            or (action == "budget" and kind == "size" and self.tokens[at - 1].kind in v.ACTS)
             or (action == "other_apposed" and way != OPEN)
             or (action == "markets" and guards.is_topic(self.tokens, at, paths))
             or (action == "budget" and kind == "to" and any(last(p) == "ask_never" for p in paths))
@@ -268,11 +227,16 @@ class Tiling:
                 action in ("tx_or", "day_or", "budget_or")
                 and not all(self._negated(p) for p in paths)
             )
-            or (action in ("close_then", "keep_then") and not any(map(sets_floor, paths)))
+            or (action in ("close_then", "keep_then") and not self._at_the_stop(way, action, paths))
         )
         if barred:
             return ""
         return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
+
+    def _at_the_stop(self, way: str, action: str, paths: list[Path]) -> bool:
+        """True behind a stop line; "leave positions open" may be a sentence of its own there."""
+        opens = way == OPEN and self.behind_floor and any(not path.said for path in paths)
+        return any(map(sets_floor, paths)) or (action == "keep_then" and opens)
 
     def _risks(self, at: int, end: int) -> bool:
         """True for a share that is to be risked, and not one that is never to be."""
@@ -365,7 +329,7 @@ class Tiling:
             return False
         before = {t.kind for t in self.tokens[max(0, at - MAX_PHRASE) : at]}
         near = {t.kind for t in self.tokens[max(0, at - 2) : at]}
-        return not before & v.ALONE and not near & v.SEVERAL
+        return not before & v.ALONE and not near & (v.SEVERAL | v.SIZES)
 
     def _is_idle(self, start: int, end: int) -> bool:
         """True for words that say nothing of a term and bend nothing."""

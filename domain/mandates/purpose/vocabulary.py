@@ -107,6 +107,7 @@ ALONE: Final = words("own alone freely independently yourself itself autonomousl
 SEVERAL: Final = words(
     "amounts sums purchases payments orders trades transactions items actions buys swaps"
 )
+SIZES: Final = words("size sizes amount")
 # The note takes something back, or does not mean it: nothing of it is read.
 TAKEN_BACK: Final = words(
     "kidding joke joking joked ignore disregard forget scratch nevermind opposite example eg "
@@ -271,4 +272,9 @@ DOES: Final = words(
     "spends trades uses has gets pays invests stops is was had needs takes buys lends works puts "
     "asks loses wants gives gave runs wins earns keeps starts makes sells never always only may can"
     " will should must"
+)
+# How a note goes on about what it gave: "500 USDC, split between Aave v3 and Morpho".
+PUT: Final = words(
+    "divided spread distributed shared allocated placed invested lent deployed supplied deposited "
+    "split parked staked traded"
 )

@@ -31,6 +31,7 @@ from domain.mandates.purpose.phrases import (
     limits,
     opening,
     preamble,
+    shares,
     stopping,
     sums,
     where,
@@ -59,6 +60,7 @@ _PARTS: Final = (
     opening,
     sums,
     ends,
+    shares,
 )
 
 

@@ -179,6 +179,7 @@ PHRASES: Final[Mapping[str, str]] = {
             | what i want | my wishes | your job | the job | your mandate | the mandate | your task
             | this is the deal | okay so | in short ) :
         ( run | work | trade | let it run | start )
+        subject to
         ( hello | hi agent | hello agent | dear agent | whatever you do | whatever happens | all in
             all | bottom line | as a rule | in general | generally ) ( : )?
         ( and | also )? ( remember | note ) :
@@ -296,8 +297,8 @@ PHRASES: Final[Mapping[str, str]] = {
             prepared to | i plan to | we plan to | i intend to | i am willing to | i'm willing to )
     """,
     "link": """
-        ( with | plus | but | so | but please | and please | as well as | along with |
-            together
+        subject to
+        ( with | plus | but | so | but please | and please | as well as | along with | together
             with | so please )
     """,
     "closing": """

@@ -15,10 +15,11 @@ PARTS: Final[Mapping[str, str]] = {
         me | of mine | by me )?
     """,
     "consult": """
-        ask | ( ask | check with | check in with | consult | consult with | confirm with | verify
-        with ) ( me | us ) | ask ( me )? ( for )? <consent_too> | ( get | seek | obtain | request |
-        wait for ) <consent_too> | run ( it | things | anything ) ( by | past ) me | check in |
-        check first | wait for me to approve
+        ask | ( come to | come back to | get back to | turn to | go to ) ( me | us ) ( for
+        <consent_too> )? | ( ask | check with | check in with | consult | consult with | confirm
+        with | verify with ) ( me | us ) | ask ( me )? ( for )? <consent_too> | ( get | seek |
+        obtain | request | wait for ) <consent_too> | run ( it | things | anything ) ( by | past )
+        me | check in | check first | wait for me to approve
     """,
     "consulting": """
         asking | checking | checking in | confirming | ( asking | checking with | checking in with |
@@ -29,12 +30,12 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "at_all": """
         ( ever | at all | first | beforehand | in advance | anything | permission | approval | for
-        permission | for approval | for anything | about anything | from me | please | ( for | about
-        | before | before making | on ) ( a | any ) <act> | before ( you )? ( act | acting | trade |
-        trading | buy | buying | spend | spending | pay | paying | do anything | doing anything |
-        invest | investing ) | to ( trade | act | spend | buy | invest | pay | do anything )
-        | ( for | about | before ) ( any | individual | single | any single | any individual | your
-        )? ( <act> | <acts> ) ){0,2}
+        permission | for approval | for anything | about anything | from me | please | whatsoever |
+        ( for | about | before | before making | on ) ( a | any ) <act> | before ( you )? ( act |
+        acting | trade | trading | buy | buying | spend | spending | pay | paying | do anything |
+        doing anything | invest | investing ) | to ( trade | act | spend | buy | invest | pay | do
+        anything ) | ( for | about | before ) ( any | individual | single | any single | any
+        individual | your )? ( <act> | <acts> ) ){0,2}
     """,
     "never_need": """
         ( you | the agent | it | the bot )? ( never | do not | don't | does not | doesn't | will not
@@ -104,6 +105,12 @@ PHRASES: Final[Mapping[str, str]] = {
         ( come back | get back | come | go back | turn | write | reach out | talk | speak | refer )
             to ( me | us ) ( first )? for <consent_too> ( on | for | about | before | with | if it
             is )? <things>? ( <beyond> ) <amt>
+        ( <never_need> <consult> | ( you | it )? ( do not | don't | does not | doesn't ) need
+            <consent_too> ) ( for )? <things>? ( below | under ) <amt> ( <then_ask> | ,? ( but | and
+            )? ( above | over ) ( that | it | this )? ,? you do ( have to | need to | need it )? )
+        ( come to | come back to | get back to | turn to | go to ) ( me | us ) ( first | beforehand
+            )? ( for ( <consent_too> | a decision | the ok ) )? ( before | with | on | about | for
+            )? <things>? ( that | which )? ( <beyond> ) <amt> ( <one_act> )?
         ( ( for )? <things>? ( of )? ( up to | below | under | as much as | until ) <amt> (
             <one_act> )? ( , | : )? ( <loose_hand> ) | ( <you> | you | feel free to | you're free to
             | you're allowed to )? ( <may> | are allowed to | is allowed to | are free to )? (
@@ -160,6 +167,17 @@ PHRASES: Final[Mapping[str, str]] = {
         ( please )? ( do not | don't | never ) bother ( me | us ) ( with ( questions | requests |
             any questions | approvals | approval requests | requests for approval ) | for
             <consent_too> | about approvals ) <at_all>
+        ( please )? ( do not | don't | never | no need to | there's no need to | you needn't | you
+            don't need to | you don't have to ) ( ever )? ( bother | disturb | trouble | pester |
+            interrupt | burden | annoy | bug ) ( me | us ) ( with | for | about | over | by asking
+            for ) ( any | your | more | further )? ( questions | approvals | approval requests |
+            requests for approval | requests | confirmations | permission | approval | permission
+            requests | asking | anything ) <at_all>
+        ( i | we ) ( do not | don't ) ( want | wish | need | like ) ( to ( hear | get | see | answer
+            | be bothered with | be asked ) )? any ( questions | approval requests | requests for
+            approval | requests | confirmations ) <at_all>
+        ( no | zero ) ( questions | approval requests | confirmations ) ( to me | from you | for me
+            )? ( please | at all | whatsoever | needed | necessary ){0,2}
         ( <never_need> ) ( <consult> ) <at_all>
         ( please )? ( do not | don't | never ) bother ( asking | asking me | checking | checking
             with me | me for <consent_too> | me with approvals | me about approvals | asking for

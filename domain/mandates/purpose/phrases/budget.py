@@ -178,11 +178,14 @@ PHRASES: Final[Mapping[str, str]] = {
             altogether )? is <amt> ( in total | overall | altogether )?
         <you> ( has | have | gets | get | starts with | start with | works with | work with | begins
             with | holds | has got | can draw on | may draw on | can draw | runs on | operates with
-            | controls ) ( up to | a total of | a maximum of | at most | only | exactly )? MONEY (
-            in total | total | altogether | overall | max | at most )? ( to spend | to work with |
-            to use | to invest | to trade | to trade with | to play with | to manage | available |
-            at its disposal | at your disposal | to start with | to start | to begin with | to grow
-            | to get started )? <for_what>?
+            | controls | control | command | commands | oversee | oversees | administer |
+            administers | handle | handles | look after | looks after | are in charge of | is in
+            charge of | are in control of | is in control of | are responsible for | is responsible
+            for ) ( up to | a total of | a maximum of | at most | only | exactly )? MONEY ( in total
+            | total | altogether | overall | max | at most )? ( to spend | to work with | to use |
+            to invest | to trade | to trade with | to play with | to manage | available | at its
+            disposal | at your disposal | to start with | to start | to begin with | to grow | to
+            get started )? <for_what>?
         ( earn yield | earn interest | make yield | get yield | earn a yield | earn some yield |
             earn income | earn a return | earn returns | make money | earn something | earn money |
             generate yield | find yield | get the best yield | earn passive income ) ( on | with |

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 PARTS: Final[Mapping[str, str]] = {
+    "pause": """
+        , | : | = | -
+    """,
     "under_zero": """
         minus ( PCT | BPS | MONEY )
     """,
@@ -28,8 +31,8 @@ PARTS: Final[Mapping[str, str]] = {
     """,
     "all_left": """
         ( is | are | 's | has been | there is )? ( all that is | all that's | all that | all there
-            is | only | still )? (
-        left | remaining | remains | remain | left over )
+        is | all you have | all we have | all i have | only | still )? ( left | remaining | remains
+        | remain | left over )
     """,
     "of_that": """
         of it | of that | of this | of them | of the budget | of the money | of my money | of your
@@ -74,15 +77,21 @@ PARTS: Final[Mapping[str, str]] = {
         initial | total | whole | starting | full )? ( budget of )? <amt> | MONEY )
     """,
     "given_you": """
-        budget | total | deposit | stake | in total | ( that )? ( i | we ) ( gave | give | have
+        budget | total | deposit | stake | in total | <was_given>
+    """,
+    "was_given": """
+        ( that )? ( i | we ) ( gave | give | have
         given | am giving | are giving | put in | put up | hand | handed | am handing | entrust |
-        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending
-        | entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with )
-        | ( that )? ( you're | you are ) getting | ( that )? you ( receive | 'll get | will get |
-            'll
-        have | will have | control | manage ) | ( given | entrusted | provided | lent | committed |
-        allocated | granted ) ( to you )? | i start with | we start with | i put down | to start
-        with | at the start
+        entrusted ) ( you )? | ( that )? ( i'm | we're ) ( giving | handing | putting in | lending |
+        entrusting ) ( you )? | ( that )? you ( have | got | get | started with | start with | will
+        get | will have | receive | manage | control | 'll get | 'll have | are getting | are given
+        | were given | are managing | have been given ) | ( that )? ( you're | you'll | you've ) (
+        getting | given | been given | got | get | have | managing | receiving | receive | starting
+        with | start with | trading with ) | ( which | that )? ( i | we ) ( am | are | 'm )? (
+        putting in | putting up | lend | lending | provide | provided | fund | deposited | deposit |
+        trust you with | entrust to you | hand over | hand you | set aside | put aside ) | ( given |
+        entrusted | provided | lent | committed | allocated | granted ) ( to you )? | i start with |
+        we start with | i put down | to start with | at the start
     """,
     "ridof": """
         ( close | sell | liquidate | exit | unwind | flatten | dump | offload | get out of | pull
@@ -105,16 +114,20 @@ PARTS: Final[Mapping[str, str]] = {
         positions that are open | existing ones | is open | you have | you hold | is there ) ( open
         | as they are | as it is | untouched | alone | running | in place | as is | on )? | ( do not
         | don't | never ) ( close | sell | touch | liquidate | exit ) ( anything | any of it |
-        <positions> | the open ones | any of them | what is open | what's open |
-        what you hold | whatever is open ) | ( keep | leave | hold ) ( what's open | whatever's
-        open | what is open | whatever is open ) ( open | as it is | alone | in place | untouched |
-        running ) | ( without |
-        not ) ( closing | selling | touching | liquidating ) ( anything | <positions> | the open
-        ones ) | no need to ( close | sell ) ( anything | <positions> ) | let ( <positions> | the
-        open ones ) ( run | be | ride | stay open ) | ( <positions> | the open ones | whatever is
-        open | what is open ) ( can | may | should | shall | must | will )? ( stay | stays | remain
-        | remains | be left | be kept | run on | keep running ) ( open | as they are | as it is |
-        untouched | alone )?
+        <positions> | the open ones | any of them | what is open | what's open | what you hold |
+        whatever is open ) | ( keep | leave | hold ) ( what's open | whatever's open | what is open
+        | whatever is open ) ( open | as it is | alone | in place | untouched | running ) | (
+        without | not ) ( closing | selling | touching | liquidating ) ( anything | <positions> |
+        the open ones ) | no need to ( close | sell ) ( anything | <positions> ) | ( do not | don't
+        ) ( sell | liquidate ) | let ( <positions> | the open ones ) ( run | be | ride | stay open )
+        | ( <positions> | the open ones | whatever is open | what is open ) ( can | may | should |
+        shall | must | will )? ( stay | stays | remain | remains | be left | be kept | run on | keep
+        running ) ( open | as they are | as it is | untouched | alone )?
+    """,
+    "open_then": """
+        ( whatever | what | all | any | the | everything | those ){0,2} ( positions | trades |
+        holdings | position )? ( that | which )? ( is | are ) ( still )? open ( then | by then | at
+        that point | at that time | at the time | at that moment )
     """,
     "no_new": """
         stop opening ( new | any new | more | any more | further | any )? ( trades | positions |
@@ -131,7 +144,7 @@ PARTS: Final[Mapping[str, str]] = {
         the aim is to | the goal is to | my goal is to | your goal is to | your job is to | your
         task is to | the idea is to | see if you can | i want to | i'd like to | i hope to | goal :
         | target : | aim : | objective : | task : | you should | you are to | help me | help me to |
-        let's
+        the target is to | my target is to | let's
     """,
     "onward": """
         on | with | from | out of | using
@@ -140,6 +153,17 @@ PARTS: Final[Mapping[str, str]] = {
 
 PHRASES: Final[Mapping[str, str]] = {
     "lost": """
+        of which ( ( <you> | you ) <may> lose ( at most | up to | no more than )? <val> | ( at most
+            | up to | no more than )? <val> <may> be lost )
+        ( at most | up to | no more than )? <val> of which <may> be lost
+        lose <val> <ofit>? ( and | , ) ( then )? <stopping_now>
+        ( <stopping> ) ( at | after | if | when | on )? : ( a | an | at )? ( ( down <val> | <val> (
+            loss | drawdown | down | lost | total loss | losses ) | ( loss | drawdown | losses ) of
+            <val> ) <ofit>? )
+        ( stop line | stop level | stop loss | stoploss | hard stop | stop ) : ( if | when | at |
+            after ) ( a | an | it is | it's | we're | we are | you're )? ( down <val> | <val> ( loss
+            | drawdown | down | lost ) | ( loss | drawdown | losses ) of <val> | ( lost | losing )
+            <val> ) <ofit>?
         ( at most | max | maximum | no more than | not more than ) <share> ( may | can | should |
             must | is to ) be lost
         ( the | my )? ( max | maximum )? pain ( limit | threshold )? <is> ( a )? <val> ( loss |
@@ -162,6 +186,8 @@ PHRASES: Final[Mapping[str, str]] = {
             <val> ) <ofit>?
     """,
     "lost_if": """
+        ( <when> | at )? ( <whoever> | it is | it's | we are | we're | you are | you're | i am | i'm
+            )? down ( by | more than | at least | over )? <val> <ofit>?
         ( <when> ) ( we're | you're | it's | i'm ) ( at | down to )? <under_zero>
         ( a | an )? ( down <val> | <val> ( loss | drawdown | down ) | ( loss | drawdown | losses )
             of <val> ) <ofit>? ( = | means | : )
@@ -179,6 +205,7 @@ PHRASES: Final[Mapping[str, str]] = {
             to | as big as | as large as | bigger than | larger than ) <val> <ofit>?
     """,
     "left_if": """
+        ( at | with ) ( only | just )? <amt> ( left | remaining )
         <leftif>
         ( <when> ) ( only | just )? <amt> ( of it | of that )? <all_left>
     """,
@@ -189,7 +216,7 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>? <all_left>
     """,
     "part_lost": """
-        ( <when> | if ever ) ( more than | over | at least )? <val>
+        ( <when> | if ever ) ( more than | over | at least | as much as )? <val>
     """,
     "rest_lost": """
         <whole_sum> <given_you>? <is_lost>
@@ -198,37 +225,38 @@ PHRASES: Final[Mapping[str, str]] = {
         <whole_sum> <given_you>?
     """,
     "stop_if": """
-        ( , | : )? <please>? <stopping_now>
+        <pause>? <please>? <stopping_now>
         ,? ( then | please )? <no_new>
         ,? at that point ,? <please>? <stopping_now>
     """,
     "close_if": """
-        ( , | : )? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
-        ( , | : )? <please>? <stopping_now> ( and | & | , | , and | then | and then ) ( please |
-            also |
-            then )? ( <sell_all> )
-        ( , | : )? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
+        <pause>? <please>? ( <sell_all> ) ( and | & | , ) ( then )? <stopping_now>
+        <pause>? <please>? <stopping_now> ( and | & | , | , and | then | and then | + ) ( please |
+            also | then )? ( <sell_all> )
+        <pause>? <please>? ( <sell_all> ) ( immediately | right away | at once | for me )?
     """,
     "keep_if": """
-        ( , | : )? <please>? <stopping_now> ,? ( but | and ) ( do not | don't | never ) ( sell |
-            close |
-            liquidate )
-        ( , | : )? <please>? ( but )? ( <hold_all> )
-        ( , | : )? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please |
-            just )? (
-            <hold_all> )
-        ( , | : )? <please>? ( <hold_all> ) ,? ( but | and ) ( just )? <stopping_now>
+        <pause>? <please>? ( but )? ( <hold_all> )
+        <pause>? <please>? ( <stopping_now> | <no_new> ) ,? ( but | and | & | yet )? ( please | just
+            )? ( <hold_all> )
+        <pause>? <please>? ( <hold_all> ) ,? ( but | and )? ( just )? <stopping_now>
     """,
     "close_then": """
         ( then | there | also | please | and then )? ( <sell_all> ) ( then | there | at that point
-            | immediately | too | as well | in that case | when that happens )?
+            | immediately | too | as well | in that case | when that happens | right there | right
+            then | right away | at once | on the spot | straight away )?
     """,
     "keep_then": """
         ( then | there | but | just | please | but please | also )? ( <hold_all> ) ( then | there |
             at that point | in that case | when that happens | too | as well )?
     """,
     "close_after": """
-        <there> ( , | : )? <please>? ( <stopping_now> and )? ( <sell_all> ) ( and <stopping_now> )?
+        ( : | = ) <please>? ( <sell_all> )
+        <open_then> ( can | may | should | shall | must | will | is to | are to | has to | have to |
+            is | are | gets | get )? ( be )? ( sold | closed | liquidated | unwound )
+        ( sell | close | liquidate ) <open_then>
+        <there> ( , | : )? <please>? ( <stopping_now> and )? ( <sell_all> ) ( ,? and ( then )?
+            <stopping_now> )?
         ( at which point | at which ) ( <positions> | everything ) ( is | are | must | should |
             shall | has | have | will | is to | are to ) ( to )? be ( closed | sold | liquidated |
             unwound )
@@ -237,6 +265,11 @@ PHRASES: Final[Mapping[str, str]] = {
             liquidated | unwound )
     """,
     "keep_after": """
+        ( : | = ) <please>? ( <hold_all> )
+        <open_then> ( can | may | should | shall | must | will | is to | are to )? ( stay | stays |
+            remain | remains | be left | be kept | run on | keep running ) ( open | as they are |
+            as it is | untouched | alone )?
+        ( leave | keep ) <open_then> ( open | untouched | alone | as it is | as they are )?
         <there> ( , | : )? <please>? ( <stopping_now> but )? ( <hold_all> )
         <please>? ( <hold_all> ) <there>
     """,
@@ -276,6 +309,15 @@ PHRASES: Final[Mapping[str, str]] = {
     "gain_on": """
         ( <try_to> )? ( make | earn | gain ) ( me )? ( at least | about | around )? ( a | an )? ( (
             profit | gain | return ) of )? MONEY ( profit | of profit | in profit )? ( on | with )
+        ( <try_to> | i | we | i'm | we're )? ( aim | aiming | go | shoot | hope | looking | hoping |
+            try | target | want ) ( for )? ( at least | about | around )? ( a | an )? ( total )? (
+            profit | gain | return | plus ) of MONEY ( on | with | from | out of )
+        ( <try_to> | i | we | i'm | we're )? ( aim | aiming | go | shoot | hope | looking | hoping |
+            try ) for ( at least | about | around )? ( a )? MONEY ( of )? ( profit | gain | return |
+            in profit | in gains ) ( on | with | from | out of )
+        ( <aimw> | my aim is | the aim is | the goal is | my goal is | the target is | my target is
+            | goal : | target : | aim : ) ( a | an )? ( total )? ( profit | gain | return ) of MONEY
+            ( on | with | from | out of )
     """,
     "made_from": """
         out of <my_sum>
@@ -286,10 +328,13 @@ PHRASES: Final[Mapping[str, str]] = {
             into | to ) MONEY
     """,
     "sum_if": """
+        ( <when> ) ( <subj> )? ( ever )? ( <fall> | shrunk | has shrunk ) from ( its | the | my |
+            your | a )? ( first | initial | starting | original | full | whole )? MONEY
         ( <when> ) ( my | the | our | your | these | those ) ( first | initial | starting | whole )?
             MONEY ( budget | deposit )?
     """,
     "sinks_to": """
+        ( down )? ( to | below ) ( only | just )? <amt> ( or less | or lower | or below )?
         ( ever )? ( <fall> | shrunk | has shrunk | have shrunk | have fallen | have dropped | has
             become | becomes | become | turn | turns | have become ) ( <below> | down to | to | into
             )? ( only | just )? <amt> ( or less | or lower | or below )?

@@ -144,12 +144,6 @@ PHRASES: Final[Mapping[str, str]] = {
             ( give | hand | pay | send | bring ) ( it | the money | everything | the rest | all of
             it | the funds | the sum ) back ( to ( me | us ) )? on DATE
     """,
-    "week_in": """
-        ( in | within | over | by the end of ) ( a | one | the next ) week
-    """,
-    "month_in": """
-        ( in | within | over | by the end of ) ( a | one | the next ) month
-    """,
     "fortnight": """
         <over_by> ( a | one | the next ) fortnight
         ( a | one ) fortnight ( long | only | in total | from now | from today )?
@@ -164,37 +158,6 @@ PHRASES: Final[Mapping[str, str]] = {
         ( everything | all | all of it | it all | the job | the whole thing | this ) ( should | must
             | has to | is to | needs to | shall ) ( finish | end | be done | be finished | be over |
             be completed | be wrapped up ) ( within | in | after ) ( the next )? SPAN
-    """,
-    "tx_part": """
-        ( <you> | you )? ( <may> | must | should | shall )? ( only | ever )? ( <not> )? ( <spends>
-            )? ( more than | over | <upto> )? PCT
-    """,
-    "day_part": """
-        ( <you> | you )? ( <may> | must | should | shall )? ( only | ever )? ( <not> )? ( <spends>
-            )? ( more than | over | <upto> )? PCT
-    """,
-    "part_of": """
-        <whole_sum> <given_you>
-        ( of | out of | from ) ( my | our | your | its ) ( original | initial | total | whole |
-            starting | full )? <amt>
-    """,
-    "tx_unit": """
-        ( <one_act> ) ( <topped> )?
-    """,
-    "day_unit": """
-        ( <in_day> ) ( <topped> )?
-    """,
-    "tx_share_too": """
-        PCT <budget_of>? <per_act>
-    """,
-    "day_share_too": """
-        PCT <budget_of>? <per_day>
-    """,
-    "tx_label": """
-        per ( trade | tx | transaction | action | purchase | order ) PCT
-    """,
-    "day_label": """
-        ( per day | daily ) PCT
     """,
     "shares": """
         ( <spendv> | <max> )? PCT <per_act> ( , | and | / | & )

@@ -124,6 +124,15 @@ PHRASES: Final[Mapping[str, str]] = {
         ( you'll | you will | it'll ) ( get | receive | have | take | earn | keep | charge | be paid
             ) ( no | zero ) ( fee | fees | commission | cut | share | reward | remuneration ) (
             <made_by_you> )? ( <for_this> )?
+        no ( cut | share | commission | reward | remuneration | percentage | fee | pay | payment ) (
+            for you | for the agent | to you | to the agent ) ( <for_this> )
+        ( at | for | with | on ) ( no | zero ) ( agent | performance )? ( fee | fees | commission |
+            cost | charge | pay | payment | reward ) ( for ( you | the agent | your work ) | at all
+            | to ( you | the agent ) )?
+        ( you | the agent | it )? ( <able> )? ( work | works | do this | does this | do it | does it
+            | be ) ( unpaid | without ( any )? ( pay | reward | compensation | remuneration |
+            payment | a commission | a share | commission | a cut ) ) ( <for_this> )?
+        ( at | free of ) ( no )? charge
         ( <you> )? ( do not | don't | does not | doesn't | will not | won't | shall not ) ( <gets> )
             ( a | any )? ( fee | fees | commission | cut | share | performance fee | agent fee |
             success fee | profit share | reward | remuneration ) ( <made_by_you> )? ( <for_this> )?

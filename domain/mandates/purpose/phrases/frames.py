@@ -318,7 +318,8 @@ PHRASES: Final[Mapping[str, str]] = {
             | get | get me | make me | earn me | return ) PCT ( on | with | from | out of )
     """,
     "budget_on": """
-        ( my | the | these | this | a | of )? MONEY
+        ( my | the | these | this | a | of | your | our | its ){0,2} MONEY ( budget | capital | pot
+            | stake | deposit | total | allowance | fund )? <given_you>?
     """,
     "markets": """
         ( please )? ( only )? ( buy and sell | buying and selling | trading | investing | operate |

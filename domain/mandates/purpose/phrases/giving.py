@@ -7,6 +7,12 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "budget": """
+        be ( in charge of | in control of | responsible for ) ( my | the | these )? ( <exactly> )?
+            MONEY
+        ( you | the agent ) ( run | runs ) ( on )? ( my | the | these )? ( <exactly> )? MONEY
+        ( <you> | you )? ( <may> )? ( trade | invest | do | work | operate | act ) ( freely | ( as |
+            however | what | whatever ) ( you | it ) ( like | likes | see fit | sees fit | please |
+            want | wants | think best ) ) with ( my | the | these )? ( <exactly> )? MONEY
         <funder> ( hereby | now | will | shall | has | have )? <hands_over> ( <exactly> )? MONEY (
             <to_whom> | ( into | in | towards | toward ) ( this | it | the vault | this mandate |
             the mandate | the pot | this fund | this job ) )
@@ -38,8 +44,17 @@ PHRASES: Final[Mapping[str, str]] = {
             assigned | allocated ) ( with )? ( <exactly> )? MONEY <for_what>?
         ( altogether | in total | in all | overall | all in all ) ( there are | there is | there's
             | you have | you get | we have ) MONEY
-        ( i | we ) ( can | could ) ( only | just ) ( spare | give <you> | afford | offer | put in |
-            put up ) MONEY <for_what>?
+        ( i | we ) ( can | could ) ( only | just )? ( spare | give <you> | afford | offer | put in |
+            put up | let you have | let <you> have | let you use | lend <you> | set aside | part
+            with | invest | hand you ) ( you )? ( about | <exactly> )? MONEY ( <for_what> |
+            <to_whom> )?
+        ( i | we ) ( can | could ) afford to ( give <you> | put in | invest | spend | put up | lend
+            <you> ) ( <exactly> )? MONEY ( <for_what> | <to_whom> )?
+        ,? ( otherwise | apart from that | other than that | beyond that | for the rest | below that
+            | up to that )? ,? ( you | the agent | you're | it ) ( are | is | may | can )? ( free |
+            welcome | allowed )? ( to )? ( use | spend | invest | trade | trade with | work with |
+            deploy | dispose of ) ( freely )? ( all | all of | the whole | the full | the entire |
+            the total | all of the | all the | the complete ) MONEY
         ( ( the | this | our ) ( vault | pot | kitty | mandate | fund | budget ) | your ( wallet |
             vault | pot | account | purse | fund | stake ) ) ( has | holds | contains | is filled
             with | starts with | is loaded with ) ( <exactly> )? MONEY
@@ -82,9 +97,9 @@ PHRASES: Final[Mapping[str, str]] = {
             disposal | at its disposal | in the pot | in here | in your hands | in your care |
             under your management | there for you | waiting for you ) ( <to_whom> )?
         ( the | this | our ) ( mandate | vault | account ) ( is funded with | holds | carries |
-            comes with | starts with | is endowed with | contains | is loaded with | has been
-            funded with | begins with | opens with | is set at | is set to | covers ) ( <exactly>
-            )? MONEY
+            comes with | starts with | is endowed with | contains | is loaded with | starts at |
+            begins at | opens at | has been funded with | begins with | opens with | is set at | is
+            set to | covers ) ( <exactly> )? MONEY
         ( holds | carries | contains | comes with | is funded with | is endowed with ) ( <exactly>
             )? MONEY
         ( <my> )? ( total | overall | upper )? ( limit | cap | maximum | ceiling ) for ( this |
@@ -97,10 +112,11 @@ PHRASES: Final[Mapping[str, str]] = {
             you | yours ) : ( <exactly> )? MONEY ( in total )?
         ( <agent_here> ) <given> ( <exactly> )? MONEY ( at its disposal | to work with | to spend |
             to trade with | to use | to invest )? <for_what>?
-        ( you'll be | you will be | you're | you are | it will be | the agent will be | the agent
-            is | it is ) ( managing | handling | working with | trading with | investing | looking
-            after | in charge of | responsible for | running on | dealing with | trading ) ( my |
-            the | these | up to | a total of )? MONEY ( for ( me | us ) )? <for_what>?
+        ( you'll be | you will be | you're | you are | it will be | the agent will be | the agent is
+            | it is ) ( managing | handling | working with | trading with | investing | looking
+            after | in charge of | in control of | responsible for | running on | dealing with |
+            trading ) ( my | the | these | up to | a total of )? MONEY ( for ( me | us ) )?
+            <for_what>?
         ( the size of ( the | this | your ) ( mandate | budget | fund | pot | account ) is | size :
             | mandate size : | fund size : | account size : ) ( <exactly> )? MONEY
         ( consider | treat ) MONEY ( as )? ( the | your | my ) ( whole | total | full | entire )?
@@ -113,14 +129,17 @@ PHRASES: Final[Mapping[str, str]] = {
         ( only | just ) MONEY ( in total | for now | this time | for a start | to start with )?
     """,
     "budget_split": """
-        <funder> ( hereby | now )? ( <hands_over> | putting | placing | depositing | parking |
-            investing ) ( <exactly> )? MONEY
+        ( <funder> )? ( hereby | now | will | shall | has | have )? <hands_over> ( <exactly> )?
+            MONEY
+        <funder> ( hereby | now )? ( putting | placing | depositing | parking | investing ) (
+            <exactly> )? MONEY
         ( please )? ( move | shift | switch | rotate | split | divide | spread | distribute | share
             | allocate | put | invest | lend | deposit | supply | place | park ) ( my | the | these
             | our )? MONEY ( equally | evenly | half and half | out | up | in equal parts | as you
             see fit | as you like | sensibly )?
     """,
     "markets_split": """
+        ( only )? ( to | towards | for use ( in | on ) | for ) ( the )? MARKET ( only | alone )?
         ( equally | evenly | half and half )? ( between | across | among | amongst | over | on | in
             | into | to | at | with ) ( both )? MARKET ( equally | evenly | half and half | in equal
             parts | as you see fit | as you like )?

@@ -140,16 +140,16 @@ PHRASES: Final[Mapping[str, str]] = {
             it | that | the job ) | to do ( it | this | that | so ) | in total )?
     """,
     "week_in": """
-        ( in | inside | inside of | within | after | over ) ( a | one | just a | just one ) week (
-            or less )?
+        ( in | inside | inside of | within | after | over | by the end of ) ( a | one | just a |
+            just one | a single | one single | the next ) week ( or less )?
     """,
     "month_in": """
-        ( in | inside | inside of | within | after | over ) ( a | one | just a | just one ) month (
-            or less )?
+        ( in | inside | inside of | within | after | over | by the end of ) ( a | one | just a |
+            just one | a single | one single | the next ) month ( or less )?
     """,
     "year_in": """
-        ( in | inside | inside of | within | after | over ) ( a | one | just a | just one ) year (
-            or less )?
+        ( in | inside | inside of | within | after | over | by the end of ) ( a | one | just a |
+            just one | a single | one single | the next ) year ( or less )?
     """,
     "span": """
         ( for | over )? ( a | the )? ( term | period | duration | term and period ) of ( exactly )?

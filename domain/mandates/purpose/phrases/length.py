@@ -7,6 +7,7 @@ from typing import Final
 
 PHRASES: Final[Mapping[str, str]] = {
     "span": """
+        ( days | weeks | months ) ( : | = )? SPAN
         ( for | over | within | during | lasting | lasts | last | run for | runs for | running for
             | valid for | good for | over the course of | across | throughout | it runs for | keep
             it running for | run this for | run it for | live for | works for | active for | should
@@ -68,12 +69,12 @@ PHRASES: Final[Mapping[str, str]] = {
             hand back the money | give the money back | send the money back | hand it back | pay
             back | wrap it up | wrap this up | conclude | shut it down | shut down ) ( after | in )
             ( exactly | no more than | at most )? SPAN
-        ( ( the | this )? ( mandate | job | task | agreement | deal | experiment | test | trial |
-            run | project | whole thing ) | my ( mandate | experiment | test | trial ) ) ( is |
-            will be | should be | lasts | runs | should last | should run | will last | will run |
-            goes on | takes | can run | may run | is meant to last | is meant to run | is valid |
-            stays valid | ends | expires | stops | is over ) ( for | after | in | over )? ( a
-            maximum of | up to | at most | exactly )? SPAN ( long | from now | from today | in
+        ( ( the | this )? ( mandate | job | task | agreement | deal | experiment | run | project |
+            whole thing ) | this ( test | trial ) | my ( mandate | experiment | test | trial ) ) (
+            is | will be | should be | lasts | runs | should last | should run | will last | will
+            run | goes on | takes | can run | may run | is meant to last | is meant to run | is
+            valid | stays valid | ends | expires | stops | is over ) ( for | after | in | over )? (
+            a maximum of | up to | at most | exactly )? SPAN ( long | from now | from today | in
             total | at most )?
         ( the | your | my | agent's | its )? ( time | duration | runtime | term | period | horizon
             | length | timeline | time frame | timeframe | schedule | time limit | lifetime ) ( : |
@@ -136,6 +137,19 @@ PHRASES: Final[Mapping[str, str]] = {
             exactly )? SPAN
     """,
     "week": """
+        ( you | the agent ) ( have | has | get | gets | 've | will have | 'll have ) ( only | just |
+            exactly )? ( a | one | a full | one full ) week ( for this | in total | only )?
+        ( you've | you'll have | you've got ) ( only | just )? ( a | one | a full | one full ) week
+            ( for this | in total | only )?
+        ( give it | give yourself | give this | time limit ( : | is ) | the time limit is ) ( only |
+            just )? ( a | one | a full | one full ) week
+
+        ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
+            shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
+            | lasts | trade | trades | operate | operates | be active | is active | be valid | is
+            valid | act | acts | continue | continues | go on | goes on ) ( for )? ( only | just |
+            exactly )? ( a | one | the next | a full | one full | a single ) week ( only | in total
+            )?
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full | a single | the following ) week
         ( a | one ) week ( long | only | in total | from now | from today )?
@@ -149,10 +163,26 @@ PHRASES: Final[Mapping[str, str]] = {
             meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) week
     """,
     "fortnight": """
+        ( <you> | you | this | the mandate ) ( will | shall | should | may | can | must )? ( work |
+            works | run | runs | last | lasts | trade | trades | operate | operates ) ( for )? ( a |
+            one ) fortnight
         ( for | over | within | during | lasting | run for | across )? ( a | one | the next | the
             coming | one full ) fortnight
     """,
     "month": """
+        ( you | the agent ) ( have | has | get | gets | 've | will have | 'll have ) ( only | just |
+            exactly )? ( a | one | a full | one full ) month ( for this | in total | only )?
+        ( you've | you'll have | you've got ) ( only | just )? ( a | one | a full | one full ) month
+            ( for this | in total | only )?
+        ( give it | give yourself | give this | time limit ( : | is ) | the time limit is ) ( only |
+            just )? ( a | one | a full | one full ) month
+
+        ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
+            shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
+            | lasts | trade | trades | operate | operates | be active | is active | be valid | is
+            valid | act | acts | continue | continues | go on | goes on ) ( for )? ( only | just |
+            exactly )? ( a | one | the next | a full | one full | a single ) month ( only | in total
+            )?
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full | a single | the following ) month
         ( a | one ) month ( long | only | in total | from now | from today )?
@@ -165,6 +195,19 @@ PHRASES: Final[Mapping[str, str]] = {
             meant to | is to ) last ( for )? ( a | one | the next | a full | one full ) month
     """,
     "year": """
+        ( you | the agent ) ( have | has | get | gets | 've | will have | 'll have ) ( only | just |
+            exactly )? ( a | one | a full | one full ) year ( for this | in total | only )?
+        ( you've | you'll have | you've got ) ( only | just )? ( a | one | a full | one full ) year
+            ( for this | in total | only )?
+        ( give it | give yourself | give this | time limit ( : | is ) | the time limit is ) ( only |
+            just )? ( a | one | a full | one full ) year
+
+        ( <you> | you | this | the mandate | it all | the job | everything | trading ) ( will |
+            shall | should | may | can | must | is to | are to )? ( work | works | run | runs | last
+            | lasts | trade | trades | operate | operates | be active | is active | be valid | is
+            valid | act | acts | continue | continues | go on | goes on ) ( for )? ( only | just |
+            exactly )? ( a | one | the next | a full | one full | a single ) year ( only | in total
+            )?
         ( for | over | within | during | lasting | run for | runs for | across ) ( a | one | the
             next | the coming | one full | a full ) year
         ( a | one ) year ( long | only | in total | from now | from today )?

@@ -10,7 +10,10 @@ from typing import Final
 
 PARTS: Final[Mapping[str, str]] = {
     "limit_figure": """
-        ( MONEY | NUM ) ( of ( it | that | this | them ) )? | PCT <budget_of>
+        ( MONEY | NUM ) ( <of_sum> )? | PCT ( <budget_of> | of that | of this )
+    """,
+    "of_sum": """
+        of ( it | that | this | them | which | the budget | the money | your budget )
     """,
     "in_day": """
         <per_day_too> | in a given day | per calendar day | for each day | for every day | for any
@@ -78,8 +81,9 @@ PARTS: Final[Mapping[str, str]] = {
         under | below | within ) | ( is | are ) ( <upto> | allowed <upto> | limited to ) | ( may |
         can | must | should | shall | to | will ) ( use | cost | take | go | amount to | come to |
         reach | total | add up to | go up to | stay | involve ) ( <upto> | under | below | within )
-        | to stay ( under | below | within | at or below | at or under ) | to be ( no larger than |
-        no bigger than | no more than | smaller than )
+        | ( tops out | top out | topping out | maxes out | max out | peaks | is topped | are topped
+        ) at | to stay ( under | below | within | at or below | at or under ) | to be ( no larger
+        than | no bigger than | no more than | smaller than )
     """,
     "outgrow": """
         ( exceed | go above | go over | go past | go beyond | get above | get over | be more than |
@@ -147,6 +151,17 @@ _FRAMES: Final = """
         ( EACH ) ( : | - | = ) ( <upto> | <max> | under | below ) ( MONEY | PCT <budget_of> )
             <topped>?
         <not> go ( higher | bigger | larger ) than FIG ( UNIT )
+        ( of which | from which | out of which ) ,? ( <upto> | <topmost> )? ( <amt> | PCT )
+            <topped>? ( ( <may> | must | should | shall | is to | are to ) ( only | ever )? ( be (
+            spent | used | paid | invested | traded | put | moved | committed ) | go ) )? ( UNIT )
+            <topped>?
+        ( of which | from which ) <you> <may> ( only )? <spends> ( <upto> | only )? ( <amt> | PCT )
+            ( UNIT ) <topped>?
+        PCT ( <budget_of> | of that | of this ) ( ( <may> | is allowed to ) ( go | be ( spent | used
+            | invested | traded | put | moved | committed ) ) | <may> <you> <spends> ) ( UNIT )
+            <topped>?
+        FIG ( is | as ) ( the | my | your | a | its )? ( most | maximum | max | limit | cap |
+            ceiling | upper limit ) ( UNIT )
         ( i | we | i'm | i am | i'll | i will | you must | you should | you have to | you need to )?
             ( keep | hold | limit | cap | restrict ) ( EACH ) ( at | to | under | below | within |
             at or below | at or under | to at most | to no more than ) FIG <topped>?

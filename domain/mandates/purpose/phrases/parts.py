@@ -35,10 +35,11 @@ PARTS: Final[Mapping[str, str]] = {
         to an end )
     """,
     "stopping_work": """
-        ( <stopper> )? <shall> ( stop | cease | halt | end | terminate | quit | suspend ) ( all )? (
-            trading | work | activity | activities | operations | its work | its activity | its
-            trading | your work | your trading ) | <stopper> ( stops | ceases | ends | halts |
-            terminates | quits | suspends ) ( all )? ( trading | work | activity | operations )
+        <shall> ( stop | halt | cease | end | quit | terminate | shut down | be stopped | be halted
+        ) | ( <stopper> )? <shall> ( stop | cease | halt | end | terminate | quit | suspend ) ( all
+        )? ( trading | work | activity | activities | operations | its work | its activity | its
+        trading | your work | your trading ) | <stopper> ( stops | ceases | ends | halts |
+        terminates | quits | suspends ) ( all )? ( trading | work | activity | operations )
     """,
     "permitted": """
         i allow | we allow | i permit | we permit | i authorise | i authorize | i grant | i accept

@@ -198,12 +198,11 @@ PARTS: Final[Mapping[str, str]] = {
         it | that | this | them | the money | these | everything | it all | all this | all of it
     """,
     "why": """
-        ( W | all | every | next | first | best | no | not | nothing | don't | do not | can't |
-            cannot |
-        doesn't | does not | isn't | won't | savings | bank | bank's | banks | pension | interest |
-        much | more | less | inflation | almost | nearly | anyway | only | yet | now | day | days |
-        wife | husband | kids | children | rates | insurance | hardly | ever | never | many | was |
-        had | has | been | must | should | would | will | can | could | rent | income | today |
-        hours | years ){1,12}
+        ( W | all | every | next | best | first | second | third | try | trial | go | no | not |
+        nothing | don't | do not | can't | cannot | doesn't | does not | isn't | won't | savings |
+        bank | bank's | banks | pension | interest | much | more | less | inflation | almost |
+        nearly | anyway | only | yet | now | day | days | wife | husband | kids | children | rates |
+        insurance | hardly | ever | never | many | was | had | has | been | must | should | would |
+        will | can | could | rent | income | today | hours | years ){1,12}
     """,
 }

@@ -15,6 +15,11 @@ PHRASES: Final[Mapping[str, str]] = {
         MARKET
     """,
     "markets": """
+        ( to be | and | which is | it is | it's )? ( split | divided | spread | distributed | shared
+            | allocated | placed | put | invested | lent | deployed | working | supplied | deposited
+            ) ( equally | evenly | half and half | sensibly | as you see fit )? ( out | up )? (
+            between | across | among | amongst | over | on | in | into | to ) ( both )? MARKET (
+            equally | evenly | in equal parts | as you see fit | as you like | only )?
         ( do not | don't | never ) ( touch | use | trade | invest in | buy | do ) anything ( but |
             except
             | other than | besides | apart from ) MARKET
