@@ -21,7 +21,7 @@ _GIVEN: Final = frozenset(
 def is_topic(tokens: Sequence[Token], at: int, paths: Sequence[Path]) -> bool:
     """True for the market that a report is on, or that somebody has money in already."""
     kind = tokens[at - 1].kind if at and tokens[at].kind == MARKET else tokens[at].kind
-    if kind not in v.WITHIN:
+    if kind not in v.WITHIN and kind not in v.PUT:
         return False
     last = [path.pieces[-1] for path in paths if path.pieces]
     if any(piece.action == "talk" for piece in last):

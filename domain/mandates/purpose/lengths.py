@@ -61,20 +61,11 @@ _BEFORE_ONE: Final = frozenset(
     {"for", "over", "within", "during", "lasting", "lasts", "last", "runs", "run"}
 )
 _ONE: Final[Mapping[str, int]] = {"week": 7, "fortnight": 14, "month": 30, "year": 365}
-_UP_TO: Final = frozenset({"most", "than", "over", "above", "under", "below", "to", "max"})
-_MORE: Final = frozenset({"more", "or", "and", "less"})
 _GOES_ON: Final = frozenset({"or", "and", "ago", "old", "each", "every"})
 
 
-def _is_one(before: Sequence[Token]) -> bool:
-    """True for the dollar of "at most a dollar"."""
-    return len(before) == 2 and before[1].kind == "a" and before[0].kind in _UP_TO
-
-
 def spans(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with the length of "for a week" and the amount of "at most a dollar" as figures;
-    "a week or two" stays words.
-    """
+    """The tokens with the length of "for a week" as a figure; "a week or two" stays words."""
     out: list[Token] = []
     for at, token in enumerate(tokens):
         before = out[-2:]
@@ -83,8 +74,6 @@ def spans(tokens: Sequence[Token]) -> list[Token]:
         known = days is not None and len(before) == 2 and before[1].kind == "a"
         if known and before[0].kind in _BEFORE_ONE and behind not in _GOES_ON:
             out[-1] = replace(token, kind=SPAN, start=before[1].start, value=days)
-        elif token.kind == "dollar" and _is_one(out[-2:]) and behind not in _MORE:
-            out[-1] = replace(token, kind=MONEY, start=before[1].start, value=1_000_000)
         else:
             out.append(token)
     return out

@@ -21,7 +21,7 @@ _LONG_UNITS: Final = frozenset(u for u in _SPAN_UNITS if len(u) > 2)
 # What may stand behind "a dollar" where it is one dollar, not "a dollar limit".
 _BEHIND_ONE: Final = frozenset({
     "per", "a", "an", "each", "every", "any", "apiece", "/", "in", "on", "for", "at", "max", "or",
-    "tops", ",", ".", ";", "", ")", "\n",
+    "tops", ",", ".", ";", ":", "", ")", "\n",
 })  # fmt: skip
 _MAY: Final = frozenset({"be", "go", "not", "never", "only", "ever", "leave", "enter", "cost"})
 _ONE_DOLLAR: Final = frozenset({"dollar", "buck"})

@@ -227,16 +227,11 @@ class Tiling:
                 action in ("tx_or", "day_or", "budget_or")
                 and not all(self._negated(p) for p in paths)
             )
-            or (action in ("close_then", "keep_then") and not self._at_the_stop(way, action, paths))
+            or (action in ("close_then", "keep_then") and not any(map(sets_floor, paths)))
         )
         if barred:
             return ""
         return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
-
-    def _at_the_stop(self, way: str, action: str, paths: list[Path]) -> bool:
-        """True behind a stop line; "leave positions open" may be a sentence of its own there."""
-        opens = way == OPEN and self.behind_floor and any(not path.said for path in paths)
-        return any(map(sets_floor, paths)) or (action == "keep_then" and opens)
 
     def _risks(self, at: int, end: int) -> bool:
         """True for a share that is to be risked, and not one that is never to be."""
@@ -251,7 +246,8 @@ class Tiling:
         kinds = {t.kind for t in self.tokens[at:end]}
         # "I don't want to risk more than 8% of my 1,250 USDC per trade": what a trade may lose.
         mine = {"risk", PCT} <= kinds and kinds & v.SUBJECTS
-        told = before & v.SHARED or mine or self._risks(at, end)
+        # "Pay 1% of my 600 USDC a day" is a price.
+        told = before & v.SHARED or mine or "pay" in kinds or self._risks(at, end)
         return not told and all(self._may_be_bare(p, "tx") for p in paths)
 
     def _is_unit(self, at: int) -> bool:

@@ -265,6 +265,7 @@ PHRASES: Final[Mapping[str, str]] = {
             liquidated | unwound )
     """,
     "keep_after": """
+        ( <hold_all> )
         ( : | = ) <please>? ( <hold_all> )
         <open_then> ( can | may | should | shall | must | will | is to | are to )? ( stay | stays |
             remain | remains | be left | be kept | run on | keep running ) ( open | as they are |

@@ -127,7 +127,7 @@ PHRASES: Final[Mapping[str, str]] = {
         no ( cut | share | commission | reward | remuneration | percentage | fee | pay | payment ) (
             for you | for the agent | to you | to the agent ) ( <for_this> )
         ( at | for | with | on ) ( no | zero ) ( agent | performance )? ( fee | fees | commission |
-            cost | charge | pay | payment | reward ) ( for ( you | the agent | your work ) | at all
+            charge | pay | payment | reward ) ( for ( you | the agent | your work ) | at all
             | to ( you | the agent ) )?
         ( you | the agent | it )? ( <able> )? ( work | works | do this | does this | do it | does it
             | be ) ( unpaid | without ( any )? ( pay | reward | compensation | remuneration |

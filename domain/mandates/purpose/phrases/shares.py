@@ -29,8 +29,8 @@ PHRASES: Final[Mapping[str, str]] = {
             up | cost | be ) ( <upto> )? PCT
     """,
     "lost_of": """
-        ( <you> | you | i | we )? ( <may> | are allowed to | is allowed to | accept to | can afford
-            to ) ( lose ) ( only )? <val>
+        ( <you> | you )? ( <may> | are allowed to | is allowed to ) lose ( only )? <val>
+        ( i | we ) ( accept to | can | can afford to ) lose ( only )? <val>
     """,
     "part_of": """
         <whole_sum> <was_given>
