@@ -56,7 +56,6 @@ MCP_ROUTES: Final = {
     "mcp-sse": ("GET", "/sse"),
     "mcp-messages": ("POST", "/messages/{tail:.*}"),
 }
-MCP_BODY: Final = 2**20
 
 
 def answer(reply: Reply) -> web.Response:
@@ -127,7 +126,7 @@ def about_itself(deps: Deps) -> web.Application:
 
 def _beginning(deps: Deps) -> web.Application:
     """What every application has: one shape for errors, health, figures."""
-    app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
+    app = web.Application(middlewares=[_outer], client_max_size=MAX_BODY)
     metrics = deps.watch if isinstance(deps.watch, Metrics) else Metrics()
     app[DEPS] = replace(deps, watch=metrics)
     app[METRICS], app[GAUGES], app[READY] = metrics, [], Readiness(deps)
