@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final
 
 from domain.refusals import Refused, invalid, refusal
+from tools.call.refused_inputs import VALUES_MAX
 
 MAX_BODY: Final = 256 * 1024
 MAX_DEPTH: Final = 32
+ENVELOPE: Final = 8  # levels that a message has around what is handed over
+# A value has a comma, a name, and a text or two brackets: four parts at most.
+MAX_PARTS: Final = 5 * VALUES_MAX
+_STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
+# A text, whole or without its end; what separates and nests.
+_PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
@@ -38,28 +46,22 @@ _STRICT: Final = json.JSONDecoder(
 )
 
 
-def _too_deep(text: str) -> bool:
-    """True where brackets nest deeper than allowed, strings left out; cheap, and before the parser
-    recurses.
+def bearable(text: str, *, depth: int = MAX_DEPTH) -> None:
+    """Refuse a text that would cost a parser too much: what nests too deep, and what has more
+    values than any body may (`countable` counts them out later, and exactly). It stops at the
+    first that is too many; whether the text is JSON at all is not looked at.
+
+    Errors: `invalid_request`.
     """
-    depth, inside, skip = 0, False, False
-    for char in text:
-        if skip:
-            skip = False
-        elif inside:
-            if char == "\\":
-                skip = True
-            elif char == '"':
-                inside = False
-        elif char == '"':
-            inside = True
-        elif char in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                return True
-        elif char in "]}":
-            depth -= 1
-    return False
+    if sum(map(text.count, "{[,")) <= MAX_DEPTH:
+        return
+    level = 0
+    for number, found in enumerate(_PART.finditer(text)):
+        level += _STEPS.get(found.group()[0], 0)
+        if level > depth:
+            raise invalid("body", f"nested deeper than {depth} levels")
+        if number >= MAX_PARTS:
+            raise invalid("body", f"at most {VALUES_MAX} values")
 
 
 def parsed(raw: bytes) -> dict[str, object]:
@@ -84,8 +86,7 @@ def parsed(raw: bytes) -> dict[str, object]:
 
 def read(text: str) -> Any:
     """Read one JSON value, as strictly as a body."""
-    if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
-        raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
+    bearable(text)
     try:
         return _STRICT.decode(text)
     except (ValueError, RecursionError) as error:
@@ -93,11 +94,20 @@ def read(text: str) -> Any:
 
 
 def repeated_key(raw: bytes) -> str | None:
-    """The first key that an object in a JSON text has twice; None for a text without one, or that
+    """The first key that an object in a message has twice; None for a text without one, or that
     somebody else will find to be no JSON.
+
+    Errors: `body_too_large`, `invalid_request` for what no message may cost.
     """
+    if len(raw) > MAX_BODY:
+        raise Refused(refusal("body_too_large", limit=MAX_BODY))
     try:
-        json.loads(raw, object_pairs_hook=_pairs)
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    bearable(text, depth=MAX_DEPTH + ENVELOPE)
+    try:
+        json.loads(text, object_pairs_hook=_pairs)
     except Refused as refused:
         return refused.refusal.fields[0]["loc"]
     except (ValueError, RecursionError):
