@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final
 
 from domain.refusals import Refused, invalid, refusal
@@ -17,7 +18,9 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]  # add gives None
-        raise invalid(twice[:80], "the key occurs twice")
+        # Half of a surrogate pair can be written as an escape, and could not be told.
+        told = twice[:80].encode(errors="replace").decode()
+        raise invalid(told, "the key occurs twice")
     return found
 
 
@@ -87,7 +90,7 @@ def read(text: str) -> Any:
     if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
         raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
     try:
-        return _STRICT.decode(text)
+        return strict(text)
     except (ValueError, RecursionError) as error:
         raise invalid("body", f"not JSON: {type(error).__name__}") from None
 
@@ -103,6 +106,34 @@ def repeated_key(raw: bytes) -> str | None:
     except (ValueError, RecursionError):
         return None
     return None
+
+
+def strict(text: str) -> Any:
+    """The value of a JSON text. Errors: `invalid_request` for a key that comes twice, NaN and
+    Infinity; ValueError or RecursionError for what is no JSON.
+    """
+    return _STRICT.decode(text)
+
+
+# Matches from the first quotation mark on, closed or not, so that no text is looked through twice.
+_STRINGS: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+# Values of a body are bounded further in; an empty list or object counts twice here.
+MAX_MARKS: Final = 10_100
+
+
+def bounded_text(text: str, *, depth: int = MAX_DEPTH) -> None:
+    """Hold a JSON text to a depth and a number of values, before a parser builds them.
+
+    Errors: `invalid_request`.
+    """
+    marks = _STRINGS.sub("", text)
+    if marks.count("{") + marks.count("[") + marks.count(",") > MAX_MARKS:
+        raise invalid("body", "too many values")
+    deep = 0
+    for mark in re.findall(r"[\[\]{}]", marks):
+        deep += 1 if mark in "[{" else -1
+        if deep > depth:
+            raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
 
 
 def bounded(arguments: dict[str, object]) -> None:
