@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import web
 
 from domain.next_steps import INDEX, SKILL
+from domain.ports import Ids
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, GAUGES, METRICS, READY, Handler
@@ -56,7 +57,6 @@ MCP_ROUTES: Final = {
     "mcp-sse": ("GET", "/sse"),
     "mcp-messages": ("POST", "/messages/{tail:.*}"),
 }
-MCP_BODY: Final = 2**20
 
 
 def answer(reply: Reply) -> web.Response:
@@ -127,7 +127,7 @@ def about_itself(deps: Deps) -> web.Application:
 
 def _beginning(deps: Deps) -> web.Application:
     """What every application has: one shape for errors, health, figures."""
-    app = web.Application(middlewares=[_outer], client_max_size=MCP_BODY)
+    app = web.Application(middlewares=[_outer], client_max_size=MAX_BODY)
     metrics = deps.watch if isinstance(deps.watch, Metrics) else Metrics()
     app[DEPS] = replace(deps, watch=metrics)
     app[METRICS], app[GAUGES], app[READY] = metrics, [], Readiness(deps)
@@ -162,15 +162,19 @@ async def _dress(request: web.Request, response: web.StreamResponse) -> None:
 
 
 def _request_id(request: web.Request) -> str:
-    asked = request.headers.get("X-Request-Id", "")
-    return asked if REQUEST_ID_FORM.fullmatch(asked) else request.app[DEPS].ids.short("r_")
+    return request_id(request.headers.get("X-Request-Id", ""), request.app[DEPS].ids)
+
+
+def request_id(asked: str, ids: Ids) -> str:
+    """The id of a request: the one that it came with where that has the form, else a new one."""
+    return asked if REQUEST_ID_FORM.fullmatch(asked) else ids.short("r_")
 
 
 @web.middleware
 async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
     """One shape for every error, one line in the log; it names the route, never what was sent."""
-    request[REQUEST_ID] = request_id = _request_id(request)
-    with being_about(request=request_id, **mandate_of(request.match_info)):
+    request[REQUEST_ID] = found = _request_id(request)
+    with being_about(request=found, **mandate_of(request.match_info)):
         return await _timed(request, handler)
 
 

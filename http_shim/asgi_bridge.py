@@ -11,6 +11,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from domain.refusals import Refused, refusal
+from http_shim.parse import MAX_BODY
 
 log = logging.getLogger("wallet.http")
 
@@ -67,7 +68,7 @@ class AsgiBridge:
         except TimeoutError:
             raise web.RequestPayloadError("late") from None
         except web.HTTPRequestEntityTooLarge:
-            raise Refused(refusal("body_too_large", limit=request.client_max_size)) from None
+            raise Refused(refusal("body_too_large", limit=MAX_BODY)) from None
         call = _Call(request, body)
         try:
             await self._app(call.scope(), call.receive, call.send)

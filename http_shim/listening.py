@@ -7,14 +7,17 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import re
 import socket
 from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from domain.ports import Ids
 from domain.refusals import Refused, invalid, refusal
-from http_shim.application import LEAVING, SECURITY_HEADERS, answer
+from http_shim.about import DEPS
+from http_shim.application import LEAVING, SECURITY_HEADERS, answer, request_id
 from tools.call.operation import Reply
 
 log = logging.getLogger("wallet.http")
@@ -27,6 +30,10 @@ HEAD_S: Final = 20
 LINGER_S: Final = 1
 KEPT_S: Final = 75  # a connection on which nothing is asked
 BACKLOG: Final = 1_024
+SAID_MAX: Final = 8 * 1024
+REQUEST_ID_LINE: Final = re.compile(
+    rb"^X-Request-Id:[ \t]*([A-Za-z0-9._-]{1,64})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
+)
 NO_HTTP: Final = "it is not well-formed HTTP"
 # aiohttp's own access log; ours is written where the route is known.
 QUIET: Final[dict[str, Any]] = {"access_log": None}
@@ -37,9 +44,12 @@ class Connection(RequestHandler):
     only so long to arrive.
     """
 
+    ids: Ids | None = None
     _late: asyncio.TimerHandle | None = None
     _waits_for: int = -1
     _since: float = 0
+    _said: bytes = b""
+    _before: int = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock of the first request."""
@@ -48,6 +58,10 @@ class Connection(RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Start the clock of a further request at its first byte."""
+        if self._current_request is None and not self._messages:
+            if self._waits_for != self._request_count:
+                self._said, self._before = b"", self._request_count
+            self._said = (self._said + data)[:SAID_MAX]
         super().data_received(data)
         idle = self._current_request is None and not self._messages
         if idle and self._waits_for != self._request_count:
@@ -93,12 +107,26 @@ class Connection(RequestHandler):
         response = answer(Reply(status, fault.refusal.as_json("nobody")))
         response.headers.update(SECURITY_HEADERS)
         response.headers["Server"] = "wallet"
+        if self.ids is not None:
+            response.headers["X-Request-Id"] = request_id(self._asked_id(request), self.ids)
         response.force_close()
         return response
+
+    def _asked_id(self, request: web.BaseRequest) -> str:
+        """The id that a request came with; of one that is no HTTP no header was read."""
+        alone = self._request_count - self._before == 1
+        if request.headers or not alone:
+            return request.headers.get("X-Request-Id", "")
+        found: list[bytes] = REQUEST_ID_LINE.findall(self._said.partition(b"\r\n\r\n")[0])
+        return found[0].decode() if len(found) == 1 else ""
 
 
 class _Site(web.SockSite):
     """A site whose connections are ours."""
+
+    def __init__(self, runner: web.AppRunner, sock: socket.socket):
+        super().__init__(runner, sock)
+        self._ids = runner.app[DEPS].ids if DEPS in runner.app else None
 
     async def start(self) -> None:
         """Open the port."""
@@ -108,7 +136,7 @@ class _Site(web.SockSite):
             raise RuntimeError("the runner is not set up")
 
         def connection() -> Connection:
-            return Connection(
+            made = Connection(
                 server,
                 loop=loop,
                 max_line_size=MAX_LINE,
@@ -116,6 +144,8 @@ class _Site(web.SockSite):
                 keepalive_timeout=KEPT_S,
                 **QUIET,
             )
+            made.ids = self._ids
+            return made
 
         self._server = await loop.create_server(connection, sock=self._sock, backlog=BACKLOG)
 

@@ -8,9 +8,16 @@ import re
 from typing import Any, Final
 
 from domain.refusals import Refused, invalid, refusal
+from tools.call.refused_inputs import VALUES_MAX
 
 MAX_BODY: Final = 256 * 1024
 MAX_DEPTH: Final = 32
+ENVELOPE: Final = 8  # levels that a message has around what is handed over
+# A value has a comma, a name, and a text or two brackets: four parts at most.
+MAX_PARTS: Final = 5 * VALUES_MAX
+_STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
+# A text, whole or without its end; what separates and nests.
+_PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
@@ -41,28 +48,22 @@ _STRICT: Final = json.JSONDecoder(
 )
 
 
-def _too_deep(text: str) -> bool:
-    """True where brackets nest deeper than allowed, strings left out; cheap, and before the parser
-    recurses.
+def bearable(text: str, *, depth: int = MAX_DEPTH) -> None:
+    """Refuse a text that would cost a parser too much: what nests too deep, and what has more
+    values than any body may (`countable` counts them out later, and exactly). It stops at the
+    first that is too many; whether the text is JSON at all is not looked at.
+
+    Errors: `invalid_request`.
     """
-    depth, inside, skip = 0, False, False
-    for char in text:
-        if skip:
-            skip = False
-        elif inside:
-            if char == "\\":
-                skip = True
-            elif char == '"':
-                inside = False
-        elif char == '"':
-            inside = True
-        elif char in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                return True
-        elif char in "]}":
-            depth -= 1
-    return False
+    if sum(map(text.count, "{[,")) <= MAX_DEPTH:
+        return
+    level = 0
+    for number, found in enumerate(_PART.finditer(text)):
+        level += _STEPS.get(found.group()[0], 0)
+        if level > depth:
+            raise invalid("body", f"nested deeper than {depth} levels")
+        if number >= MAX_PARTS:
+            raise invalid("body", f"at most {VALUES_MAX} values")
 
 
 def parsed(raw: bytes) -> dict[str, object]:
@@ -87,8 +88,7 @@ def parsed(raw: bytes) -> dict[str, object]:
 
 def read(text: str) -> Any:
     """Read one JSON value, as strictly as a body."""
-    if (text.count("{") + text.count("[")) > MAX_DEPTH and _too_deep(text):
-        raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
+    bearable(text)
     try:
         return strict(text)
     except (ValueError, RecursionError) as error:
@@ -96,11 +96,20 @@ def read(text: str) -> Any:
 
 
 def repeated_key(raw: bytes) -> str | None:
-    """The first key that an object in a JSON text has twice; None for a text without one, or that
+    """The first key that an object in a message has twice; None for a text without one, or that
     somebody else will find to be no JSON.
+
+    Errors: `body_too_large`, `invalid_request` for what no message may cost.
     """
+    if len(raw) > MAX_BODY:
+        raise Refused(refusal("body_too_large", limit=MAX_BODY))
     try:
-        json.loads(raw, object_pairs_hook=_pairs)
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    bearable(text, depth=MAX_DEPTH + ENVELOPE)
+    try:
+        json.loads(text, object_pairs_hook=_pairs)
     except Refused as refused:
         return refused.refusal.fields[0]["loc"]
     except (ValueError, RecursionError):
@@ -113,27 +122,6 @@ def strict(text: str) -> Any:
     Infinity; ValueError or RecursionError for what is no JSON.
     """
     return _STRICT.decode(text)
-
-
-# Matches from the first quotation mark on, closed or not, so that no text is looked through twice.
-_STRINGS: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-# Values of a body are bounded further in; an empty list or object counts twice here.
-MAX_MARKS: Final = 10_100
-
-
-def bounded_text(text: str, *, depth: int = MAX_DEPTH) -> None:
-    """Hold a JSON text to a depth and a number of values, before a parser builds them.
-
-    Errors: `invalid_request`.
-    """
-    marks = _STRINGS.sub("", text)
-    if marks.count("{") + marks.count("[") + marks.count(",") > MAX_MARKS:
-        raise invalid("body", "too many values")
-    deep = 0
-    for mark in re.findall(r"[\[\]{}]", marks):
-        deep += 1 if mark in "[{" else -1
-        if deep > depth:
-            raise invalid("body", f"nested deeper than {MAX_DEPTH} levels")
 
 
 def bounded(arguments: dict[str, object]) -> None:

@@ -25,11 +25,9 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from domain.refusals import Refused, refusal
-from http_shim.parse import MAX_BODY, MAX_DEPTH, bounded_text, strict
+from http_shim.parse import ENVELOPE, MAX_BODY, MAX_DEPTH, bearable, strict
 from server.rpc import Asked, failed, refused
 
-# Arguments may be as deep as a body, and lie in the message and its params.
-DEPTH: Final = MAX_DEPTH + 2
 _TAIL: Final = 512
 _NO_MESSAGE: Final = (
     "This is no request with an integer or a text as id, no notification, no answer."
@@ -98,7 +96,7 @@ def answer_to(line: Line) -> JSONRPCMessage | None:
         if not line.whole:
             raise Refused(refusal("body_too_large", limit=MAX_BODY))
         text = line.head.decode("utf-8")
-        bounded_text(text, depth=DEPTH)
+        bearable(text, depth=MAX_DEPTH + ENVELOPE)
         value = strict(text)
         message = jsonrpc_message_adapter.validate_json(text, by_name=False)
     except Refused as no:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -12,45 +13,66 @@ import anyio
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from domain.next_steps import Role
 from domain.refusals import Refused, invalid, refusal
-from http_shim.identity import identify, origin_of
-from http_shim.parse import repeated_key
+from http_shim.parse import MAX_BODY, read, repeated_key
+from server.mcp_asker import Asker, asker_of
 from storage.faults import Unavailable
-from tools.call.operation import NOBODY, Deps, Reply
+from tools.call.operation import Deps, Reply
 from tools.call.run import refused_reply, unavailable
 from tools.call.wire import encoded
 
 SESSION: Final = "mcp-session-id"
 MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
+TOLD_MAX: Final = 8 * 1024  # bytes that are read of somebody who asked too often
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many places one holder and all holders of a kind can have; after how many seconds of
-    rest an anonymous one gives way.
+    """How many places one holder and all holders of a kind can have; after how many seconds
+    without a message one that only rests, and one that listens, may go for another. A keyed one
+    never goes for another: it ends then by itself, if its client does not end it before.
     """
 
     one: int
     all: int
     rest_s: float
+    listening_s: float
 
 
-KEYED: Final = Bounds(one=250, all=1_000, rest_s=0)
-STRANGERS_SESSIONS: Final = Bounds(one=32, all=200, rest_s=1)
-STRANGERS_STREAMS: Final = Bounds(one=16, all=100, rest_s=60)
+KEYED: Final = Bounds(one=250, all=1_000, rest_s=600, listening_s=600)
+STRANGERS_SESSIONS: Final = Bounds(one=32, all=200, rest_s=1, listening_s=60)
+STRANGERS_STREAMS: Final = Bounds(one=16, all=100, rest_s=60, listening_s=60)
 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """One session or stream: whose it is, and when it was last used."""
+    """One session or stream: whose it is, when a message last came for it, how many are being
+    answered, and the streams of it that are open.
+    """
 
     keyed: bool
     holder: str
     used: float
     open: int = 0
     session: str | None = None
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    listening: list[anyio.CancelScope] = field(default_factory=list)
+
+    @contextmanager
+    def listens(self) -> Iterator[None]:
+        """Hold a stream open, which ends where the place goes to somebody else."""
+        with anyio.CancelScope() as scope:
+            self.listening.append(scope)
+            try:
+                yield
+            finally:
+                self.listening.remove(scope)
+
+    def end(self) -> None:
+        """End its streams."""
+        for scope in self.listening:
+            scope.cancel()
 
 
 class Places:
@@ -72,22 +94,28 @@ class Places:
         own = [p for p in alike if p.holder == holder]
         goes = None
         if len(own) >= bounds.one or len(alike) >= bounds.all:
-            goes = None if keyed else self._rests(own if len(own) >= bounds.one else alike)
-            if goes is None:
-                raise Refused(refusal("rate_limited", why=f"Too many {self._what} are open."))
+            goes = self._first(bounds, own if len(own) >= bounds.one else alike)
+            if keyed or goes is None or self._goes_at(bounds, goes) > self._now():
+                raise self._full(bounds, goes)
             self.drop(goes)
         place = Place(keyed, holder, self._now())
         self._all[place] = None
         return place, goes
 
-    def _rests(self, places: list[Place]) -> Place | None:
-        """The one that rests longest, where any rests."""
-        at = self._now() - self._strangers.rest_s
-        return min(
-            (p for p in places if p.used <= at and (p.session is None or not p.open)),
-            key=lambda p: p.used,
-            default=None,
-        )
+    def _first(self, bounds: Bounds, places: list[Place]) -> Place | None:
+        """The one that may go first; none of those that are just being answered."""
+        rest = (p for p in places if not p.open)
+        return min(rest, key=lambda p: self._goes_at(bounds, p), default=None)
+
+    def _goes_at(self, bounds: Bounds, place: Place) -> float:
+        return place.used + (bounds.listening_s if place.listening else bounds.rest_s)
+
+    def _full(self, bounds: Bounds, first: Place | None) -> Refused:
+        left = bounds.rest_s if first is None else self._goes_at(bounds, first) - self._now()
+        # One that is older than that ends when its client wants.
+        after = math.ceil(left if left > 0 else bounds.listening_s)
+        why = f"Too many {self._what} are open."
+        return Refused(refusal("rate_limited", why=why, detail={"retry_after_s": after}))
 
     def touch(self, place: Place) -> None:
         """It is used now."""
@@ -101,7 +129,7 @@ class Places:
         """Drop what the transport has ended for resting so long."""
         at = self._now() - older_s
         for place in self:
-            if place.used < at and not place.open:
+            if place.used < at and not place.open and not place.listening:
                 self.drop(place)
 
 
@@ -126,20 +154,31 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
+        role: Role = "nobody"
         try:
+            asker = await asker_of(self._deps, scope)
+            role = asker.caller.role
             if scope["method"] == "POST":
-                receive = await self._read(scope, receive)
-            await self._admitted(scope, headers, receive, _Blocks(send, self._deps))
+                receive = await self._read(receive, asker)
+            elif asker.limited is not None:
+                raise asker.limited
+            await self._admitted(scope, asker, receive, _Blocks(send, self._deps, role))
         except Refused as refused:
-            await _answer(refused_reply(refused, self._deps.clock.now()), send)
+            await _answer(refused_reply(refused, self._deps.clock.now(), role), send)
         except Unavailable as trouble:
-            await _answer(refused_reply(unavailable(trouble), self._deps.clock.now()), send)
+            await _answer(refused_reply(unavailable(trouble), self._deps.clock.now(), role), send)
 
-    async def _read(self, scope: Scope, receive: Receive) -> Receive:
-        """The body, looked at for keys that come twice. Errors: `invalid_request`."""
+    async def _read(self, receive: Receive, asker: Asker) -> Receive:
+        """The body, looked at for what it would cost and for keys that come twice. Who asked too
+        often is answered unread, or where a tool is called, as by the tool.
+
+        Errors: `body_too_large`, `invalid_request`, `rate_limited`.
+        """
         message = await receive()
-        twice = repeated_key(message.get("body", b""))
+        body: bytes = message.get("body", b"")
+        if asker.limited is not None and not _is_told_by_a_tool(body):
+            raise asker.limited
+        twice = repeated_key(body)
         if twice is not None:
             raise invalid(twice[:80], "the key occurs twice")
         first = True
@@ -153,57 +192,41 @@ class Guard:
 
         return again
 
-    async def _admitted(
-        self, scope: Scope, headers: Headers, receive: Receive, send: _Blocks
-    ) -> None:
+    async def _admitted(self, scope: Scope, asker: Asker, receive: Receive, send: _Blocks) -> None:
+        headers = Headers(scope=scope)
         named, path, method = headers.get(SESSION), scope["path"], scope["method"]
         modern = headers.get("mcp-protocol-version") in MODERN
         if path == "/mcp" and method == "POST" and named is None and not modern:
-            await self._opening(scope, headers, receive, send)
+            await self._opening(scope, asker, receive, send)
         elif (path == "/sse" and method == "GET") or (
             path == "/mcp" and modern and headers.get("mcp-method") == LISTEN
         ):
-            with await self._stream(scope, headers):
+            with self._stream(asker):
                 await self._app(scope, receive, send)
         else:
             await self._in_session(scope, named, receive, send)
 
-    async def _holder(self, scope: Scope, headers: Headers) -> tuple[bool, str]:
-        """(True, whose key it is) for a key that is known; (False, where from) for anybody else."""
-        client = scope.get("client")
-        address = origin_of(self._deps, client[0] if client else None, headers)
-        try:
-            caller = await identify(self._deps, headers, on_mcp=True, address=address)
-        except Refused as refused:
-            if refused.code == "rate_limited":
-                raise
-            caller = NOBODY
-        if caller.credential is not None:
-            return True, caller.credential
-        return False, address or "?"
-
-    async def _stream(self, scope: Scope, headers: Headers) -> AbstractContextManager[None]:
-        place, goes = self.streams.admit(*await self._holder(scope, headers))
+    def _stream(self, asker: Asker) -> AbstractContextManager[None]:
+        place, goes = self.streams.admit(*_holder(asker))
         if goes is not None:
-            goes.scope.cancel()
+            goes.end()
         return self._held(place)
 
     @contextmanager
     def _held(self, place: Place) -> Iterator[None]:
         try:
-            with place.scope:
+            with place.listens():
                 yield
         finally:
             self.streams.drop(place)
 
-    async def _opening(
-        self, scope: Scope, headers: Headers, receive: Receive, send: _Blocks
-    ) -> None:
+    async def _opening(self, scope: Scope, asker: Asker, receive: Receive, send: _Blocks) -> None:
         self._tidy()
-        place, goes = self.sessions.admit(*await self._holder(scope, headers))
+        place, goes = self.sessions.admit(*_holder(asker))
         try:
             if goes is not None and goes.session is not None:
                 await self._end(scope, goes.session)
+                goes.end()
             await self._app(scope, receive, send)
         finally:
             if send.session is None:
@@ -239,16 +262,51 @@ class Guard:
         if place is None:
             await self._app(scope, receive, send)
             return
-        place.open += 1
         self.sessions.touch(place)
         try:
-            await self._app(scope, receive, send)
+            if scope["method"] == "GET":
+                with place.listens():
+                    await self._app(scope, receive, send)
+            else:
+                with self._answering(place):
+                    await self._app(scope, receive, send)
         finally:
-            place.open -= 1
-            self.sessions.touch(place)
             if send.status == 404 or (scope["method"] == "DELETE" and send.status < 400):
                 self.sessions.drop(place)
                 self._by_id.pop(named or "", None)
+
+    @contextmanager
+    def _answering(self, place: Place) -> Iterator[None]:
+        place.open += 1
+        try:
+            yield
+        finally:
+            place.open -= 1
+            self.sessions.touch(place)
+
+
+def _holder(asker: Asker) -> tuple[bool, str]:
+    """(True, whose key it is) for a key that is known; (False, where from) for anybody else.
+
+    Errors: `rate_limited`, `Unavailable`.
+    """
+    if asker.limited is not None:
+        raise asker.limited
+    if isinstance(asker.trouble, Unavailable):
+        raise asker.trouble
+    credential = asker.caller.credential
+    return (False, asker.address or "?") if credential is None else (True, credential)
+
+
+def _is_told_by_a_tool(body: bytes) -> bool:
+    """True for a short message to which a refusal is the answer (contract 1)."""
+    if len(body) > TOLD_MAX:
+        return False
+    try:
+        message = read(body.decode("utf-8"))
+    except (Refused, UnicodeDecodeError):
+        return False
+    return isinstance(message, dict) and message.get("method") in ("tools/call", "tools/list")
 
 
 _TEXTS: Final[Mapping[int, Callable[[], Refused]]] = {
@@ -256,17 +314,17 @@ _TEXTS: Final[Mapping[int, Callable[[], Refused]]] = {
     403: lambda: Refused(refusal("forbidden", why="the Origin header names another site")),
     404: lambda: Refused(refusal("not_found", what="session")),
     405: lambda: Refused(refusal("method_not_allowed", method="This")),
-    413: lambda: Refused(refusal("body_too_large", limit=2**20)),
+    413: lambda: Refused(refusal("body_too_large", limit=MAX_BODY)),
     421: lambda: invalid("host", "it is not an address of this service"),
     503: lambda: Refused(refusal("rate_limited", why="Too many sessions are open.")),
 }
 
 
 class _Blocks:
-    """Passes an answer on; one of plain text becomes a refusal block under the same status."""
+    """Passes an answer on; one of plain text becomes a refusal block for whoever asked."""
 
-    def __init__(self, send: Send, deps: Deps):
-        self._send, self._deps = send, deps
+    def __init__(self, send: Send, deps: Deps, role: Role):
+        self._send, self._deps, self._role = send, deps, role
         self.status = 0
         self.session: str | None = None
         self._block: Reply | None = None
@@ -277,9 +335,12 @@ class _Blocks:
             self.status, self.session = message["status"], headers.get(SESSION)
             plain = not headers.get("content-type", "").startswith(("application/json", "text/ev"))
             if self.status in _TEXTS and plain:
-                told = refused_reply(_TEXTS[self.status](), self._deps.clock.now())
+                now = self._deps.clock.now()
+                told = refused_reply(_TEXTS[self.status](), now, self._role)
                 allow = {"Allow": headers["allow"]} if "allow" in headers else {}
-                self._block = Reply(self.status, told.body, {**told.headers, **allow})
+                # Its own text of a full house has a status that the code for it does not have.
+                status = told.status if self.status == 503 else self.status
+                self._block = Reply(status, told.body, {**told.headers, **allow})
                 return
         if self._block is None:
             await self._send(message)

@@ -15,14 +15,13 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.identity import has_credential, identify, origin_of
 from http_shim.parse import bounded, read
+from server.mcp_asker import Asker, asker_of
 from server.mcp_skill import add_skill
 from server.shelf import Given, Shelf, Shipped
 from skill import text
 from storage.faults import Unavailable
-from tools.call.charges import charge_stranger
-from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply, behind_door
+from tools.call.operation import NOBODY, Deps, Operation, Reply, behind_door
 from tools.call.run import door_is_open, refused_reply, run, unavailable
 from tools.call.wire import encoded
 from tools.signin import known
@@ -75,8 +74,11 @@ class Tools:
 
     async def list(self, ctx: Context, params: Any) -> t.ListToolsResult:
         """The tools that this caller can use now: the switch is read each time."""
-        if ctx.request is not None and not has_credential(_headers(ctx)):
-            self._charge(ctx)
+        if ctx.request is not None:
+            limited = (await asker_of(self.deps, ctx.request.scope)).limited
+            if limited is not None:
+                block = dict(refused_reply(limited, self.deps.clock.now()).body)
+                raise MCPError(t.INTERNAL_ERROR, limited.refusal.reason, {"refusal": block})
         # The SDK keeps no public register of its connections; a session lives for one request only.
         self._connections.add(ctx.session._connection)
         door = await self.watch()
@@ -104,8 +106,8 @@ class Tools:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
             key, arguments = _arguments(self._shelf.tools()[op.name], given)
-            address = _address(self.deps, ctx)
-            caller = await self._caller(ctx, address)
+            asker = await self._asker(ctx)
+            caller = asker.named()
         except Refused as refused:
             return refused_reply(refused, self.deps.clock.now())
         except Unavailable as trouble:
@@ -114,24 +116,23 @@ class Tools:
         except Exception:
             log.exception("tool %s failed before it ran", op.name)
             return refused_reply(Refused(refusal("internal")), self.deps.clock.now())
-        return await run(op, self.deps, caller, arguments, key=key, surface="mcp", address=address)
+        return await run(
+            op,
+            self.deps,
+            caller,
+            arguments,
+            key=key,
+            surface="mcp",
+            address=asker.address,
+            paid=asker.paid,
+        )
 
-    async def _caller(self, ctx: Context, address: str | None) -> Caller:
-        if ctx.request is None:
-            return (
-                await known(self.deps, "agent_key", self._stdio_key, on_mcp=True)
-                if self._stdio_key
-                else NOBODY
-            )
-        return await identify(self.deps, _headers(ctx), on_mcp=True, address=address)
-
-    def _charge(self, ctx: Context) -> None:
-        """Count a stranger's listing. Errors: MCPError, with the refusal block as data."""
-        try:
-            charge_stranger(self.deps, _address(self.deps, ctx))
-        except Refused as refused:
-            block = dict(refused_reply(refused, self.deps.clock.now()).body)
-            raise MCPError(t.INTERNAL_ERROR, refused.refusal.reason, {"refusal": block}) from None
+    async def _asker(self, ctx: Context) -> Asker:
+        if ctx.request is not None:
+            return await asker_of(self.deps, ctx.request.scope)
+        key = self._stdio_key
+        caller = await known(self.deps, "agent_key", key, on_mcp=True) if key else NOBODY
+        return Asker(None, caller)
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""
@@ -159,11 +160,6 @@ async def _tell(connection: Any) -> None:
             await connection.notify("notifications/tools/list_changed", None)
     except Exception:
         log.debug("a connection could not be told of the changed list", exc_info=True)
-
-
-def _address(deps: Deps, ctx: Context) -> str | None:
-    client = getattr(ctx.request, "client", None)
-    return origin_of(deps, client.host, _headers(ctx)) if client else None
 
 
 def _headers(ctx: Context) -> Mapping[str, str]:

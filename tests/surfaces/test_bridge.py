@@ -10,7 +10,8 @@ import anyio
 import pytest
 from aiohttp import ClientPayloadError, ClientSession, ClientTimeout, web
 
-from http_shim.application import MCP_BODY, build
+from http_shim.application import build
+from http_shim.parse import MAX_BODY
 from tests.surfaces.small import Small, small
 from tests.waiting import STUCK_S
 
@@ -135,9 +136,9 @@ async def test_a_slow_reader_slows_the_application_down(sqlite_url: str) -> None
 
 async def test_a_body_arrives_whole_and_too_large_a_one_is_refused(sqlite_url: str) -> None:
     async with small(sqlite_url, mcp=App(repeats)) as s, ClientSession() as http:
-        async with http.post(s.base + "/mcp", data=b"y" * 300_000) as r:
-            assert await r.read() == b"y" * 300_000
-        async with http.post(s.base + "/mcp", data=BytesIO(b"y" * (MCP_BODY + 1))) as r:
+        async with http.post(s.base + "/mcp", data=b"y" * MAX_BODY) as r:
+            assert await r.read() == b"y" * MAX_BODY
+        async with http.post(s.base + "/mcp", data=BytesIO(b"y" * (MAX_BODY + 1))) as r:
             assert (r.status, (await r.json())["error"]) == (413, "body_too_large")
 
 

@@ -107,9 +107,14 @@ def largest(schema: Mapping[str, Any]) -> str:
     return ("keep 50 USDC a day, ask above 9 " * (most // 8))[:most]
 
 
+# A normal form of it is made in the square of its length.
+HEAP = "a" + "\u0323\u0301" * 16_000
+
+
 def smallest_wrong(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Short values that the field does not take, and one too long by one."""
+    """Short values that the field does not take, one too long by one, and one that would cost."""
     yield "\u202e"
+    yield HEAP
     if "maxLength" in schema:
         yield "7" * (schema["maxLength"] + 1)
 
@@ -117,6 +122,8 @@ def smallest_wrong(schema: Mapping[str, Any]) -> Iterator[Any]:
 def inputs(op: Operation) -> Iterator[dict[str, Any]]:
     schema, needed = takes_schema(op), least(op)
     yield needed
+    yield needed | {HEAP: 1}
+    yield needed | {"a" + HEAP[:180]: HEAP}
     for name in texts(schema):
         field = schema["properties"][name]
         yield needed | {name: largest(field)}

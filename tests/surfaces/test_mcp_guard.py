@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
-from aiohttp import ClientResponse, ClientSession
+from aiohttp import ClientError, ClientResponse, ClientSession
+from starlette.responses import PlainTextResponse
 
+from domain.refusals import refusal
 from http_shim import listening
+from http_shim.parse import MAX_BODY
 from server import mcp_guard
-from server.mcp_guard import Bounds, Places
+from server.mcp_guard import Bounds, Guard, Places
 from tests.surfaces.small import ALICE, BOB, connected, small
 from tests.waiting import STUCK_S, LoopClock
 
@@ -45,8 +50,12 @@ async def listed(http: ClientSession, base: str, session: str, who: str | None =
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few places, and rest that never comes by itself."""
-    monkeypatch.setattr(mcp_guard, "STRANGERS_SESSIONS", Bounds(one=3, all=4, rest_s=10_000))
-    monkeypatch.setattr(mcp_guard, "STRANGERS_STREAMS", Bounds(one=2, all=4, rest_s=10_000))
+    monkeypatch.setattr(
+        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=3, all=4, rest_s=10_000, listening_s=10_000)
+    )
+    monkeypatch.setattr(
+        mcp_guard, "STRANGERS_STREAMS", Bounds(one=2, all=4, rest_s=10_000, listening_s=10_000)
+    )
 
 
 @pytest.mark.usefixtures("few")
@@ -68,7 +77,9 @@ async def test_strangers_take_no_place_of_keyed_sessions(sqlite_url: str) -> Non
 async def test_the_stranger_that_rests_longest_gives_way(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_guard, "STRANGERS_SESSIONS", Bounds(one=3, all=9, rest_s=0))
+    monkeypatch.setattr(
+        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=3, all=9, rest_s=0, listening_s=60)
+    )
     async with small(sqlite_url) as s, ClientSession() as http:
         sessions = [(await opened(http, s.base))[1] for _ in range(3)]
         assert await listed(http, s.base, sessions[0]) == 200
@@ -106,7 +117,7 @@ async def test_streams_of_strangers_are_bounded_and_free_their_place(sqlite_url:
 
 async def test_places_are_counted_by_holder_and_by_kind() -> None:
     at = 0.0
-    places = Places("sessions", Bounds(one=2, all=3, rest_s=5), lambda: at)
+    places = Places("sessions", Bounds(one=2, all=3, rest_s=5, listening_s=60), lambda: at)
     first, _ = places.admit(False, "a")
     places.admit(False, "a")
     with pytest.raises(Exception, match="rate_limited"):
@@ -226,3 +237,216 @@ async def test_a_second_head_that_never_ends_is_cut_too(
                 clock.forward(listening.HEAD_S)
                 with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
                     await stream.receive()
+
+
+@asynccontextmanager
+async def listening_to(
+    http: ClientSession, base: str, session: str
+) -> AsyncIterator[ClientResponse]:
+    headers = {"Accept": "text/event-stream", "Mcp-Session-Id": session}
+    async with http.get(base + "/mcp", headers=headers) as r:
+        assert r.status == 200
+        yield r
+
+
+async def test_a_stranger_who_only_listens_gives_way(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = Bounds(one=2, all=9, rest_s=10_000, listening_s=0)
+    monkeypatch.setattr(mcp_guard, "STRANGERS_SESSIONS", bounds)
+    async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
+        sessions = [(await opened(http, s.base))[1] for _ in range(2)]
+        # A stream that was left and opened anew is one stream.
+        async with listening_to(http, s.base, sessions[0]):
+            pass
+        with anyio.fail_after(STUCK_S):
+            while s.server.open_requests:
+                await anyio.sleep(0.01)
+        streams = [await stack.enter_async_context(listening_to(http, s.base, n)) for n in sessions]
+        status, newest, _ = await opened(http, s.base)
+        assert status == 200
+        with anyio.fail_after(STUCK_S), suppress(ClientError):
+            await streams[0].read()
+        assert not streams[1].content.at_eof()
+        assert [await listed(http, s.base, n) for n in (*sessions, newest)] == [404, 200, 200]
+
+
+async def test_a_full_house_says_when_a_place_can_be_had(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=1, all=9, rest_s=500, listening_s=900)
+    )
+    monkeypatch.setattr(
+        mcp_guard, "STRANGERS_STREAMS", Bounds(one=1, all=9, rest_s=700, listening_s=700)
+    )
+
+    async def waits(http: ClientSession, method: str, path: str) -> int:
+        sent = HELLO if method == "POST" else None
+        async with http.request(method, s.base + path, json=sent, headers=ACCEPT) as r:
+            assert (r.status, (await r.json())["error"]) == (429, "rate_limited")
+            return int(r.headers["Retry-After"])
+
+    async with small(sqlite_url) as s, ClientSession() as http:
+        session = (await opened(http, s.base))[1]
+        assert 400 < await waits(http, "POST", "/mcp") <= 500
+        async with listening_to(http, s.base, session):
+            assert 800 < await waits(http, "POST", "/mcp") <= 900
+        async with http.get(s.base + "/sse") as stream:
+            assert stream.status == 200
+            assert 600 < await waits(http, "GET", "/sse") <= 700
+
+
+async def test_each_address_has_places_of_its_own(sqlite_url: str, few: None) -> None:
+    async with small(sqlite_url, trusted_proxies="127.0.0.0/8") as s, ClientSession() as http:
+        seen: list[int] = []
+        for address in ("1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.2"):
+            headers = ACCEPT | {"X-Forwarded-For": address}
+            async with http.post(s.base + "/mcp", json=HELLO, headers=headers) as r:
+                seen.append(r.status)
+        assert seen == [200, 200, 200, 429, 200]
+
+
+NOWHERE = "/messages/?session_id=" + "0" * 32
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def modern(method: str, **more: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+    if "name" in more:
+        headers["Mcp-Name"] = more["name"]
+    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**more, "_meta": MODERN}}
+    return ACCEPT | headers, sent
+
+
+@pytest.mark.parametrize(
+    "who", [{}, {"X-Service-User-Key": "ak_" + "z" * 43}], ids=["no key", "a wrong key"]
+)
+async def test_whatever_a_stranger_asks_over_mcp_counts(
+    sqlite_url: str, who: dict[str, str]
+) -> None:
+    each = 5 if who else 1
+    asked: list[tuple[str, str, dict[str, str], Any]] = [
+        ("POST", "/mcp", *modern("server/discover")),
+        ("POST", "/mcp", *modern("resources/list")),
+        ("POST", "/mcp", *modern("prompts/list")),
+        ("POST", "/mcp", *modern("tools/call", name="nope", arguments={})),
+        ("GET", "/mcp", ACCEPT, None),
+        ("DELETE", "/mcp", {"Mcp-Session-Id": "x"}, None),
+        ("POST", NOWHERE, {}, {}),
+        ("POST", "/mcp", ACCEPT, HELLO),
+    ]
+    async with (
+        small(sqlite_url, rate_anonymous=each * len(asked)) as s,
+        ClientSession() as http,
+    ):
+
+        async def status(method: str, path: str, headers: dict[str, str], sent: Any) -> int:
+            async with http.request(method, s.base + path, json=sent, headers=headers | who) as r:
+                if r.status == 429:
+                    assert (await r.json())["error"] == "rate_limited"
+                    assert r.headers["Retry-After"]
+                return r.status
+
+        assert 429 not in [await status(*one) for one in asked]
+        async with http.get(s.base + "/wallet/who") as r:
+            assert r.status == 429
+        limited = [await status(*one) for one in asked]
+        # A tool tells its refusal as a tool does (contract 1); there is none of this name.
+        assert limited == [429, 429, 429, 400, 429, 429, 429, 429]
+        headers, call = modern("tools/call", name="who_am_i", arguments={})
+        async with http.post(s.base + "/mcp", json=call, headers=headers | who) as r:
+            told = (await r.json())["result"]
+            assert (r.status, told["isError"]) == (200, True)
+            assert told["structuredContent"]["refusal"]["error"] == "rate_limited"
+        headers, call = modern("tools/call", name="who_am_i", arguments={"x": "y" * 10_000})
+        assert await status("POST", "/mcp", headers, call) == 429
+
+
+async def test_a_strangers_call_counts_once(sqlite_url: str) -> None:
+    async with small(sqlite_url, rate_anonymous=4) as s, ClientSession() as http:
+        errors = []
+        headers, call = modern("tools/call", name="who_am_i", arguments={})
+        for _ in range(5):
+            async with http.post(s.base + "/mcp", json=call, headers=headers) as r:
+                errors.append((await r.json())["result"]["isError"])
+        assert errors == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize(
+    "filled",
+    ["[" + "[]," * 80_000 + "[]]", "[" + "{}," * 80_000 + "{}]", "[" * 100_000 + "]" * 100_000, "[" + '"",' * 80_000 + '""]'],
+    ids=["lists", "objects", "depth", "texts"],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["/mcp", NOWHERE, "/wallet/notes/n"])
+async def test_a_body_that_would_cost_a_parser_reaches_none(
+    sqlite_url: str, path: str, filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def kept(text: str, **_: Any) -> Any:
+        parsed.append(text)
+        return {}
+
+    async with small(sqlite_url) as s, ClientSession() as http:
+        monkeypatch.setattr("http_shim.parse.json", SimpleNamespace(loads=kept))
+        monkeypatch.setattr("http_shim.parse._STRICT", SimpleNamespace(decode=kept))
+        sent = key(ALICE) | {"Content-Type": "application/json"}
+        body = f'{{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {{"a": {filled}}}}}'
+        async with http.post(s.base + path, data=body, headers=sent) as r:
+            assert (r.status, (await r.json())["error"]) == (400, "invalid_request")
+        assert parsed == []
+
+
+async def test_a_message_is_as_long_as_a_body_may_be(sqlite_url: str) -> None:
+    sent = key(None) | {"Content-Type": "application/json"}
+    async with small(sqlite_url) as s, ClientSession() as http:
+        for path in ("/mcp", NOWHERE):
+            async with http.post(s.base + path, data=b" " * (MAX_BODY + 1), headers=sent) as r:
+                assert (r.status, (await r.json())["error"]) == (413, "body_too_large")
+
+
+async def test_a_key_that_comes_twice_is_refused_on_messages_too(sqlite_url: str) -> None:
+    sent = {"Content-Type": "application/json"}
+    async with (
+        small(sqlite_url) as s,
+        ClientSession() as http,
+        http.post(s.base + NOWHERE, data='{"a": 1, "a": 2}', headers=sent) as r,
+    ):
+        told = await r.json()
+        assert (r.status, told["detail"]["fields"][0]["loc"]) == (400, "a")
+
+
+async def test_a_block_names_steps_for_whoever_asked(sqlite_url: str) -> None:
+    async with small(sqlite_url) as s, ClientSession() as http:
+        steps = []
+        for who in (None, ALICE):
+            async with http.post(s.base + NOWHERE, json={}, headers=key(who)) as r:
+                steps.append((await r.json())["next"])
+        block = refusal("not_found", what="session")
+        assert steps == [block.as_json("nobody")["next"], block.as_json("agent")["next"]]
+
+
+async def test_a_transport_that_is_full_is_told_as_a_rate_limit(sqlite_url: str) -> None:
+    async def full(scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse("Too many", 503)(scope, receive, send)
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with small(sqlite_url) as s:
+        asked = {"type": "http", "method": "GET", "path": "/mcp", "headers": [], "client": None}
+        await Guard(full, deps=s.deps, idle_s=600)(asked, _nothing, send)
+    head, body = sent
+    assert (head["status"], json.loads(body["body"])["error"]) == (429, "rate_limited")
+    assert (b"retry-after", b"1") in head["headers"]
+
+
+async def _nothing() -> Any:
+    return {"type": "http.request", "body": b"", "more_body": False}

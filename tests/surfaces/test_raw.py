@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 
 import anyio
 import pytest
@@ -75,6 +76,29 @@ async def test_malformed_http_is_refused_in_the_one_shape(
     assert b"aiohttp" not in head
     assert json.loads(body)["error"] == "invalid_request"
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ((b"FOO /\x00 HTTP/1.1\r\n" + HOST + b"x-request-id:  mine-1 \r\n\r\n",), b"mine-1"),
+        ((b"GET / HTTP/1.1\r\nX-Request-Id: mi", b"ne\r\n" + HOST + b"Bad Header: x\r\n\r\n"), b"mine"),
+        ((b"GET / HTTP/1.1\r\nX-Request-Id: a b\r\n" + HOST + b"Bad Header: x\r\n\r\n",), None),
+        ((b"NOT HTTP AT ALL\r\n\r\n",), None),
+        # Of two requests in one packet, the answer comes where that of the first is awaited.
+        ((b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Request-Id: first\r\n\r\nNOT HTTP\r\nX-Request-Id: second\r\n\r\n",), b"first"),
+        ((b"GET / HTTP/1.1\r\nX-Request-Id: a\r\nX-Request-Id: b\r\nBad Header: x\r\n\r\n",), None),
+    ],
+)  # fmt: skip
+async def test_malformed_http_is_answered_with_the_id_of_its_request(
+    sqlite_url: str, parts: tuple[bytes, ...], told: bytes | None
+) -> None:
+    async with small(sqlite_url) as s:
+        with anyio.fail_after(STUCK_S):
+            heads = await said(s, *parts, pause=0.05)
+    found = re.findall(rb"(?i)^x-request-id: (.*?)\r$", heads.rpartition(b"HTTP/1.1 400")[2], re.M)
+    assert len(found) == 1
+    assert found[0] == told if told else re.fullmatch(rb"r_[a-z2-7]{10}", found[0])
 
 
 @pytest.mark.parametrize("header", [b"X-Service-User-Key: ak_\xff", b"Authorization: Bearer \xff"])

@@ -250,7 +250,9 @@ async def test_a_block_reaches_the_agent_whole(sqlite_url: str, tmp_path: Path, 
 async def test_a_greeting_that_is_refused_tells_until_when(
     sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_guard, "STRANGERS_SESSIONS", Bounds(one=0, all=0, rest_s=10))
+    monkeypatch.setattr(
+        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=0, all=0, rest_s=10, listening_s=10)
+    )
     async with small(sqlite_url) as s, spoken(s, tmp_path, "--url", s.base, key=None) as agent:
         block = (await agent.ask(HELLO))["error"]["data"]["refusal"]
         assert block["error"] == "rate_limited"

@@ -28,13 +28,24 @@ def _trusted(setting: str) -> tuple[Network, ...]:
     return networks(setting)
 
 
-def charge(deps: Deps, caller: Caller, address: str | None, op: Operation, now: datetime) -> None:
-    """Count a call before it runs. Errors: `rate_limited`."""
+def charge(
+    deps: Deps,
+    caller: Caller,
+    address: str | None,
+    op: Operation,
+    now: datetime,
+    *,
+    paid: int = 0,
+) -> None:
+    """Count a call before it runs; `paid` of its weight was counted where it came in.
+
+    Errors: `rate_limited`.
+    """
     if op.name == "auth_challenge" and address is not None:
         deps.rates.take("sign-in challenges", address, deps.config.rate_challenges, now)
     if op.relays and address is not None:
         deps.rates.take("relays", address, deps.config.trading.relays_per_minute, now)
-    _take(deps, caller, address, op, now, cost=op.weight, force=False)
+    _take(deps, caller, address, op, now, cost=op.weight - paid, force=False)
 
 
 def charge_refusal(

@@ -8,22 +8,25 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any, Final
 
 from domain.refusals import Refused, invalid, refusal
-from domain.text import composed, unfit
+from domain.text import composed, unfit, without_heaps
 
 VALUES_MAX: Final = 5_000
+FIELD_MAX: Final = 200
+FIELDS_MAX: Final = 65_536  # bytes
 
 
 def countable(body: Mapping[str, object]) -> None:
-    """Refuse a body with more than 5,000 values: each is looked at, so that their number bounds
-    what a call costs.
+    """Refuse a body with more than 5,000 values, with a field's name of more than 200 characters or
+    64 KiB of names: each is looked at, so that their number bounds what a call costs.
 
     Errors: `invalid_request`.
     """
-    seen = 0
+    named, seen = _named(body), 0
     waiting: list[Collection[Any]] = [body.values()]
     for values in waiting:
         seen += len(values)
@@ -31,9 +34,19 @@ def countable(body: Mapping[str, object]) -> None:
             raise invalid("body", f"at most {VALUES_MAX} values")
         for value in values:
             if isinstance(value, dict):
+                named += _named(value)
                 waiting.append(value.values())
             elif isinstance(value, list):
                 waiting.append(value)
+        if named > FIELDS_MAX:
+            raise invalid("body", f"names of fields with at most {FIELDS_MAX} bytes in all")
+
+
+def _named(fields: Mapping[str, object]) -> int:
+    """How many bytes the names of an object take. Errors: `invalid_request`."""
+    if max(map(len, fields), default=0) > FIELD_MAX:
+        raise invalid("name", f"the name of a field has at most {FIELD_MAX} characters")
+    return sum(len(n) if n.isascii() else len(n.encode("utf-8", "replace")) for n in fields)
 
 
 def legible(value: Any, path: str = "") -> Any:
@@ -106,9 +119,19 @@ def folded(text: str) -> str:
     separators, small (contract 7). Line feeds stay.
     """
     if not text.isascii():
+        text = _narrow(without_heaps(text))
         apart = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
-        text = "".join(c for c in apart if not unicodedata.combining(c)).translate(_look_alikes())
+        text = "".join(filterfalse(unicodedata.combining, apart)).translate(_look_alikes())
     return text.lower()
+
+
+def _narrow(text: str) -> str:
+    """The text with what stands for a whole phrase cut to its beginning, so that no name is many
+    times as long folded as it was sent.
+    """
+    found = {c: unicodedata.normalize("NFKC", c) for c in set(text)}
+    wide = {ord(c): told[:WIDEST] for c, told in found.items() if len(told) > WIDEST}
+    return text.translate(wide) if wide else text
 
 
 def secret_name(names: Sequence[str]) -> int | None:
@@ -152,6 +175,7 @@ _OTHER_FORMS: Final = re.compile(
     r")(?![0-9A-Za-z])|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
 PHRASE_MIN: Final = 12
+WIDEST: Final = 3  # letters of one character: a sign in brackets has no more
 SHORT_NAMES: Final = 256  # characters of field names whose judgement is kept
 SHORTEST: Final = 30  # characters: no key and no phrase is shorter
 
@@ -178,12 +202,17 @@ def _is_phrase(text: str) -> bool:
     return False
 
 
+@lru_cache(maxsize=1_024)  # a list repeats the name of its field for each value
+def _is_known(field: str) -> bool:
+    return _KNOWN.search(re.sub(r"[\W_]", "", folded(field))) is not None
+
+
 def _is_secret(field: str, text: str) -> bool:
     if _OTHER_FORMS.search(text):
         return True
     stripped = text.strip()
     if _KEY_FORM.fullmatch(stripped):
-        return not _KNOWN.search(re.sub(r"[\W_]", "", folded(field)))
+        return not _is_known(field)
     if _KEY_INSIDE.search(text) and _TELLS.search(text):
         return True
     return _is_phrase(text)

@@ -76,16 +76,17 @@ async def run(
     key: str | None = None,
     surface: Surface = "http",
     address: str | None = None,
+    paid: int = 0,
 ) -> Reply:
     """Run one call: rate, role, validation, gathering, one transaction, reply. `address` is the
-    network address that it came from, where there is one.
+    network address that it came from, where there is one; `paid` is what it has cost already.
 
     Errors: none; every refusal becomes its block, trouble of the database is
     `storage_unavailable`, anything else is logged and answered `internal`.
     """
     started = time.perf_counter_ns()
     with being_about(operation=op.name, **mandate_of(arguments)):
-        reply = await _answered(op, deps, caller, arguments, key, surface, address)
+        reply = await _answered(op, deps, caller, arguments, key, surface, address, paid)
     code = str(reply.body["error"]) if reply.refused else None
     deps.watch.called(op.name, surface, code, (time.perf_counter_ns() - started) // 1_000)
     return reply
@@ -99,9 +100,10 @@ async def _answered(
     key: str | None,
     surface: Surface,
     address: str | None,
+    paid: int,
 ) -> Reply:
     try:
-        charge(deps, caller, address, op, deps.clock.now())
+        charge(deps, caller, address, op, deps.clock.now(), paid=paid)
         if caller.presumed:
             return await _presuming(op, deps, caller, arguments, key, surface, address)
         return await _run(op, deps, caller, arguments, key, surface)

@@ -109,6 +109,13 @@ def test_looking_for_secrets_is_cheap_however_the_body_is_filled() -> None:
         "hex": {"note": "0x" + "ab" * 120_000},
         "letters": {"note": "k" * 250_000},
         "texts": {"a": ["x" * 41] * 4_900},
+        "a name that is many times as long folded, for each value": {
+            "\ufdfa" * 190 + "hash": ["0x" + "ab" * 32] * 3_800
+        },
+        "names that are many times as long folded": {
+            f"{n}" + "\ufdfa" * 100: 1 for n in range(210)
+        },
+        "marks": {"a" + "\u0323\u0301" * 100: 1, "note": "a" + "\u0323\u0301" * 30_000},
     }
     refuse_secrets({"ѕ": "legal winner zzz " * 12})  # tables are loaded once
     for what, body in bodies.items():
