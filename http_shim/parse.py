@@ -25,7 +25,9 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]  # add gives None
-        raise invalid(twice[:80], "the key occurs twice")
+        # Half of a surrogate pair can be written as an escape, and could not be told.
+        told = twice[:80].encode(errors="replace").decode()
+        raise invalid(told, "the key occurs twice")
     return found
 
 
@@ -88,7 +90,7 @@ def read(text: str) -> Any:
     """Read one JSON value, as strictly as a body."""
     bearable(text)
     try:
-        return _STRICT.decode(text)
+        return strict(text)
     except (ValueError, RecursionError) as error:
         raise invalid("body", f"not JSON: {type(error).__name__}") from None
 
@@ -113,6 +115,13 @@ def repeated_key(raw: bytes) -> str | None:
     except (ValueError, RecursionError):
         return None
     return None
+
+
+def strict(text: str) -> Any:
+    """The value of a JSON text. Errors: `invalid_request` for a key that comes twice, NaN and
+    Infinity; ValueError or RecursionError for what is no JSON.
+    """
+    return _STRICT.decode(text)
 
 
 def bounded(arguments: dict[str, object]) -> None:

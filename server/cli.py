@@ -72,8 +72,9 @@ def mcp(url: str | None) -> None:
         address = endpoint(url)
     except ValueError as error:
         raise click.BadParameter(f"it needs {error}", param_hint="--url") from None
-    key = _settings().service_user_key
-    _run(lambda: relay(address, key.get_secret_value() if key else None))
+    settings = _settings()
+    key = settings.service_user_key
+    _run(lambda: relay(address, key.get_secret_value() if key else None, settings.mcp_wait_s))
 
 
 @main.command()

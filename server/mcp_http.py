@@ -15,13 +15,14 @@ from mcp.server.transport_security import TransportSecuritySettings
 from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
 from starlette.authentication import AuthCredentials, AuthenticationBackend
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.mcp_guard import KEYED, STRANGERS_SESSIONS, Guard
+from server.mcp_guard import KEYED, MODERN, STRANGERS_SESSIONS, Guard
 from server.mcp_server import WalletServer
 from server.quiet import quiet_sdk
 
@@ -82,6 +83,43 @@ class _Sse:
             await self._server.run(read, write, self._server.create_initialization_options())
 
 
+class _Leaving:
+    """Ends a request of the 2026 era when its caller goes: that is how a call is cancelled there,
+    and the SDK does not look where it answers in JSON. A write that has begun is finished.
+    """
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (
+            scope["type"] != "http"
+            or scope["method"] != "POST"
+            or Headers(scope=scope).get("mcp-protocol-version") not in MODERN
+        ):
+            await self._app(scope, receive, send)
+            return
+        asked, given = await receive(), False
+
+        async def again() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return asked
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            if not asked.get("more_body", False):
+                group.start_soon(watch)
+            await self._app(scope, again, send)
+            group.cancel_scope.cancel()
+
+
 class _Open:
     """Counts the requests and streams that are open, so that draining waits no longer than it has
     to.
@@ -120,6 +158,7 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         middleware=[
             Middleware(_Open, server=server),
             Middleware(Guard, deps=server.deps, idle_s=IDLE_S),
+            Middleware(_Leaving),
             Middleware(AuthenticationMiddleware, backend=KeyBackend()),
             Middleware(AuthContextMiddleware),
         ],

@@ -18,7 +18,12 @@ class _NoBodies(logging.Filter):
         return True
 
 
-_QUOTING: Final = ("mcp.server.sse", "mcp.server.streamable_http", "mcp.server.stdio")
+_QUOTING: Final = (
+    "mcp.client.streamable_http",
+    "mcp.server.sse",
+    "mcp.server.stdio",
+    "mcp.server.streamable_http",
+)
 
 
 def quiet_sdk() -> None:

@@ -6,16 +6,12 @@ and the end of a cancelled request, is told from the message itself.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import sys
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
 from mcp.client.streamable_http import streamable_http_client
-from mcp.server.stdio import stdio_server
-from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.inbound import (
     MCP_METHOD_HEADER,
     MCP_NAME_HEADER,
@@ -26,10 +22,12 @@ from mcp.shared.inbound import (
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 
 from http_shim.identity import KEY_HEADER
+from server.host import host
 from server.quiet import quiet_sdk
+from server.remote import Remote
+from server.rpc import VERSION
 
 log = logging.getLogger("wallet.relay")
-VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -55,38 +53,44 @@ class _Era:
         self._opening: Any = None
 
     def headers(self, message: Any) -> dict[str, str]:
-        """What streamable HTTP wants of this message."""
+        """What streamable HTTP wants of this message. What is said in them is the host's own
+        words: what cannot be a header goes encoded, and what is no text is left out.
+        """
         method, params = getattr(message, "method", None), getattr(message, "params", None) or {}
         if method == "initialize":
             self._opening, self._agreed = message.id, None
             return {}
-        version = (params.get("_meta") or {}).get(VERSION)
+        meta = params.get("_meta")
+        version = meta.get(VERSION) if isinstance(meta, dict) else None
         if version is None:
             return {MCP_PROTOCOL_VERSION_HEADER: self._agreed} if self._agreed else {}
-        told = {MCP_PROTOCOL_VERSION_HEADER: str(version)}
-        if method is not None:
-            told[MCP_METHOD_HEADER] = method
-        named = params.get(NAME_BEARING_METHODS.get(method or "", ""))
-        return told | ({MCP_NAME_HEADER: encode_header_value(named)} if named is not None else {})
+        told = {
+            MCP_PROTOCOL_VERSION_HEADER: version,
+            MCP_METHOD_HEADER: method,
+            MCP_NAME_HEADER: params.get(NAME_BEARING_METHODS.get(method or "", "")),
+        }
+        return {n: encode_header_value(v) for n, v in told.items() if isinstance(v, str)}
 
     def saw(self, message: Any) -> None:
         """Take the version that the service agreed to."""
         if self._opening is None or getattr(message, "id", None) != self._opening:
             return
         result = getattr(message, "result", None)
-        if isinstance(result, dict):
-            self._agreed = result.get("protocolVersion")
+        version = result.get("protocolVersion") if isinstance(result, dict) else None
+        self._agreed = encode_header_value(version) if isinstance(version, str) else None
         self._opening = None
 
 
-async def relay(url: str, key: str | None) -> None:
-    """Pass messages on until the host closes stdin."""
+async def relay(url: str, key: str | None, wait_s: float) -> None:
+    """Pass messages on until the host closes stdin; what the service leaves unanswered for
+    `wait_s` is answered with an error.
+    """
     quiet_sdk()
     headers = {KEY_HEADER: key} if key else {}
     era = _Era()
     async with (
-        create_mcp_http_client(headers=headers) as http,
-        stdio_server() as (from_host, to_host),
+        Remote(headers, wait_s) as http,
+        host() as (from_host, to_host),
         streamable_http_client(endpoint(url), http_client=http) as (from_service, to_service),
         anyio.create_task_group() as group,
     ):
@@ -100,12 +104,9 @@ async def relay(url: str, key: str | None) -> None:
                 await to_host.send(SessionMessage(item.message))
 
         group.start_soon(back)
-        # A stray print must not reach the protocol.
-        with contextlib.redirect_stdout(sys.stderr):
-            async for item in from_host:
-                if isinstance(item, Exception):
-                    log.warning("the host cannot be understood: %s", type(item).__name__)
-                    continue
-                told = ClientMessageMetadata(headers=era.headers(item.message) or None)
-                await to_service.send(SessionMessage(item.message, told))
+        async for item in from_host:
+            told = ClientMessageMetadata(headers=era.headers(item.message) or None)
+            await to_service.send(SessionMessage(item.message, told))
         group.cancel_scope.cancel()
+        # The SDK writes until this is closed.
+        to_host.close()

@@ -117,6 +117,7 @@ class Settings(BaseSettings):
     keeper_private_key: SecretStr | None = None
     keeper_private_key_file: Path | None = None
     service_user_key: SecretStr | None = None
+    mcp_wait_s: int = Field(default=120, ge=1, le=3_600)
     log_level: str = "INFO"
     log_format: Literal["text", "json"] = "text"
 

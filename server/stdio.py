@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import sys
 
 import anyio
-from mcp.server.stdio import stdio_server
 
+from server.host import host
 from server.logs import prepare_logging
 from server.mcp_server import build_server
 from server.quiet import quiet_sdk
@@ -27,11 +25,9 @@ async def serve_stdio(settings: Settings) -> None:
     key = settings.service_user_key
     async with wired(settings) as parts:
         server, _ = build_server(parts.deps, stdio_key=key.get_secret_value() if key else None)
-        async with stdio_server() as (read, write), anyio.create_task_group() as group:
+        async with host() as (read, write), anyio.create_task_group() as group:
             group.start_soon(_leave_on_sigterm, parts.deps.store)
-            # A stray print must not reach the protocol.
-            with contextlib.redirect_stdout(sys.stderr):
-                await server.run(read, write, server.create_initialization_options())
+            await server.run(read, write, server.create_initialization_options())
             group.cancel_scope.cancel()
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from server.relay import endpoint
-from tests.surfaces.small import ALICE, Small, small
+from tests.surfaces.small import ALICE, Nothing, Small, Told, small, who
 from tests.waiting import STUCK_S
+from tools.call.operation import Caller, Deps, Operation
 
 pytestmark = pytest.mark.anyio
 ERAS = ["auto", "legacy"]
@@ -97,6 +99,52 @@ async def test_that_the_list_changed_is_heard_through_the_relay(
                         with anyio.move_on_after(0.2):
                             await heard.wait()
                     group.cancel_scope.cancel()
+
+
+@dataclass
+class Look:
+    """A read that waits, and what became of it."""
+
+    begun: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+    async def wait(self, deps: Deps, caller: Caller, asked: Nothing) -> None:
+        self.begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.ended.set()
+
+    def operation(self) -> Operation:
+        return Operation(
+            name="look_long", title="Look", summary="Looks, without an end.", auth="open", route=("GET", "/wallet/look"), takes=Nothing, gives=Told,
+            handler=who, gather=self.wait, on_mcp=True,
+        )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_cancelled_call_ends_at_the_service(
+    sqlite_url: str, tmp_path: Path, mode: str
+) -> None:
+    look = Look()
+    async with small(sqlite_url, more=[look.operation()]) as s:
+        with anyio.fail_after(STUCK_S):
+            async with relayed(s, tmp_path, mode) as client:
+                with anyio.CancelScope() as scope:
+
+                    async def leave() -> None:
+                        await look.begun.wait()
+                        assert not look.ended.is_set()
+                        scope.cancel()
+
+                    async with anyio.create_task_group() as group:
+                        group.start_soon(leave)
+                        await client.call_tool("look_long", {})
+                # While the client is still there: its end would end the call, too.
+                await look.ended.wait()
+                told = await client.call_tool("who_am_i", {})
+                assert told.structured_content == {"who": "u_alice", "kept": None}
 
 
 @pytest.mark.slow

@@ -1,0 +1,47 @@
+"""Answers of JSON-RPC that are made where no tool ran: a refusal block, or an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from mcp.types import INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, ErrorData, JSONRPCError
+from mcp.types import JSONRPCResponse as Answer
+
+VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+TOOL_CALL: Final = "tools/call"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an answer has to know of its request: None where it is not told, or cannot be read."""
+
+    id: int | str | None = None
+    method: str | None = None
+
+
+def failed(asked: Asked, code: int, message: str, data: object = None) -> JSONRPCError:
+    """An error; its id is null where the request's cannot be read."""
+    told = {"code": code, "message": message} | ({} if data is None else {"data": data})
+    return JSONRPCError(jsonrpc="2.0", id=asked.id, error=ErrorData.model_validate(told))
+
+
+def refused(asked: Asked, block: Mapping[str, object], status: int) -> Answer | JSONRPCError:
+    """A refusal block: the result of a tool that was called (contract 1), an error's data
+    otherwise.
+    """
+    told = {"refusal": dict(block)}
+    if asked.method != TOOL_CALL or asked.id is None:
+        code = {400: INVALID_REQUEST, 404: METHOD_NOT_FOUND}.get(status, INTERNAL_ERROR)
+        return failed(asked, code, str(block.get("reason", "")), told)
+    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    result = {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": told,
+        "isError": True,
+        "resultType": "complete",
+        "_meta": {"wallet/http_status": status},
+    }
+    return Answer(jsonrpc="2.0", id=asked.id, result=result)
