@@ -7,11 +7,12 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from domain.mandates.entries import as_many_as_a_vault_takes, validate_targets
 from domain.mandates.mandate import (
     MAX_HORIZON_DAYS,
     Mandate,
 )
-from domain.mandates.markets import from_config, named, resolve, validate_targets
+from domain.mandates.markets import from_config, named, resolve
 from domain.mandates.targets import (
     DEFAULT_TARGETS,
     Target,
@@ -129,6 +130,7 @@ def targets(terms: Propose, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, 
     if terms.markets:
         found = resolve(terms.markets, markets, chain_id)
         listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *found)))
+    as_many_as_a_vault_takes(listed, "markets" if terms.markets else "allowed_targets")
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
 

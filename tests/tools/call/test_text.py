@@ -63,10 +63,11 @@ async def test_a_name_has_1_to_60_characters_in_nfc(world: World) -> None:
 
 
 # Every free text of the catalogue: (operation, arguments with the text in place of TEXT).
-PLACES: list[tuple[str, str, dict[str, Any], bool]] = [
+# How much of it: many lines, one, or (None) a name of one form.
+PLACES: list[tuple[str, str, dict[str, Any], bool | None]] = [
     ("owner", "owner_mandate_create", {"budget_usdc": "5", "purpose": "TEXT"}, True),
-    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "x402", "hosts": ["TEXT"]}]}, False),
-    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "venue", "venue": "TEXT"}]}, False),
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "x402", "hosts": ["TEXT"]}]}, None),
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "venue", "venue": "TEXT"}]}, None),
     ("owner", "mandate_draft", {"note": "TEXT"}, True),
     ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"text": "TEXT"}}, True),
     ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"position": {"id": "TEXT"}}}, True),
@@ -87,14 +88,15 @@ def filled(value: Any, text: str, public_id: str) -> Any:
 @pytest.mark.anyio
 @pytest.mark.parametrize(("who", "name", "arguments", "lines"), PLACES, ids=range(len(PLACES)))
 async def test_every_free_text_keeps_the_rule(
-    world: World, who: str, name: str, arguments: dict[str, Any], lines: bool
+    world: World, who: str, name: str, arguments: dict[str, Any], lines: bool | None
 ) -> None:
     m = await drafted(world)
     caller = m.owner if who == "owner" else m.agent
     for text in ("a\u202eb", "a\x1bb", "a\ue000b", *(() if lines else ("a\nb",))):
         reply = await world.do(name, caller, **filled(arguments, text, m.id))
         assert (reply.status, reply.body["error"]) == (400, "invalid_request"), text
-    fit = await world.do(name, caller, **filled(arguments, "a\nb" if lines else "ab", m.id))
+    fitting = "a.example" if lines is None else "a\nb" if lines else "ab"
+    fit = await world.do(name, caller, **filled(arguments, fitting, m.id))
     assert fit.body.get("error") != "invalid_request", fit.body
 
 
