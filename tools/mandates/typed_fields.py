@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.mandates.entries import as_many_as_a_vault_takes, validate_targets
+from domain.mandates.entries import MAX_ENTRIES, as_many_as_a_vault_takes, validate_targets
 from domain.mandates.mandate import (
     MAX_HORIZON_DAYS,
     Mandate,
@@ -48,7 +48,10 @@ class Propose(Takes):
         default=None, description="{kind: share_of_verified_gain, bps: 0..5000}"
     )
     allowed_targets: list[dict[str, Any]] | None = Field(
-        default=None, max_length=64, description="entries of contract 3"
+        default=None,
+        max_length=MAX_ENTRIES,
+        description="{kind: vault | x402, hosts? | contract, address, selector, self_args: "
+        "places of the vault's address | venue, venue, symbols?}",
     )
     markets: list[str] | None = Field(
         default=None, max_length=24, description="market ids, resolved into allowed_targets"
