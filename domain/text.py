@@ -7,17 +7,29 @@ import unicodedata
 from typing import Final
 
 # Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt) with the characters that
-# only look empty; U+FE0F stays, as emoji are written with it.
+# only look empty; U+FE0F has a rule of its own, as emoji are written with it.
 _INVISIBLE: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\U0001d173-\U0001d17a"
 )
-_PRIVATE: Final = "\ue000-\uf8ff\U000f0000-\U0010ffff"
+# The last plane that has characters is the third; behind it are the tags and private use alone.
+_NO_CHARACTERS: Final = (
+    "\ufdd0-\ufdef\ufffe\uffff\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U0003fffe-\U0010ffff"
+)
+# What U+FE0F makes an emoji of (emoji-variation-sequences.txt, as blocks); of the digits, # and *
+# it makes keycaps.
+_EMOJI: Final = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f"
+    "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+_IN_PLACE: Final = f"(?<![{_EMOJI}]\ufe0f)(?<![0-9#*]\ufe0f(?=\u20e3))"
+_PRIVATE: Final = "\ue000-\uf8ff"
 _CONTROL: Final = "\x00-\x1f\x7f-\x9f"
 _SURROGATE: Final = "\ud800-\udfff"
-_UNFIT: Final = re.compile(f"[{_CONTROL}{_INVISIBLE}{_PRIVATE}{_SURROGATE}]")
-_UNFIT_IN_LINES: Final = re.compile(f"(?!\n)[{_CONTROL}{_INVISIBLE}{_PRIVATE}{_SURROGATE}]")
+_CLASS: Final = f"[{_CONTROL}{_INVISIBLE}{_PRIVATE}{_SURROGATE}{_NO_CHARACTERS}\ufe0f]{_IN_PLACE}"
+_UNFIT: Final = re.compile(_CLASS)
+_UNFIT_IN_LINES: Final = re.compile(rf"(?!\n){_CLASS}")
 NAME_MAX: Final = 60
 MARKS_MAX: Final = 30  # in a row: the stream-safe form of UAX 15; no script comes near
 _HEAP: Final = re.compile(rb"[^\0]{%d,}" % (MARKS_MAX + 1))
@@ -75,3 +87,24 @@ def _heaps(text: str) -> list[tuple[int, int]]:
 def shown(text: str) -> str:
     """Text that was stored before the rule, with what breaks it as `\\u{200B}`."""
     return _UNFIT.sub(lambda found: f"\\u{{{ord(found.group()):04X}}}", text)
+
+
+# Where Unicode puts what newer versions than Python's add: emoji, and ideographs.
+_MAY_COME: Final = ((0x1F000, 0x1FBFF), (0x20000, 0x3FFFD))
+
+
+def unfit_name(name: str) -> str | None:
+    """Why a fit text is no name, None where it is one: nobody can tell names apart that hold
+    nothing to be seen, marks alone, or what no script has a sign for.
+    """
+    if name.isascii() and name.isalnum():
+        return None
+    kinds = [unicodedata.category(c) for c in name]
+    if kinds and kinds[0].startswith("M"):
+        return "it begins with a combining mark"
+    if not any(kind[0] in "LN" or kind == "So" for kind in kinds):
+        return "it holds no letter and no digit"
+    for char, kind in zip(name, kinds, strict=True):
+        if kind == "Cn" and not any(a <= ord(char) <= b for a, b in _MAY_COME):
+            return f"it holds a code point without a character, U+{ord(char):04X}"
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal
 
+from domain.mandates.entries import as_word
 from domain.mandates.mandate import ClauseKey, Mandate
 from domain.mandates.targets import (
     VENUE,
@@ -203,9 +204,11 @@ def _place(t: Target) -> str:
     if t.kind == "vault":
         return "the vault itself"
     if t.kind == "x402":
-        return "paid reads (x402)" + (f" at {', '.join(t.hosts)}" if t.hosts else "")
+        return "paid reads (x402)" + (f" at {', '.join(map(as_word, t.hosts))}" if t.hosts else "")
     if t.kind == "venue":
-        return t.label or f"{t.venue}: {', '.join(t.symbols) or 'every market'}"
+        where = ", ".join(map(as_word, t.symbols)) or "every market"
+        mark = "" if t.venue == VENUE else " (a market that this service does not know)"
+        return t.label or f"{as_word(t.venue or '')}: {where}{mark}"
     return t.label or f"{t.address} {t.selector} (a call that this service does not know)"
 
 

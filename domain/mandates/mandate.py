@@ -81,7 +81,9 @@ class AgreedTerms:
     stop_floor_bps: int
     target_bps: int | None
     payout_rule: PayoutRule
-    allowed_targets: tuple[ShownTarget, ...]
+    allowed_targets: tuple[ShownTarget, ...] = field(
+        metadata=said("what the agent may deal with; markets_list tells how each call is encoded")
+    )
     markets: tuple[str, ...]
     per_tx_cap_usdc: Usdc | None
     daily_cap_usdc: Usdc | None

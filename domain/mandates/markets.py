@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from domain.mandates.targets import Target
+from domain.mandates.entries import alike
+from domain.mandates.targets import VENUE, Target
 from domain.refusals import invalid
-from domain.text import composed, unfit
 from domain.wire import JsonObject, said
 
 STATUSES: Final = ("live", "paper", "planned")
-
-
-MAX_CONTRACT_ENTRIES: Final = 24
 
 
 # deposit, withdraw and redeem of ERC-4626 with the words that must be the vault's own address, and
@@ -40,17 +36,6 @@ ENCODING: Final = (
 
 
 ERC4626_PROBE: Final = "0xce96cb77"
-
-
-_SELECTOR: Final = re.compile(r"0x[0-9a-fA-F]{8}")
-
-
-_KEYS: Final[Mapping[str, frozenset[str]]] = {
-    "vault": frozenset({"kind"}),
-    "x402": frozenset({"kind", "hosts"}),
-    "venue": frozenset({"kind", "venue", "symbols", "label", "market"}),
-    "contract": frozenset({"kind", "address", "selector", "self_args", "probe", "label", "market"}),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,9 +216,27 @@ def named(
     A contract call is known by (chain, address, selector), a venue by its name and symbols; what
     is not listed has neither label nor market (contract 3). A listed call that is held less
     tightly than its market says so in its label.
+    Errors: `invalid_request` for a venue that can be taken for a known one, or for a market.
     """
+    entries = tuple(targets)
+    for n, t in enumerate(entries):
+        meant = _taken_for(t, markets)
+        if meant is not None:
+            raise invalid(f"allowed_targets.{n}.venue", f"it can be taken for {meant}")
     own = [t for m in markets if m.chain_id in (None, chain_id) for t in m.targets()]
-    return tuple(_named(t, own) for t in targets)
+    return tuple(_named(t, own) for t in entries)
+
+
+def _taken_for(t: Target, markets: Sequence[Market]) -> str | None:
+    """The service's own name that a venue's name looks like and is not; None where it is fine."""
+    if t.venue is None:
+        return None
+    venues = {VENUE, *(m.venue for m in markets if m.venue is not None)}
+    if t.venue in venues:
+        return None
+    names = {m.name for m in markets} | {o.label or "" for m in markets for o in m.targets()}
+    seen = alike(t.venue)
+    return next((name for name in sorted(venues | names) if alike(name) == seen), None)
 
 
 def _named(t: Target, own: Sequence[Target]) -> Target:
@@ -253,101 +256,6 @@ def _place(t: Target) -> tuple[str | None, ...]:
     if t.kind == "venue":
         return (t.kind, t.venue, *t.symbols)
     return (t.kind, (t.address or "").lower(), (t.selector or "").lower())
-
-
-def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> tuple[Target, ...]:
-    """Read raw `allowed_targets` (contract 3); addresses leave in EIP-55 form, selectors in lower
-    case.
-
-    Errors: `invalid_request`, `invalid_address`.
-    """
-    found = [_entry(f"allowed_targets.{n}", e, address) for n, e in enumerate(entries)]
-    keys = [(t.kind, t.address, t.selector, t.venue) for t in found]
-    if len(set(keys)) != len(keys):
-        raise invalid("allowed_targets", "an entry occurs twice")
-    if sum(t.kind == "contract" for t in found) > MAX_CONTRACT_ENTRIES:
-        raise invalid("allowed_targets", f"at most {MAX_CONTRACT_ENTRIES} contract entries")
-    return tuple(found)
-
-
-def _texts(loc: str, value: Any, most: int = 50) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if (
-        not isinstance(value, list)
-        or len(value) > most
-        or any(not isinstance(v, str) or not 0 < len(v) <= 200 for v in value)
-    ):
-        raise invalid(loc, f"a list of at most {most} texts")
-    return tuple(_line(loc, v) for v in value)
-
-
-def _line(loc: str, text: str) -> str:
-    why = unfit(text, lines=False)
-    if why is not None:
-        raise invalid(loc, why)
-    return composed(text)
-
-
-def _text(loc: str, value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or len(value) > 200):
-        raise invalid(loc, "a text of at most 200 characters")
-    return None if value is None else _line(loc, value)
-
-
-def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
-    kind = entry.get("kind") if isinstance(entry, Mapping) else None
-    if not isinstance(kind, str) or kind not in _KEYS:
-        raise invalid(f"{loc}.kind", "vault, x402, contract or venue")
-    unknown = sorted(set(entry) - _KEYS[kind])
-    if unknown:
-        raise invalid(f"{loc}.{unknown[0]}", f"not a field of a {kind} entry")
-    if kind == "vault":
-        return Target("vault")
-    if kind == "x402":
-        return Target("x402", hosts=_texts(f"{loc}.hosts", entry.get("hosts")))
-    label, market = (
-        _text(f"{loc}.label", entry.get("label")),
-        _text(f"{loc}.market", entry.get("market")),
-    )
-    if kind == "venue":
-        venue = _text(f"{loc}.venue", entry.get("venue"))
-        if not venue:
-            raise invalid(f"{loc}.venue", "the venue's name")
-        return Target(
-            "venue",
-            venue=venue,
-            symbols=_texts(f"{loc}.symbols", entry.get("symbols")),
-            label=label,
-            market=market,
-        )
-    return Target(
-        "contract",
-        address(entry.get("address")),
-        _selector(f"{loc}.selector", entry.get("selector")),
-        _words(f"{loc}.self_args", entry.get("self_args")),
-        _selector(f"{loc}.probe", entry["probe"]) if entry.get("probe") is not None else None,
-        label,
-        market,
-    )
-
-
-def _selector(loc: str, value: Any) -> str:
-    if not isinstance(value, str) or not _SELECTOR.fullmatch(value):
-        raise invalid(loc, "0x and 8 hex digits")
-    return value.lower()
-
-
-def _words(loc: str, value: Any) -> tuple[int, ...]:
-    if value is None:
-        return ()
-    if (
-        not isinstance(value, list)
-        or any(type(v) is not int or not 0 <= v <= 31 for v in value)
-        or len(set(value)) != len(value)
-    ):
-        raise invalid(loc, "distinct argument positions from 0 to 31")
-    return tuple(sorted(value))
 
 
 def _calls() -> tuple[MarketCall, ...]:

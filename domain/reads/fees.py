@@ -56,7 +56,7 @@ class NetRealized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fees:
-    """Spec 2.8. An unclassified fee is never folded into venue."""
+    """Fees by class; an unclassified one is never folded into venue (spec 2.8)."""
 
     tools: Usdc
     venue: Usdc

@@ -344,11 +344,14 @@ def _paid_read(m: Mandate, event: NewEvent) -> list[Broken]:
         return []
     resource = fee.resource
     try:
-        host = urlsplit(resource).hostname if "//" in resource else None
+        at = urlsplit(resource) if "//" in resource else None
+        # A host that the terms name with a port is held to it, one without takes any.
+        port = None if at is None else at.port or {"http": 80}.get(at.scheme, 443)
+        hosts = set() if at is None else {at.hostname, f"{at.hostname}:{port}"}
     except ValueError:
-        host = None
+        hosts = set()
     entries = [t for t in m.allowed_targets if t.kind == "x402"]
-    if any(not t.hosts or host in t.hosts for t in entries):
+    if any(not t.hosts or not hosts.isdisjoint(t.hosts) for t in entries):
         return []
     return [Broken("target_not_allowed", attempted={"resource": resource[:NAME_CHARS]})]
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from domain.refusals import REFUSALS
-from tools.call.describe import tool_input, tool_output
+from http_shim.openapi import document
+from tools.call.describe import catalogue, tool_input, tool_output
+from tools.call.operation import Operation
 from tools.catalogue import OPERATIONS
 
 ROOT = Path(__file__).parents[2]
@@ -91,10 +93,7 @@ TOOLS = [op for op in OPERATIONS if op.on_mcp]
 
 
 @pytest.mark.parametrize("op", TOOLS, ids=lambda op: op.name)
-def test_every_host_can_load_a_tool(op: object) -> None:
-    from tools.call.operation import Operation
-
-    assert isinstance(op, Operation)
+def test_every_host_can_load_a_tool(op: Operation) -> None:
     schema = tool_input(op)
     assert len(op.name) <= 45
     assert op.name.isascii()
@@ -121,6 +120,31 @@ def test_the_tool_list_is_short_enough() -> None:
     assert len(TOOLS) <= 30
     # Four characters a token is on the safe side for JSON of this kind.
     assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 9_000
+
+
+# What decided a thing stands in the sources; whoever calls the service has no such page.
+INNER = re.compile(r"\b(contract|spec|specification|decision)s?,? \d|\bdocs/|\bdecisions/", re.I)
+
+
+@pytest.mark.parametrize("op", TOOLS, ids=lambda op: op.name)
+def test_no_tool_names_a_page_that_an_agent_cannot_open(op: Operation) -> None:
+    told = json.dumps([op.title, op.summary, tool_input(op), tool_output(op)])
+    assert INNER.findall(told) == []
+
+
+def test_no_published_text_names_a_page_that_its_reader_cannot_open() -> None:
+    told = json.dumps([document(OPERATIONS, base_url="https://wallet.example"), catalogue()])
+    assert INNER.findall(told) == []
+
+
+def test_a_target_is_described_where_it_is_asked_for_and_where_it_is_read() -> None:
+    (propose,) = [op for op in TOOLS if op.name == "mandate_propose"]
+    asked = tool_input(propose)["properties"]["allowed_targets"]["description"]
+    for word in ("vault", "x402", "hosts", "contract", "address", "selector", "self_args", "venue"):
+        assert word in asked
+    schemas = document(OPERATIONS, base_url="https://wallet.example")["components"]["schemas"]
+    shown = schemas["MandateAttributes"]["properties"]["allowed_targets"]["description"]
+    assert "markets_list" in shown
 
 
 def test_owner_only_operations_are_not_on_mcp() -> None:

@@ -22,6 +22,7 @@ from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
 from tools.call.fields import Cursor, Limit, Page
+from tools.call.fit import LONG_PAGE_BYTES, fitting_rows
 from tools.call.kept import KEPT
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Written
 from tools.call.turns import each, found
@@ -116,9 +117,10 @@ async def walk(deps: Deps, caller: Caller, asked: ActivityIn) -> Written:
         behind = (some[-1].made, some[-1].public_id)
         await anyio.lowlevel.checkpoint()
     page = await found(lambda _, most: merged.some(most), asked.limit + 1)
-    shown = page[: asked.limit]
-    more = cursor_of(*shown[-1][0]) if len(page) > asked.limit else None
-    return Written({"items": await each(shown, _told), "next_cursor": more})
+    made = await each(page[: asked.limit], _told)
+    rows = list(fitting_rows(made, LONG_PAGE_BYTES))
+    more = cursor_of(*page[len(rows) - 1][0]) if len(page) > len(rows) else None
+    return Written({"items": rows, "next_cursor": more})
 
 
 def activity(uow: UnitOfWork, ask: Ask[ActivityIn, Written]) -> Written:

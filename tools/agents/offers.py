@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from domain.mandates.mandate import MandateAttributes
+from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.rules.exposure import Exposure, exposure
 from storage.rows.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
 from tools.call.case import load_case
 from tools.call.fields import Cursor, Limit, Page
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.fit import fitting_rows
+from tools.call.operation import Ask, Gives, Operation, Written
+from tools.call.wire import told
 
 
 class OffersIn(OwnAgent):
@@ -32,23 +34,21 @@ class OfferPage(Page[Offer]):
     """A page of offers."""
 
 
-def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Reply:
-    """Mandates waiting for this agent to accept; those that name it come first."""
+def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Written:
+    """Mandates waiting for this agent to accept; those that name it come first. Strangers write
+    them: a page ends at 64 KiB.
+    """
     agent = own_agent(uow, ask.caller, ask.asked.agent_id)
     most = ask.asked.limit
     found = uow.mandates.offers(agent.agent_id, after=ask.asked.cursor, limit=most + 1)
-    rows = [{"mandate": m.attributes(), "exposure": _worst(uow, ask, m)} for m in found[:most]]
-    return Reply(
-        200,
-        {
-            "items": rows,
-            "next_cursor": after_offer(found[most - 1]) if len(found) > most else None,
-        },
-    )
+    rows = list(fitting_rows(_offer(uow, ask, m) for m in found[:most]))
+    more = after_offer(found[len(rows) - 1]) if len(found) > len(rows) else None
+    return Written({"items": rows, "next_cursor": more})
 
 
-def _worst(uow: UnitOfWork, ask: Ask[Any, Any], m: Any) -> Exposure:
-    return exposure(load_case(uow, ask, m, events=0))
+def _offer(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> Any:
+    worst = exposure(load_case(uow, ask, m, events=0))
+    return told(Offer(mandate=m.attributes(), exposure=worst), Offer)
 
 
 OPERATIONS: Final = (

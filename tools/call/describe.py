@@ -93,12 +93,24 @@ def _tool_field(field: Schema) -> Schema:
     kind = field.get("type")
     told = {
         k: v
-        for k, v in field.items()
+        for k, v in _brief(field).items()
         if k not in ("default", "examples") or (k == "default" and v is not None)
     }
     if isinstance(kind, list) and "null" in kind:
         told["type"] = next(k for k in kind if k != "null")
     return told
+
+
+# What a schema means unsaid, and the most that a JSON number can tell: no use to a model.
+_UNSAID: Final = (("additionalProperties", True), ("maximum", 2**53), ("default", ""))
+
+
+def _brief(field: Schema) -> Schema:
+    return {
+        k: _brief(v) if isinstance(v, dict) else v
+        for k, v in field.items()
+        if (k, v) not in _UNSAID
+    }
 
 
 def hints(op: Operation) -> dict[str, bool]:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from domain.text import NAME_MAX, composed, unfit
+from tools.call.names import unnamable
 from tools.call.operation import Gives, Takes
 
 PublicId = Annotated[
@@ -112,6 +113,9 @@ def _named(text: str) -> str:
     text = _one_line(text).strip()
     if not 1 <= len(text) <= NAME_MAX:
         raise PydanticCustomError("text", "1 to {most} characters", {"most": NAME_MAX})
+    why = unnamable(text)
+    if why is not None:
+        raise PydanticCustomError("text", "{why}", {"why": why})
     return text
 
 

@@ -1,17 +1,39 @@
-"""How much of an answer a model is given unasked: 8 KB over MCP (contract 5)."""
+"""How long an answer gets: 8 KB for a model that named no length (contract 5), and for everybody a
+page of rows that others fill (contract 1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sized
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from typing import Any, Final, TypeVar
 
 from tools.call.operation import Operation, Reply, Takes
 from tools.call.wire import encoded
 
 MOST: Final = 8_192
 
+# A page of what strangers fill, so that nothing they write makes it grow beyond 64 KiB.
+PAGE_BYTES: Final = 60_000
+# A page of what parties to a mandate fill: pages of ordinary rows are far below it.
+LONG_PAGE_BYTES: Final = 256_000
+
 # What stands around the parts: braces, quotes, commas, and the list of what was left out.
 AROUND: Final = 256
+
+
+Row = TypeVar("Row")
+
+
+def fitting_rows(rows: Iterable[Row], most: int = PAGE_BYTES) -> Iterator[Row]:
+    """The first rows whose JSON fits into `most` bytes together, and one in any case; rows come in
+    their wire form, and those behind are not made.
+    """
+    room = most
+    for n, row in enumerate(rows):
+        room -= len(encoded(row)) + 1
+        if room < 0 and n:
+            return
+        yield row
 
 
 def shorter(

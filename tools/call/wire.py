@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 from pydantic import BaseModel, TypeAdapter
@@ -18,6 +19,10 @@ from domain.times import timestamp
 
 Schema: TypeAlias = dict[str, Any]
 """A JSON schema, and what documents are made of them (JSON Schema 2020-12, OpenAPI 3.1)."""
+
+
+SOURCE: Final = re.compile(r"\s*\((?:spec|contract) \d[^)]*\)")
+"""Where a docstring says what decided the thing."""
 
 
 @cache
@@ -60,13 +65,19 @@ def schemas_of(gives: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schem
 
 
 def bare(schema: Any) -> Any:
-    """A schema without titles, which repeat the names, and defaults: an answer has none."""
+    """A schema without titles, which repeat the names, defaults, of which an answer has none, and
+    sources, which no reader of it can open.
+    """
     if isinstance(schema, list):
         return [bare(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        k: {n: bare(p) for n, p in v.items()} if k == "properties" else bare(v)
+        k: {n: bare(p) for n, p in v.items()}
+        if k == "properties"
+        else SOURCE.sub("", v)
+        if k == "description"
+        else bare(v)
         for k, v in schema.items()
         if k not in ("title", "default")
     }

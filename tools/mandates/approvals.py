@@ -22,7 +22,9 @@ from tools.call.access import not_found, peek, seen_mandate
 from tools.call.approving import approvals_kept, factory_of
 from tools.call.case import chain_if_named, named_chain, signed_digest
 from tools.call.fields import ApprovalId, Cursor, Limit, Lines, OneMandate, Page, Signature
+from tools.call.fit import fitting_rows
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.wire import wire
 
 
 class ApprovalsIn(OneMandate):
@@ -76,8 +78,10 @@ def read(uow: UnitOfWork, ask: Ask[ApprovalsIn, None]) -> Reply:
     items = uow.approvals.page(
         m.public_id, status=ask.asked.status, after=ask.asked.cursor, limit=most + 1, now=ask.now
     )
-    more = item_after(items[most - 1]) if len(items) > most else None
-    return Reply(200, {"items": [i.told(ask.now) for i in items[:most]], "next_cursor": more})
+    # The agent fills them, each with up to 64 KiB of calldata.
+    rows = list(fitting_rows(wire(i.told(ask.now)) for i in items[:most]))
+    more = item_after(items[len(rows) - 1]) if len(items) > len(rows) else None
+    return Reply(200, {"items": rows, "next_cursor": more})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

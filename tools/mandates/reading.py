@@ -40,7 +40,7 @@ from tools.call.access import of_one, peek, seen_mandate
 from tools.call.asking import ask_of
 from tools.call.case import CHAIN_EVENTS, Facts, gather_mandate, load_case
 from tools.call.fields import Cursor, Limit, OneMandate, Page
-from tools.call.fit import fitting
+from tools.call.fit import LONG_PAGE_BYTES, PAGE_BYTES, fitting, fitting_rows
 from tools.call.kept import KEPT
 from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Reply, Takes, Written
 from tools.call.turns import each, found
@@ -170,12 +170,15 @@ async def list_mandates(deps: Deps, caller: Caller, asked: ListIn) -> Reply:
     listed = await deps.store.read(partial(_listed, caller, asked), single=True)
     page = listed[: asked.limit]
     store = await deps.store.brought(Needs(now=now, mandates=[m.public_id for m in page]))
-    summaries: list[MandateSummary] = []
+    summaries: list[Any] = []
     while some := page[len(summaries) :][:MANDATES_A_TURN]:
         summaries += await store.read(partial(_summaries, deps, caller, asked, now, some))
         await anyio.lowlevel.checkpoint()
-    more = after(page[-1]) if len(listed) > len(page) else None
-    return Reply(200, told(MandatePage(items=summaries, next_cursor=more), MandatePage))
+    # What an agent lists strangers have written, who only had to name it.
+    most = PAGE_BYTES if caller.role == "agent" else LONG_PAGE_BYTES
+    rows = list(fitting_rows(summaries, most))
+    more = after(listed[len(rows) - 1]) if len(listed) > len(rows) else None
+    return Reply(200, {"items": rows, "next_cursor": more})
 
 
 def _listed(caller: Caller, a: ListIn, uow: UnitOfWork) -> list[Mandate]:
@@ -190,10 +193,10 @@ def _listed(caller: Caller, a: ListIn, uow: UnitOfWork) -> list[Mandate]:
 
 def _summaries(
     deps: Deps, caller: Caller, a: ListIn, now: datetime, some: list[Mandate], uow: UnitOfWork
-) -> list[MandateSummary]:
+) -> list[Any]:
     ask = ask_of(uow, deps, caller, now, asked=a)
     read = (uow.mandates.get(m.public_id) or m for m in some)
-    return [summary(load_case(uow, ask, m, events=0)) for m in read]
+    return [told(summary(load_case(uow, ask, m, events=0)), MandateSummary) for m in read]
 
 
 async def gather_parts(deps: Deps, caller: Caller, asked: MandateIn) -> Facts:
@@ -289,8 +292,10 @@ async def _rows(
 
     m = await peek(deps, caller, asked.public_id)
     events = await found(read, asked.limit + 1)
-    more = cursor_of(events[asked.limit - 1].seq) if len(events) > asked.limit else None
-    return events[: asked.limit], m, more
+    rows = await each(events[: asked.limit], KEPT.row)
+    page = events[: sum(1 for _ in fitting_rows(rows, LONG_PAGE_BYTES))]
+    more = cursor_of(page[-1].seq) if len(events) > len(page) else None
+    return page, m, more
 
 
 OPERATIONS: Final = (

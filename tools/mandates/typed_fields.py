@@ -7,11 +7,12 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from domain.mandates.entries import MAX_ENTRIES, as_many_as_a_vault_takes, validate_targets
 from domain.mandates.mandate import (
     MAX_HORIZON_DAYS,
     Mandate,
 )
-from domain.mandates.markets import from_config, named, resolve, validate_targets
+from domain.mandates.markets import from_config, named, resolve
 from domain.mandates.targets import (
     DEFAULT_TARGETS,
     Target,
@@ -47,7 +48,10 @@ class Propose(Takes):
         default=None, description="{kind: share_of_verified_gain, bps: 0..5000}"
     )
     allowed_targets: list[dict[str, Any]] | None = Field(
-        default=None, max_length=64, description="entries of contract 3"
+        default=None,
+        max_length=MAX_ENTRIES,
+        description="{kind: vault | x402, hosts? | contract, address, selector, self_args: "
+        "places of the vault's address | venue, venue, symbols?}",
     )
     markets: list[str] | None = Field(
         default=None, max_length=24, description="market ids, resolved into allowed_targets"
@@ -129,6 +133,7 @@ def targets(terms: Propose, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, 
     if terms.markets:
         found = resolve(terms.markets, markets, chain_id)
         listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *found)))
+    as_many_as_a_vault_takes(listed, "markets" if terms.markets else "allowed_targets")
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
 

@@ -13,8 +13,10 @@ from domain.wire import said
 from storage.rows.approvals import item_of_owner_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Cursor, Limit, Page
+from tools.call.fit import fitting_rows
 from tools.call.operation import Answer, Ask, Caller, Deps, Operation, Takes
 from tools.call.turns import found
+from tools.call.wire import wire
 
 
 class OwnerApprovalsIn(Takes):
@@ -53,9 +55,11 @@ async def walk(deps: Deps, caller: Caller, asked: OwnerApprovalsIn) -> OwnerAppr
         return await deps.store.read(some)
 
     items = await found(read, asked.limit + 1)
-    page = items[: asked.limit]
-    more = item_of_owner_after(page[-1].item) if len(items) > len(page) else None
-    return OwnerApprovals(items=[_named(f, now) for f in page], next_cursor=more)
+    shown = [_named(f, now) for f in items[: asked.limit]]
+    # Agents fill them, each with up to 64 KiB of calldata.
+    page = shown[: sum(1 for _ in fitting_rows(map(wire, shown)))]
+    more = item_of_owner_after(items[len(page) - 1].item) if len(items) > len(page) else None
+    return OwnerApprovals(items=page, next_cursor=more)
 
 
 @dataclass(frozen=True, slots=True)

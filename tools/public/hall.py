@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.agents.policy import OPEN_LOG_BYTES, shown, size
+from domain.agents.policy import OPEN_LOG_BYTES, shown
 from domain.money import Usdc
 from domain.reads.hall import HallMandate, HallRow, mandate_row
 from domain.reads.paper_results import PaperResults, paper_results
@@ -21,17 +19,14 @@ from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Limit, Page
+from tools.call.fit import fitting_rows
 from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
 from tools.call.shapes import PolicyChange
 from tools.call.wire import wire
 from tools.keeper.rollup import AT_ONCE, known_row, standings
 
 # No open answer grows beyond 64 KiB (contract 1); a chart of 400 days takes 28 KiB at most.
-PAGE_BYTES: Final = 60_000
 MANDATES_BYTES: Final = 20_000
-
-
-Row = TypeVar("Row")
 
 
 Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"]
@@ -88,17 +83,9 @@ def hall(uow: UnitOfWork, ask: Ask[HallIn, None]) -> Reply:
     """A page of agents; costs the same however many there are."""
     a = ask.asked
     found = uow.hall.page(a.sort, after=a.cursor, limit=a.limit + 1, accepting=a.accepting)
-    shown_ = fitting([dict(r.body) for r in found[: a.limit]], PAGE_BYTES)
+    shown_ = list(fitting_rows(dict(r.body) for r in found[: a.limit]))
     more = hall_after(a.sort, found[len(shown_) - 1]) if len(found) > len(shown_) else None
     return Reply(200, {"items": shown_, "next_cursor": more})
-
-
-def fitting(rows: Sequence[Row], most: int) -> list[Row]:
-    """The first rows whose JSON fits into `most` bytes together, and one in any case."""
-    sizes = accumulate(size(wire(row)) + 2 for row in rows)
-    return [
-        row for n, (row, end) in enumerate(zip(rows, sizes, strict=True)) if end <= most or not n
-    ]
 
 
 def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
@@ -110,8 +97,9 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
         raise not_found("agent")
     row = known_row(uow, agent, ask, ahead=True)
     newest = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE)
-    shown_ = [mandate_row(s) for s in standings(uow, agent, newest, ahead=True)]
-    told = {**row.body, "mandates": fitting(shown_, MANDATES_BYTES), "chart": row.chart}
+    rows = (wire(mandate_row(s)) for s in standings(uow, agent, newest, ahead=True))
+    shown_ = list(fitting_rows(rows, MANDATES_BYTES))
+    told = {**row.body, "mandates": shown_, "chart": row.chart}
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     told["paper"] = _paper(uow, agent, ask.now)
     told["policy_changes"] = shown(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)

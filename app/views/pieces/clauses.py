@@ -8,6 +8,7 @@ from typing import Final
 
 from app.replies import Json
 from app.words.text import _
+from domain.mandates.targets import VENUE
 
 INACTIVE: Final[Mapping[str, str]] = {
     "at_stop": _(
@@ -24,7 +25,7 @@ KINDS: Final[Mapping[str, str]] = {
     "vault": _("The vault itself"),
     "x402": _("Paid reads (x402)"),
     "contract": _("A call that this service does not know"),
-    "venue": _("A trading venue"),
+    "venue": _("A market that this service does not know"),
 }
 
 
@@ -53,11 +54,16 @@ class ClauseView:
 
 def _call(item: Json) -> CallView:
     kind = item["kind"]
-    theirs = ", ".join(item.get("hosts") or item.get("symbols") or ())
-    name = item.get("label") or (item.get("venue") if kind == "venue" else None)
+    theirs = item.get("hosts") or item.get("symbols") or ()
+    name = item.get("label")
+    if kind == "venue" and name is None:
+        if item["venue"] == VENUE:
+            name = VENUE
+        else:
+            theirs = (item["venue"], *theirs)
     return CallView(
         name=name or KINDS[kind],
-        theirs=theirs,
+        theirs=", ".join(theirs),
         address=item.get("address"),
         selector=item.get("selector"),
         by=item["enforced_by"],

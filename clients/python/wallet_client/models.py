@@ -222,7 +222,7 @@ class BuilderFeeStatusOut(BaseModel):
 
 class Call(BaseModel):
     """
-    A transaction for somebody else to sign (contract 6). `value` is in wei; `from` is left out
+    A transaction for somebody else to sign. `value` is in wei; `from` is left out
     where anybody may send it.
     """
 
@@ -963,7 +963,7 @@ class LinkOut(BaseModel):
 
 class Lock(BaseModel):
     """
-    What `withdrawAll` would do now (spec 2.10); `withdrawable` is null where the vault could
+    What `withdrawAll` would do now; `withdrawable` is null where the vault could
     not be asked.
     """
 
@@ -1461,7 +1461,7 @@ class ProductsOut(BaseModel):
 
 class RankRequirement(BaseModel):
     """
-    What a rank needs, and what is there (contract 8).
+    What a rank needs, and what is there.
     """
 
     model_config = ConfigDict(
@@ -1605,7 +1605,7 @@ class RefusalShown(BaseModel):
 
 class RefusedTry(BaseModel):
     """
-    An attempt that was refused (spec 2.5); `proof` is the revert that shows it.
+    An attempt that was refused; `proof` is the revert that shows it.
     """
 
     model_config = ConfigDict(
@@ -2751,7 +2751,7 @@ class AmountOf(BaseModel):
 
 class ApprovalItem(BaseModel):
     """
-    An action that was held for the owner (contract 6).
+    An action that was held for the owner.
     """
 
     model_config = ConfigDict(
@@ -3471,7 +3471,12 @@ class DraftAttributes(BaseModel):
     stop_floor_bps: int
     target_bps: int | None
     payout_rule: PayoutRule
-    allowed_targets: list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
+    allowed_targets: Annotated[
+        list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget],
+        Field(
+            description="what the agent may deal with; markets_list tells how each call is encoded"
+        ),
+    ]
     markets: list[str]
     per_tx_cap_usdc: Usdc | None
     daily_cap_usdc: Usdc | None
@@ -3931,7 +3936,7 @@ class LimitsPair(BaseModel):
 
 class MandateAttributes(BaseModel):
     """
-    A mandate as it is shown (spec 2.2, contract 3).
+    A mandate as it is shown.
     """
 
     model_config = ConfigDict(
@@ -3953,7 +3958,12 @@ class MandateAttributes(BaseModel):
     stop_floor_bps: int
     target_bps: int | None
     payout_rule: PayoutRule
-    allowed_targets: list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
+    allowed_targets: Annotated[
+        list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget],
+        Field(
+            description="what the agent may deal with; markets_list tells how each call is encoded"
+        ),
+    ]
     markets: list[str]
     per_tx_cap_usdc: Usdc | None
     daily_cap_usdc: Usdc | None
@@ -4015,7 +4025,7 @@ class MandateShort(BaseModel):
 
 class MarketTold(BaseModel):
     """
-    One market as it is shown (contract 8).
+    One market as it is shown.
     """
 
     model_config = ConfigDict(
@@ -4529,7 +4539,7 @@ class PointOut(BaseModel):
 
 class PolicyFields(BaseModel):
     """
-    A policy as a PUT takes it (spec 2.13); JSON settings are the owner's own, kept as given.
+    A policy as a PUT takes it; JSON settings are the owner's own, kept as given.
 
     Caps in USDC, `*_bps` ten-thousandths, `credit_budget_daily` credits of 0.01 USDC; null is not
     set.
@@ -4587,7 +4597,7 @@ class PolicyOut(BaseModel):
 
 class Progress(BaseModel):
     """
-    How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
+    How a mandate stands. What nobody measured is null; estimates are named so.
 
     `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
     stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
@@ -5056,7 +5066,7 @@ class ToSignOut(BaseModel):
 
 class TransferReport(BaseModel):
     """
-    A transfer that an agent or the chain told of (spec 2.14).
+    A transfer that an agent or the chain told of.
 
     Amounts are units of the asset with 6 decimals; `amount_actual` is what the chain moved, where
     that differs.
@@ -5461,7 +5471,7 @@ class Chart(BaseModel):
 
 class Clause(BaseModel):
     """
-    One clause (spec 2.3). `n` and `key` never change their meaning; `source` is the first of
+    One clause. `n` and `key` never change their meaning; `source` is the first of
     the signed fields.
     """
 
@@ -5623,7 +5633,7 @@ class ExecuteOut(BaseModel):
 
 class Fees(BaseModel):
     """
-    Spec 2.8. An unclassified fee is never folded into venue.
+    Fees by class; an unclassified one is never folded into venue.
     """
 
     model_config = ConfigDict(
@@ -5719,7 +5729,7 @@ class HallAgentRead(BaseModel):
 
 class HallRow(BaseModel):
     """
-    One agent of the Hall (spec 2.15).
+    One agent of the Hall.
 
     `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
     owners' mandates, and of its own owner's.
@@ -5806,7 +5816,7 @@ class Limits(BaseModel):
 
 class LimitsNow(BaseModel):
     """
-    Allowed against used, and what is left (spec 2.9, contract 5).
+    Allowed against used, and what is left.
     """
 
     model_config = ConfigDict(
@@ -6171,7 +6181,7 @@ class Reversed(BaseModel):
 
 class Step(BaseModel):
     """
-    One step of the record (spec 2.7).
+    One step of the record.
 
     `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
     `contradicted` stands only where the chain measured something else than was told.
@@ -6226,7 +6236,7 @@ class StepPage(BaseModel):
 
 class Payload(BaseModel):
     """
-    What a row tells (spec 2.4), a reversal included.
+    What a row tells, a reversal included.
     """
 
     model_config = ConfigDict(
@@ -6268,7 +6278,7 @@ class Payload(BaseModel):
 
 class Statement(BaseModel):
     """
-    One mandate and one ISO week (spec 2.16).
+    One mandate and one ISO week.
 
     The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
     are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
@@ -6293,7 +6303,7 @@ class Statement(BaseModel):
 
 class LedgerRow(BaseModel):
     """
-    One row of the ledger as it is shown (spec 2.4).
+    One row of the ledger as it is shown.
     """
 
     model_config = ConfigDict(
@@ -6324,7 +6334,7 @@ class LedgerRow(BaseModel):
 
 class MandateRead(BaseModel):
     """
-    Everything that is known of one mandate (contract 3); events and steps are the newest 50.
+    Everything that is known of one mandate; events and steps are the newest 50.
 
     A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
     and can be asked for by `parts`.

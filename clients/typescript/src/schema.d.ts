@@ -2530,7 +2530,7 @@ export interface components {
             clause: 6;
             reason?: string | null;
         };
-        /** @description An action that was held for the owner (contract 6). */
+        /** @description An action that was held for the owner. */
         ApprovalItem: {
             approval_id: string;
             public_id: string;
@@ -2791,7 +2791,7 @@ export interface components {
             day: string | null;
         };
         /**
-         * @description A transaction for somebody else to sign (contract 6). `value` is in wei; `from` is left out
+         * @description A transaction for somebody else to sign. `value` is in wei; `from` is left out
          *     where anybody may send it.
          */
         Call: {
@@ -2948,7 +2948,7 @@ export interface components {
             outcome: "reverted" | "elsewhere" | "not_found";
         };
         /**
-         * @description One clause (spec 2.3). `n` and `key` never change their meaning; `source` is the first of
+         * @description One clause. `n` and `key` never change their meaning; `source` is the first of
          *     the signed fields.
          */
         Clause: {
@@ -3211,6 +3211,7 @@ export interface components {
             stop_floor_bps: number;
             target_bps: number | null;
             payout_rule: components["schemas"]["PayoutRule"];
+            /** @description what the agent may deal with; markets_list tells how each call is encoded */
             allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[];
             markets: string[];
             per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
@@ -3415,7 +3416,7 @@ export interface components {
             /** @description share of verified gain, in 1/10000 */
             bps: number;
         };
-        /** @description Spec 2.8. An unclassified fee is never folded into venue. */
+        /** @description Fees by class; an unclassified one is never folded into venue. */
         Fees: {
             tools: components["schemas"]["Usdc"];
             venue: components["schemas"]["Usdc"];
@@ -3566,7 +3567,7 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * @description One agent of the Hall (spec 2.15).
+         * @description One agent of the Hall.
          *
          *     `venue` and `venue_self` stand only where live orders that cite a mandate filled: of other
          *     owners' mandates, and of its own owner's.
@@ -3772,7 +3773,7 @@ export interface components {
             /** @description assumed cost of an exit, ten-thousandths of the marks */
             spread_bps: number;
         };
-        /** @description One row of the ledger as it is shown (spec 2.4). */
+        /** @description One row of the ledger as it is shown. */
         LedgerRow: {
             event_id: string;
             /** @enum {string} */
@@ -3821,7 +3822,7 @@ export interface components {
             rolling_24h: components["schemas"]["UsedAmount"];
             breaches: components["schemas"]["Breach"][];
         };
-        /** @description Allowed against used, and what is left (spec 2.9, contract 5). */
+        /** @description Allowed against used, and what is left. */
         LimitsNow: {
             allowed: components["schemas"]["Allowed"];
             used: components["schemas"]["Used"];
@@ -3881,7 +3882,7 @@ export interface components {
             terms_version: number;
         };
         /**
-         * @description What `withdrawAll` would do now (spec 2.10); `withdrawable` is null where the vault could
+         * @description What `withdrawAll` would do now; `withdrawable` is null where the vault could
          *     not be asked.
          */
         Lock: {
@@ -3904,7 +3905,7 @@ export interface components {
             /** @description never required */
             builder_fee: boolean | null;
         };
-        /** @description A mandate as it is shown (spec 2.2, contract 3). */
+        /** @description A mandate as it is shown. */
         MandateAttributes: {
             agent_id: string | null;
             /** @description the owner's name for the agent */
@@ -3917,6 +3918,7 @@ export interface components {
             stop_floor_bps: number;
             target_bps: number | null;
             payout_rule: components["schemas"]["PayoutRule"];
+            /** @description what the agent may deal with; markets_list tells how each call is encoded */
             allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[];
             markets: string[];
             per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
@@ -3960,7 +3962,7 @@ export interface components {
             next_cursor: string | null;
         };
         /**
-         * @description Everything that is known of one mandate (contract 3); events and steps are the newest 50.
+         * @description Everything that is known of one mandate; events and steps are the newest 50.
          *
          *     A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
          *     and can be asked for by `parts`.
@@ -4020,7 +4022,7 @@ export interface components {
             approve_amount: string;
             report: string;
         };
-        /** @description One market as it is shown (contract 8). */
+        /** @description One market as it is shown. */
         MarketTold: {
             id: string;
             /** @description the service's own name for it */
@@ -4424,7 +4426,7 @@ export interface components {
         PaperUse: {
             used: components["schemas"]["CountedAmount"];
         };
-        /** @description What a row tells (spec 2.4), a reversal included. */
+        /** @description What a row tells, a reversal included. */
         Payload: {
             position?: components["schemas"]["ToldPosition"] | null;
             mark?: components["schemas"]["Usdc"] | null;
@@ -4540,7 +4542,7 @@ export interface components {
             };
         };
         /**
-         * @description A policy as a PUT takes it (spec 2.13); JSON settings are the owner's own, kept as given.
+         * @description A policy as a PUT takes it; JSON settings are the owner's own, kept as given.
          *
          *     Caps in USDC, `*_bps` ten-thousandths, `credit_budget_daily` credits of 0.01 USDC; null is not
          *     set.
@@ -4699,7 +4701,7 @@ export interface components {
             products: components["schemas"]["Product"][];
         };
         /**
-         * @description How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
+         * @description How a mandate stands. What nobody measured is null; estimates are named so.
          *
          *     `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
          *     stored value was unusable, a mark is too old to act on, or a value probe of the vault does not
@@ -4755,7 +4757,7 @@ export interface components {
             /** Format: date-time */
             as_of: string;
         };
-        /** @description What a rank needs, and what is there (contract 8). */
+        /** @description What a rank needs, and what is there. */
         RankRequirement: {
             /** @enum {string} */
             code: "days_live" | "trades_measured" | "funded_mandates" | "foreign_capital_usdc";
@@ -4830,7 +4832,7 @@ export interface components {
             /** @description the error that the reverted receipt gives; null where none proves one */
             vault_error: string | null;
         };
-        /** @description An attempt that was refused (spec 2.5); `proof` is the revert that shows it. */
+        /** @description An attempt that was refused; `proof` is the revert that shows it. */
         RefusedTry: {
             reason: string;
             source: string | null;
@@ -5095,7 +5097,7 @@ export interface components {
             confirmed_on_chain: false;
         };
         /**
-         * @description One mandate and one ISO week (spec 2.16).
+         * @description One mandate and one ISO week.
          *
          *     The figures are the whole week's, `venue` only where live orders filled; `breaches` and `steps`
          *     are those of a page of its ledger rows, the newest first; `next_cursor` leads to those before.
@@ -5134,7 +5136,7 @@ export interface components {
             detail: string;
         };
         /**
-         * @description One step of the record (spec 2.7).
+         * @description One step of the record.
          *
          *     `group` ties steps together; `allowed_by`, `breached` and `clauses` are clause numbers;
          *     `contradicted` stands only where the chain measured something else than was told.
@@ -5356,7 +5358,7 @@ export interface components {
             label?: string | null;
         };
         /**
-         * @description A transfer that an agent or the chain told of (spec 2.14).
+         * @description A transfer that an agent or the chain told of.
          *
          *     Amounts are units of the asset with 6 decimals; `amount_actual` is what the chain moved, where
          *     that differs.
@@ -11252,7 +11254,7 @@ export interface operations {
                     payout_rule?: {
                         [key: string]: unknown;
                     } | null;
-                    /** @description entries of contract 3 */
+                    /** @description {kind: vault | x402, hosts? | contract, address, selector, self_args: places of the vault's address | venue, venue, symbols?} */
                     allowed_targets?: {
                         [key: string]: unknown;
                     }[] | null;
@@ -11582,7 +11584,7 @@ export interface operations {
                     payout_rule?: {
                         [key: string]: unknown;
                     } | null;
-                    /** @description entries of contract 3 */
+                    /** @description {kind: vault | x402, hosts? | contract, address, selector, self_args: places of the vault's address | venue, venue, symbols?} */
                     allowed_targets?: {
                         [key: string]: unknown;
                     }[] | null;
@@ -11869,7 +11871,7 @@ export interface operations {
                     payout_rule?: {
                         [key: string]: unknown;
                     } | null;
-                    /** @description entries of contract 3 */
+                    /** @description {kind: vault | x402, hosts? | contract, address, selector, self_args: places of the vault's address | venue, venue, symbols?} */
                     allowed_targets?: {
                         [key: string]: unknown;
                     }[] | null;

@@ -289,6 +289,15 @@ def test_paid_reads_go_to_the_hosts_of_the_terms() -> None:
     assert codes(only, row("fee", "0.01", fee_kind="gas")) == []
 
 
+def test_a_host_of_the_terms_with_a_port_takes_that_port_only() -> None:
+    only = funded(allowed_targets=(Target("x402", hosts=("data.example:443", "own.example:81")),))
+    judged = {
+        at: codes(only, row("fee", "0.01", fee_kind="x402", resource=at))
+        for at in ("https://data.example/a", "http://data.example/a", "http://own.example:81/a")
+    }
+    assert list(judged.values()) == [[], ["target_not_allowed"], []]
+
+
 def test_a_venue_order_is_judged_by_its_market() -> None:
     only = funded(
         allowed_targets=(Target("venue", venue="perps", symbols=("BTC",), market="perps-btc"),)

@@ -20,6 +20,8 @@ HOSTILE = {
     "line feed": "a\nb", "carriage return": "a\rb", "escape": "a\x1b[31mb", "NUL": "a\x00b", "delete": "a\x7fb", "C1": "a\x85b",
     "right to left": "a\u202eb", "isolate": "a\u2066b", "zero width": "a\u200bb", "joiner": "a\u200db", "word joiner": "a\u2060b",
     "soft hyphen": "a\u00adb", "byte order mark": "\ufeffab", "tag": "a\U000e0041b", "private": "a\ue000b", "private plane": "a\U000f0000b",
+    "noncharacter": "a\ufdd0b", "noncharacter of a plane": "a\ufffe", "and of another": "a\U0001ffffb", "selector after a letter": "Scout\ufe0f",
+    "selector after a digit": "1\ufe0f", "two selectors": "❤\ufe0f\ufe0f", "selector alone": "\ufe0f",
     "line separator": "a\u2028b", "filler": "a\u3164b", "variation": "a\U000e0100b", "half a pair": "a\ud800b",
 }  # fmt: skip
 
@@ -32,7 +34,18 @@ def test_what_nobody_can_see_is_found_and_shown_as_a_code_point(text: str) -> No
 
 
 def test_plain_text_of_any_script_passes_as_it_is() -> None:
-    for text in ("Ω-Scout 7", "Zoë", "日本の代理人", "عميل", "स्काउट", "❤️ agent", "a-b_c.d"):
+    for text in (
+        "Ω-Scout 7",
+        "Zoë",
+        "日本の代理人",
+        "عميل",
+        "स्काउट",
+        "❤️ agent",
+        "a-b_c.d",
+        "1️⃣ first",
+        "©️ ™️ ℹ️",
+        "👁️",
+    ):
         assert unfit(text, lines=False) is None
         assert shown(text) == text
     assert unfit("two\nlines", lines=True) is None
@@ -107,11 +120,30 @@ async def test_a_name_has_1_to_60_characters_in_nfc(world: World) -> None:
     assert (await world.ok("owner_agent_register", owner, name="Zoe\u0308"))["name"] == "Zoë"
 
 
+NO_NAMES = {
+    "marks": "\u0301\u0301\u0301", "a mark first": "\u0301Scout", "a space of another kind": "\u00a0", "dots": "...", "unassigned": "a\u0378",
+    "Cyrillic o": "Sc\u043eut", "Cyrillic c": "S\u0441out 7", "Greek o": "the Sc\u03bfut", "Cherokee A": "\u13aagent",
+}  # fmt: skip
+NAMES = ("Ω-Scout 7", "日本AI", "ロボBot", "Скаут", "AI агент", "µBot", "ΔBot", "🤖", "\U0001fae8 agent", "Łódź", "R2-D2", "스카우트", "Zoë & Co.")  # fmt: skip
+
+
+@pytest.mark.anyio
+async def test_a_name_is_one_that_can_be_told_from_another(world: World) -> None:
+    owner, _ = await world.owner()
+    for what, name in NO_NAMES.items():
+        reply = await world.do("owner_agent_register", owner, name=name)
+        assert (reply.status, reply.body["error"]) == (400, "invalid_request"), what
+        assert reply.body["detail"]["fields"][0]["loc"] == "name"
+    for name in NAMES:
+        assert (await world.ok("owner_agent_register", owner, name=name))["name"] == name
+
+
 # Every free text of the catalogue: (operation, arguments with the text in place of TEXT).
-PLACES: list[tuple[str, str, dict[str, Any], bool]] = [
+# How much of it: many lines, one, or (None) a name of one form.
+PLACES: list[tuple[str, str, dict[str, Any], bool | None]] = [
     ("owner", "owner_mandate_create", {"budget_usdc": "5", "purpose": "TEXT"}, True),
-    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "x402", "hosts": ["TEXT"]}]}, False),
-    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "venue", "venue": "TEXT"}]}, False),
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "x402", "hosts": ["TEXT"]}]}, None),
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "venue", "venue": "TEXT"}]}, None),
     ("owner", "mandate_draft", {"note": "TEXT"}, True),
     ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"text": "TEXT"}}, True),
     ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"position": {"id": "TEXT"}}}, True),
@@ -132,14 +164,15 @@ def filled(value: Any, text: str, public_id: str) -> Any:
 @pytest.mark.anyio
 @pytest.mark.parametrize(("who", "name", "arguments", "lines"), PLACES, ids=range(len(PLACES)))
 async def test_every_free_text_keeps_the_rule(
-    world: World, who: str, name: str, arguments: dict[str, Any], lines: bool
+    world: World, who: str, name: str, arguments: dict[str, Any], lines: bool | None
 ) -> None:
     m = await drafted(world)
     caller = m.owner if who == "owner" else m.agent
     for text in ("a\u202eb", "a\x1bb", "a\ue000b", *(() if lines else ("a\nb",))):
         reply = await world.do(name, caller, **filled(arguments, text, m.id))
         assert (reply.status, reply.body["error"]) == (400, "invalid_request"), text
-    fit = await world.do(name, caller, **filled(arguments, "a\nb" if lines else "ab", m.id))
+    fitting = "a.example" if lines is None else "a\nb" if lines else "ab"
+    fit = await world.do(name, caller, **filled(arguments, fitting, m.id))
     assert fit.body.get("error") != "invalid_request", fit.body
 
 

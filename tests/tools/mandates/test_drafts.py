@@ -316,8 +316,38 @@ async def test_a_venue_entry_has_the_services_name_or_none(world: World) -> None
     entry = {"kind": "venue", "venue": "perps", "symbols": ["BTC"], "label": "Test Market: deposit"}
     m = await drafted(world, allowed_targets=[entry])
     clause = await _markets_clause(m)
-    assert clause["text_en"] == "The agent may only deal with: perps: BTC."
+    assert clause["text_en"] == (
+        "The agent may only deal with: perps: BTC (a market that this service does not know)."
+    )
     assert clause["params"]["items"][0]["label"] is None
+
+
+async def test_no_words_of_an_agent_stand_in_the_clause_that_an_owner_signs(world: World) -> None:
+    m = await drafted(world)
+    wordy = "Every other action needs your signature first"
+    for entry in (
+        {"kind": "x402", "hosts": [f"api.weather.example. {wordy}"]},
+        {"kind": "venue", "venue": "Test Market: deposit (checked by this service)"},
+        {"kind": "venue", "venue": "Test-Market"},
+        {"kind": "venue", "venue": "perps", "symbols": ["no market without asking you"]},
+        {"kind": "venue", "venue": "Hyperliquid", "symbols": ["BTC"]},
+    ):
+        draft = {"budget_usdc": "50", "chain_id": CHAIN_ID, "allowed_targets": [entry]}
+        told = await world.do("mandate_propose", m.agent, **draft)
+        assert (told.status, told.body["error"]) == (400, "invalid_request"), entry
+        assert told.body["detail"]["fields"][0]["loc"].startswith("allowed_targets.0."), entry
+
+
+async def test_a_draft_lists_no_more_calls_than_a_vault_takes(world: World) -> None:
+    m = await drafted(world)
+    call = {"kind": "contract", "address": "0x" + "66" * 20}
+    calls = [call | {"selector": f"0x{n:08x}"} for n in range(22)]
+    draft = {"budget_usdc": "50", "chain_id": CHAIN_ID, "allowed_targets": calls}
+    assert (await world.do("owner_mandate_create", m.owner, **draft)).status == 201
+    told = await world.do("owner_mandate_create", m.owner, **draft, markets=["test-market"])
+    assert told.body["detail"]["fields"] == [
+        {"loc": "markets", "msg": "at most 24 contract entries"}
+    ]
 
 
 async def test_accepting_confirms_once(world: World) -> None:

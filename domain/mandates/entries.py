@@ -1,0 +1,177 @@
+"""The entries of `allowed_targets` as a draft gives them, read strictly.
+
+Hosts, venues and symbols stand in the sentence that an owner signs: their forms leave no room for
+words of a sentence (contract 1).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from domain.mandates.targets import Target
+from domain.refusals import invalid
+from domain.text import composed, unfit
+
+MAX_ENTRIES: Final = 32
+MAX_CONTRACT_ENTRIES: Final = 24
+MAX_NAMES: Final = 50
+MAX_BYTES: Final = 8_192
+"""Of all entries together, in the form that is stored."""
+
+_SELECTOR: Final = re.compile(r"0x[0-9a-fA-F]{8}")
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+# Names of one label are words as well; of those only this one is a host of paid reads.
+_HOST: Final = re.compile(rf"(?:localhost|{_LABEL}(?:\.{_LABEL})+)(?::[1-9][0-9]{{0,4}})?", re.I)
+_HOST_MAX: Final = 253
+_VENUE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?")
+# BTC, xyz:XYZ100, PURR/USDC, @107, BTC-PERP.
+_SYMBOL: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9:._/-]{0,31}")
+
+
+_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "vault": frozenset({"kind"}),
+    "x402": frozenset({"kind", "hosts"}),
+    "venue": frozenset({"kind", "venue", "symbols", "label", "market"}),
+    "contract": frozenset({"kind", "address", "selector", "self_args", "probe", "label", "market"}),
+}
+
+
+def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> tuple[Target, ...]:
+    """Read raw `allowed_targets` (contract 3); addresses leave in EIP-55 form, selectors and hosts
+    in lower case.
+
+    Errors: `invalid_request`, `invalid_address`.
+    """
+    if len(entries) > MAX_ENTRIES:
+        raise invalid("allowed_targets", f"at most {MAX_ENTRIES} entries")
+    found = [_entry(f"allowed_targets.{n}", e, address) for n, e in enumerate(entries)]
+    keys = [(t.kind, t.address, t.selector, t.venue) for t in found]
+    if len(set(keys)) != len(keys):
+        raise invalid("allowed_targets", "an entry occurs twice")
+    # Labels are left out: those of the draft are not kept, the service's own are short.
+    told = [replace(t, label=None, market=None).as_json() for t in found]
+    if len(json.dumps(told)) > MAX_BYTES:
+        raise invalid(
+            "allowed_targets", f"at most {MAX_BYTES} bytes in all; name fewer hosts and symbols"
+        )
+    return tuple(found)
+
+
+def as_many_as_a_vault_takes(targets: Sequence[Target], loc: str) -> None:
+    """Refuse more contract entries than a factory gives a vault.
+
+    Errors: `invalid_request`.
+    """
+    if sum(t.kind == "contract" for t in targets) > MAX_CONTRACT_ENTRIES:
+        raise invalid(loc, f"at most {MAX_CONTRACT_ENTRIES} contract entries")
+
+
+def as_word(name: str) -> str:
+    """A host, venue or symbol for a sentence; what was stored before their forms were held stands
+    in quotation marks, so that nobody takes it for the service's own words.
+    """
+    fits = any(form.fullmatch(name) for form in (_HOST, _VENUE, _SYMBOL))
+    return name if fits else json.dumps(name)
+
+
+# Each is the same to a hurried reader.
+_ALIKE: Final = str.maketrans("013457i", "oleastl")
+
+
+def alike(name: str) -> str:
+    """The name as a hurried reader sees it: two with the same one can be taken for each other."""
+    plain = re.sub(r"[^a-z0-9]", "", name.lower()).translate(_ALIKE)
+    return plain.replace("rn", "m").replace("vv", "w")
+
+
+def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
+    kind = entry.get("kind") if isinstance(entry, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KEYS:
+        raise invalid(f"{loc}.kind", "vault, x402, contract or venue")
+    unknown = sorted(set(entry) - _KEYS[kind])
+    if unknown:
+        raise invalid(f"{loc}.{unknown[0]}", f"not a field of a {kind} entry")
+    if kind == "vault":
+        return Target("vault")
+    if kind == "x402":
+        return Target("x402", hosts=_names(f"{loc}.hosts", entry.get("hosts"), _host))
+    label, market = (
+        _text(f"{loc}.label", entry.get("label")),
+        _text(f"{loc}.market", entry.get("market")),
+    )
+    if kind == "venue":
+        return Target(
+            "venue",
+            venue=_venue(f"{loc}.venue", entry.get("venue")),
+            symbols=_names(f"{loc}.symbols", entry.get("symbols"), _symbol),
+            label=label,
+            market=market,
+        )
+    return Target(
+        "contract",
+        address(entry.get("address")),
+        _selector(f"{loc}.selector", entry.get("selector")),
+        _words(f"{loc}.self_args", entry.get("self_args")),
+        _selector(f"{loc}.probe", entry["probe"]) if entry.get("probe") is not None else None,
+        label,
+        market,
+    )
+
+
+def _names(loc: str, value: Any, read: Callable[[str, Any], str]) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MAX_NAMES:
+        raise invalid(loc, f"a list of at most {MAX_NAMES} names")
+    return tuple(read(f"{loc}.{n}", v) for n, v in enumerate(value))
+
+
+def _host(loc: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _HOST_MAX or not _HOST.fullmatch(value):
+        raise invalid(loc, "a host name such as api.example.com, in ASCII, no scheme, no path")
+    return value.lower()
+
+
+def _venue(loc: str, value: Any) -> str:
+    if not isinstance(value, str) or not _VENUE.fullmatch(value):
+        raise invalid(loc, "the venue's name: 1 to 32 of letters A to Z, digits, '.', '_', '-'")
+    return value
+
+
+def _symbol(loc: str, value: Any) -> str:
+    if not isinstance(value, str) or not _SYMBOL.fullmatch(value):
+        raise invalid(loc, "a symbol such as BTC or xyz:XYZ100: 1 to 32 characters, no spaces")
+    return value
+
+
+def _text(loc: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or len(value) > 200:
+        raise invalid(loc, "a text of at most 200 characters")
+    why = unfit(value, lines=False)
+    if why is not None:
+        raise invalid(loc, why)
+    return composed(value)
+
+
+def _selector(loc: str, value: Any) -> str:
+    if not isinstance(value, str) or not _SELECTOR.fullmatch(value):
+        raise invalid(loc, "0x and 8 hex digits")
+    return value.lower()
+
+
+def _words(loc: str, value: Any) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    if (
+        not isinstance(value, list)
+        or any(type(v) is not int or not 0 <= v <= 31 for v in value)
+        or len(set(value)) != len(value)
+    ):
+        raise invalid(loc, "distinct argument positions from 0 to 31")
+    return tuple(sorted(value))
