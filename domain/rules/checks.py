@@ -4,7 +4,8 @@ service's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,8 +15,9 @@ from domain.money import ZERO, Usdc, text
 from domain.refusals import Refusal, refusal
 from domain.rules.caps import (
     budget,
+    by_waiting,
     daily_cap,
-    frees_at,
+    frees,
     pending_on,
     per_tx_cap,
     reserved,
@@ -195,7 +197,9 @@ def day_used(case: Case, held: Usdc = ZERO) -> Usdc:
 def _per_day(case: Case, wanted: Wanted) -> Check:
     cap, used = daily_cap(case), day_used(case, wanted.held)
     told = {"allowed": str(cap), "used": str(used), "attempted": str(wanted.amount)}
-    if used + wanted.amount <= cap:
+    # What takes nothing out spends nothing of the day, however much of it is used: the vault asks
+    # its day cap of a spend alone.
+    if wanted.amount == ZERO or used + wanted.amount <= cap:
         return Check(ClauseKey.PER_DAY, "over_daily_cap", True, told)
     refused = refusal(
         "over_daily_cap",
@@ -204,7 +208,7 @@ def _per_day(case: Case, wanted: Wanted) -> Check:
         allowed=cap,
         bound_by="",
         remaining=remaining(case).as_json(),
-        retry_at=_retry_at(case, ClauseKey.PER_DAY),
+        retry_at=soonest(case, lambda c: day_fits(c, wanted.amount, held_in(c, wanted))),
         detail=told | {"clause": 3},
     )
     return Check(ClauseKey.PER_DAY, "over_daily_cap", False, told, refused)
@@ -237,7 +241,7 @@ def _cash(case: Case, wanted: Wanted) -> Check:
         attempted=wanted.amount,
         allowed=left,
         remaining=remaining(case).as_json(),
-        retry_at=_retry_at(case, ClauseKey.BUDGET),
+        retry_at=soonest(case, lambda c: _cash_fits(c, wanted)),
         detail=told | {"clause": 1},
     )
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
@@ -327,6 +331,14 @@ def remaining(case: Case) -> Remaining:
     for stands, clause, code in _STANDING:
         if not stands(case):
             return Remaining(ZERO, clause, blocked_by=code)
+    amount, binding = _most(case)
+    if binding is ClauseKey.PER_ACTION:
+        return Remaining(amount, binding)
+    return Remaining(amount, binding, soonest(case, lambda c: _most(c)[0] > amount))
+
+
+def _most(case: Case) -> tuple[Usdc, ClauseKey]:
+    """The largest amount that caps, day and cash take together, and the clause that binds it."""
     options = [
         (per_tx_cap(case)[0], ClauseKey.PER_ACTION),
         (max(ZERO, daily_cap(case) - day_used(case)), ClauseKey.PER_DAY),
@@ -335,16 +347,33 @@ def remaining(case: Case) -> Remaining:
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
-    return Remaining(amount, binding, _retry_at(case, binding))
+    return amount, binding
 
 
-def _retry_at(case: Case, binding: ClauseKey) -> datetime | None:
-    """The soonest time at which more becomes possible by waiting alone."""
-    if binding is ClauseKey.PER_DAY:
-        next_day = midnight(moment(case))
-        return min(next_day, frees_at(case) or next_day)
-    holds = binding is ClauseKey.BUDGET and bool(reserved(case))
-    return frees_at(case) if holds else None
+def soonest(case: Case, fits: Callable[[Case], bool]) -> datetime | None:
+    """The first time at which the case fits by waiting alone, None where it never does. What is
+    held gets less from one end of a hold to the next, so that not every end has to be tried.
+    """
+    found = {*frees(case), midnight(moment(case))}
+    ends = sorted(at for at in found if not case.mandate.ended(at))
+    at = bisect_left(ends, True, key=lambda end: fits(by_waiting(case, end)))
+    return ends[at] if at < len(ends) else None
+
+
+def day_fits(case: Case, amount: Usdc, held: Usdc = ZERO) -> bool:
+    """Whether the day takes so much more; equality passes."""
+    return day_used(case, held) + amount <= daily_cap(case)
+
+
+def held_in(case: Case, wanted: Wanted) -> Usdc:
+    """What an own reservation counts, while it is live."""
+    own = (r.action.action_hash == wanted.action_hash for r in case.reservations)
+    return wanted.held if any(own) else ZERO
+
+
+def _cash_fits(case: Case, wanted: Wanted) -> bool:
+    left, _ = cash_left(case, held_in(case, wanted))
+    return left is None or wanted.amount <= left
 
 
 def quiet_until(case: Case, decided: datetime) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from domain.agents.policy import Policy
@@ -12,7 +13,7 @@ from domain.money import ZERO, Usdc, text
 from domain.refusals import Refusal, refusal
 from domain.rules.caps import daily_cap, per_tx_cap
 from domain.rules.case import Case, moment
-from domain.rules.checks import day_used
+from domain.rules.checks import day_fits, day_used, soonest
 from domain.rules.venue_side import below_venue_line, may_trade, venue_result
 from domain.rules.worth import floor_now, worth
 from domain.times import midnight, timestamp
@@ -80,9 +81,15 @@ def _amounts(case: Case, wanted: OrderWanted) -> Refusal | None:
             allowed=str(day),
             bound_by="",
             remaining={"value": str(max(ZERO, day - used))},
-            retry_at=midnight(case.now),
+            retry_at=_fits_at(case, wanted),
         )
     return _line(case, wanted)
+
+
+def _fits_at(case: Case, wanted: OrderWanted) -> datetime | None:
+    if wanted.mode == "paper":
+        return midnight(case.now)
+    return soonest(case, lambda c: day_fits(c, wanted.amount, min(wanted.own, c.orders.live)))
 
 
 def _line(case: Case, wanted: OrderWanted) -> Refusal | None:

@@ -81,6 +81,23 @@ async def test_a_day_with_nothing_left_says_to_wait_and_not_to_ask_for_less(worl
     assert told.body["retry_at"] is not None
 
 
+async def test_an_exit_is_handed_out_on_a_day_that_reports_have_used_up(world: World) -> None:
+    """A wrong report is stored, never refused; it must not lock money in."""
+    m = await working(world, per_tx_cap_usdc="100", daily_cap_usdc="150")
+    await world.mined(m.agent_wallet, dict((await m.execute("20")).body), gas=900_000)
+    for n in (1, 2):
+        tx = f"0x{n:064x}"
+        report = {"kind": "buy", "amount_usdc": "100", "tx_hash": tx}
+        assert (await m.as_agent("mandate_report_event", **report)).status in (201, 202)
+    spend = await m.execute("1")
+    assert spend.body["error"] == "over_daily_cap"
+    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("5"), m.vault, m.vault))
+    exit_ = await asked(m, data, approve_amount="0")
+    assert (exit_.status, exit_.body["simulation"]["ok"]) == (200, True)
+    ok, _ = await world.mined(m.agent_wallet, dict(exit_.body), gas=900_000)
+    assert ok
+
+
 async def test_a_chain_that_cannot_be_asked_hands_out_unsimulated_calldata(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
