@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from domain.next_steps import NextStep, Role, steps_for
 from domain.refusal_kinds import actions, mandates, orders, requests, trading
-from domain.refusal_kinds.kind import Kind
+from domain.refusal_kinds.kind import Kind, WhoFixes
 from domain.times import timestamp
 
 
@@ -42,6 +42,7 @@ class Refusal:
     detail: Mapping[str, object] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
     retry_safe: bool | None = None
+    who_fixes: WhoFixes | None = None
 
     @property
     def fields(self) -> Sequence[Mapping[str, str]]:
@@ -62,7 +63,7 @@ class Refusal:
             "error": self.kind.code,
             "reason": self.reason,
             "retry_safe": self.kind.retry_safe if self.retry_safe is None else self.retry_safe,
-            "who_fixes": "agent" if by_agent else self.kind.who_fixes,
+            "who_fixes": "agent" if by_agent else self.who_fixes or self.kind.who_fixes,
             "next": [n.as_json() for n in steps],
         }
         if self.remaining is not None:
@@ -113,10 +114,11 @@ def refusal(
     detail: Mapping[str, object] | None = None,
     next: tuple[NextStep, ...] = (),
     retry_safe: bool | None = None,
+    who_fixes: WhoFixes | None = None,
     **words: Any,
 ) -> Refusal:
     """Make the refusal `code`; `words` fill its sentence and are repeated in `detail` where they
-    are facts. `retry_safe` is said where this refusal differs from its kind.
+    are facts. `retry_safe` and `who_fixes` are said where this refusal differs from its kind.
 
     Errors: KeyError for a code that is not in the registry, or a sentence left with a hole.
     """
@@ -129,6 +131,7 @@ def refusal(
         detail or {},
         next,
         retry_safe,
+        who_fixes,
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 
 from domain.ledger.claimed import Claim
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
-from domain.rules.case import Case, OrdersToday, today
+from domain.rules.case import Case, today
 from domain.times import bounds
 
 
@@ -88,37 +87,6 @@ def _fitting(free: Sequence[Reservation], claim: Claim) -> list[Reservation]:
 def reserved(case: Case) -> Usdc:
     """Amounts of calldata that was handed out and may still be sent."""
     return Usdc(sum(h.amount.micros for h in holds(case)))
-
-
-def frees(case: Case) -> list[datetime]:
-    """The times, soonest first, at which a reservation or a claim's wait ends."""
-    held = {h.reservation.expires_at for h in holds(case)}
-    waited = {_waited(case, c) for c in pending(case).values() if c.out}
-    return sorted(at for at in held | waited if at > case.now)
-
-
-def _waited(case: Case, claim: Claim) -> datetime:
-    return claim.at + timedelta(seconds=case.config.claim_ttl_s)
-
-
-def by_waiting(case: Case, at: datetime) -> Case:
-    """The case as it stands at `at` (later than now) where nothing is done and no news comes: what
-    was held until then is free, a claim whose wait is over counts no longer, nor do the orders of
-    a day that is over. A claim that outlasted its wait already stays: when that ends, nobody knows.
-    """
-    books = case.state
-    waits = {
-        id: c
-        for id, c in pending(case).items()
-        if not c.out or not case.now < _waited(case, c) <= at
-    }
-    later = replace(
-        case,
-        now=at,
-        state=replace(books, claimed=replace(books.claimed, pending=waits)),
-        reservations=tuple(r for r in case.reservations if r.expires_at > at),
-    )
-    return later if today(later) == today(case) else replace(later, orders=OrdersToday())
 
 
 def per_tx_cap(case: Case) -> tuple[Usdc, str]:

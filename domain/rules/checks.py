@@ -4,28 +4,28 @@ service's.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from domain.mandates.actions import selector_of
 from domain.mandates.mandate import ClauseKey, Status
 from domain.money import ZERO, Usdc, text
 from domain.refusals import Refusal, refusal
 from domain.rules.caps import (
     budget,
-    by_waiting,
     daily_cap,
-    frees,
     pending_on,
     per_tx_cap,
     reserved,
     spent_on,
 )
 from domain.rules.case import Case, moment, today
+from domain.rules.listed import not_allowed
+from domain.rules.waiting import soonest
 from domain.rules.worth import at_risk, cash, floor_now, worth
-from domain.times import day_of, midnight, timestamp, written_time
+from domain.times import day_of, timestamp, written_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,20 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The action an agent asks calldata for; `held` is what an own live reservation already
-    counts, `action_hash` what identifies it (None while there is no vault).
+    """The action an agent asks calldata for: `data` to `target`; `held` is what an own live
+    reservation already counts, `action_hash` what identifies it (None while there is no vault).
     """
 
     target: str
-    selector: str
+    data: str
     amount: Usdc
     held: Usdc = ZERO
     action_hash: str | None = None
+
+    @property
+    def selector(self) -> str:
+        """The function that it calls."""
+        return selector_of(self.data)
 
 
 def action_checks(case: Case, wanted: Wanted) -> list[Check]:
@@ -140,9 +145,19 @@ def _not_ended(case: Case) -> Check:
 
 
 def _target(case: Case, wanted: Wanted) -> Check:
-    ok = case.mandate.contract_target(wanted.target, wanted.selector) is not None
-    told = {"target": wanted.target, "selector": wanted.selector}
-    return _check(ClauseKey.MARKETS, "target_not_allowed", ok, told, **told)
+    found = case.mandate.misses(wanted.target, wanted.data)
+    told: dict[str, object] = {"target": wanted.target, "selector": wanted.selector}
+    if found is None:
+        return Check(ClauseKey.MARKETS, "target_not_allowed", True, told)
+    if found.argument is not None:
+        told["argument"] = found.argument
+    return Check(
+        ClauseKey.MARKETS,
+        "target_not_allowed",
+        False,
+        told,
+        not_allowed(found, wanted.target, wanted.selector, detail=told | {"clause": 5}),
+    )
 
 
 def _bound(by: str) -> str:
@@ -348,16 +363,6 @@ def _most(case: Case) -> tuple[Usdc, ClauseKey]:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
     return amount, binding
-
-
-def soonest(case: Case, fits: Callable[[Case], bool]) -> datetime | None:
-    """The first time at which the case fits by waiting alone, None where it never does. What is
-    held gets less from one end of a hold to the next, so that not every end has to be tried.
-    """
-    found = {*frees(case), midnight(moment(case))}
-    ends = sorted(at for at in found if not case.mandate.ended(at))
-    at = bisect_left(ends, True, key=lambda end: fits(by_waiting(case, end)))
-    return ends[at] if at < len(ends) else None
 
 
 def day_fits(case: Case, amount: Usdc, held: Usdc = ZERO) -> bool:

@@ -13,18 +13,22 @@ from domain.facts import BlockStamp, VaultState
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import ClauseKey, Status
+from domain.mandates.targets import Missed, Target
 from domain.reads.limits import limits
-from domain.rules import checks
-from domain.rules.caps import by_waiting
+from domain.rules import waiting
 from domain.rules.case import Case
 from domain.rules.checks import Wanted, action_checks, day_used, remaining
 from domain.rules.exposure import exposure
+from domain.rules.waiting import by_waiting
 from domain.settings import Config
 from tests.domain.material import (
+    CALL,
     MARKET,
     OTHER,
     SELECTOR,
     START,
+    TARGET,
+    VAULT,
     deposit,
     executed,
     ledger,
@@ -52,11 +56,11 @@ ORDER = [
 def want(
     amount: str | int = 10,
     target: str = MARKET,
-    selector: str = SELECTOR,
+    data: str = CALL,
     held: str | int = 0,
     name: str | None = None,
 ) -> Wanted:
-    return Wanted(target, selector, usdc(amount), usdc(held), name)
+    return Wanted(target, data, usdc(amount), usdc(held), name)
 
 
 def vault(at: datetime = NOW, **more: Any) -> VaultState:
@@ -120,7 +124,7 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
             want(),
         ),
         ("target_not_allowed", funded(), want(target=OTHER)),
-        ("target_not_allowed", funded(), want(selector="0xdeadbeef")),
+        ("target_not_allowed", funded(), want(data="0xdeadbeef")),
         ("over_per_tx_cap", funded(), want("50.000001")),
         ("over_per_tx_cap", funded(policy=Policy(per_tx_cap_usdc=usdc(5))), want("5.000001")),
         (
@@ -149,6 +153,44 @@ def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(
     block = check.refusal.as_json()
     assert block["error"] == code
     assert block["detail"]["clause"] == int(check.clause)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (SELECTOR + "0" * 64 + OTHER[2:].rjust(64, "0"), "and another stands there"),
+        (SELECTOR + "0" * 64 + VAULT[2:].rjust(64, "f"), "and another stands there"),
+        (SELECTOR, "and none stands there"),
+        (CALL[:-2], "and none stands there"),
+    ],
+)
+def test_a_listed_call_that_is_not_to_the_vault_is_told_the_argument(data: str, says: str) -> None:
+    check = next(c for c in action_checks(funded(), want(data=data)) if c.ok is False)
+    assert check.refusal is not None
+    assert check.detail["argument"] == 1
+    block = check.refusal.as_json("agent")
+    assert (block["error"], block["who_fixes"]) == ("target_not_allowed", "agent")
+    assert "vault's own address as argument word 1" in str(block["reason"])
+    assert says in str(block["reason"])
+    assert "not among" not in str(block["reason"])
+    steps: Any = block["next"]
+    assert steps[0]["tool"] == "mandate_execute_call"
+
+
+def test_what_no_entry_pins_may_be_anything_as_in_the_vault() -> None:
+    free = Target("contract", address=MARKET, selector="0xb6b55f25")
+    m = mandate(allowed_targets=(free, TARGET, replace(TARGET, self_args=(0,))))
+    for data in ("0xb6b55f25", "0xb6b55f25ff", CALL.upper().replace("0X", "0x"), CALL + "00"):
+        assert m.misses(MARKET, data) is None
+    # One of two entries for a function is enough.
+    assert m.misses(MARKET, f"{SELECTOR}{VAULT[2:]:0>64}") is None
+    unpinned = m.misses(MARKET, f"{SELECTOR}{1:064x}{1:064x}")
+    assert unpinned is not None
+    assert m.misses(OTHER, CALL) == Missed()
+    early = replace(m, vault_address=None)
+    assert early.misses(MARKET, f"{SELECTOR}{1:064x}") is None
+    assert mandate(vault_address=None).misses(MARKET, CALL) is None
+    assert mandate(vault_address=None).misses(MARKET, SELECTOR) is not None
 
 
 def test_equality_passes_every_cap() -> None:
@@ -303,7 +345,7 @@ def test_a_time_is_found_without_trying_every_end(monkeypatch: pytest.MonkeyPatc
         looked.append(at)
         return by_waiting(case, at)
 
-    monkeypatch.setattr(checks, "by_waiting", counted)
+    monkeypatch.setattr(waiting, "by_waiting", counted)
     held = tuple(
         replace(hold("0.5", f"h{n}"), expires_at=NOW + timedelta(seconds=n + 1)) for n in range(600)
     )

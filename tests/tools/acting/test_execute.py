@@ -59,6 +59,24 @@ async def test_what_the_vault_refuses_by_its_own_error_has_that_errors_code(worl
     assert (told.status, told.body["error"]) == (409, "mandate_paused")
 
 
+async def test_a_listed_call_to_somebody_else_is_told_which_argument_is_wrong(
+    world: World,
+) -> None:
+    m = await working(world)
+    right = world.deposit_data(m.vault, "5")
+    for data in (world.deposit_data(m.owner_wallet.address, "5"), right[:-2], right[:10]):
+        told = await asked(m, data, approve_amount="5")
+        assert (told.status, told.body["error"]) == (409, "target_not_allowed")
+        assert told.body["who_fixes"] == "agent"
+        assert "argument word 1 (counted from 0)" in told.body["reason"]
+        assert told.body["next"][0]["tool"] == "mandate_execute_call"
+        dry = await asked(m, data, approve_amount="5", dry_run=True)
+        check = next(c for c in dry.body["checks"] if c["code"] == "target_not_allowed")
+        assert (check["ok"], check["detail"]["argument"]) == (False, 1)
+        assert dry.body["simulation"]["revert"]["name"] == "TargetNotAllowed"
+    assert (await asked(m, right, approve_amount="5")).status == 200
+
+
 async def test_the_owner_is_not_asked_for_what_would_revert(world: World) -> None:
     m = await working(world, approval_above_usdc="10")
     data = world.deposit_data(m.vault, "60")
