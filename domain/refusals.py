@@ -50,19 +50,30 @@ class Refusal:
         told = self.detail.get("fields")
         return told if isinstance(told, list) else ()
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the very same call may pass later, with nothing done."""
+        return self.kind.retry_safe if self.retry_safe is None else self.retry_safe
+
     def as_json(self, role: Role | None = None) -> dict[str, object]:
         """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
         as they are where nobody in particular is told).
         """
         nothing_left = (self.remaining or {}).get("value") == "0.000000"
-        steps = [s for s in (*self.next, *self.kind.next) if not (s.needs_rest and nothing_left)]
+        # Said of this refusal alone: waiting leads nowhere.
+        vain = self.retry_safe is False and self.retry_at is None
+        steps = [
+            s
+            for s in (*self.next, *self.kind.next)
+            if not (s.needs_rest and nothing_left) and not (s.waits and vain)
+        ]
         if role is not None:
             steps = steps_for(role, steps, timed=self.retry_at is not None)
         by_agent = role == "agent" and self.kind.caller_fixes
         block: dict[str, object] = {
             "error": self.kind.code,
             "reason": self.reason,
-            "retry_safe": self.kind.retry_safe if self.retry_safe is None else self.retry_safe,
+            "retry_safe": self.repeats,
             "who_fixes": "agent" if by_agent else self.who_fixes or self.kind.who_fixes,
             "next": [n.as_json() for n in steps],
         }
