@@ -16,6 +16,7 @@ from domain.refusals import REFUSALS, Refused, refusal
 from tests.surfaces.conftest import KEY, Service
 from tests.world import BY_NAME, START
 from tools.call.credentials import hashed
+from tools.call.once import outcome_unknown
 from tools.call.operation import Caller
 from tools.call.run import _ROLES, check_role, refused_reply
 from tools.catalogue import OPERATIONS
@@ -115,6 +116,15 @@ def test_a_time_to_wait_is_said_in_seconds_until_it() -> None:
 def test_steps_are_never_empty() -> None:
     for role in EVERYBODY:
         assert steps_for(role, (), timed=False)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in OPERATIONS if op.effect is not None], ids=lambda op: op.name
+)
+def test_who_does_not_know_what_became_of_it_is_told_where_to_look(op: Any) -> None:
+    for role in _ROLES[op.auth] if op.auth != "open" else ():
+        first = refused_reply(outcome_unknown(op), START, role).body["next"][0]
+        assert role in _ROLES[BY_ROUTE[first["route"]].auth], first
 
 
 @pytest.mark.parametrize(("code", "role"), PAIRS)

@@ -29,6 +29,7 @@ from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.call.run import refused_reply
 from tools.trading.fields import (
+    LOOK_AT_LINK,
     Moment,
     NetworkName,
     own_write,
@@ -305,7 +306,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/own/link"),
         takes=LinkIn,
         gives=LinkOut,
-        effect=Effect(begin=burn, act=prove, finish=link),
+        effect=Effect(begin=burn, act=prove, finish=link, reconcile=(LOOK_AT_LINK,)),
         writes=True,
         open_world=True,
         family="own account",
