@@ -12,7 +12,9 @@ from domain.refusals import Refused, refusal
 MICROS: Final = 1_000_000
 LIMIT_MICROS: Final = 10**12 * MICROS
 BPS: Final = 10_000
-_PLAIN = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)")
+# What an amount looks like in a request (contract 1), and nothing else does.
+_PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]{1,6})?")
+_FINER = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]{7,}")
 
 
 def _invalid(value: object, why: str) -> Refused:
@@ -24,7 +26,7 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         raise _invalid(value, "it is not a number")
     if isinstance(value, Decimal):
-        return format(value, "f") if value.is_finite() else str(value)
+        return _shortest(value)
     if isinstance(value, int):
         # 1e12 USDC has 13 digits; converting an enormous integer to text would cost more than the
         # check.
@@ -32,13 +34,20 @@ def _text(value: object) -> str:
             raise _invalid("an integer", "it is outside ±1000000000000")
         return str(value)
     if isinstance(value, str):
-        return value.strip()
+        return value
     if (
         type(value).__name__ == "float"
     ):  # the door hands JSON floats over as they came; no float arithmetic follows
-        text = repr(value)
-        return format(Decimal(text), "f") if text not in ("nan", "inf", "-inf") else text
+        return _shortest(Decimal(repr(value)))
     raise _invalid(value, "it is not a number")
+
+
+def _shortest(value: Decimal) -> str:
+    """Plain text without the zeros that say nothing; of what is not finite, its name."""
+    if not value.is_finite():
+        return str(value)
+    text = format(value, "f")
+    return text.rstrip("0").removesuffix(".") if "." in text else text
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,21 +64,21 @@ class Usdc:
     def parse(cls, value: object) -> Usdc:
         """Read a number that a caller sent.
 
-        Shapes: a plain decimal string, an int, or a JSON float whose shortest form has at most 6
-        decimals.
+        Shapes: a plain decimal string (contract 1: no sign but a minus, no spaces, no needless
+        zeros in front, at most 6 decimals), an int, or a JSON float whose shortest form has at most
+        6 decimals.
         Errors: `invalid_number` when not finite, beyond ±1e12 or finer than 6 decimals (spec 2.1).
         """
         text = _text(value)
-        if len(text) > 40 or not _PLAIN.fullmatch(text) or not text.isascii():
-            raise _invalid(value, "it is not a plain decimal number")
-        sign = -1 if text.startswith("-") else 1
-        whole, _, fraction = text.lstrip("+-").partition(".")
-        if len(fraction.rstrip("0")) > 6:
-            raise _invalid(value, "it has more than 6 decimals")
-        micros = int(whole or "0") * MICROS + int((fraction[:6]).ljust(6, "0"))
+        if len(text) > 40 or not _PLAIN.fullmatch(text):
+            finer = len(text) <= 40 and _FINER.fullmatch(text)
+            why = "it has more than 6 decimals" if finer else "it is not a plain decimal number"
+            raise _invalid(value, why)
+        whole, _, fraction = text.removeprefix("-").partition(".")
+        micros = int(whole) * MICROS + int(fraction.ljust(6, "0"))
         if micros > LIMIT_MICROS:
             raise _invalid(value, "it is outside ±1000000000000")
-        return cls(sign * micros)
+        return cls(-micros if text.startswith("-") else micros)
 
     def __str__(self) -> str:
         sign = "-" if self.micros < 0 else ""
@@ -124,8 +133,8 @@ class Usdc:
             }
         return {
             "type": "string",
-            "pattern": r"^[+-]?\d{1,13}(\.\d{1,6})?$",
-            "description": "USDC as a decimal string, at most 6 decimals",
+            "pattern": r"^-?(0|[1-9]\d*)(\.\d{1,6})?$",
+            "description": "USDC, at most 6 decimals",
             "examples": ["12.500000"],
         }
 

@@ -11,6 +11,7 @@ EVERYBODY: Final[frozenset[Role]] = frozenset({"nobody", "owner", "agent", "keep
 OWNER: Final[frozenset[Role]] = frozenset({"owner"})
 AGENT: Final[frozenset[Role]] = frozenset({"agent"})
 OWNER_OR_AGENT: Final[frozenset[Role]] = frozenset({"owner", "agent"})
+KEEPER: Final[frozenset[Role]] = frozenset({"keeper"})
 OPERATOR: Final[frozenset[Role]] = frozenset({"admin"})
 
 # Whom to tell of a step that is theirs, and how long they may need before asking again makes sense.

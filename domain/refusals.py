@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from domain.next_steps import NextStep, Role, steps_for
 from domain.refusal_kinds import actions, mandates, orders, requests, trading
-from domain.refusal_kinds.kind import Kind
+from domain.refusal_kinds.kind import Kind, WhoFixes
 from domain.times import timestamp
 
 
@@ -42,6 +42,7 @@ class Refusal:
     detail: Mapping[str, object] = field(default_factory=dict)
     next: tuple[NextStep, ...] = ()
     retry_safe: bool | None = None
+    who_fixes: WhoFixes | None = None
 
     @property
     def fields(self) -> Sequence[Mapping[str, str]]:
@@ -49,20 +50,31 @@ class Refusal:
         told = self.detail.get("fields")
         return told if isinstance(told, list) else ()
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the very same call may pass later, with nothing done."""
+        return self.kind.retry_safe if self.retry_safe is None else self.retry_safe
+
     def as_json(self, role: Role | None = None) -> dict[str, object]:
         """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
         as they are where nobody in particular is told).
         """
         nothing_left = (self.remaining or {}).get("value") == "0.000000"
-        steps = [s for s in (*self.next, *self.kind.next) if not (s.needs_rest and nothing_left)]
+        # Said of this refusal alone: waiting leads nowhere.
+        vain = self.retry_safe is False and self.retry_at is None
+        steps = [
+            s
+            for s in (*self.next, *self.kind.next)
+            if not (s.needs_rest and nothing_left) and not (s.waits and vain)
+        ]
         if role is not None:
             steps = steps_for(role, steps, timed=self.retry_at is not None)
         by_agent = role == "agent" and self.kind.caller_fixes
         block: dict[str, object] = {
             "error": self.kind.code,
             "reason": self.reason,
-            "retry_safe": self.kind.retry_safe if self.retry_safe is None else self.retry_safe,
-            "who_fixes": "agent" if by_agent else self.kind.who_fixes,
+            "retry_safe": self.repeats,
+            "who_fixes": "agent" if by_agent else self.who_fixes or self.kind.who_fixes,
             "next": [n.as_json() for n in steps],
         }
         if self.remaining is not None:
@@ -113,10 +125,11 @@ def refusal(
     detail: Mapping[str, object] | None = None,
     next: tuple[NextStep, ...] = (),
     retry_safe: bool | None = None,
+    who_fixes: WhoFixes | None = None,
     **words: Any,
 ) -> Refusal:
     """Make the refusal `code`; `words` fill its sentence and are repeated in `detail` where they
-    are facts. `retry_safe` is said where this refusal differs from its kind.
+    are facts. `retry_safe` and `who_fixes` are said where this refusal differs from its kind.
 
     Errors: KeyError for a code that is not in the registry, or a sentence left with a hole.
     """
@@ -129,6 +142,7 @@ def refusal(
         detail or {},
         next,
         retry_safe,
+        who_fixes,
     )
 
 

@@ -29,7 +29,7 @@ from http_shim.stream import Hub, Stream
 from skill import text
 from storage.faults import Unavailable
 from tools.call.charges import charge, charge_stranger
-from tools.call.operation import NOBODY, Deps, Operation, Reply
+from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run, unavailable
 from tools.call.watch import being_about, mandate_of
 from tools.call.wire import encoded
@@ -41,6 +41,7 @@ SCREEN: Final = "screen."  # how the names of pages begin
 HUB: Final = web.AppKey("hub", Hub)
 LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
+CALLER: Final = web.RequestKey("caller", Caller)
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -211,7 +212,9 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
         log.error("the request failed", exc_info=error)
         refused = Refused(refusal("internal"))
     request.app[METRICS].refused(refused.code, _operation(request))
-    reply = refused_reply(refused, request.app[DEPS].clock.now())
+    # Whoever was found out already is told the steps that are theirs.
+    role = request.get(CALLER, NOBODY).role
+    reply = refused_reply(refused, request.app[DEPS].clock.now(), role)
     response = answer(reply)
     if isinstance(error, web.HTTPMethodNotAllowed):
         response.headers["Allow"] = ",".join(sorted(error.allowed_methods))
@@ -254,6 +257,7 @@ def _route(op: Operation) -> Handler:
             raise Refused(refusal("forbidden", why="an agent key is never an owner here"))
         presumes = op.needs is not None
         caller = await identify(deps, request.headers, address=address, presumes=presumes)
+        request[CALLER] = caller
         key = idempotency_key(request.headers)
         return answer(await run(op, deps, caller, arguments, key=key, address=address))
 
@@ -278,6 +282,7 @@ def _streamed(op: Operation, hub: Hub) -> Handler:
         # Who resumes repeats the address it began with, and says in the header how far it came.
         arguments |= {"last_event_id": last[0]} if last else {}
         caller = await identify(deps, request.headers, address=address)
+        request[CALLER] = caller
         reply = await run(op, deps, caller, arguments, address=address)
         if reply.refused:
             return answer(reply)

@@ -18,6 +18,7 @@ from typing import Final
 from aiohttp import web
 
 from domain.ledger.events import Event
+from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
 from http_shim.identity import identify
 from storage.rows.row import event_of
@@ -37,6 +38,14 @@ CHECK_S: Final = 15
 WRITE_S: Final = 10
 AGAIN_S: Final = 1
 HEADERS: Final = {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
+
+_CLOSE: Final = NextStep("Close one of your streams")
+_READ_ROWS: Final = NextStep(
+    "Read the rows page by page",
+    "mandate_events",
+    "GET /wallet/mandates/{public_id}/events",
+    OWNER_OR_AGENT,
+)
 
 
 class Listener:
@@ -153,8 +162,15 @@ class Hub:
         for left in [x for x in own if x.gone]:
             left.end("gone")
             own.discard(left)
-        if len(own) >= config.streams_per_caller or self.listening >= config.streams_most:
-            raise Refused(refusal("rate_limited", why="Too many streams are open."))
+        if len(own) >= config.streams_per_caller:
+            why = f"{len(own)} streams of yours are open, which is as many as there can be."
+            raise Refused(
+                refusal("rate_limited", why=why, retry_safe=False, next=(_CLOSE, _READ_ROWS))
+            )
+        if self.listening >= config.streams_most:
+            # They end when their listeners leave, at a time that nobody knows.
+            why = "Too many streams are open."
+            raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_READ_ROWS,)))
         listener = Listener(request)
         if self._closed:
             listener.end("leaving")

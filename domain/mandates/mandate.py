@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Final, Literal
 
-from domain.mandates.targets import DEFAULT_TARGETS, ShownTarget, Target
+from domain.mandates.targets import DEFAULT_TARGETS, Missed, ShownTarget, Target, missed
 from domain.money import BPS, ZERO, Usdc
 from domain.refusals import Refused
 from domain.times import Timestamp
@@ -260,17 +260,12 @@ class Mandate:
         return self.ends_at is not None and now >= self.ends_at
 
     def contract_target(self, address: str, selector: str) -> Target | None:
-        """The entry that allows this call, without regard to case."""
-        wanted = (address.lower(), selector.lower())
-        for t in self.allowed_targets:
-            if (
-                t.kind == "contract"
-                and t.address
-                and t.selector
-                and (t.address.lower(), t.selector.lower()) == wanted
-            ):
-                return t
-        return None
+        """The entry for this function, without regard to case."""
+        return next((t for t in self.allowed_targets if t.names(address, selector)), None)
+
+    def misses(self, address: str, data: str) -> Missed | None:
+        """Why this call is not allowed; None for one that is."""
+        return missed(self.allowed_targets, address, data, self.vault_address)
 
     def attributes(self) -> MandateAttributes:
         """The stored attributes under their names of spec 2.2, and contract 3's additions."""

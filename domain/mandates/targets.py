@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 
@@ -110,6 +111,16 @@ class Target:
     venue: str | None = None
     symbols: tuple[str, ...] = ()
 
+    def names(self, address: str, selector: str) -> bool:
+        """True where the entry is for this function, without regard to case."""
+        return (
+            self.kind == "contract"
+            and self.address is not None
+            and self.selector is not None
+            and self.address.lower() == address.lower()
+            and self.selector.lower() == selector.lower()
+        )
+
     def shown(self) -> ShownTarget:
         """The entry as its kind shows it."""
         if self.kind == "vault":
@@ -149,6 +160,56 @@ class Target:
             venue=value.get("venue"),
             symbols=tuple(value.get("symbols") or ()),
         )
+
+
+NOT_LISTED: Final = "is not among the allowed targets"
+_SELECTOR: Final = len("0x") + 8
+_WORD: Final = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Why a call is none of the list: no entry has its function, or the argument word, counted from
+    0, where every entry for it wants the vault's own address.
+    """
+
+    why: str = NOT_LISTED
+    argument: int | None = None
+
+
+def missed(entries: Iterable[Target], address: str, data: str, vault: str | None) -> Missed | None:
+    """None for a call that the list allows, as the vault reads it: words are compared whole, and
+    what they are not pinned for may be anything. Where there is no vault yet, the words only have
+    to be there.
+    """
+    found = Missed()
+    for entry in entries:
+        if not entry.names(address, data[:_SELECTOR]):
+            continue
+        word = _unpinned(entry, data, vault)
+        if word is None:
+            return None
+        found = Missed(
+            why=f"is allowed with the vault's own address as argument word {word} (counted from 0) "
+            f"alone, and {'another' if len(_words(data)) > word else 'none'} stands there",
+            argument=word,
+        )
+    return found
+
+
+def _words(data: str) -> list[str]:
+    args = data[_SELECTOR:].lower()
+    return [args[at : at + _WORD] for at in range(0, len(args) - _WORD + 1, _WORD)]
+
+
+def _unpinned(entry: Target, data: str, vault: str | None) -> int | None:
+    """The first pinned word that is not the vault's address."""
+    words = _words(data)
+    own = None if vault is None else vault[len("0x") :].lower().rjust(_WORD, "0")
+    for at in sorted(entry.self_args):
+        if at >= len(words) or (own is not None and words[at] != own):
+            return at
+    return None
 
 
 DEFAULT_TARGETS: Final = (Target("vault"), Target("x402"))

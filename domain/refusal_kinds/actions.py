@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from domain.next_steps import AGENT, OWNER_OR_AGENT, WAIT, NextStep
+from domain.next_steps import AGENT, OWNER, OWNER_OR_AGENT, WAIT, NextStep
 from domain.refusal_kinds.kind import READ_MANDATE, Kind
 
 _SMALLER = NextStep(
@@ -37,7 +37,7 @@ KINDS: Final = (
         status=409,
         who_fixes="owner",
         retry_safe=False,
-        sentence="{target} with selector {selector} is not among the allowed targets.",
+        sentence="{target} with selector {selector} {why}.",
         next=(_MARKETS, READ_MANDATE),
     ),
     Kind(
@@ -89,7 +89,10 @@ KINDS: Final = (
         sentence="The vault takes this action with the owner's signature alone: sign "
         "detail.typed_data (EIP-712) and send it as signature.",
         next=(
-            NextStep("Sign detail.typed_data with the owner's wallet, and decide with signature"),
+            NextStep(
+                "Sign detail.typed_data with the owner's wallet, and decide with signature",
+                by=OWNER,
+            ),
             _APPROVALS,
         ),
     ),

@@ -54,7 +54,7 @@ KINDS: Final = (
         who_fixes="owner",
         retry_safe=False,
         sentence="The address is {what} at the venue, no account of a person's own.",
-        next=(NextStep("Link the wallet that owns the account"), _LINK),
+        next=(NextStep("Link the wallet that owns the account", by=OWNER), _LINK),
     ),
     Kind(
         code="agent_slots_full",
@@ -62,7 +62,10 @@ KINDS: Final = (
         who_fixes="owner",
         retry_safe=False,
         sentence="The account has as many named agents as the venue allows.",
-        next=(NextStep("Revoke one at the venue, then approve the key again"), _OWN_STATUS),
+        next=(
+            NextStep("Revoke one at the venue, then approve the key again", by=OWNER),
+            _OWN_STATUS,
+        ),
     ),
     Kind(
         code="account_unfunded",
@@ -70,6 +73,6 @@ KINDS: Final = (
         who_fixes="owner",
         retry_safe=False,
         sentence="The venue does not know the account before its first deposit.",
-        next=(NextStep("Deposit at the venue, then approve the key again"), _OWN_STATUS),
+        next=(NextStep("Deposit at the venue, then approve the key again", by=OWNER), _OWN_STATUS),
     ),
 )

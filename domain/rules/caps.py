@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from domain.ledger.claimed import Claim
 from domain.mandates.approvals import Reservation
@@ -63,8 +62,7 @@ def holds(case: Case) -> list[Held]:
     free = list(case.reservations)
     left: dict[str, Usdc] = {}
     for claim in sorted(pending(case).values(), key=lambda c: c.at):
-        fitting = [r for r in free if claim.out and _fits(r, claim)]
-        if fitting:
+        if claim.out and (fitting := _fitting(free, claim)):
             near = min(fitting, key=lambda r: abs(r.amount.micros - claim.out))
             free.remove(near)
             left[near.action.action_hash] = max(ZERO, near.amount - Usdc(claim.out))
@@ -74,25 +72,21 @@ def holds(case: Case) -> list[Held]:
     ]
 
 
-def _fits(r: Reservation, claim: Claim) -> bool:
-    target, selector = r.action.target, r.action.selector
-    same_target = claim.address is None or claim.address.lower() == target
-    return same_target and (claim.selector is None or claim.selector.lower() == selector)
+def _fitting(free: Sequence[Reservation], claim: Claim) -> list[Reservation]:
+    """The reservations that a claim may be of; it need not name where it went."""
+    target = None if claim.address is None else claim.address.lower()
+    selector = None if claim.selector is None else claim.selector.lower()
+    return [
+        r
+        for r in free
+        if (target is None or r.action.target == target)
+        and (selector is None or r.action.selector == selector)
+    ]
 
 
 def reserved(case: Case) -> Usdc:
     """Amounts of calldata that was handed out and may still be sent."""
     return Usdc(sum(h.amount.micros for h in holds(case)))
-
-
-def frees_at(case: Case) -> datetime | None:
-    """The soonest time at which a reservation or a claim's wait ends; None where neither holds."""
-    wait = timedelta(seconds=case.config.claim_ttl_s)
-    ends = [h.reservation.expires_at for h in holds(case) if h.amount]
-    waiting = case.now - wait
-    told = min([c.at for c in pending(case).values() if c.at > waiting and c.out], default=None)
-    later = [at for at in ends if at > case.now] + ([] if told is None else [told + wait])
-    return min(later, default=None)
 
 
 def per_tx_cap(case: Case) -> tuple[Usdc, str]:

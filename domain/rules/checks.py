@@ -9,21 +9,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from domain.mandates.actions import selector_of
 from domain.mandates.mandate import ClauseKey, Status
 from domain.money import ZERO, Usdc, text
 from domain.refusals import Refusal, refusal
 from domain.rules.caps import (
     budget,
     daily_cap,
-    frees_at,
     pending_on,
     per_tx_cap,
     reserved,
     spent_on,
 )
 from domain.rules.case import Case, moment, today
+from domain.rules.listed import not_allowed
+from domain.rules.waiting import soonest
 from domain.rules.worth import at_risk, cash, floor_now, worth
-from domain.times import day_of, midnight, timestamp, written_time
+from domain.times import day_of, timestamp, written_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,20 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The action an agent asks calldata for; `held` is what an own live reservation already
-    counts, `action_hash` what identifies it (None while there is no vault).
+    """The action an agent asks calldata for: `data` to `target`; `held` is what an own live
+    reservation already counts, `action_hash` what identifies it (None while there is no vault).
     """
 
     target: str
-    selector: str
+    data: str
     amount: Usdc
     held: Usdc = ZERO
     action_hash: str | None = None
+
+    @property
+    def selector(self) -> str:
+        """The function that it calls."""
+        return selector_of(self.data)
 
 
 def action_checks(case: Case, wanted: Wanted) -> list[Check]:
@@ -138,9 +145,19 @@ def _not_ended(case: Case) -> Check:
 
 
 def _target(case: Case, wanted: Wanted) -> Check:
-    ok = case.mandate.contract_target(wanted.target, wanted.selector) is not None
-    told = {"target": wanted.target, "selector": wanted.selector}
-    return _check(ClauseKey.MARKETS, "target_not_allowed", ok, told, **told)
+    found = case.mandate.misses(wanted.target, wanted.data)
+    told: dict[str, object] = {"target": wanted.target, "selector": wanted.selector}
+    if found is None:
+        return Check(ClauseKey.MARKETS, "target_not_allowed", True, told)
+    if found.argument is not None:
+        told["argument"] = found.argument
+    return Check(
+        ClauseKey.MARKETS,
+        "target_not_allowed",
+        False,
+        told,
+        not_allowed(found, wanted.target, wanted.selector, detail=told | {"clause": 5}),
+    )
 
 
 def _bound(by: str) -> str:
@@ -195,7 +212,9 @@ def day_used(case: Case, held: Usdc = ZERO) -> Usdc:
 def _per_day(case: Case, wanted: Wanted) -> Check:
     cap, used = daily_cap(case), day_used(case, wanted.held)
     told = {"allowed": str(cap), "used": str(used), "attempted": str(wanted.amount)}
-    if used + wanted.amount <= cap:
+    # What takes nothing out spends nothing of the day, however much of it is used: the vault asks
+    # its day cap of a spend alone.
+    if wanted.amount == ZERO or used + wanted.amount <= cap:
         return Check(ClauseKey.PER_DAY, "over_daily_cap", True, told)
     refused = refusal(
         "over_daily_cap",
@@ -204,7 +223,7 @@ def _per_day(case: Case, wanted: Wanted) -> Check:
         allowed=cap,
         bound_by="",
         remaining=remaining(case).as_json(),
-        retry_at=_retry_at(case, ClauseKey.PER_DAY),
+        retry_at=soonest(case, lambda c: day_fits(c, wanted.amount, held_in(c, wanted))),
         detail=told | {"clause": 3},
     )
     return Check(ClauseKey.PER_DAY, "over_daily_cap", False, told, refused)
@@ -237,7 +256,7 @@ def _cash(case: Case, wanted: Wanted) -> Check:
         attempted=wanted.amount,
         allowed=left,
         remaining=remaining(case).as_json(),
-        retry_at=_retry_at(case, ClauseKey.BUDGET),
+        retry_at=soonest(case, lambda c: _cash_fits(c, wanted)),
         detail=told | {"clause": 1},
     )
     return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
@@ -327,6 +346,14 @@ def remaining(case: Case) -> Remaining:
     for stands, clause, code in _STANDING:
         if not stands(case):
             return Remaining(ZERO, clause, blocked_by=code)
+    amount, binding = _most(case)
+    if binding is ClauseKey.PER_ACTION:
+        return Remaining(amount, binding)
+    return Remaining(amount, binding, soonest(case, lambda c: _most(c)[0] > amount))
+
+
+def _most(case: Case) -> tuple[Usdc, ClauseKey]:
+    """The largest amount that caps, day and cash take together, and the clause that binds it."""
     options = [
         (per_tx_cap(case)[0], ClauseKey.PER_ACTION),
         (max(ZERO, daily_cap(case) - day_used(case)), ClauseKey.PER_DAY),
@@ -335,16 +362,23 @@ def remaining(case: Case) -> Remaining:
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
-    return Remaining(amount, binding, _retry_at(case, binding))
+    return amount, binding
 
 
-def _retry_at(case: Case, binding: ClauseKey) -> datetime | None:
-    """The soonest time at which more becomes possible by waiting alone."""
-    if binding is ClauseKey.PER_DAY:
-        next_day = midnight(moment(case))
-        return min(next_day, frees_at(case) or next_day)
-    holds = binding is ClauseKey.BUDGET and bool(reserved(case))
-    return frees_at(case) if holds else None
+def day_fits(case: Case, amount: Usdc, held: Usdc = ZERO) -> bool:
+    """Whether the day takes so much more; equality passes."""
+    return day_used(case, held) + amount <= daily_cap(case)
+
+
+def held_in(case: Case, wanted: Wanted) -> Usdc:
+    """What an own reservation counts, while it is live."""
+    own = (r.action.action_hash == wanted.action_hash for r in case.reservations)
+    return wanted.held if any(own) else ZERO
+
+
+def _cash_fits(case: Case, wanted: Wanted) -> bool:
+    left, _ = cash_left(case, held_in(case, wanted))
+    return left is None or wanted.amount <= left
 
 
 def quiet_until(case: Case, decided: datetime) -> datetime:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from domain.agents.policy import Policy
 from domain.mandates.mandate import Status
+from domain.mandates.targets import NOT_LISTED
 from domain.money import ZERO, Usdc, text
 from domain.refusals import Refusal, refusal
 from domain.rules.caps import daily_cap, per_tx_cap
 from domain.rules.case import Case, moment
-from domain.rules.checks import day_used
+from domain.rules.checks import day_fits, day_used
 from domain.rules.venue_side import below_venue_line, may_trade, venue_result
+from domain.rules.waiting import soonest
 from domain.rules.worth import floor_now, worth
 from domain.times import midnight, timestamp
 from domain.trading.modes import Mode
@@ -58,7 +61,7 @@ def _standing(case: Case) -> Refusal | None:
 def _product(case: Case, wanted: OrderWanted) -> Refusal | None:
     if may_trade(case.mandate, wanted.product):
         return None
-    return refusal("target_not_allowed", target=VENUE, selector=wanted.product)
+    return refusal("target_not_allowed", target=VENUE, selector=wanted.product, why=NOT_LISTED)
 
 
 def _amounts(case: Case, wanted: OrderWanted) -> Refusal | None:
@@ -80,9 +83,15 @@ def _amounts(case: Case, wanted: OrderWanted) -> Refusal | None:
             allowed=str(day),
             bound_by="",
             remaining={"value": str(max(ZERO, day - used))},
-            retry_at=midnight(case.now),
+            retry_at=_fits_at(case, wanted),
         )
     return _line(case, wanted)
+
+
+def _fits_at(case: Case, wanted: OrderWanted) -> datetime | None:
+    if wanted.mode == "paper":
+        return midnight(case.now)
+    return soonest(case, lambda c: day_fits(c, wanted.amount, min(wanted.own, c.orders.live)))
 
 
 def _line(case: Case, wanted: OrderWanted) -> Refusal | None:
@@ -100,7 +109,7 @@ def policy_refuses(
     live notional.
     """
     if policy is None or VENUE not in venues_of(policy):
-        return refusal("target_not_allowed", target=VENUE, selector=product)
+        return refusal("target_not_allowed", target=VENUE, selector=product, why=NOT_LISTED)
     cap, most = policy.per_tx_cap_usdc, policy.total_cap_usdc
     if cap is not None and amount > cap:
         bound = " (set by the agent's policy)"

@@ -23,6 +23,10 @@ _DEPOSIT: Final = "0x6e553f65"
 _WORD: Final = 64
 
 
+# What a check that passed here leaves open in the sentence of the vault's own refusal.
+_SAID_BY_NONE: Final = {"bound_by": "", "why": "is no call that the vault allows"}
+
+
 def pulled(data: str) -> Usdc | None:
     """USDC that calldata of a known form pulls, None where it is not known to pull any."""
     words = data[len(_DEPOSIT) :]
@@ -69,6 +73,6 @@ def _words(code: str | None, checks: Sequence[Check]) -> Mapping[str, Any] | Non
     if code is None:
         return None
     found = next((dict(c.detail) for c in checks if c.code == code), {})
-    found = {name: told for name, told in found.items() if told is not None} | {"bound_by": ""}
+    found = {name: told for name, told in found.items() if told is not None} | _SAID_BY_NONE
     places = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
     return found if places <= found.keys() else None

@@ -27,6 +27,7 @@ from storage.sql import (
     columns,
     first,
     micros,
+    moment,
 )
 
 _SHOWN_AT_MOST: Final = 200
@@ -156,6 +157,19 @@ class Orders:
             now=micros(now),
         )
         return int(row["n"]) if row else 0
+
+    def first_to_end(self, agent_id: str, now: datetime) -> datetime | None:
+        """When the first of an agent's orders that wait for its owner is given up; None where all
+        wait for what became of them.
+        """
+        row = first(
+            self._sql,
+            "SELECT MIN(expires_at) AS at FROM orders WHERE agent_id = :who "
+            f"AND status IN ({_in(PENDING)}) AND status <> 'unknown' AND expires_at > :now",
+            who=agent_id,
+            now=micros(now),
+        )
+        return moment(row["at"]) if row and row["at"] is not None else None
 
     def to_ask(self, now: datetime, most: int) -> list[Order]:
         """Orders about which the venue is due to be asked, the longest due first."""

@@ -100,16 +100,18 @@ class VenueAccounts:
 
     # -- challenges
 
-    def challenges_since(self, user_id: str, since: datetime) -> int:
-        """How many texts a person asked for since a time."""
-        row = first(
-            self._sql,
-            "SELECT COUNT(*) AS n FROM venue_challenges WHERE user_id = :user "
-            "AND made_at >= :since",
+    def challenges_since(self, user_id: str, since: datetime, most: int) -> list[datetime]:
+        """When a person asked for the newest texts after a time, newest first, `most` at the
+        most.
+        """
+        rows = self._sql.rows(
+            "SELECT made_at FROM venue_challenges WHERE user_id = :user AND made_at > :since "
+            "ORDER BY made_at DESC LIMIT :most",
             user=user_id,
             since=micros(since),
+            most=most,
         )
-        return int(row["n"]) if row else 0
+        return [moment(row["made_at"]) for row in rows]
 
     def add_challenge(
         self, made: LinkChallenge, now: datetime, *, open_at_most: int, kept: timedelta

@@ -27,6 +27,9 @@ START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
 MARKET = "0x" + "11" * 20
 OTHER = "0x" + "22" * 20
 SELECTOR = "0x6e553f65"
+VAULT = "0x" + "cc" * 20
+CALL = f"{SELECTOR}{10:064x}{VAULT[2:]:0>64}"
+"""deposit(10, vault)"""
 TARGET = Target(
     "contract",
     address=MARKET,

@@ -23,7 +23,7 @@ from domain.money import Usdc
 from domain.rules.checks import Wanted, action_checks
 from domain.rules.codes import CLAUSE_OF
 from storage.rows import mandates, policies
-from tests.domain.material import MARKET, SELECTOR, deposit, ledger, usdc
+from tests.domain.material import CALL, MARKET, deposit, ledger, usdc
 from tools.acting import execute
 from tools.agents.policy import PolicyIn, PolicyOut
 from tools.trading.orders.routes import CITING
@@ -80,7 +80,7 @@ NOT_OF_ORDERS = {"approval_missing", "over_budget"}
 
 
 def checked() -> set[str]:
-    wanted = Wanted(MARKET, SELECTOR, usdc(1))
+    wanted = Wanted(MARKET, CALL, usdc(1))
     return {c.code for c in action_checks(ledger(deposit(500)).case(), wanted)}
 
 

@@ -427,6 +427,12 @@ async def test_an_owner_has_a_few_webhooks_of_their_own_and_none_without_a_key(
         BY_NAME["owner_webhook_create"], deps, OWNER, {"url": "https://example.com/c"}
     )
     assert third.body["error"] == "rate_limited"
+    assert (third.body["retry_safe"], "retry_at" in third.body) == (False, False)
+    assert "Retry-After" not in third.headers
+    assert [s["route"] for s in third.body["next"]] == [
+        "GET /wallet/webhooks",
+        "DELETE /wallet/webhooks/{webhook_id}",
+    ]
     assert await notify(deps) == 1  # the other asked for nothing but the settlement
     asked = {"webhook_id": hook["webhook"]["webhook_id"]}
     stranger = replace(OWNER, user_id="u_other")

@@ -53,6 +53,11 @@ async def test_an_agent_acts_reports_and_is_refused_the_same_way_everywhere(door
         "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1.0000001"
     )
     assert (status, block["error"]) == (400, "invalid_number")
+    for written in ("1.", ".5", " 1 ", "1.0000000", "+1", "01"):
+        status, block = await door.call(
+            "mandate_report_event", public_id=m.id, kind="buy", amount_usdc=written
+        )
+        assert (status, block["error"]) == (400, "invalid_number"), written
     status, block = await door.call(
         "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1", surprise=1
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from string import Formatter
 from typing import Any, get_args
@@ -15,13 +16,44 @@ from domain.refusals import REFUSALS, Refused, refusal
 from tests.surfaces.conftest import KEY, Service
 from tests.world import BY_NAME, START
 from tools.call.credentials import hashed
+from tools.call.once import outcome_unknown
 from tools.call.operation import Caller
 from tools.call.run import _ROLES, check_role, refused_reply
 from tools.catalogue import OPERATIONS
 
 TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
+Answered = tuple[int, dict[str, Any]]
 BY_ROUTE = {" ".join(op.route): op for op in OPERATIONS if op.route}
 DOCUMENTS = {"GET /", "GET /openapi.json", "GET /wallet/skill.md"}
+# What a caller does with their own hands, and which roles' hands those are.
+BY_HAND = {
+    "Sign detail.typed_data with the owner's wallet, and decide with signature": {"owner"},
+    "Deposit at the venue, then approve the key again": {"owner"},
+    "Revoke one at the venue, then approve the key again": {"owner"},
+    "Link the wallet that owns the account": {"owner"},
+    "Send the transaction that the call of this mandate made": {"owner"},
+    "Prepare or open the order again, and sign what it gives": {"owner"},
+    "Open the door: `wallet switch set door on`": {"admin"},
+    "Set what `wallet doctor` names": {"admin"},
+    "Ask the operator, who alone moves a link": EVERYBODY,
+    "Send less": EVERYBODY,
+    "Use a new key for a new request, the same key only to repeat the same one": EVERYBODY,
+    "Send a 20-byte 0x address, in lower case or with its EIP-55 checksum": EVERYBODY,
+    "Send a decimal string with at most 6 decimals, within ±1e12": EVERYBODY,
+    "Correct the named fields": EVERYBODY,
+    "Use one of the methods in the Allow header": EVERYBODY,
+    "Find out what happened before you ask for it anew": EVERYBODY,
+    "Send the request without it, and rotate that secret": EVERYBODY,
+    "Send the agent key in X-Service-User-Key, or set WALLET_SERVICE_USER_KEY on stdio": EVERYBODY,
+    "Correct the field that remaining names": EVERYBODY,
+    "Reload, and decide again with the mode that is shown": EVERYBODY,
+    "Ask again for no more than remaining": EVERYBODY,
+    "Prepare a new order that minds what the venue said": EVERYBODY,
+}
+TOLD = re.compile(
+    r"Tell the (owner|agent|operator): .+\. Ask again (after retry_at|in \d+ minutes?)"
+)
+WANTS = re.compile(r"required|exactly one of")
 PAIRS = [(code, role) for code in sorted(REFUSALS) for role in get_args(Role)]
 
 
@@ -86,9 +118,36 @@ def test_steps_are_never_empty() -> None:
         assert steps_for(role, (), timed=False)
 
 
+@pytest.mark.parametrize(
+    "op", [op for op in OPERATIONS if op.effect is not None], ids=lambda op: op.name
+)
+def test_who_does_not_know_what_became_of_it_is_told_where_to_look(op: Any) -> None:
+    for role in _ROLES[op.auth] if op.auth != "open" else ():
+        first = refused_reply(outcome_unknown(op), START, role).body["next"][0]
+        assert role in _ROLES[BY_ROUTE[first["route"]].auth], first
+
+
+@pytest.mark.parametrize(("code", "role"), PAIRS)
+def test_a_step_without_a_route_is_one_that_the_caller_can_take(code: str, role: Role) -> None:
+    block = refused_reply(an_example(REFUSALS[code]), START, role).body
+    for step in block["next"]:
+        text = step["text"]
+        if "route" in step or text == "Wait a minute, then ask again":
+            continue
+        if "retry_at" in text:
+            assert "retry_at" in block, text
+        if (told := TOLD.fullmatch(text)) is not None:
+            assert told[1] not in (role, {"admin": "operator"}.get(role)), text
+        elif not text.startswith("Wait until retry_at"):
+            assert role in BY_HAND[text], text
+
+
 @pytest.mark.anyio
 async def test_the_first_step_of_every_refusal_can_be_taken(service: Service) -> None:
-    headers, taken = await _credentials(service), dict[tuple[str, Role], int]()
+    """Taken is a route that answers, that wants what it is to be given, or that the mandate's own
+    standing refuses: never one that is closed to the caller, gone, or broken.
+    """
+    headers, taken = await _credentials(service), dict[tuple[str, Role], Answered]()
     async with ClientSession() as http:
         for code, role in PAIRS:
             step = refused_reply(an_example(REFUSALS[code]), START, role).body["next"][0]
@@ -97,17 +156,21 @@ async def test_the_first_step_of_every_refusal_can_be_taken(service: Service) ->
                 continue
             if (route, role) not in taken:
                 taken[route, role] = await _take(service, http, route, headers[role])
-            assert taken[route, role] not in (401, 402, 403, 404, 405), (code, step)
+            status, block = taken[route, role]
+            assert status < 300 or status in (400, 409), (code, step, block)
+            if status == 400:
+                assert block["error"] == "invalid_request", (code, step, block)
+                assert all(WANTS.search(f["msg"]) for f in block["detail"]["fields"]), (step, block)
     assert len(taken) > 10
 
 
-async def _take(service: Service, http: ClientSession, route: str, headers: Any) -> int:
+async def _take(service: Service, http: ClientSession, route: str, headers: Any) -> Answered:
     m = service.mandate
     method, _, path = route.partition(" ")
     path = path.replace("{public_id}", m.id).replace("{agent_id}", str(m.agent.user_id))
     async with http.request(method, service.base + path, headers=headers, json=None) as r:
-        await r.read()
-        return r.status
+        is_json = r.content_type == "application/json"
+        return r.status, (await r.json() if is_json else {"text": await r.text()})
 
 
 async def _credentials(service: Service) -> dict[Role, dict[str, str]]:

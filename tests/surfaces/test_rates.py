@@ -14,6 +14,7 @@ from domain.settings import Config
 from server.settings import Settings
 from tests.surfaces.small import ALICE, BOB, connected, small
 from tests.world import START, Evm, World, a_world, drafted
+from tools.call.operation import Reply
 from tools.call.rates import KEYS_MAX, Rates, networks, origin
 
 ME = {"X-Service-User-Key": ALICE}
@@ -190,6 +191,16 @@ async def test_drafts_agents_and_challenges_have_limits_of_their_own(
         assert (await world.do("owner_agent_register", m.owner, name="b")).status == 201
         told = await world.do("owner_agent_register", m.owner, name="c")
         assert (told.status, told.body["error"]) == (429, "rate_limited")
+        lifts_nothing(told)
+        assert told.body["next"][0]["route"] == "GET /wallet/agents"
+
+
+def lifts_nothing(told: Reply) -> None:
+    """Time does not mend it, and no time is told."""
+    assert told.body["retry_safe"] is False
+    assert "retry_at" not in told.body
+    assert "Retry-After" not in told.headers
+    assert not [s for s in told.body["next"] if s["text"].startswith("Wait")]
 
 
 async def _drafts(world: World, owner: object, agent: object) -> None:

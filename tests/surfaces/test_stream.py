@@ -173,7 +173,12 @@ async def test_who_may_not_see_the_mandate_or_names_no_row_of_it_gets_no_stream(
         async with door.stream() as one:
             await event(one)
             async with door.stream() as two:
-                assert (await two.json())["error"] == "rate_limited"
+                told = await two.json()
+                assert (told["error"], told["retry_safe"]) == ("rate_limited", False)
+                assert "retry_at" not in told
+                assert "Retry-After" not in two.headers
+                assert told["next"][0]["text"] == "Close one of your streams"
+                assert told["next"][1]["tool"] == "mandate_events"
         for _ in range(3):  # one that is gone takes nobody's place
             await until(lambda: all(x.gone for own in door.app[HUB]._callers.values() for x in own))
             async with door.stream() as next_one:

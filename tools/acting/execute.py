@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.facts import Simulation
-from domain.mandates.actions import Action, selector_of
+from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, ApprovalItem, Reservation
 from domain.money import ZERO, Usdc
 from domain.reads.limits import RemainingNow, left
@@ -145,7 +145,7 @@ def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
     action = None if vault is None else chain.action(vault, target, asked.data, amount)
     key = None if action is None else action.action_hash
     held = next((r.amount for r in case.reservations if r.action.action_hash == key), ZERO)
-    wanted = Wanted(target, selector_of(asked.data), amount, held, key)
+    wanted = Wanted(target, asked.data, amount, held, key)
     checks = action_checks(case, wanted)
     shown = decoded_call(chain, m, wanted, asked.data)
     simulation = simulated(ask.facts.simulation)

@@ -97,7 +97,7 @@ def read(uow: UnitOfWork, ask: Ask[OneApproval, HeldFacts]) -> Reply:
     key, amount = item.action_hash, item.approve_amount_usdc
     held = next((r.amount for r in case.reservations if r.action.action_hash == key), ZERO)
     target = item.target.get("address") or ""
-    wanted = Wanted(target, selector_of(item.data), amount, held, key)
+    wanted = Wanted(target, item.data, amount, held, key)
     is_open = item.shown(ask.now) in OPEN
     body = {
         "approval": item.told(ask.now),

@@ -48,6 +48,10 @@ class CheckDetail(Gives):
     ends_at: str | None = None
     target: str | None = None
     selector: str | None = None
+    argument: int | None = Field(
+        default=None,
+        description="the argument word, counted from 0, that has to be the vault's own address",
+    )
     allowed: Usdc | None = None
     used: Usdc | None = None
     attempted: Usdc | None = None

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from domain.mandates.mandate import StatusName
 from domain.money import Usdc
+from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
 from storage.rows.identities import Agent, agent_after
@@ -165,13 +166,22 @@ def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = Fa
     return agent
 
 
+_THOSE: Final = NextStep(
+    "Use one of the agents that there are, with a new key where it needs one",
+    None,
+    "GET /wallet/agents",
+    OWNER,
+)
+
+
 def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     """Register an agent and mint its first key."""
     name, most, owner_id = ask.asked.name, ask.config.agents_per_owner, ask.caller.user_id or ""
     if most:
         uow.identities.user(owner_id, lock=True)
         if uow.identities.count_agents_of(owner_id, most) >= most:
-            raise Refused(refusal("rate_limited", why=f"An owner has {most} agents at the most."))
+            why = f"An owner has {most} agents at the most."
+            raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_THOSE,)))
     address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
     agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
     uow.identities.add_agent(agent)

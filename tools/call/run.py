@@ -175,12 +175,14 @@ def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Rep
     found, headers = refused.refusal, {}
     status = found.kind.status
     if status in (429, 503):
-        if found.retry_at is None:
+        # What may not be repeated is not lifted by time: no time is told, and none made up.
+        if found.retry_at is None and found.repeats:
             after = found.detail.get("retry_after_s")
             pause = timedelta(seconds=after if isinstance(after, int) else 1)
             found = replace(found, retry_at=now + pause)
-        left = (found.retry_at or now) - now
-        headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))
+        if found.retry_at is not None:
+            left = found.retry_at - now
+            headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))
     if status == 401:
         headers["WWW-Authenticate"] = CHALLENGE
     return Reply(status, found.as_json(role), headers)

@@ -11,7 +11,7 @@ from pydantic import Field
 from domain.facts import VaultFunction, VaultState
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.money import Usdc
-from domain.next_steps import NextStep
+from domain.next_steps import KEEPER, NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.unwinding import UNWIND_WINDOW
@@ -152,10 +152,11 @@ def due(m: Mandate, vault: VaultState) -> bool:
     return vault.withdrawable and (vault.measured or over)
 
 
-LOOK: Final = NextStep(
-    "Read the mandate: what the vault did is in its ledger",
+AGAIN: Final = NextStep(
+    "Ask again under another Idempotency-Key: the vault settles once and pays once",
     None,
-    "GET /wallet/mandates/{public_id}",
+    "POST /wallet/mandates/{public_id}/settle",
+    KEEPER,
 )
 
 
@@ -174,7 +175,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/mandates/{public_id}/settle"),
         takes=OneMandate,
         gives=SettledOut,
-        effect=Effect(begin=find, act=settle, finish=tell, reconcile=(LOOK,), bound_s=300),
+        effect=Effect(begin=find, act=settle, finish=tell, reconcile=(AGAIN,), bound_s=300),
         idempotency=scope,
         writes=True,
         idempotent=True,

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from domain.mandates.actions import selector_of
+from domain.mandates.targets import NOT_LISTED
 from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.wire import JsonObject
@@ -91,6 +92,7 @@ def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
                 "target_not_allowed",
                 target="an account call of an unknown form",
                 selector=call_data[:10],
+                why=NOT_LISTED,
             )
         )
     for call in calls:
@@ -102,7 +104,9 @@ def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
             and ("0x" + call.data[34:74]).lower() in vaults
         )
         if call.value or not (ours or allowance):
-            raise Refused(refusal("target_not_allowed", target=call.to, selector=selector))
+            raise Refused(
+                refusal("target_not_allowed", target=call.to, selector=selector, why=NOT_LISTED)
+            )
 
 
 class PaymasterService(Gives):

@@ -10,6 +10,7 @@ from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate, Status
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
+from domain.rules.listed import not_allowed
 from domain.rules.reverts import reverts
 from domain.rules.unwinding import agent_barred, closed
 from storage.unit_of_work import UnitOfWork
@@ -75,8 +76,9 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, UnwindFacts]) -> Reply:
         raise Refused(barred)
     settled = m.status is Status.SETTLED or bool(case.chain and case.chain.settled)
     selector = selector_of(ask.asked.data)
-    if m.contract_target(target, selector) is None and not (settled and owner):
-        raise Refused(refusal("target_not_allowed", target=target, selector=selector))
+    found = m.misses(target, ask.asked.data)
+    if found is not None and not (settled and owner):
+        raise Refused(not_allowed(found, target, selector, step=_OTHER_ARGUMENT))
     tried = ask.facts.simulation
     if tried is not None and not tried.ok:
         raise Refused(reverts(tried.revert, next_steps=(_OTHER_EXIT,)))
@@ -89,6 +91,12 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, UnwindFacts]) -> Reply:
     return Reply(200, told(chain, call, tried) | {"message": message})
 
 
+_OTHER_ARGUMENT: Final = NextStep(
+    "Put the vault's own address where the reason says, and ask again",
+    "mandate_unwind_call",
+    "GET /wallet/mandates/{public_id}/unwind-call",
+    OWNER_OR_AGENT,
+)
 _OTHER_EXIT: Final = NextStep(
     "Ask again with the exit call of the position's market, as detail.revert mends it",
     "mandate_unwind_call",

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from domain.next_steps import OWNER, NextStep
 from domain.reads.notices import NOTICE_KINDS, NoticeKind
 from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
@@ -117,6 +118,12 @@ def _own(uow: UnitOfWork, caller: Caller, webhook_id: str) -> Webhook:
     return hook
 
 
+_FEWER: Final = (
+    NextStep("Look for one that can go", None, "GET /wallet/webhooks", OWNER),
+    NextStep("Remove it", None, "DELETE /wallet/webhooks/{webhook_id}", OWNER),
+)
+
+
 def create(uow: UnitOfWork, ask: Ask[HookIn, WebhookSigning]) -> Answer:
     """Make a webhook; its secret is shown once and stored nowhere."""
     owner_id, config = ask.caller.user_id or "", ask.config
@@ -126,7 +133,7 @@ def create(uow: UnitOfWork, ask: Ask[HookIn, WebhookSigning]) -> Answer:
     uow.identities.user(owner_id, lock=True)
     if len(uow.webhooks.of_owner(owner_id)) >= config.webhooks_per_owner:
         why = f"An owner has {config.webhooks_per_owner} webhooks at the most."
-        raise Refused(refusal("rate_limited", why=why))
+        raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=_FEWER))
     hook = Webhook(
         webhook_id=ask.ids.short("wh_"),
         owner_id=owner_id,

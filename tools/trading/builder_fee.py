@@ -26,6 +26,7 @@ from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.call.switches import switches
 from tools.trading.fields import (
+    LOOK_AT_LINK,
     ChainId,
     MaybeMoment,
     Moment,
@@ -341,7 +342,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/builder-fee/record"),
         takes=RecordIn,
         gives=RecordOut,
-        effect=Effect(begin=may_record, act=ask_venue, finish=recorded),
+        effect=Effect(begin=may_record, act=ask_venue, finish=recorded, reconcile=(LOOK_AT_LINK,)),
         writes=True,
         idempotent=True,
         family="own account",

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER, NextStep
 from domain.ports import Venue
 from domain.refusals import Refused, invalid, refusal
 from domain.times import timestamp
@@ -42,11 +42,12 @@ from tools.trading.fields import (
 
 SETTLES_IN: Final = timedelta(seconds=2)
 REMOVAL_S: Final = 5
-VERIFY: Final = NextStep("Check the approval", None, "POST /wallet/own/enable/verify")
+VERIFY: Final = NextStep("Check the approval", None, "POST /wallet/own/enable/verify", OWNER)
 SAME_AGAIN: Final = NextStep(
     "Send the very same request again: its nonce lets it act once",
     None,
     "POST /wallet/own/enable/relay",
+    OWNER,
 )
 # The venue's words for an approval that it has carried out before.
 _DONE_BEFORE: Final = frozenset({"duplicate_nonce", "agent_used"})

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StrictInt
 
+from domain.next_steps import OWNER, OWNER_OR_AGENT, NextStep
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.settings import Switches
@@ -17,6 +18,23 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Gives, Takes
 from tools.call.paper import PaperDesk
 from tools.call.switches import switches
+
+# Where to ask what became of a call that nobody answered.
+LOOK_AT_LINK: Final = NextStep(
+    "Read what is linked and approved", None, "GET /wallet/own/status", OWNER
+)
+LOOK_AT_WAITING: Final = NextStep(
+    "Read the orders that wait; do not send it again",
+    "order_pending",
+    "GET /wallet/order/pending",
+    OWNER_OR_AGENT,
+)
+LOOK_UNDER_WAY: Final = NextStep(
+    "Read the orders that are under way; do not send it again",
+    None,
+    "GET /wallet/order/under-way",
+    OWNER,
+)
 
 NetworkName = Annotated[
     Literal["mainnet", "testnet"], Field(description="the venue's network that the answer is about")

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from domain.trading.modes import live_network
@@ -29,6 +29,7 @@ from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
 from tools.call.run import refused_reply
 from tools.trading.fields import (
+    LOOK_AT_LINK,
     Moment,
     NetworkName,
     own_write,
@@ -42,7 +43,9 @@ DAY: Final = timedelta(days=1)
 _FIRST_DEX: Final = ""
 _USDC: Final = 0
 _PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
-LINK_AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/own/link/challenge"),)
+LINK_AGAIN: Final = (
+    NextStep("Ask for a new challenge", None, "POST /wallet/own/link/challenge", OWNER),
+)
 
 
 class OwnTermsOut(Gives):
@@ -121,16 +124,10 @@ def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
     user = signed_in(ask.caller)
     _current_terms(ask.asked.terms_sha256)
     address, network = ask.chains.address(ask.asked.address), live_network(ask.switches)
-    if uow.venue.challenges_since(user, ask.now - DAY) >= CHALLENGES_A_DAY:
+    asked_at = uow.venue.challenges_since(user, ask.now - DAY, CHALLENGES_A_DAY)
+    if len(asked_at) >= CHALLENGES_A_DAY:
         why = f"A person may ask for {CHALLENGES_A_DAY} link challenges a day."
-        raise Refused(
-            refusal(
-                "rate_limited",
-                why=why,
-                retry_at=ask.now + timedelta(hours=1),
-                detail={"retry_after_s": 3600},
-            )
-        )
+        raise Refused(refusal("rate_limited", why=why, retry_at=asked_at[-1] + DAY))
     expires = ask.now + CHALLENGE_GOOD_FOR
     nonce = f"{ask.ids.nonce256() >> 128:032x}"
     made = LinkChallenge(
@@ -309,7 +306,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/own/link"),
         takes=LinkIn,
         gives=LinkOut,
-        effect=Effect(begin=burn, act=prove, finish=link),
+        effect=Effect(begin=burn, act=prove, finish=link, reconcile=(LOOK_AT_LINK,)),
         writes=True,
         open_world=True,
         family="own account",

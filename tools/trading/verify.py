@@ -15,6 +15,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
 from tools.trading.fields import (
+    LOOK_AT_LINK,
     MaybeMoment,
     Moment,
     NetworkName,
@@ -113,7 +114,7 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/own/enable/verify"),
         takes=Nothing,
         gives=VerifyOut,
-        effect=Effect(begin=in_use, act=look, finish=verified),
+        effect=Effect(begin=in_use, act=look, finish=verified, reconcile=(LOOK_AT_LINK,)),
         writes=True,
         idempotent=True,
         family="own account",

@@ -3237,6 +3237,12 @@ class CheckDetail(BaseModel):
     ends_at: str | None = None
     target: str | None = None
     selector: str | None = None
+    argument: Annotated[
+        int | None,
+        Field(
+            description="the argument word, counted from 0, that has to be the vault's own address"
+        ),
+    ] = None
     allowed: Usdc | None = None
     used: Usdc | None = None
     attempted: Usdc | None = None

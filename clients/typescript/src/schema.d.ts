@@ -2926,6 +2926,8 @@ export interface components {
             ends_at?: string | null;
             target?: string | null;
             selector?: string | null;
+            /** @description the argument word, counted from 0, that has to be the vault's own address */
+            argument?: number | null;
             allowed?: components["schemas"]["Usdc"] | null;
             used?: components["schemas"]["Usdc"] | null;
             attempted?: components["schemas"]["Usdc"] | null;
@@ -8879,12 +8881,12 @@ export interface operations {
                     networks?: unknown;
                     stop_conditions?: unknown;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     per_tx_cap_usdc?: string | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     total_cap_usdc?: string | null;
@@ -10062,7 +10064,7 @@ export interface operations {
     deposit_routes: {
         parameters: {
             query?: {
-                /** @description USDC as a decimal string, at most 6 decimals */
+                /** @description USDC, at most 6 decimals */
                 amount?: string | null;
                 source_chain?: number | null;
                 chain?: number | null;
@@ -11219,7 +11221,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     budget_usdc: string;
@@ -11229,12 +11231,12 @@ export interface operations {
                      */
                     purpose?: string;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     per_tx_cap_usdc?: string | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     daily_cap_usdc?: string | null;
@@ -11261,7 +11263,7 @@ export interface operations {
                     /** @description market ids, resolved into allowed_targets */
                     markets?: string[] | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     approval_above_usdc?: string | null;
@@ -11549,7 +11551,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     budget_usdc: string;
@@ -11559,12 +11561,12 @@ export interface operations {
                      */
                     purpose?: string;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     per_tx_cap_usdc?: string | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     daily_cap_usdc?: string | null;
@@ -11591,7 +11593,7 @@ export interface operations {
                     /** @description market ids, resolved into allowed_targets */
                     markets?: string[] | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     approval_above_usdc?: string | null;
@@ -11836,7 +11838,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     budget_usdc: string;
@@ -11846,12 +11848,12 @@ export interface operations {
                      */
                     purpose?: string;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     per_tx_cap_usdc?: string | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     daily_cap_usdc?: string | null;
@@ -11878,7 +11880,7 @@ export interface operations {
                     /** @description market ids, resolved into allowed_targets */
                     markets?: string[] | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     approval_above_usdc?: string | null;
@@ -13502,7 +13504,7 @@ export interface operations {
     owner_fund: {
         parameters: {
             query?: {
-                /** @description USDC as a decimal string, at most 6 decimals */
+                /** @description USDC, at most 6 decimals */
                 amount?: string | null;
             };
             header?: never;
@@ -17615,7 +17617,7 @@ export interface operations {
                     /** @enum {string|null} */
                     side?: "buy" | "sell" | null;
                     /**
-                     * @description USDC as a decimal string, at most 6 decimals
+                     * @description USDC, at most 6 decimals
                      * @example 12.500000
                      */
                     notional_usdc?: string | null;

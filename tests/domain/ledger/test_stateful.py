@@ -21,8 +21,8 @@ from domain.reads.weeks import week_of
 from domain.rules.checks import Wanted, action_checks, remaining
 from domain.rules.violations import flagged, violations
 from tests.domain.material import (
+    CALL,
     MARKET,
-    SELECTOR,
     START,
     Ledger,
     deposit,
@@ -160,12 +160,10 @@ class Life(RuleBasedStateMachine):
         left = remaining(case)
         assert ZERO <= left.amount <= self.m.per_tx_cap
         if left.amount:
-            numbers = {
-                c.code: c.ok for c in action_checks(case, Wanted(MARKET, SELECTOR, left.amount))
-            }
+            numbers = {c.code: c.ok for c in action_checks(case, Wanted(MARKET, CALL, left.amount))}
             # What no vault was asked about is unknown, and refuses nothing.
             assert False not in {ok for code, ok in numbers.items() if code != "approval_missing"}
-            more = action_checks(case, Wanted(MARKET, SELECTOR, left.amount + Usdc(1)))
+            more = action_checks(case, Wanted(MARKET, CALL, left.amount + Usdc(1)))
             assert any(not c.ok and c.refusal for c in more)
 
     @invariant()

@@ -13,16 +13,22 @@ from domain.facts import BlockStamp, VaultState
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import ClauseKey, Status
+from domain.mandates.targets import Missed, Target
 from domain.reads.limits import limits
+from domain.rules import waiting
 from domain.rules.case import Case
 from domain.rules.checks import Wanted, action_checks, day_used, remaining
 from domain.rules.exposure import exposure
+from domain.rules.waiting import by_waiting
 from domain.settings import Config
 from tests.domain.material import (
+    CALL,
     MARKET,
     OTHER,
     SELECTOR,
     START,
+    TARGET,
+    VAULT,
     deposit,
     executed,
     ledger,
@@ -50,11 +56,11 @@ ORDER = [
 def want(
     amount: str | int = 10,
     target: str = MARKET,
-    selector: str = SELECTOR,
+    data: str = CALL,
     held: str | int = 0,
     name: str | None = None,
 ) -> Wanted:
-    return Wanted(target, selector, usdc(amount), usdc(held), name)
+    return Wanted(target, data, usdc(amount), usdc(held), name)
 
 
 def vault(at: datetime = NOW, **more: Any) -> VaultState:
@@ -118,7 +124,7 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
             want(),
         ),
         ("target_not_allowed", funded(), want(target=OTHER)),
-        ("target_not_allowed", funded(), want(selector="0xdeadbeef")),
+        ("target_not_allowed", funded(), want(data="0xdeadbeef")),
         ("over_per_tx_cap", funded(), want("50.000001")),
         ("over_per_tx_cap", funded(policy=Policy(per_tx_cap_usdc=usdc(5))), want("5.000001")),
         (
@@ -147,6 +153,44 @@ def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(
     block = check.refusal.as_json()
     assert block["error"] == code
     assert block["detail"]["clause"] == int(check.clause)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (SELECTOR + "0" * 64 + OTHER[2:].rjust(64, "0"), "and another stands there"),
+        (SELECTOR + "0" * 64 + VAULT[2:].rjust(64, "f"), "and another stands there"),
+        (SELECTOR, "and none stands there"),
+        (CALL[:-2], "and none stands there"),
+    ],
+)
+def test_a_listed_call_that_is_not_to_the_vault_is_told_the_argument(data: str, says: str) -> None:
+    check = next(c for c in action_checks(funded(), want(data=data)) if c.ok is False)
+    assert check.refusal is not None
+    assert check.detail["argument"] == 1
+    block = check.refusal.as_json("agent")
+    assert (block["error"], block["who_fixes"]) == ("target_not_allowed", "agent")
+    assert "vault's own address as argument word 1" in str(block["reason"])
+    assert says in str(block["reason"])
+    assert "not among" not in str(block["reason"])
+    steps: Any = block["next"]
+    assert steps[0]["tool"] == "mandate_execute_call"
+
+
+def test_what_no_entry_pins_may_be_anything_as_in_the_vault() -> None:
+    free = Target("contract", address=MARKET, selector="0xb6b55f25")
+    m = mandate(allowed_targets=(free, TARGET, replace(TARGET, self_args=(0,))))
+    for data in ("0xb6b55f25", "0xb6b55f25ff", CALL.upper().replace("0X", "0x"), CALL + "00"):
+        assert m.misses(MARKET, data) is None
+    # One of two entries for a function is enough.
+    assert m.misses(MARKET, f"{SELECTOR}{VAULT[2:]:0>64}") is None
+    unpinned = m.misses(MARKET, f"{SELECTOR}{1:064x}{1:064x}")
+    assert unpinned is not None
+    assert m.misses(OTHER, CALL) == Missed()
+    early = replace(m, vault_address=None)
+    assert early.misses(MARKET, f"{SELECTOR}{1:064x}") is None
+    assert mandate(vault_address=None).misses(MARKET, CALL) is None
+    assert mandate(vault_address=None).misses(MARKET, SELECTOR) is not None
 
 
 def test_equality_passes_every_cap() -> None:
@@ -239,6 +283,91 @@ def test_more_becomes_possible_when_the_first_hold_or_claim_ends() -> None:
     assert waits.retry_at == NOW + timedelta(seconds=Config().claim_ttl_s)
     spent = remaining(funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(3)]))
     assert spent.retry_at == START.replace(hour=0) + timedelta(days=1)
+
+
+def used_up(**more: Any) -> Case:
+    """Claims of 145 of today's 150, and 11 and 10 of calldata; the first two holds end within an
+    hour, the claims after midnight."""
+    late = NOW.replace(hour=23, minute=50)
+    held = (
+        replace(hold(11), expires_at=late + timedelta(minutes=3)),
+        replace(hold(10, "i"), expires_at=late + timedelta(minutes=5)),
+    )
+    said = [row("buy", "29", tx=f"0x{n}", at=late, target={"address": OTHER}) for n in range(5)]
+    return funded(*said, now=late, reservations=held, **more)
+
+
+def test_the_time_to_come_back_is_one_at_which_something_is_possible() -> None:
+    """166 of 150 are used: when 11 end, 155 are, and when 10 more end 145 are."""
+    case = used_up()
+    left = remaining(case)
+    assert (left.amount, left.binding) == (usdc(0), ClauseKey.PER_DAY)
+    assert left.retry_at == case.now + timedelta(minutes=5)
+    then = by_waiting(case, left.retry_at)
+    assert remaining(then).amount == usdc(5)
+    assert failing(then, want(5)) == []
+    before = by_waiting(case, left.retry_at - timedelta(seconds=1))
+    assert remaining(before).amount == usdc(0)
+
+
+@pytest.mark.parametrize(("amount", "minutes"), [(5, 5), ("5.000001", 10), (50, 10)])
+def test_the_refusal_of_the_day_says_when_this_amount_fits(amount: Any, minutes: int) -> None:
+    case = used_up()
+    refused = next(c.refusal for c in action_checks(case, want(amount)) if c.refusal)
+    assert refused.kind.code == "over_daily_cap"
+    assert refused.retry_at == case.now + timedelta(minutes=minutes)
+    assert refused.remaining == remaining(case).as_json()
+
+
+def test_the_refusal_of_the_cash_says_when_this_amount_fits() -> None:
+    """Cash 40 with 30 and 8 held: 10 fit when the 30 end, 39 when both have, 41 never."""
+    first = replace(hold(30), expires_at=NOW + timedelta(minutes=4))
+    case = funded(
+        chain=vault(cash=usdc(40), positions=usdc(460)), reservations=(first, hold(8, "i"))
+    )
+    for amount, minutes in ((10, 4), (39, 10), (41, None)):
+        refused = next(c.refusal for c in action_checks(case, want(amount)) if c.refusal)
+        assert refused.kind.code == "over_budget"
+        told = None if minutes is None else NOW + timedelta(minutes=minutes)
+        assert refused.retry_at == told, amount
+    assert remaining(case).retry_at == first.expires_at
+
+
+def test_no_time_is_told_that_comes_after_the_end() -> None:
+    ends = used_up().now + timedelta(minutes=5)
+    assert remaining(used_up(m=mandate(ends_at=ends))).retry_at is None
+
+
+def test_a_time_is_found_without_trying_every_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[datetime] = []
+
+    def counted(case: Case, at: datetime) -> Case:
+        looked.append(at)
+        return by_waiting(case, at)
+
+    monkeypatch.setattr(waiting, "by_waiting", counted)
+    held = tuple(
+        replace(hold("0.5", f"h{n}"), expires_at=NOW + timedelta(seconds=n + 1)) for n in range(600)
+    )
+    case = funded(reservations=held)
+    # 300 of 150 are held by 600 holds of a half: the first 301 have to end.
+    assert remaining(case).retry_at == NOW + timedelta(seconds=301)
+    assert len(looked) <= 11
+
+
+@pytest.mark.parametrize("more", [{}, {"chain": vault(spent_today=usdc(150))}])
+def test_an_exit_is_possible_on_a_day_that_is_used_up(more: dict[str, Any]) -> None:
+    """The vault asks its day cap of a spend alone, and what is reported may pass the cap."""
+    case = used_up(**more)
+    assert day_used(case) > mandate().daily_cap
+    assert failing(case, want(0)) == []
+    assert "over_daily_cap" in failing(case, want("0.000001"))
+
+
+def test_an_exit_is_possible_without_cash_and_under_a_policy_that_allows_nothing() -> None:
+    nothing = Policy(per_tx_cap_usdc=usdc(0), total_cap_usdc=usdc(0))
+    broke = vault(cash=usdc(0), positions=usdc(500))
+    assert failing(funded(chain=broke, policy=nothing, reservations=(hold(9),)), want(0)) == []
 
 
 def test_ten_parallel_calls_cannot_all_pass() -> None:

@@ -23,7 +23,7 @@ from domain.rules.ordering import (
 )
 from domain.rules.venue_side import may_trade
 from domain.rules.violations import ordered
-from domain.settings import Switches
+from domain.settings import Config, Switches
 from tests.domain.material import (
     START,
     case,
@@ -102,6 +102,20 @@ def test_live_orders_share_the_day_with_the_vault_and_paper_only_with_paper() ->
     paper = OrdersToday(paper=usdc("100.000001"))
     assert code(of_venue(), on_paper, state=rows, orders=paper) == "over_daily_cap"
     assert code(of_venue(), an_order("50"), state=rows, orders=paper) is None
+
+
+def test_an_order_is_told_when_it_fits_a_day_that_is_held_not_spent() -> None:
+    """A claim of 149 outlasts its wait before midnight; what is spent or rests does not."""
+    said = ledger(deposit(500), row("buy", 149, tx="0x01", at=START)).state
+    now = START + timedelta(minutes=5)
+    claimed = mandate_refuses(case(of_venue(), said, now=now), an_order("2"))
+    assert claimed is not None
+    (claim,) = said.claimed.pending.values()
+    assert claimed.retry_at == claim.at + timedelta(seconds=Config().claim_ttl_s)
+    resting = case(of_venue(), orders=OrdersToday(live=usdc(149)))
+    refused = mandate_refuses(resting, an_order("2"))
+    assert refused is not None
+    assert refused.retry_at == START.replace(hour=0) + timedelta(days=1)
 
 
 def test_an_order_that_is_priced_anew_counts_itself_once() -> None:

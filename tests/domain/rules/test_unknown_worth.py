@@ -11,8 +11,8 @@ from domain.rules.checks import Wanted, action_checks
 from domain.rules.exposure import exposure
 from domain.rules.stop_line import at_stop_line, below, worth_marking
 from tests.domain.material import (
+    CALL,
     MARKET,
-    SELECTOR,
     START,
     case,
     deposit,
@@ -88,7 +88,7 @@ def test_a_mark_that_a_clock_stamped_ahead_is_not_fresh_and_is_made_anew() -> No
 
 
 def test_the_pre_check_leaves_an_unknown_worth_to_the_vault() -> None:
-    wanted = Wanted(MARKET, SELECTOR, usdc(10))
+    wanted = Wanted(MARKET, CALL, usdc(10))
     (check,) = [c for c in action_checks(funded(), wanted) if c.code == "below_stop_line"]
     assert (check.ok, check.detail["worth"]) == (True, None)
 

@@ -59,6 +59,24 @@ async def test_what_the_vault_refuses_by_its_own_error_has_that_errors_code(worl
     assert (told.status, told.body["error"]) == (409, "mandate_paused")
 
 
+async def test_a_listed_call_to_somebody_else_is_told_which_argument_is_wrong(
+    world: World,
+) -> None:
+    m = await working(world)
+    right = world.deposit_data(m.vault, "5")
+    for data in (world.deposit_data(m.owner_wallet.address, "5"), right[:-2], right[:10]):
+        told = await asked(m, data, approve_amount="5")
+        assert (told.status, told.body["error"]) == (409, "target_not_allowed")
+        assert told.body["who_fixes"] == "agent"
+        assert "argument word 1 (counted from 0)" in told.body["reason"]
+        assert told.body["next"][0]["tool"] == "mandate_execute_call"
+        dry = await asked(m, data, approve_amount="5", dry_run=True)
+        check = next(c for c in dry.body["checks"] if c["code"] == "target_not_allowed")
+        assert (check["ok"], check["detail"]["argument"]) == (False, 1)
+        assert dry.body["simulation"]["revert"]["name"] == "TargetNotAllowed"
+    assert (await asked(m, right, approve_amount="5")).status == 200
+
+
 async def test_the_owner_is_not_asked_for_what_would_revert(world: World) -> None:
     m = await working(world, approval_above_usdc="10")
     data = world.deposit_data(m.vault, "60")
@@ -79,6 +97,23 @@ async def test_a_day_with_nothing_left_says_to_wait_and_not_to_ask_for_less(worl
     assert (told.body["error"], told.body["remaining"]["value"]) == ("over_daily_cap", "0.000000")
     assert [s["text"] for s in told.body["next"]] == ["Wait until retry_at, then ask again"]
     assert told.body["retry_at"] is not None
+
+
+async def test_an_exit_is_handed_out_on_a_day_that_reports_have_used_up(world: World) -> None:
+    """A wrong report is stored, never refused; it must not lock money in."""
+    m = await working(world, per_tx_cap_usdc="100", daily_cap_usdc="150")
+    await world.mined(m.agent_wallet, dict((await m.execute("20")).body), gas=900_000)
+    for n in (1, 2):
+        tx = f"0x{n:064x}"
+        report = {"kind": "buy", "amount_usdc": "100", "tx_hash": tx}
+        assert (await m.as_agent("mandate_report_event", **report)).status in (201, 202)
+    spend = await m.execute("1")
+    assert spend.body["error"] == "over_daily_cap"
+    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("5"), m.vault, m.vault))
+    exit_ = await asked(m, data, approve_amount="0")
+    assert (exit_.status, exit_.body["simulation"]["ok"]) == (200, True)
+    ok, _ = await world.mined(m.agent_wallet, dict(exit_.body), gas=900_000)
+    assert ok
 
 
 async def test_a_chain_that_cannot_be_asked_hands_out_unsimulated_calldata(

@@ -111,6 +111,12 @@ async def test_an_exit_that_the_vault_refuses_is_not_handed_to_the_agent(world: 
     )
     foreign = await m.as_agent("mandate_unwind_call", target=world.evm.usdc, data="0xa9059cbb")
     assert foreign.body["error"] == "target_not_allowed"
+    assert "is not among the allowed targets" in foreign.body["reason"]
+    other = world.deposit_data(m.agent_wallet.address, "1")
+    pinned = await m.as_agent("mandate_unwind_call", target=world.evm.market, data=other)
+    assert pinned.body["error"] == "target_not_allowed"
+    assert "argument word 1 (counted from 0)" in pinned.body["reason"]
+    assert pinned.body["next"][0]["tool"] == "mandate_unwind_call"
 
 
 async def test_without_the_chain_the_record_decides_who_may_unwind(

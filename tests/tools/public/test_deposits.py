@@ -45,7 +45,8 @@ async def test_a_recipient_gets_an_eip_681_link_and_a_qr_code(rails: World) -> N
 
 async def test_wrong_questions_are_refused(rails: World) -> None:
     assert (await rails.do("deposit_routes", amount="0")).body["error"] == "invalid_request"
-    assert (await rails.do("deposit_routes", amount="x")).body["error"] == "invalid_number"
+    for written in ("x", "1.", ".5", " 1 ", "1.0000000", "+1", "01", "\uff11"):
+        assert (await rails.do("deposit_routes", amount=written)).body["error"] == "invalid_number"
     assert (await rails.do("deposit_routes", asset="DOGE")).body["error"] == "invalid_request"
     assert (await rails.do("deposit_routes", recipient="0x12")).body["error"] == "invalid_address"
 

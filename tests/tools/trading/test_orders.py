@@ -414,6 +414,15 @@ async def test_abuse_40_at_most_ten_live_orders_of_an_agent_wait(desk: Desk) -> 
         "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
     )
     assert code(reply) == (429, "rate_limited")
+    assert reply.body["next"][0]["tool"] == "order_pending"
+    # The first of them is given up 24 hours after it was made, 70 minutes ago.
+    wait = int(reply.headers["Retry-After"])
+    assert wait == 24 * 3600 - 10 * 7 * 60
+    desk.clock.forward(seconds=wait)
+    again = await desk.do(
+        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
+    )
+    assert again.status == 201
 
 
 @pytest.mark.parametrize(

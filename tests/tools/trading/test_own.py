@@ -302,7 +302,12 @@ async def test_only_five_texts_are_open_and_twenty_a_day_are_given(desk: Desk) -
         "own_link_challenge", p.caller, address=p.wallet.address, terms_sha256=TERMS.sha256
     )
     assert (refused.status, refused.body["error"]) == (429, "rate_limited")
-    desk.clock.forward(days=1, seconds=10)
+    desk.clock.forward(seconds=int(refused.headers["Retry-After"]) - 1)
+    early = await desk.refused(
+        "own_link_challenge", p.caller, address=p.wallet.address, terms_sha256=TERMS.sha256
+    )
+    assert early.status == 429
+    desk.clock.forward(seconds=1)
     await desk.challenge(p)
 
 

@@ -22,7 +22,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Ask, Caller, Deps, Effect, Reply
 from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
-from tools.trading.fields import desk_of, own_write, venue_of
+from tools.trading.fields import LOOK_UNDER_WAY, desk_of, own_write, venue_of
 from tools.trading.orders.confirming import new_cloid, signable
 from tools.trading.orders.making import ttl
 from tools.trading.orders.market import product, why_silent
@@ -284,7 +284,7 @@ OPERATIONS: Final = (
         summary="Close a position, all or a part; a live close works with every lock shut.",
         route=("POST", "/app/trade/close"),
         takes=CloseIn,
-        effect=Effect(act=close),
+        effect=Effect(act=close, reconcile=(LOOK_UNDER_WAY,)),
         counts=counted_close,
         idempotency=own_write("/app/trade/close"),
         refusals=(*HERE, *WRITES, "outcome_unknown"),

@@ -16,7 +16,7 @@ from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps, Effect, Reply
 from tools.call.switches import switches
 from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
-from tools.trading.fields import own_write
+from tools.trading.fields import LOOK_UNDER_WAY, own_write
 from tools.trading.orders.making import (
     Known,
     Made,
@@ -102,7 +102,7 @@ OPERATIONS: Final = (
         summary="Order: on paper at once, live with your signature in a second step.",
         route=("POST", "/app/trade/order"),
         takes=DoorOrderIn,
-        effect=Effect(act=order),
+        effect=Effect(act=order, reconcile=(LOOK_UNDER_WAY,)),
         counts=counted_at_door,
         idempotency=own_write("/app/trade/order"),
         refusals=(*HERE, *CITING, *WRITES, "outcome_unknown"),

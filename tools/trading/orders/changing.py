@@ -16,7 +16,7 @@ from domain.trading.orders import DONE, UNSENT, CancelAction, Envelope, Order, b
 from domain.trading.own import AgentKey, Link, milliseconds
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
-from tools.trading.fields import order_write, venue_of
+from tools.trading.fields import LOOK_AT_WAITING, order_write, venue_of
 from tools.trading.orders.confirming import confirm_hash, confirm_id
 from tools.trading.orders.making import (
     Known,
@@ -314,7 +314,9 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/order/{order_id}/cancel"),
         takes=CancelIn,
         gives=PreparedOut,
-        effect=Effect(begin=begin_cancel, act=cancel, finish=finish_cancel),
+        effect=Effect(
+            begin=begin_cancel, act=cancel, finish=finish_cancel, reconcile=(LOOK_AT_WAITING,)
+        ),
         writes=True,
         destructive=True,
         idempotent=True,

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from domain.agents.policy import Policy
 from domain.money import ZERO, Usdc
+from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.trading.caps import CapCheck, Counter, DayUse, day_checks
@@ -342,15 +343,30 @@ def _book(uow: UnitOfWork, ask: Ask[Any, Any], facts: Known, stand: Standing) ->
     )
 
 
+_WAITING: Final = NextStep(
+    "Look which orders wait", "order_pending", "GET /wallet/order/pending", OWNER_OR_AGENT
+)
+
+
 def reserved(uow: UnitOfWork, made: Made, used: Usdc | None = None) -> Order:
     """The order with its part of the day taken, or with what it `used` where it is done; what waits
     for its owner takes none yet.
     """
     order = made.order
     if order.status == "awaiting_owner":
-        if uow.orders.pending_of_agent(order.agent_id or "", order.created_at) >= PENDING_AN_AGENT:
-            why = f"{PENDING_AN_AGENT} orders of this agent wait already"
-            raise Refused(refusal("rate_limited", why=why, retry_at=order.created_at + OWNER_HAS))
+        who, now = order.agent_id or "", order.created_at
+        if uow.orders.pending_of_agent(who, now) >= PENDING_AN_AGENT:
+            ends = uow.orders.first_to_end(who, now)
+            why = f"{PENDING_AN_AGENT} orders of this agent wait already."
+            raise Refused(
+                refusal(
+                    "rate_limited",
+                    why=why,
+                    retry_at=ends,
+                    retry_safe=ends is not None,
+                    next=(_WAITING,),
+                )
+            )
         return order
     if not made.decided.counters:
         return replace(order, counted=order.notional if used is None else used, counted_day=None)

@@ -14,7 +14,7 @@ from domain.trading.orders import DONE, UNSENT, Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
-from tools.trading.fields import own_write
+from tools.trading.fields import LOOK_AT_WAITING, own_write
 from tools.trading.orders.making import Known, known, prepare
 from tools.trading.orders.on_paper import send_paper
 from tools.trading.orders.sending import Signed, again, fits, send_live
@@ -233,7 +233,9 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/order/execute"),
         takes=ExecuteIn,
         gives=OrderOut,
-        effect=Effect(begin=begin_execute, act=execute, finish=finish),
+        effect=Effect(
+            begin=begin_execute, act=execute, finish=finish, reconcile=(LOOK_AT_WAITING,)
+        ),
         counts=counted,
         writes=True,
         idempotent=True,
@@ -252,7 +254,9 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/order/record"),
         takes=RecordIn,
         gives=OrderOut,
-        effect=Effect(begin=begin_record, act=reconcile, finish=finish),
+        effect=Effect(
+            begin=begin_record, act=reconcile, finish=finish, reconcile=(LOOK_AT_WAITING,)
+        ),
         writes=True,
         idempotent=True,
         open_world=True,

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.money import Usdc
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER, OWNER_OR_AGENT, NextStep
 from domain.times import timestamp
 from domain.trading.orders import UNSENT, Envelope, Order, OrderFill
 from domain.trading.port import Venue
@@ -296,12 +296,15 @@ def to_sign(
 def steps(order: Order) -> list[dict[str, str]]:
     """What comes next, by where the order stands."""
     names: dict[str, NextStep] = {
-        "prepared": NextStep("Execute it", "order_execute", "POST /wallet/order/execute"),
+        "prepared": NextStep(
+            "Execute it", "order_execute", "POST /wallet/order/execute", OWNER_OR_AGENT
+        ),
         "awaiting_owner": NextStep("Tell the owner: the order waits for a signature"),
         "awaiting_signature": NextStep(
             "Sign to_sign and execute, or open it again for a new price",
             None,
             "POST /wallet/order/{order_id}/open",
+            OWNER,
         ),
         "unknown": NextStep("Read the order; do not send it again", "order_pending"),
     }
@@ -311,6 +314,10 @@ def steps(order: Order) -> list[dict[str, str]]:
 
 def opens(order: Order) -> list[dict[str, str]]:
     """What a repeat is told, in place of what is shown once."""
-    route = "POST /wallet/order/{order_id}/open"
-    step = NextStep("Open the order for a new confirm_id and what to sign", None, route)
+    step = NextStep(
+        "Open the order for a new confirm_id and what to sign",
+        None,
+        "POST /wallet/order/{order_id}/open",
+        OWNER,
+    )
     return [step.as_json()] if order.status in UNSENT else []

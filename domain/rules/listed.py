@@ -1,0 +1,41 @@
+"""The refusal of a call that is none of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from domain.mandates.targets import Missed
+from domain.next_steps import AGENT, NextStep
+from domain.refusals import Refusal, refusal
+
+ARGUMENT: Final = NextStep(
+    "Put the vault's own address into the argument word that detail.argument names (counted from "
+    "0), and ask with dry_run=true first",
+    "mandate_execute_call",
+    "GET /wallet/mandates/{public_id}/execute-call",
+    AGENT,
+)
+
+
+def not_allowed(
+    found: Missed,
+    target: str,
+    selector: str,
+    *,
+    detail: Mapping[str, object] | None = None,
+    step: NextStep = ARGUMENT,
+) -> Refusal:
+    """The refusal of a call that is none of the list; a wrong argument is the caller's to mend, by
+    `step`, the list itself the owner's.
+    """
+    wrong = found.argument is not None
+    return refusal(
+        "target_not_allowed",
+        target=target,
+        selector=selector,
+        why=found.why,
+        who_fixes="agent" if wrong else None,
+        next=(step,) if wrong else (),
+        detail=detail,
+    )
