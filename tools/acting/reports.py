@@ -23,7 +23,7 @@ from domain.reads.shapes import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, ordered, violations
-from domain.times import Timestamp
+from domain.times import Timestamp, moment_of
 from domain.wire import said as described
 from storage.brought.needs import Needs
 from storage.unit_of_work import UnitOfWork
@@ -153,6 +153,9 @@ def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
         value = told.get(name)
         if value is not None and (not isinstance(value, str) or len(value) > TEXT_MAX):
             raise invalid(f"payload.{name}", f"a text of at most {TEXT_MAX} characters")
+    look = told.get("next_at")
+    if look is not None and moment_of(look) is None:
+        raise invalid("payload.next_at", "a time: ISO 8601, UTC, such as 2026-11-20T19:26:06.123Z")
     if told.get("direction") not in (None, "in", "out"):
         raise invalid("payload.direction", "in or out")
     if told.get("mark") is not None:
