@@ -166,7 +166,7 @@ _OTHER_FORMS: Final = re.compile(
     r"[akdw][ks]_[A-Za-z0-9_-]{43}"  # our own keys and session tokens
     r"|[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,}"  # BIP-32
     r"|[5KL][1-9A-HJ-NP-Za-km-z]{50,51}"  # WIF
-    r"|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}"  # a JWT that is signed
+    r"|(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}"  # a signed JWT
     r")(?![0-9A-Za-z])|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
 PHRASE_MIN: Final = 12

@@ -30,6 +30,14 @@ async def test_when_an_agent_looks_again_is_a_time(world: World, when: str) -> N
         assert told.status == 201, told.body
 
 
+async def test_a_preview_is_bounded(world: World) -> None:
+    m = await working(world)
+    for size, status in ((16_000, 201), (17_000, 400)):
+        preview = {"steps": ["x" * size]}
+        told = await m.as_agent("mandate_report_event", kind="note", payload={"preview": preview})
+        assert told.status == status, told.body
+
+
 async def test_an_error_outside_the_list_is_told_by_the_receipts_own_name(world: World) -> None:
     m = await working(world)
     call = dict((await m.execute("5")).body)

@@ -131,6 +131,8 @@ def test_looking_for_secrets_is_cheap_however_the_body_is_filled() -> None:
         "words": {"note": "legal winner zzz " * 15_000},
         "hex": {"note": "0x" + "ab" * 120_000},
         "letters": {"note": "k" * 250_000},
+        "tokens": {"note": "-eyJ" * 60_000},
+        "groups": {"a": ["ab " * 60 + "g"] * 1_000},
         "texts": {"a": ["x" * 41] * 4_900},
     }
     refuse_secrets({"ѕ": "legal winner zzz " * 12})  # tables are loaded once
