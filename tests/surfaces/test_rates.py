@@ -205,6 +205,28 @@ async def _drafts(world: World, owner: object, agent: object) -> None:
 
 
 @pytest.mark.anyio
+async def test_an_agents_proposals_leave_half_of_the_hour_to_its_owner(
+    database_url: str, evm: Evm
+) -> None:
+    config = Config(default_chain_id=31337, drafts_per_hour=8)
+    async with a_world(database_url, evm, config=config) as world:
+        m = await drafted(world)
+        made = []
+        for _ in range(6):
+            made.append(await world.do("mandate_propose", m.agent, budget_usdc="5"))
+            world.clock.forward(minutes=1)
+        assert [r.status for r in made] == [201] * 4 + [429] * 2
+        assert made[4].body["error"] == "rate_limited"
+        assert made[4].headers["Retry-After"] == str(56 * 60)
+        drafts = [
+            await world.do("owner_mandate_create", m.owner, budget_usdc="5") for _ in range(4)
+        ]
+        assert [r.status for r in drafts] == [201] * 3 + [429]
+        world.clock.forward(minutes=55)
+        assert (await world.do("mandate_propose", m.agent, budget_usdc="5")).status == 201
+
+
+@pytest.mark.anyio
 async def test_ten_challenges_a_minute_and_address(sqlite_url: str, evm: Evm) -> None:
     from tests.surfaces.conftest import running
 
