@@ -13,8 +13,10 @@ from domain.refusals import Refused
 from domain.settings import Config
 from server.settings import Settings
 from tests.surfaces.small import ALICE, BOB, connected, small
-from tests.world import START, Evm, World, a_world, drafted
+from tests.world import BY_NAME, START, Evm, World, a_world, drafted
+from tools.call.operation import NOBODY
 from tools.call.rates import KEYS_MAX, Rates, networks, origin
+from tools.call.run import run
 
 ME = {"X-Service-User-Key": ALICE}
 
@@ -202,6 +204,27 @@ async def _drafts(world: World, owner: object, agent: object) -> None:
     assert told.headers["Retry-After"] == str(57 * 60)
     world.clock.forward(minutes=57)
     assert (await world.do("owner_mandate_create", owner, budget_usdc="5")).status == 201  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "passed"),
+    [("hall_list", 2), ("hall_agent", 2), ("mandate_draft", 2), ("markets_list", 10), ("deposit_assets", 10)],
+)  # fmt: skip
+async def test_what_reads_much_weighs_five_calls(
+    sqlite_url: str, evm: Evm, name: str, passed: int
+) -> None:
+    config = Config(default_chain_id=31337, rate_anonymous=10)
+    given = {"note": "5 USDC"} if name == "mandate_draft" else {}
+    async with a_world(sqlite_url, evm, config=config) as world:
+        m = await drafted(world)
+        if name == "hall_agent":
+            given = {"agent_id": m.agent.user_id or ""}
+        told = [
+            (await run(BY_NAME[name], world.deps, NOBODY, given, address="192.0.2.9")).status
+            for _ in range(passed + 1)
+        ]
+        assert told == [200] * passed + [429]
 
 
 @pytest.mark.anyio
