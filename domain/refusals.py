@@ -84,6 +84,12 @@ class Refusal:
         return block | {"detail": dict(self.detail)}
 
 
+# What a refusal tells of the fields that are wrong.
+FIELDS_MAX: Final = 20
+LOC_MAX: Final = 120
+MSG_MAX: Final = 300
+
+
 class Refused(Exception):
     """Raised anywhere to refuse the call; becomes the refusal block in one place."""
 
@@ -147,6 +153,18 @@ def refusal(
 
 
 def invalid(loc: str, msg: str, *others: tuple[str, str]) -> Refused:
-    """The refusal `invalid_request` for a field, and for `others` (contract 1)."""
-    fields = [{"loc": where, "msg": why} for where, why in ((loc, msg), *others)]
-    return Refused(refusal("invalid_request", detail={"fields": fields}))
+    """The refusal `invalid_request` for a field, and for `others` (contract 1).
+
+    Shape: the first 20 under `fields`, the number of the rest under `more` where there are any; a
+    stranger chose the names, so that each is cut.
+    """
+    wrong = ((loc, msg), *others[: FIELDS_MAX - 1])
+    fields = [{"loc": _cut(where, LOC_MAX), "msg": _cut(why, MSG_MAX)} for where, why in wrong]
+    more = 1 + len(others) - len(fields)
+    return Refused(
+        refusal("invalid_request", detail={"fields": fields} | ({"more": more} if more else {}))
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

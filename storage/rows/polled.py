@@ -57,11 +57,14 @@ class Polled:
         )
         return found is not None
 
-    def created_since(self, owner_id: str, since: datetime, most: int) -> list[datetime]:
+    def created_since(
+        self, owner_id: str, since: datetime, most: int, *, proposed_only: bool = False
+    ) -> list[datetime]:
         """When the owner's newest mandates were made, newest first, `most` at the most."""
+        proposed = "AND proposed_by IS NOT NULL " if proposed_only else ""
         rows = self._sql.rows(
             "SELECT created_at FROM mandates WHERE owner_id = :owner AND created_at > :since "
-            "ORDER BY created_at DESC LIMIT :most",
+            f"{proposed}ORDER BY created_at DESC LIMIT :most",
             owner=owner_id,
             since=micros(since),
             most=most,

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
+from domain.refusals import Refused
 from http_shim.openapi import document
 from tests.examples import example, least
 from tests.surfaces.conftest import KEY, Service
 from tools.call.credentials import hashed
 from tools.call.describe import takes_schema
 from tools.call.operation import Caller, Operation
-from tools.call.run import run
+from tools.call.run import run, validated
 from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
@@ -92,15 +93,55 @@ def texts(schema: Mapping[str, Any]) -> list[str]:
     return [n for n, kind in kinds if "string" in (kind if isinstance(kind, list) else [kind])]
 
 
+def longest(pattern: str, most: int) -> str:
+    """The longest text of one letter that a pattern takes."""
+    texts = (
+        begins + char * n for n in range(most, 0, -1) for begins in ("", "0x") for char in "a1"
+    )
+    return next(t for t in texts if len(t) <= most and re.search(pattern, t))
+
+
+# Texts inside an object or a list, as far as their operations take them.
+WORDS = "keep 50 USDC a day, ask above 9 " * 62
+INSIDE: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "mandate_report_event": (
+        {"kind": "note", "payload": {"text": WORDS, "why": WORDS, "preview": {"a": [WORDS] * 7}}},
+        {"kind": "fee", "amount_usdc": "1", "payload": {"fee_kind": WORDS, "resource": WORDS}},
+    ),
+    "mandate_report_refusal": ({"attempted": {"a": [{"b": WORDS}]}},),
+    "owner_agent_policy_put": ({"assets": {"a": [WORDS * 8]}, "auto_vs_approval": {"a": WORDS * 8}},),
+    "owner_mandate_create": (
+        {"markets": [WORDS] * 24},
+        {"allowed_targets": [{"kind": "x402", "hosts": ["a" * 60 + f".{n}.example.org" for n in range(50)]}]},
+        {"allowed_targets": [{"kind": "venue", "venue": "v", "symbols": [WORDS] * 2}] * 60},
+        {"allowed_targets": [{"kind": "contract", "address": WORDS, "label": WORDS}] * 60},
+    ),
+    "gas_sponsor": ({"params": [{"callData": "0x" + "ab" * 32_768}, "0x" + "71" * 20, "0x7a69", {}]},),
+    "order_execute": ({"order_id": "o_abcdefgh23", "confirm_id": "c", "signature": {"r": "0x" + "ab" * 32_768, "s": "0x" + "1" * 65_536, "v": 27}},),
+    "order_record": ({"order_id": "o_abcdefgh23", "venue_response": {"response": {"data": [WORDS] * 4}}},),
+}  # fmt: skip
+
+
+def nested(op: Operation, needed: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Large texts below the top: where they are taken, and in every field that is no text."""
+    for given in INSIDE.get(op.name, ()):
+        yield {**needed, **given}
+    for name in takes_schema(op)["properties"].keys() - set(texts(takes_schema(op))):
+        for shape in (
+            [WORDS * 32],
+            {"a": [{"b": WORDS * 32}]},
+            [{WORDS[:60]: ["0x" + "ab" * 32_000]}],
+        ):
+            yield {**needed, name: shape}
+
+
 def largest(schema: Mapping[str, Any]) -> str:
     """The largest text that the field takes."""
     most, pattern = schema.get("maxLength", 128), schema.get("pattern", "")
     if "enum" in schema or "const" in schema:
         return str(example(schema))
-    if pattern.startswith("^0x") and "{64}" in pattern:
-        return "0x" + "ab" * 32
-    if pattern.startswith("^0x"):
-        return "0x" + "ab" * ((most - 2) // 2)
+    if pattern and (pattern.startswith("^0x") or "examples" not in schema):
+        return longest(pattern, schema.get("maxLength", 256))
     if "examples" in schema and pattern:
         return str(schema["examples"][0])
     # Figures and words of the terms, so that whoever reads notes has to read all of it.
@@ -129,6 +170,20 @@ def inputs(op: Operation) -> Iterator[dict[str, Any]]:
         yield needed | {name: largest(field)}
         for wrong in smallest_wrong(field):
             yield needed | {name: wrong}
+    yield from nested(op, needed)
+
+
+def test_the_largest_text_of_a_field_is_one_that_it_takes() -> None:
+    refused = {}
+    for op in OPERATIONS:
+        schema, needed = takes_schema(op), least(op)
+        for name in texts(schema):
+            given = needed | {name: largest(schema["properties"][name])}
+            try:
+                validated(op, given, strict=not op.from_query)
+            except Refused as no:
+                refused[f"{op.name}.{name}"] = no.refusal.fields
+    assert refused == {}
 
 
 async def test_no_text_holds_the_loop_for_more_than_50_ms(service: Service) -> None:

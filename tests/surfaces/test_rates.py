@@ -13,9 +13,10 @@ from domain.refusals import Refused
 from domain.settings import Config
 from server.settings import Settings
 from tests.surfaces.small import ALICE, BOB, connected, small
-from tests.world import START, Evm, World, a_world, drafted
-from tools.call.operation import Reply
+from tests.world import BY_NAME, START, Evm, World, a_world, drafted
+from tools.call.operation import NOBODY, Reply
 from tools.call.rates import KEYS_MAX, Rates, networks, origin
+from tools.call.run import run
 
 ME = {"X-Service-User-Key": ALICE}
 
@@ -213,6 +214,49 @@ async def _drafts(world: World, owner: object, agent: object) -> None:
     assert told.headers["Retry-After"] == str(57 * 60)
     world.clock.forward(minutes=57)
     assert (await world.do("owner_mandate_create", owner, budget_usdc="5")).status == 201  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "passed"),
+    [("hall_list", 2), ("hall_agent", 2), ("mandate_draft", 2), ("markets_list", 10), ("deposit_assets", 10)],
+)  # fmt: skip
+async def test_what_reads_much_weighs_five_calls(
+    sqlite_url: str, evm: Evm, name: str, passed: int
+) -> None:
+    config = Config(default_chain_id=31337, rate_anonymous=10)
+    given = {"note": "5 USDC"} if name == "mandate_draft" else {}
+    async with a_world(sqlite_url, evm, config=config) as world:
+        m = await drafted(world)
+        if name == "hall_agent":
+            given = {"agent_id": m.agent.user_id or ""}
+        told = [
+            (await run(BY_NAME[name], world.deps, NOBODY, given, address="192.0.2.9")).status
+            for _ in range(passed + 1)
+        ]
+        assert told == [200] * passed + [429]
+
+
+@pytest.mark.anyio
+async def test_an_agents_proposals_leave_half_of_the_hour_to_its_owner(
+    database_url: str, evm: Evm
+) -> None:
+    config = Config(default_chain_id=31337, drafts_per_hour=8)
+    async with a_world(database_url, evm, config=config) as world:
+        m = await drafted(world)
+        made = []
+        for _ in range(6):
+            made.append(await world.do("mandate_propose", m.agent, budget_usdc="5"))
+            world.clock.forward(minutes=1)
+        assert [r.status for r in made] == [201] * 4 + [429] * 2
+        assert made[4].body["error"] == "rate_limited"
+        assert made[4].headers["Retry-After"] == str(56 * 60)
+        drafts = [
+            await world.do("owner_mandate_create", m.owner, budget_usdc="5") for _ in range(4)
+        ]
+        assert [r.status for r in drafts] == [201] * 3 + [429]
+        world.clock.forward(minutes=55)
+        assert (await world.do("mandate_propose", m.agent, budget_usdc="5")).status == 201
 
 
 @pytest.mark.anyio

@@ -4,6 +4,7 @@ dropped.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from domain.reads.shapes import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, ordered, violations
-from domain.times import Timestamp
+from domain.times import Timestamp, moment_of
 from domain.wire import said as described
 from storage.brought.needs import Needs
 from storage.unit_of_work import UnitOfWork
@@ -47,6 +48,7 @@ PAYLOAD_KEYS: Final = frozenset(
     }
 )
 TEXT_MAX: Final = 2_000
+PREVIEW_MAX: Final = 16_384
 
 
 Spoken = Reported | PaidFee | Noted
@@ -153,6 +155,11 @@ def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
         value = told.get(name)
         if value is not None and (not isinstance(value, str) or len(value) > TEXT_MAX):
             raise invalid(f"payload.{name}", f"a text of at most {TEXT_MAX} characters")
+    if len(json.dumps(told.get("preview"))) > PREVIEW_MAX:
+        raise invalid("payload.preview", f"at most {PREVIEW_MAX} characters of JSON")
+    look = told.get("next_at")
+    if look is not None and moment_of(look) is None:
+        raise invalid("payload.next_at", "a time: ISO 8601, UTC, such as 2026-11-20T19:26:06.123Z")
     if told.get("direction") not in (None, "in", "out"):
         raise invalid("payload.direction", "in or out")
     if told.get("mark") is not None:

@@ -5,6 +5,7 @@ page of rows that others fill (contract 1).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from tools.call.operation import Operation, Reply, Takes
@@ -19,6 +20,34 @@ LONG_PAGE_BYTES: Final = 256_000
 
 # What stands around the parts: braces, quotes, commas, and the list of what was left out.
 AROUND: Final = 256
+
+# What a part of several may take once something has to be cut.
+PART_MOST: Final = 1_792
+
+# (characters of a text, rows of a list) of what people, agents and strangers filled; the first pair
+# with which an answer fits is taken.
+LEVELS: Final = ((1_000, 100), (500, 50), (250, 25), (120, 12), (60, 6), (24, 3))
+# Where they write texts, and where JSON of any shape: a piece of that is none, so it becomes null.
+TEXTS: Final = frozenset(
+    {"text", "why", "purpose", "note", "label", "market", "id", "side", "resource", "fee_kind"}
+)
+JSONS: Final = frozenset(
+    {
+        "preview", "attempted", "from", "to", "assets", "venues", "networks", "stop_conditions",
+        "hold_ratio", "auto_vs_approval",
+    }
+)  # fmt: skip
+# Lists that grow with what was done or written; of what is told by the day the newest stay.
+LISTS: Final = frozenset(
+    {
+        "items", "balances", "allowed_targets", "hosts", "symbols", "markets", "mandates",
+        "points", "changes",
+        "books", "orders", "agents", "unclear", "understood", "assumed", "unrelated",
+        "positions", "parts", "breaches", "could_be",
+    }
+)  # fmt: skip
+NEWEST_LAST: Final = frozenset({"points"})
+CUTS_TOLD: Final = 12
 
 
 Row = TypeVar("Row")
@@ -53,12 +82,101 @@ def shorter(
     return asked.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // told))})
 
 
-def fitting(names: Iterable[str], part: Callable[[str], Any]) -> dict[str, object]:
-    """The parts that fit, in their order; `left_out` names those that do not."""
-    told: dict[str, object] = {}
-    left_out, room = [], MOST - AROUND
-    for name in names:
-        value = part(name)
+def fitted(op: Operation, arguments: Mapping[str, object], reply: Reply) -> Reply:
+    """The answer with what is long in it cut, where nobody named a length; `cut` says what.
+
+    A refusal, and whatever has to be whole to be used (calldata, typed data), stays as it is.
+    """
+    named = {"limit", "parts"} & set(arguments)
+    if reply.refused or named or len(encoded(reply.body)) <= MOST:
+        return reply
+    less = cut(reply.body, MOST - AROUND)
+    return reply if less is None else replace(reply, body=less.values | less.told(whole_of(op)))
+
+
+def whole_of(op: Operation) -> str:
+    """How to get an answer with nothing cut."""
+    for name in ("limit", "parts"):
+        if name in op.takes.model_fields:
+            return f"Name {name}: then nothing is cut."
+    if op.route is not None and not op.writes:
+        return f"{' '.join(op.route)} answers it whole."
+    return "What is stored is whole; reads over HTTP show it."
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Values with what was long in them cut, and the paths of what was."""
+
+    values: dict[str, object]
+    places: list[str]
+
+    def told(self, whole: str) -> dict[str, object]:
+        """What is said of it beside the values."""
+        if not self.places:
+            return {}
+        return {
+            "cut": {"fields": self.places[:CUTS_TOLD], "count": len(self.places), "whole": whole}
+        }
+
+
+def cut(body: Mapping[str, object], most: int) -> Cut | None:
+    """The values with what is long in them cut, so that they fit into `most` bytes together, the
+    paths included. None where they cannot be made to fit.
+    """
+    for text_most, rows_most in LEVELS:
+        cutting = _Cutting(text_most, rows_most)
+        less = Cut({n: cutting.value(n, v, n) for n, v in body.items()}, cutting.places)
+        if len(encoded(less.values)) + len(encoded(less.places[:CUTS_TOLD])) <= most:
+            return less
+    return None
+
+
+class _Cutting:
+    """One pass over an answer; `places` are the paths of what it cut."""
+
+    def __init__(self, text_most: int, rows_most: int):
+        self._text, self._rows = text_most, rows_most
+        self.places: list[str] = []
+
+    def value(self, name: str, value: Any, path: str) -> Any:
+        """A value under its field's name, cut where it may be."""
+        if name in JSONS and len(encoded(value)) > 2 * self._text:
+            self.places.append(path)
+            return None
+        if isinstance(value, Mapping):
+            return {n: self.value(n, v, f"{path}.{n}") for n, v in value.items()}
+        if isinstance(value, list | tuple):
+            return self._list(name, value, path)
+        if isinstance(value, str) and name in TEXTS and len(value) > self._text:
+            self.places.append(path)
+            return value[: self._text] + "…"
+        return value
+
+    def _list(self, name: str, values: Any, path: str) -> list[Any]:
+        rows = list(values)
+        if name in LISTS and len(rows) > self._rows:
+            self.places.append(path)
+            rows = rows[-self._rows :] if name in NEWEST_LAST else rows[: self._rows]
+        return [self.value(name, row, f"{path}.{n}") for n, row in enumerate(rows)]
+
+
+def fitting(names: Iterable[str], part: Callable[[str], Any], whole: str) -> dict[str, object]:
+    """The parts that fit, in their order. Where not all do, what is long in a large one is cut
+    first: `cut` says what, and `left_out` names the parts that fit all the same not.
+    """
+    parts = {name: part(name) for name in names}
+    cuts, room = Cut({}, []), MOST - AROUND
+    if len(encoded(parts)) > room:
+        for name, value in parts.items():
+            large = len(encoded(value)) > PART_MOST
+            if large and (less := cut({name: value}, PART_MOST)) is not None:
+                parts[name] = less.values[name]
+                cuts.places.extend(less.places)
+    told = cuts.told(whole)
+    room -= len(encoded(told))
+    left_out: list[str] = []
+    for name, value in parts.items():
         needed = len(encoded(value)) + len(name) + 4
         if needed > room:
             left_out.append(name)

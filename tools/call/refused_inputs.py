@@ -18,6 +18,8 @@ from domain.text import composed, unfit, without_heaps
 VALUES_MAX: Final = 5_000
 FIELD_MAX: Final = 200
 FIELDS_MAX: Final = 65_536  # bytes
+# The purpose, why and the notes of contract 1, by their paths: a line breaks nowhere else.
+IN_LINES: Final = frozenset({"purpose", "why", "note", "payload.text", "payload.why"})
 
 
 def countable(body: Mapping[str, object]) -> None:
@@ -54,14 +56,14 @@ def legible(value: Any, path: str = "") -> Any:
 
     Text with control, invisible or private-use characters is refused at any depth, and so is NUL
     and half of a surrogate pair: stored, they would make a later read fail or say something else
-    than it shows. A line feed passes here; single-line fields refuse it themselves.
+    than it shows. A line feed passes in `IN_LINES` alone.
     Errors: `invalid_request`.
     """
     if isinstance(value, str):
         if value.isascii() and value.isprintable():  # most of it
             return value
         text = composed(value)
-        why = unfit(text, lines=True)
+        why = unfit(text, lines=path in IN_LINES)
         if why is not None:
             raise invalid(_told(path) or "text", why)
         return text
@@ -88,11 +90,14 @@ def _told(path: str) -> str:
 
 # A field's name that asks for a secret, after folding, small and without separators, one a line.
 _NAMES: Final = re.compile(
-    r"(?:private|priv|secret|api|access|signing|exchange)key|apisecret|mnemonic|passphrase"
-    r"|passw(?:or)?d|seed(?:phrase|word)|recovery(?:phrase|code)|key(?:store|file)|credential|xpriv"
+    r"(?:private|priv|secret|api|access|sign(?:ing|er)|exchange|master)key|apisecret|mnemoni[ck]"
+    r"|passphrase|passw(?:or)?d|(?:seed|recovery|backup)(?:phrase|word|code)|key(?:store|file)"
+    r"|credential|xpriv"
     r"|xprv|^secret(?!ar)|(?:secret|seed|wif|(?:api|access|auth|bearer)token)s?$",
     re.MULTILINE,
 )
+# Names that ask for one where a text stands in them: `private: true` says who sees a thing.
+_NAMES_OF_TEXT: Final = re.compile(r"^(?:pk|sk|pkey|private|jwt)$", re.MULTILINE)
 # Letters that Unicode's table of confusables folds to no Latin letter, or to another one.
 _MORE: Final = dict(zip(map(ord, "κıɩıοαερτνυωηѡƙ"), "kiiioaeptvuwnwk", strict=True))
 # Digits and signs in the place of letters.
@@ -134,22 +139,25 @@ def _narrow(text: str) -> str:
     return text.translate(wide) if wide else text
 
 
-def secret_name(names: Sequence[str]) -> int | None:
-    """The place of the first name that asks for a secret, however it is spelt.
+def secret_name(names: Sequence[str], *, of_texts: bool = False) -> int | None:
+    """The place of the first name that asks for a secret, however it is spelt; `of_texts`: or that
+    asks for one where a text stands in it.
 
     All are looked at in one go: a body can hold tens of thousands.
     """
     told = "\n".join(n.replace("\n", " ") for n in names)
+    asks = _NAMES_OF_TEXT if of_texts else _NAMES
     # The fields of our own operations are the same few names in every call.
-    return _short_secret_name(told) if len(told) <= SHORT_NAMES else _secret_name(told)
+    look = _short_secret_name if len(told) <= SHORT_NAMES else _secret_name
+    return look(told, asks)
 
 
-def _secret_name(told: str) -> int | None:
+def _secret_name(told: str, asks: re.Pattern[str]) -> int | None:
     seen = folded(told)
     joined = re.sub(r"[^\w\n@$!|]+|_+", "", seen)
     plains = [joined.translate(_NO_SIGNS), *(joined.translate(table) for table in _AS_LETTERS)]
     for plain in plains:
-        found = _NAMES.search(plain)
+        found = asks.search(plain)
         if found is not None:
             return plain.count("\n", 0, found.start())
     return None
@@ -162,16 +170,26 @@ _short_secret_name = lru_cache(maxsize=1_024)(_secret_name)
 _KNOWN: Final = re.compile(
     r"(hash|hashes|digest|tx|txid|transaction|signature|sig|data|calldata|topics?|root|nonce|salt"
     r"|block|cursor|idempotencykey|bidid|uid|conditionid|marketid|positionid|orderid|gaslimits|gasfees)$"
-    r"|^(id|market|r|s|termssha256)$"
+    r"|^(r|s|termssha256)$"
 )
+# On chain a market is 32 bytes with 0x before them; without it they are as good as a key.
+_MARKETS: Final = frozenset({"market"})
 _KEY_FORM: Final = re.compile(r"(0x)?[0-9a-f]{64}", re.I)
-_KEY_INSIDE: Final = re.compile(r"(?<![0-9a-z])(?:0x)?[0-9a-f]{64}(?![0-9a-z])", re.I)
-_TELLS: Final = re.compile(r"private|secret|seed|priv\W?key|\bkey\b|mnemonic", re.I)
+# A key in groups has one sign between them, as two UUIDs in one text do not.
+_IN_GROUPS: Final = re.compile(r"(?:0x)?[0-9a-f]+(?:([\s:_.,-]+)[0-9a-f]+)(?:\1[0-9a-f]+)*", re.I)
+GROUPS_MAX: Final = 200  # characters of a key in groups
+_KEY_INSIDE: Final = re.compile(
+    r"(?<![0-9a-z])(?:0x)?(?:[0-9a-f]{64}|[0-9a-f]{32}[\s:_.,-]{1,3}[0-9a-f]{32})(?![0-9a-z])", re.I
+)
+_TELLS: Final = re.compile(
+    r"private|secret|seed|priv\W?key|\b(?:p|s)?key\b|\b[ps]k\b|mnemoni[ck]", re.I
+)
 _OTHER_FORMS: Final = re.compile(
     r"(?<![0-9A-Za-z])("
     r"[akdw][ks]_[A-Za-z0-9_-]{43}"  # our own keys and session tokens
     r"|[xyzt]prv[1-9A-HJ-NP-Za-km-z]{100,}"  # BIP-32
     r"|[5KL][1-9A-HJ-NP-Za-km-z]{50,51}"  # WIF
+    r"|(?<![_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}"  # a signed JWT
     r")(?![0-9A-Za-z])|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
 PHRASE_MIN: Final = 12
@@ -190,8 +208,8 @@ def _wordlist() -> frozenset[str]:
 
 
 def _is_phrase(text: str) -> bool:
-    """True where 12 words of BIP-39 follow each other."""
-    words = re.findall(r"\w+", text.casefold())
+    """True where 12 words of BIP-39 follow each other, numbers and signs between them aside."""
+    words = re.findall(r"[^\W\d_]+", text.casefold())
     if len(words) < PHRASE_MIN:
         return False
     known, run = _wordlist(), 0
@@ -203,8 +221,9 @@ def _is_phrase(text: str) -> bool:
 
 
 @lru_cache(maxsize=1_024)  # a list repeats the name of its field for each value
-def _is_known(field: str) -> bool:
-    return _KNOWN.search(re.sub(r"[\W_]", "", folded(field))) is not None
+def _is_known(field: str, *, of_chain: bool) -> bool:
+    name = re.sub(r"[\W_]", "", folded(field))
+    return _KNOWN.search(name) is not None or (of_chain and name in _MARKETS)
 
 
 def _is_secret(field: str, text: str) -> bool:
@@ -212,7 +231,9 @@ def _is_secret(field: str, text: str) -> bool:
         return True
     stripped = text.strip()
     if _KEY_FORM.fullmatch(stripped):
-        return not _is_known(field)
+        return not _is_known(field, of_chain=stripped[1] in "xX")
+    if len(stripped) <= GROUPS_MAX and _IN_GROUPS.fullmatch(stripped):
+        return _KEY_FORM.fullmatch(re.sub(r"[\W_]", "", stripped)) is not None
     if _KEY_INSIDE.search(text) and _TELLS.search(text):
         return True
     return _is_phrase(text)
@@ -220,10 +241,11 @@ def _is_secret(field: str, text: str) -> bool:
 
 @dataclass(slots=True, eq=False)  # one a field of every body: a frozen one takes four times as long
 class _Place:
-    """Where something stands: the name of its field, below another place."""
+    """Where something stands: the name of its field, below another place; whether it is a text."""
 
     above: _Place | None
     name: str
+    says: bool
 
     def __str__(self) -> str:
         """The path, none of whose parts is a value that somebody used as a name."""
@@ -237,12 +259,14 @@ def refuse_secrets(value: Mapping[str, object]) -> None:
     Errors: `secret_not_accepted`; it names the field and never repeats the value.
     """
     names, texts = _leaves(value)
+    said = [p for p in names if p.says and len(p.name) < SHORTEST]
     for place, field, text in texts:
         if _is_secret(field, text):
             raise Refused(refusal("secret_not_accepted", field=str(place)))
-    found = secret_name([place.name for place in names]) if names else None
-    if found is not None:
-        raise Refused(refusal("secret_not_accepted", field=str(names[found])))
+    for places, of_texts in ((names, False), (said, True)):
+        found = secret_name([p.name for p in places], of_texts=of_texts) if places else None
+        if found is not None:
+            raise Refused(refusal("secret_not_accepted", field=str(places[found])))
 
 
 def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place, str, str]]]:
@@ -259,7 +283,7 @@ def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place
                 texts.append((place, field, value))
         elif isinstance(value, Mapping):
             for name, inner in value.items():
-                below = _Place(place, name)
+                below = _Place(place, name, isinstance(inner, str))
                 names.append(below)
                 if len(name) >= SHORTEST:
                     texts.append((below, "", name))

@@ -24,7 +24,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.charges import WRONG_CREDENTIAL, charge, charge_refusal, charge_stranger
 from tools.call.effects import Doing
-from tools.call.fit import shorter
+from tools.call.fit import fitted, shorter
 from tools.call.once import Key, claimed, complete, dressed, key_of, outcome_unknown
 from tools.call.operation import (
     Auth,
@@ -105,8 +105,10 @@ async def _answered(
     try:
         charge(deps, caller, address, op, deps.clock.now(), paid=paid)
         if caller.presumed:
-            return await _presuming(op, deps, caller, arguments, key, surface, address)
-        return await _run(op, deps, caller, arguments, key, surface)
+            reply = await _presuming(op, deps, caller, arguments, key, surface, address)
+        else:
+            reply = await _run(op, deps, caller, arguments, key, surface)
+        return fitted(op, arguments, reply) if surface == "mcp" else reply
     except Refused as refused:
         now = deps.clock.now()
         if refused.code != "rate_limited":

@@ -95,16 +95,25 @@ def new_draft(
     return m
 
 
-def _not_too_many(uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str) -> None:
-    """Refuse a draft beyond what an owner may make in an hour, over every process (contract 1)."""
+def _not_too_many(
+    uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, *, proposed: bool = False
+) -> None:
+    """Refuse a draft beyond what an owner may make in an hour, over every process (contract 1).
+
+    Agents' proposals take at most half of it, so that no agent keeps its owner from drafting.
+    """
     most, hour = ask.config.drafts_per_hour, timedelta(hours=1)
     if not most:
         return
     uow.identities.user(owner_id, lock=True)
-    made = uow.mandates.created_since(owner_id, ask.now - hour, most)
-    if len(made) >= most:
-        why = f"More than {most} drafts and proposals an hour for one owner."
-        raise Refused(refusal("rate_limited", why=why, retry_at=made[-1] + hour))
+    limits = [(most, "drafts and proposals", False)]
+    if proposed:
+        limits.append((max(1, most // 2), "proposals", True))
+    for limit, what, of_agents in limits:
+        made = uow.mandates.created_since(owner_id, ask.now - hour, limit, proposed_only=of_agents)
+        if len(made) >= limit:
+            why = f"More than {limit} {what} an hour for one owner."
+            raise Refused(refusal("rate_limited", why=why, retry_at=made[-1] + hour))
 
 
 def propose(uow: UnitOfWork, ask: Ask[Propose, bool | None]) -> Reply:
@@ -112,7 +121,7 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, bool | None]) -> Reply:
     owner = uow.identities.user(ask.caller.owner_id or "")
     if owner is None:
         raise not_found("owner")
-    _not_too_many(uow, ask, owner.user_id)
+    _not_too_many(uow, ask, owner.user_id, proposed=True)
     m = applied(
         uow,
         ask,

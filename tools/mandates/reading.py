@@ -93,6 +93,7 @@ class MandateIn(OneMandate):
 
 
 NOT_ASKED: Final[Any] = None
+WHOLE: Final = "Name parts: then nothing is cut."
 SIGNED: Final = "terms_status"
 
 # What a model is given unasked, the most useful first; events and steps have tools of their own.
@@ -115,7 +116,7 @@ class MandateRead(Gives):
     """Everything that is known of one mandate (contract 3); events and steps are the newest 50.
 
     A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
-    and can be asked for by `parts`.
+    and can be asked for by `parts`. There `cut` names texts of which only the beginning is told.
     """
 
     mandate: MandateAttributes = NOT_ASKED
@@ -209,7 +210,7 @@ def read_mandate(uow: UnitOfWork, ask: Ask[MandateIn, Facts]) -> Written:
     m = seen_mandate(uow, ask.caller, ask.asked.public_id)
     if ask.surface == "mcp" and ask.asked.parts is None:
         short = load_case(uow, ask, m, ask.facts, events=0, terms=True)
-        return Written(fitting(FOR_A_MODEL, lambda name: _part(short, name)))
+        return Written(fitting(FOR_A_MODEL, lambda name: _part(short, name), WHOLE))
     names = ask.asked.wanted()
     events = CHAIN_EVENTS if not names.isdisjoint(("events", "steps")) else 0
     case = load_case(uow, ask, m, ask.facts, events=events, terms=SIGNED in names)
@@ -313,8 +314,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_get",
         title="Read a mandate",
-        summary="One mandate whole: progress, limits with what remains, clauses, fees, the newest "
-        "events and steps.",
+        summary="One mandate: progress, limits with what remains, fees; over MCP clauses, events, "
+        "steps by parts.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}"),
         takes=MandateIn,

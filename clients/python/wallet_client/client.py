@@ -553,7 +553,7 @@ class WalletClient(Transport):
         )
 
     async def mandate_get(self, *, public_id: str, parts: str | None = None) -> models.MandateRead:
-        """One mandate whole: progress, limits with what remains, clauses, fees, the newest events and steps."""
+        """One mandate: progress, limits with what remains, fees; over MCP clauses, events, steps by parts."""
         return await self.ask(
             "GET", f"/wallet/mandates/{public_id}", models.MandateRead, query={"parts": parts}
         )

@@ -6343,7 +6343,7 @@ class MandateRead(BaseModel):
     Everything that is known of one mandate; events and steps are the newest 50.
 
     A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
-    and can be asked for by `parts`.
+    and can be asked for by `parts`. There `cut` names texts of which only the beginning is told.
     """
 
     model_config = ConfigDict(

@@ -1017,7 +1017,7 @@ export interface paths {
         };
         /**
          * Read a mandate
-         * @description One mandate whole: progress, limits with what remains, clauses, fees, the newest events and steps.
+         * @description One mandate: progress, limits with what remains, fees; over MCP clauses, events, steps by parts.
          */
         get: operations["mandate_get"];
         /**
@@ -3967,7 +3967,7 @@ export interface components {
          * @description Everything that is known of one mandate; events and steps are the newest 50.
          *
          *     A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
-         *     and can be asked for by `parts`.
+         *     and can be asked for by `parts`. There `cut` names texts of which only the beginning is told.
          */
         MandateRead: {
             mandate?: components["schemas"]["MandateAttributes"];

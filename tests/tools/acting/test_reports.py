@@ -19,6 +19,25 @@ async def test_a_repeated_answer_says_as_of_when_its_remaining_was(world: World)
     assert again.body == first.body
 
 
+@pytest.mark.parametrize("when", ["soon", "2026-13-01T00:00:00Z", "2026-11-25T00:00:00", "", "1"])
+async def test_when_an_agent_looks_again_is_a_time(world: World, when: str) -> None:
+    m = await working(world)
+    told = await m.as_agent("mandate_report_event", kind="note", payload={"next_at": when})
+    assert (told.status, told.body["error"]) == (400, "invalid_request")
+    assert told.body["detail"]["fields"][0]["loc"] == "payload.next_at"
+    for fit in ("2026-11-25T00:00:00Z", "2026-11-25T00:00:00.123Z", "2026-11-25T01:00:00+01:00"):
+        told = await m.as_agent("mandate_report_event", kind="note", payload={"next_at": fit})
+        assert told.status == 201, told.body
+
+
+async def test_a_preview_is_bounded(world: World) -> None:
+    m = await working(world)
+    for size, status in ((16_000, 201), (17_000, 400)):
+        preview = {"steps": ["x" * size]}
+        told = await m.as_agent("mandate_report_event", kind="note", payload={"preview": preview})
+        assert told.status == status, told.body
+
+
 async def test_an_error_outside_the_list_is_told_by_the_receipts_own_name(world: World) -> None:
     m = await working(world)
     call = dict((await m.execute("5")).body)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from storage.store import Store
 from tests.world import BY_NAME, World, drafted, working
 from tools.call.operation import NOBODY, Caller
+from tools.call.run import run
+from tools.call.wire import encoded
 from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
@@ -212,3 +214,22 @@ async def test_an_idempotency_key_has_a_form(world: World, key: str) -> None:
     reply = await m.as_agent("mandate_report_event", kind="note", key=key)
     assert reply.body["error"] == "invalid_request"
     assert BY_NAME["mandate_report_event"].idempotency is not None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("surface", ["http", "mcp"])
+async def test_a_refusal_names_the_first_wrong_fields_and_counts_the_rest(
+    world: World, surface: Literal["http", "mcp"]
+) -> None:
+    op, given = BY_NAME["mandate_draft"], {f"k{n}": 1 for n in range(4_900)} | {"note": "a"}
+    told = await run(op, world.deps, NOBODY, given, surface=surface)
+    assert (told.status, told.body["error"]) == (400, "invalid_request")
+    detail: Any = told.body["detail"]
+    assert [f["loc"] for f in detail["fields"]] == [f"k{n}" for n in range(20)]
+    assert detail["more"] == 4_880
+    long = await run(op, world.deps, NOBODY, {"é" * 50_000: 1, "note": "a"}, surface=surface)
+    few: Any = long.body["detail"]
+    assert len(few["fields"]) == 1
+    assert "more" not in few
+    for reply in (told, long):
+        assert len(encoded(reply.body)) < 8_192

@@ -22,7 +22,8 @@ NAMES = [
     "privateKeys", "PRIV_KEY", "mnemonic", "mnemonics", "seed", "seeds", "wallet-seed", "passphrase", "passphrases", "password",
     "passwords", "db.passwd", "credential", "credentials", "keystore", "key_store", "wif", "xprv", "recovery phrase", "client_secret",
     "рrivаtе_kеу", "ѕeсret", "ｓｅｃｒｅｔ", "pássword", "s3cret", "pa55word", "pr1vate_key", "p r i v a t e k e y", "𝗺𝗻𝗲𝗺𝗼𝗻𝗶𝗰", "κeystore",
-    "bearer_token", "accessTokens",
+    "bearer_token", "accessTokens", "signer_key", "master-key", "recovery_words", "backup_phrase", "seedWords", "mnemonik",
+    "pk", "SK", "p_key", "private", "jwt",
 ]  # fmt: skip
 PLAIN = [
     "secretary", "venue", "market", "seeding_note", "password_free"[9:], "access", "token", "tokens_in", "keyword", "exceeded",
@@ -48,6 +49,10 @@ VALUES = {
     "phrase": PHRASE, "phrase of 24": " ".join([PHRASE, PHRASE]), "phrase with commas": PHRASE.replace(" ", ", "),
     "phrase in a text": f"the words: {PHRASE.upper()} ok", "xprv": "xprv" + "9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNK" * 2,
     "wif": "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ", "our key": "ak_" + "k" * 43, "our session": "ws_" + "s" * 43,
+    "phrase numbered": " ".join(f"{n}. {word}" for n, word in enumerate(PHRASE.split(), 1)), "phrase joined": PHRASE.replace(" ", "_"),
+    "phrase one a line": "\n".join(f"{n}) {word}" for n, word in enumerate(PHRASE.split(), 1)), "key in two halves": f"{KEY[:32]} {KEY[32:]}",
+    "key in eight groups": "0x" + " ".join(KEY[n : n + 8] for n in range(0, 64, 8)), "key in bytes": ":".join(KEY[n : n + 2] for n in range(0, 64, 2)),
+    "pk": f"pk {KEY}", "sk": f"my SK: 0x{KEY}", "halves told": f"wallet key {KEY[:32]} {KEY[32:]}, mine", "jwt": f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{'f' * 43}",
     "pem": "-----BEGIN EC PRIVATE KEY-----\nMHc", "spanish": "ábaco abdomen abeja abierto abogado abono aborto abrazo abrir abuelo abuso acabar",
 }  # fmt: skip
 
@@ -61,6 +66,19 @@ def test_a_value_that_is_a_key_is_refused_whatever_its_field(value: str) -> None
         told = str(refused.value.refusal.as_json())
         assert value not in told
         assert KEY not in told.lower()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [{"position": {"id": KEY}}, {"position": {"id": "0x" + KEY}}, {"target": {"market": KEY}}],
+)
+def test_no_part_and_no_market_goes_by_a_key(payload: dict[str, Any]) -> None:
+    with pytest.raises(Refused):
+        refuse_secrets({"payload": payload})
+
+
+def test_a_short_name_asks_for_a_secret_only_where_a_text_stands_in_it() -> None:
+    refuse_secrets({"private": True, "pk": 7, "routes": [{"private": None}]})
 
 
 def test_a_phrase_as_a_list_of_words_is_refused() -> None:
@@ -80,7 +98,12 @@ def test_hashes_signatures_calldata_and_plain_text_are_taken() -> None:
         "digest",
     ):
         refuse_secrets({name: "0x" + KEY})
-    refuse_secrets({"target": {"market": "0x" + KEY}, "position": {"id": "0x" + KEY}})
+    refuse_secrets({"target": {"market": "0x" + KEY}, "position": {"market": "0x" + KEY}})
+    refuse_secrets({"position": {"position_id": "0x" + KEY, "id": "0x" + KEY[:40]}})
+    refuse_secrets(
+        {"runs": "8c2f1d0e-2b4a-4f53-9a1e-0d7b6c5a4f3e 1f0e9d8c-7b6a-4958-8766-5a4b3c2d1e0f"}
+    )
+    refuse_secrets({"note": "1. Lend it. 2. Hold 500 USDC. 3. Never buy a token. 4. Ask above 50."})
     refuse_secrets({"note": f"sold in transaction 0x{KEY}"})
     refuse_secrets({"note": "Lend up to 500 USDC for thirty days, never more than 50 a day. " * 20})
 
@@ -108,6 +131,8 @@ def test_looking_for_secrets_is_cheap_however_the_body_is_filled() -> None:
         "words": {"note": "legal winner zzz " * 15_000},
         "hex": {"note": "0x" + "ab" * 120_000},
         "letters": {"note": "k" * 250_000},
+        "tokens": {"note": "-eyJ" * 60_000},
+        "groups": {"a": ["ab " * 60 + "g"] * 1_000},
         "texts": {"a": ["x" * 41] * 4_900},
         "a name that is many times as long folded, for each value": {
             "\ufdfa" * 190 + "hash": ["0x" + "ab" * 32] * 3_800

@@ -146,19 +146,28 @@ PLACES: list[tuple[str, str, dict[str, Any], bool | None]] = [
     ("owner", "owner_mandate_create", {"budget_usdc": "5", "allowed_targets": [{"kind": "venue", "venue": "TEXT"}]}, None),
     ("owner", "mandate_draft", {"note": "TEXT"}, True),
     ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"text": "TEXT"}}, True),
-    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"position": {"id": "TEXT"}}}, True),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"why": "TEXT"}}, True),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"position": {"id": "TEXT"}}}, False),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"position": {"label": "TEXT"}}}, False),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"target": {"market": "TEXT"}}}, False),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "fee", "amount_usdc": "1", "payload": {"fee_kind": "TEXT"}}, False),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "fee", "amount_usdc": "1", "payload": {"resource": "TEXT"}}, False),
+    ("agent", "mandate_report_event", {"public_id": "M", "kind": "note", "payload": {"preview": {"x": ["TEXT"]}}}, False),
+    ("owner", "owner_agent_policy_put", {"agent_id": "A", "assets": ["TEXT"]}, False),
+    ("owner", "owner_agent_policy_put", {"agent_id": "A", "auto_vs_approval": {"note": "TEXT"}}, False),
+    ("owner", "owner_mandate_create", {"budget_usdc": "5", "markets": ["TEXT"]}, False),
     ("agent", "mandate_report_refusal", {"public_id": "M", "reason": "server_guard", "source": "TEXT"}, False),
-    ("agent", "mandate_report_refusal", {"public_id": "M", "reason": "server_guard", "attempted": {"note": "TEXT"}}, True),
+    ("agent", "mandate_report_refusal", {"public_id": "M", "reason": "server_guard", "attempted": {"note": "TEXT"}}, False),
     ("agent", "mandate_execute_call", {"public_id": "M", "target": "0x" + "11" * 20, "data": "0x12345678", "why": "TEXT"}, True),
 ]  # fmt: skip
 
 
-def filled(value: Any, text: str, public_id: str) -> Any:
+def filled(value: Any, known: dict[str, Any]) -> Any:
     if isinstance(value, dict):
-        return {k: filled(v, text, public_id) for k, v in value.items()}
+        return {k: filled(v, known) for k, v in value.items()}
     if isinstance(value, list):
-        return [filled(v, text, public_id) for v in value]
-    return {"TEXT": text, "M": public_id}.get(value, value)
+        return [filled(v, known) for v in value]
+    return known.get(value, value)
 
 
 @pytest.mark.anyio
@@ -168,12 +177,17 @@ async def test_every_free_text_keeps_the_rule(
 ) -> None:
     m = await drafted(world)
     caller = m.owner if who == "owner" else m.agent
+    known = {"M": m.id, "A": m.agent.user_id}
     for text in ("a\u202eb", "a\x1bb", "a\ue000b", *(() if lines else ("a\nb",))):
-        reply = await world.do(name, caller, **filled(arguments, text, m.id))
+        reply = await world.do(name, caller, **filled(arguments, known | {"TEXT": text}))
         assert (reply.status, reply.body["error"]) == (400, "invalid_request"), text
+        told = reply.body["detail"]["fields"][0]["msg"]
+        assert lines is None or "control, invisible and private-use" in told
     fitting = "a.example" if lines is None else "a\nb" if lines else "ab"
-    fit = await world.do(name, caller, **filled(arguments, fitting, m.id))
-    assert fit.body.get("error") != "invalid_request", fit.body
+    fit = await world.do(name, caller, **filled(arguments, known | {"TEXT": fitting}))
+    fields = fit.body.get("detail", {}).get("fields", [])
+    assert not [f for f in fields if "private-use" in f["msg"]], fit.body
+    assert lines is not None or fit.body.get("error") != "invalid_request", fit.body
 
 
 @pytest.mark.anyio

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from domain.mandates.purpose.draft import parse_note
 from tests.world import CHAIN_ID, Mandated, World, drafted, market_targets, signed, working
 from tools.call.operation import NOBODY
 
@@ -454,3 +456,18 @@ async def test_text_that_no_database_holds_is_refused_wherever_it_stands(
         reply = await both.do(name, owner, **fields)
         assert (reply.status, reply.body["error"]) == (400, "invalid_request"), name
     assert await _mandates(both) == before
+
+
+async def test_a_note_is_read_in_a_thread_so_that_nobody_waits_for_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = list[int]()
+
+    def reading(*note: Any, **known: Any) -> Any:
+        threads.append(threading.get_ident())
+        return parse_note(*note, **known)
+
+    monkeypatch.setattr("domain.mandates.purpose.draft.parse_note", reading)
+    await world.ok("mandate_draft", NOBODY, note="500 USDC for 30 days")
+    assert len(threads) == 1
+    assert threads[0] != threading.get_ident()
