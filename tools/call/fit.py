@@ -101,7 +101,7 @@ def whole_of(op: Operation) -> str:
             return f"Name {name}: then nothing is cut."
     if op.route is not None and not op.writes:
         return f"{' '.join(op.route)} answers it whole."
-    return "What is stored is whole; reads over HTTP show it."
+    return "Over HTTP nothing is cut, and what is stored is whole."
 
 
 @dataclass(frozen=True, slots=True)
