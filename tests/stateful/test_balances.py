@@ -258,14 +258,15 @@ class Balances(RuleBasedStateMachine):
             return
         late = 0
         if known and bears_out:
-            late = int(known["status"] == "failed")
+            # What the chain told of it before stands.
+            late = int(known["status"] == "failed" and (known["who"], tx) not in self.booked)
             amount = gained.pop(known["who"])
             if late:
                 change = amount if known["over"] else self.within(known["who"], amount)
                 known["status"] = "confirmed"
                 self.booked.add((known["who"], tx))
                 self.add(known["who"], idle=change)
-        first = gained.get(who, 0) > 0 and (who, tx) not in self.booked
+        first = not bears_out and gained.get(who, 0) > 0 and (who, tx) not in self.booked
         if first and (known is None or (known["status"] == "failed" and known["who"] != who)):
             self.reports[tx] = {
                 "who": who,
@@ -373,3 +374,30 @@ def test_no_long_order_of_them_does_either(template: Path) -> None:
         suppress_health_check=list(HealthCheck),
     )
     run_state_machine_as_test(Balances, settings=long)
+
+
+# Who is paid by whom in the transaction that u_two reports: when the chain tells of it first, and
+# when a reorganisation has mined it again, as the report said.
+@pytest.mark.parametrize(
+    ("direction", "first", "later"),
+    [
+        ("in", ("u_one", "u_two"), ("u_two", "stranger")),
+        ("out", ("u_two", "stranger"), ("u_one", "u_two")),
+    ],
+)
+def test_what_the_chain_told_first_stands_when_it_bears_a_failed_report_out_later(
+    template: Path, direction: str, first: tuple[str, str], later: tuple[str, str]
+) -> None:
+    Balances.template = template
+    game, before, tx = Balances(), f"0x{1:064x}", f"0x{2:064x}"
+    try:
+        game.the_chain_finds_a_transfer(who="u_two", tx=before, micros=5, sender="stranger")
+        game.report("u_two", tx, 1, direction, None)
+        for who, sender in (first, later):
+            game.the_chain_finds_a_transfer(who=who, tx=tx, micros=1, sender=sender)
+            game.settle(tx, 1)  # the report's own round
+            assert game.reports[tx]["status"] == "failed"
+            game.balances_are_the_models_and_the_sums_of_their_deltas()
+            game.there_is_one_report_a_transaction_and_its_outcome_stays()
+    finally:
+        game.teardown()
