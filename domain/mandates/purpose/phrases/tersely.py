@@ -225,6 +225,7 @@ PHRASES: Final[Mapping[str, str]] = {
             little )? ( yield | trading | research | data | reading | dca | grid | scalping | swing
             | lending | test | prototype | perp | perps | savings | news | paper ) ( bot | agent ) (
             , | : )
+        ( want | need | would like ) ( you | the agent ) to
         ( a | an | the )? agent for ( my | our | the | a ) ( W ){1,3} :
         as ( the | a | an )? ( treasurer | owner | chair | chairman | chairwoman | chairperson |
             head | secretary | manager | founder | director | president | captain | trustee | leader
