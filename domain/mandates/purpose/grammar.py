@@ -21,6 +21,7 @@ from domain.mandates.purpose.phrases import (
     preamble,
     shares,
     sums,
+    tersely,
     where,
 )
 from domain.mandates.purpose.phrases.macros import MACROS
@@ -59,6 +60,7 @@ def grammar() -> Grammar:
             **sums.PARTS,
             **ends.PARTS,
             **shares.PARTS,
+            **tersely.PARTS,
         },
     )
     return Grammar(built, tuple(action for action, _ in phrases))

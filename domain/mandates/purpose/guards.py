@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from domain.mandates.purpose import vocabulary as v
-from domain.mandates.purpose.tokens import MARKET, Token
+from domain.mandates.purpose.tokens import MARKET, PCT, Token
 
 if TYPE_CHECKING:
     from domain.mandates.purpose.paths import Path
@@ -98,6 +98,16 @@ def behind_terms(path: Path) -> bool:
 def tells_of_it(kind: str, paths: Sequence[Path]) -> bool:
     """True for "my savings, invested in Aave v3", where nothing was given that could be theirs."""
     return kind in v.PUT and not all(map(behind_terms, paths))
+
+
+def is_made(tokens: Sequence[Token], at: int, end: int) -> bool:
+    """True for the profit of "earn a 10% profit" and "get 10% profit": no share of a gain."""
+    kinds = [t.kind for t in tokens[at:end]]
+    if kinds[0] == PCT and at and tokens[at - 1].kind in ("a", "an"):
+        return True
+    if kinds[-1] not in v.GAINED or kinds[-2:-1] != [PCT]:
+        return False
+    return len(kinds) == 2 or kinds[:-2] in v.MADE
 
 
 def of_which(tokens: Sequence[Token], at: int, end: int) -> bool:

@@ -112,6 +112,7 @@ SAYS: Final = {
     "other_apposed": "other",
     "grow_from": "budget",
     "grow_by": "aim",
+    "grow_more": "aim_money",
     "grow_to": "aim_to",
     "sum_if": "budget_of",
     "sinks_to": "left",

@@ -59,6 +59,7 @@ CHAINS: Final[Mapping[str, Mapping[str, str]]] = {
     "grow_from": {OPEN: GROW},
     "grow_to": {GROW: SAID},
     "grow_by": {GROW: SAID},
+    "grow_more": {GROW: SAID},
     "sum_if": {OPEN: SUM, FIRST: SUM_LAST},
     "sinks_to": {SUM: IF, SUM_LAST: SAID},
     "sinks_by": {SUM: IF, SUM_LAST: SAID},

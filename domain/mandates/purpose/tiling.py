@@ -211,6 +211,7 @@ class Tiling:
             # "Positions may stay open until Friday" is no end of the mandate.
             or (action in DATED and any(last(p) in DONE_THERE for p in paths))
             or (action == "budget" and kind == "worth" and last(paths[0]) != "markets")
+            or (action == "fee" and guards.is_made(self.tokens, at, end))
             or (action in CAPS_TOO and not all(map(behind_a_cap, paths)))
             or (action == "budget_cap" and not self._caps_a_budget(way, at, paths))
             # "No more than 5 on a single trade" caps a trade, whatever the money is for.

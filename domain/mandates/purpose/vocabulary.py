@@ -99,6 +99,9 @@ PAST_IT: Final = words("above over beyond past")
 # Of "up to 50 USDC, no need to ask": what is not asked about then has a bound.
 BOUNDS: Final = words("up below under until within less")
 ONE_OF: Final = words("single one individual")
+# Behind these "10% profit" is a gain, and no share of one.
+MADE: Final = (["earn"], ["get"], ["take"], ["earn", "a"], ["get", "a"], ["take", "a"])
+GAINED: Final = words("profit profits gain gains earnings winnings upside")
 # How "per trade" and "a day" begin.
 UNITS: Final = words("per a an each every any / daily")
 UNITS_BEHIND: Final = words("in on for within")
@@ -179,7 +182,7 @@ OTHER: Final = words(
     "customers customer client clients competitor competitors"
 )
 # What is shared goes to each of several.
-BETWEEN: Final = words("between among amongst split divided")
+BETWEEN: Final = words("between among amongst across split divided")
 # Behind "and" these go on about whoever may: "You have 60 USDC and may spend 4 a day".
 ALLOWS: Final = words("may can shall should")
 AND_MAY: Final = (["and", "may"], ["and", "can"])
@@ -207,7 +210,7 @@ _MORE: Final = words(
     "may might could would can will shall was were had has been said says say told thinks spent "
     "lent borrowed owe owes two three four five six seven eight nine ten eleven twelve thirteen "
     "fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy "
-    "eighty ninety back far average"
+    "eighty ninety back far average minimum"
 )
 RESERVED: Final = frozenset(SPEAKS) | TAKEN_BACK | BENDS | (OTHER - SOFT) | (_MORE - SOFT)
 # Number words that are no figure of their own: a clause with one of them and unread is unclear.
@@ -253,7 +256,7 @@ DEEDS: Final = words(
     " traded lost paid made"
 )
 # "A report on BTC perps" is about them, and what is in them already is not chosen by the note.
-WITHIN: Final = words("on in into at about to for from")
+WITHIN: Final = words("on in into about at to for from across between among")
 TOPICS: Final = words(
     "report reports research article articles essay news data study studies write writing story"
     " monitor track watch follow analyse analyze analysis learn read information info summary"

@@ -34,6 +34,7 @@ from domain.mandates.purpose.phrases import (
     shares,
     stopping,
     sums,
+    tersely,
     where,
 )
 
@@ -61,6 +62,7 @@ _PARTS: Final = (
     sums,
     ends,
     shares,
+    tersely,
 )
 
 

@@ -167,7 +167,8 @@ MACROS: Final[Mapping[str, str]] = {
         dropped | were to fall | were to drop | goes down | falls down | drops down | ever dips |
         goes all the way ) | we're | it's | you're | i'm | we are | comes down | come down | shrinks
         | shrink | sags | slides | slide | ever gets | ever sinks | ever declines | tumbles |
-        plunges | ends up | end up | has gone
+        plunges | ends up | end up | has gone | has shrunk | has sunk | has dwindled | dwindles |
+        has declined | has slid
     """,
     "below": """
         below | under | beneath | to below | to under | lower than

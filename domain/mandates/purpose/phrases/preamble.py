@@ -203,6 +203,6 @@ PARTS: Final[Mapping[str, str]] = {
         bank | bank's | banks | pension | interest | much | more | less | inflation | almost |
         nearly | anyway | only | yet | now | day | days | wife | husband | kids | children | rates |
         insurance | hardly | ever | never | many | was | had | has | been | must | should | would |
-        will | can | could | rent | income | today | hours | years ){1,12}
+        will | can | could | rent | income | today | hours | years | after that ){1,12}
     """,
 }
