@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,12 +14,11 @@ from typing import Final
 from aiohttp import web
 
 from domain.next_steps import INDEX, SKILL
-from domain.ports import Ids
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
 from http_shim.about import DEPS, GAUGES, METRICS, READY, Handler
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
-from http_shim.identity import KEY_HEADER, idempotency_key, identify, origin_of
+from http_shim.identity import KEY_HEADER, idempotency_key, identify, origin_of, request_id
 from http_shim.kept import KeptAnswers
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, parsed
@@ -42,7 +40,6 @@ HUB: Final = web.AppKey("hub", Hub)
 LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 CALLER: Final = web.RequestKey("caller", Caller)
-REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -164,11 +161,6 @@ async def _dress(request: web.Request, response: web.StreamResponse) -> None:
 
 def _request_id(request: web.Request) -> str:
     return request_id(request.headers.get("X-Request-Id", ""), request.app[DEPS].ids)
-
-
-def request_id(asked: str, ids: Ids) -> str:
-    """The id of a request: the one that it came with where that has the form, else a new one."""
-    return asked if REQUEST_ID_FORM.fullmatch(asked) else ids.short("r_")
 
 
 @web.middleware

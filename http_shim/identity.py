@@ -1,10 +1,12 @@
-"""From a request's headers to a caller."""
+"""From a request's headers to a caller, and to the id that it goes by."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
+from domain.ports import Ids
 from domain.refusals import Refused, invalid, refusal
 from tools.call.charges import WRONG_CREDENTIAL, charge_stranger, counted_address
 from tools.call.credentials import Header, hashed
@@ -12,6 +14,12 @@ from tools.call.operation import NOBODY, Caller, Deps
 from tools.signin import known
 
 KEY_HEADER: Final = "X-Service-User-Key"
+REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def request_id(asked: str, ids: Ids) -> str:
+    """The id of a request: the one that it came with where that has the form, else a new one."""
+    return asked if REQUEST_ID_FORM.fullmatch(asked) else ids.short("r_")
 
 
 def _all(headers: Mapping[str, str], name: str) -> list[str]:

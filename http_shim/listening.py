@@ -17,7 +17,8 @@ from aiohttp.web_protocol import RequestHandler
 from domain.ports import Ids
 from domain.refusals import Refused, invalid, refusal
 from http_shim.about import DEPS
-from http_shim.application import LEAVING, SECURITY_HEADERS, answer, request_id
+from http_shim.application import LEAVING, SECURITY_HEADERS, answer
+from http_shim.identity import request_id
 from tools.call.operation import Reply
 
 log = logging.getLogger("wallet.http")

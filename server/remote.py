@@ -10,7 +10,7 @@ import anyio
 import httpx2
 from mcp.types import CONNECTION_CLOSED, INTERNAL_ERROR, JSONRPCError, JSONRPCMessage
 
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import refusal
 from server.rpc import TOOL_CALL, Asked, failed, refused
 
@@ -28,6 +28,7 @@ _RECONCILE: Final = NextStep(
     "Ask what happened before sending anything again",
     "mandate_reconcile",
     "GET /wallet/mandates/{public_id}/reconcile",
+    by=OWNER_OR_AGENT,
 )
 _SAME_KEY: Final = NextStep(
     "Send the same call with the same idempotency_key: it is done once, and answered"

@@ -95,11 +95,6 @@ def behind_terms(path: Path) -> bool:
     return bool(path.said) and all(piece.action not in _UNSAID for piece in path.pieces)
 
 
-def tells_of_it(kind: str, paths: Sequence[Path]) -> bool:
-    """True for "my savings, invested in Aave v3", where nothing was given that could be theirs."""
-    return kind in v.PUT and not all(map(behind_terms, paths))
-
-
 def is_made(tokens: Sequence[Token], at: int, end: int) -> bool:
     """True for the profit of "earn a 10% profit" and "get 10% profit": no share of a gain."""
     kinds = [t.kind for t in tokens[at:end]]

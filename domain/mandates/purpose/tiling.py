@@ -169,8 +169,19 @@ class Tiling:
                 self._is_one_act(end) or guards.for_one(self.tokens, at, end)
             )
             return "" if one else self._behind_quiet(way, action, at, end, paths)
-        kind = self.tokens[at].kind
         barred = (
+            self._barred_by_place(way, action, at, end, paths)
+            or self._barred_by_what_was_said(action, at, end, paths)
+            or self._barred_by_its_words(way, action, at, end, paths)
+        )
+        if barred:
+            return ""
+        return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
+
+    def _barred_by_place(self, way: str, action: str, at: int, end: int, paths: list[Path]) -> bool:
+        """True where no phrase like it can stand at this place."""
+        kind = self.tokens[at].kind
+        return (
             way in (LOOSE, NEED, INTRO)
             or (way == FOR and kind not in v.CONNECTS)
             or way == ELSE
@@ -185,8 +196,14 @@ class Tiling:
             or (self.tokens[at].is_figure and not all(self._may_be_bare(p, action) for p in paths))
             or (kind in LEANING and any(map(behind_something_else, paths)))
             or (kind not in v.GIVES and any(last(p) in APPOSED for p in paths))
+        )
+
+    def _barred_by_what_was_said(self, action: str, at: int, end: int, paths: list[Path]) -> bool:
+        """True for what has to lean on something that was said, and does not."""
+        kind = self.tokens[at].kind
+        return (
             # "My savings, split between A and B": what is split has to be what was given.
-            or (guards.of_which(self.tokens, at, end) and not all(map(guards.behind_terms, paths)))
+            (guards.of_which(self.tokens, at, end) and not all(map(guards.behind_terms, paths)))
             or (
                 action == "markets"
                 and at
@@ -208,8 +225,16 @@ class Tiling:
             or (action not in WISHED and any(last(p) == "wish" for p in paths))
             or (action == "budget_of" and not all(leans_on_a_budget(p) for p in paths))
             or (action in IN_TIME and not all(map(aims, paths)))
+        )
+
+    def _barred_by_its_words(
+        self, way: str, action: str, at: int, end: int, paths: list[Path]
+    ) -> bool:
+        """True where its words, behind these, mean something else."""
+        kind = self.tokens[at].kind
+        return (
             # "Positions may stay open until Friday" is no end of the mandate.
-            or (action in DATED and any(last(p) in DONE_THERE for p in paths))
+            (action in DATED and any(last(p) in DONE_THERE for p in paths))
             or (action == "budget" and kind == "worth" and last(paths[0]) != "markets")
             or (action == "fee" and guards.is_made(self.tokens, at, end))
             or (action in CAPS_TOO and not all(map(behind_a_cap, paths)))
@@ -230,9 +255,6 @@ class Tiling:
             )
             or (action in ("close_then", "keep_then") and not any(map(sets_floor, paths)))
         )
-        if barred:
-            return ""
-        return {"other": ELSE, "other_apposed": OPEN}.get(action, SAID)
 
     def _risks(self, at: int, end: int) -> bool:
         """True for a share that is to be risked, and not one that is never to be."""
