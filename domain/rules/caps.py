@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,12 +60,11 @@ def holds(case: Case) -> list[Held]:
     """
     if not case.reservations:
         return []
-    free = list(case.reservations)
+    free = _Free(case.reservations)
     left: dict[str, Usdc] = {}
     for claim in sorted(pending(case).values(), key=lambda c: c.at):
-        if claim.out and (fitting := _fitting(free, claim)):
-            near = min(fitting, key=lambda r: abs(r.amount.micros - claim.out))
-            free.remove(near)
+        near = free.take(claim) if claim.out else None
+        if near is not None:
             left[near.action.action_hash] = max(ZERO, near.amount - Usdc(claim.out))
     return [
         Held(reservation=r, amount=left.get(r.action.action_hash, r.amount))
@@ -72,16 +72,55 @@ def holds(case: Case) -> list[Held]:
     ]
 
 
-def _fitting(free: Sequence[Reservation], claim: Claim) -> list[Reservation]:
-    """The reservations that a claim may be of; it need not name where it went."""
-    target = None if claim.address is None else claim.address.lower()
-    selector = None if claim.selector is None else claim.selector.lower()
-    return [
-        r
-        for r in free
-        if (target is None or r.action.target == target)
-        and (selector is None or r.action.selector == selector)
-    ]
+class _Free:
+    """The reservations that no claim was found to be of yet. Hundreds meet hundreds of claims, so
+    that each kind of claim looks into a list in the order of its amounts.
+    """
+
+    def __init__(self, reservations: Sequence[Reservation]):
+        self._all = reservations
+        self._taken: set[int] = set()
+        self._rows: dict[tuple[str | None, str | None], list[tuple[int, int]]] = {}
+
+    def take(self, claim: Claim) -> Reservation | None:
+        """The one whose amount is nearest to the claim's, the first of several, from now on taken;
+        None where the claim can be of none. A claim need not name where it went.
+        """
+        rows = self._of(claim)
+        at = bisect_left(rows, (claim.out, -1))
+        while at and rows[at - 1][1] in self._taken:
+            at -= 1
+            del rows[at]
+        self._drop(rows, at)
+        near = [rows[at]] if at < len(rows) else []
+        if at:
+            same = bisect_left(rows, (rows[at - 1][0], -1))
+            self._drop(rows, same)
+            near.append(rows[same])
+        if not near:
+            return None
+        _, number = min(near, key=lambda row: (abs(row[0] - claim.out), row[1]))
+        self._taken.add(number)
+        return self._all[number]
+
+    def _drop(self, rows: list[tuple[int, int]], at: int) -> None:
+        while at < len(rows) and rows[at][1] in self._taken:
+            del rows[at]
+
+    def _of(self, claim: Claim) -> list[tuple[int, int]]:
+        """(micros, number) of those that a claim may be of, sorted."""
+        target = None if claim.address is None else claim.address.lower()
+        selector = None if claim.selector is None else claim.selector.lower()
+        rows = self._rows.get((target, selector))
+        if rows is None:
+            rows = self._rows[target, selector] = sorted(
+                (r.amount.micros, number)
+                for number, r in enumerate(self._all)
+                if number not in self._taken
+                and (target is None or r.action.target == target)
+                and (selector is None or r.action.selector == selector)
+            )
+        return rows
 
 
 def reserved(case: Case) -> Usdc:
