@@ -10,7 +10,6 @@ from importlib.metadata import version
 from typing import Final
 
 from domain.next_steps import NextStep, steps_for
-from domain.reads.view import PARTS
 from domain.refusals import REFUSALS, invalid
 from domain.settings import Config
 from skill.connecting import client_config, rate_limits
@@ -189,6 +188,9 @@ _ABOUT: Final = (
 
 def _step(base: str) -> list[str]:
     """One action from offer to report, and back; each block runs as it stands."""
+    # What makes the parts takes a while to load, and a server that starts tells no skill.
+    from domain.reads.view import PARTS
+
     mandate = "$BASE/wallet/mandates/$MANDATE"
     execute = f'{_CURL} "{mandate}/execute-call?target=$MARKET&data=$DATA&approve_amount='
     return [
