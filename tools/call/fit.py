@@ -111,6 +111,10 @@ class Cut:
     values: dict[str, object]
     places: list[str]
 
+    def fits(self, most: int) -> bool:
+        """True where the values and the paths take no more than `most` bytes."""
+        return len(encoded(self.values)) + len(encoded(self.places[:CUTS_TOLD])) <= most
+
     def told(self, whole: str) -> dict[str, object]:
         """What is said of it beside the values."""
         if not self.places:
@@ -124,12 +128,17 @@ def cut(body: Mapping[str, object], most: int) -> Cut | None:
     """The values with what is long in them cut, so that they fit into `most` bytes together, the
     paths included. None where they cannot be made to fit.
     """
-    for text_most, rows_most in LEVELS:
-        cutting = _Cutting(text_most, rows_most)
-        less = Cut({n: cutting.value(n, v, n) for n, v in body.items()}, cutting.places)
-        if len(encoded(less.values)) + len(encoded(less.places[:CUTS_TOLD])) <= most:
-            return less
-    return None
+    # What the last level does not make fit, none does: most of what is asked for is of that kind.
+    least = _cut(body, *LEVELS[-1])
+    if not least.fits(most):
+        return None
+    wider = (_cut(body, *level) for level in LEVELS[:-1])
+    return next((less for less in wider if less.fits(most)), least)
+
+
+def _cut(body: Mapping[str, object], text_most: int, rows_most: int) -> Cut:
+    cutting = _Cutting(text_most, rows_most)
+    return Cut({n: cutting.value(n, v, n) for n, v in body.items()}, cutting.places)
 
 
 class _Cutting:
@@ -166,20 +175,20 @@ def fitting(names: Iterable[str], part: Callable[[str], Any], whole: str) -> dic
     first: `cut` says what, and `left_out` names the parts that fit all the same not.
     """
     parts = {name: part(name) for name in names}
+    sizes = {name: len(encoded(value)) + len(name) + 4 for name, value in parts.items()}
     cuts, room = Cut({}, []), MOST - AROUND
-    if len(encoded(parts)) > room:
-        for name, value in parts.items():
-            large = len(encoded(value)) > PART_MOST
-            if large and (less := cut({name: value}, PART_MOST)) is not None:
+    if sum(sizes.values()) > room:
+        for name in [n for n, size in sizes.items() if size > PART_MOST]:
+            if (less := cut({name: parts[name]}, PART_MOST)) is not None:
                 parts[name] = less.values[name]
+                sizes[name] = len(encoded(parts[name])) + len(name) + 4
                 cuts.places.extend(less.places)
     told = cuts.told(whole)
     room -= len(encoded(told))
     left_out: list[str] = []
     for name, value in parts.items():
-        needed = len(encoded(value)) + len(name) + 4
-        if needed > room:
+        if sizes[name] > room:
             left_out.append(name)
             continue
-        told[name], room = value, room - needed
+        told[name], room = value, room - sizes[name]
     return told | ({"left_out": left_out} if left_out else {})
