@@ -13,6 +13,7 @@ KINDS: Final[Mapping[str, str]] = {
     "approval.asked": _("an action waits for your approval"),
     "approval.decided": _("you answered one, or it lapsed"),
     "cap.reached": _("50, 80 or 100% of a limit is used"),
+    "mandate.acceptance_ended": _("you changed terms that an agent had accepted"),
     "mandate.paused": _("a mandate is paused"),
     "mandate.resumed": _("a mandate is resumed"),
     "mandate.stop_line": _("a mandate stopped at its stop line"),

@@ -17,6 +17,10 @@ from domain.wire import said
 MAX_HORIZON_DAYS: Final = 366
 
 
+# What the vault's factory takes as the agent's share of the gain.
+MAX_PAYOUT_BPS: Final = 3000
+
+
 TERMS_GOOD_FOR: Final = timedelta(hours=24)
 
 
@@ -165,6 +169,8 @@ class Mandate:
     `differs_at` is since when the vault's own totals are not those of the ledger's rows, None where
     they are.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
+    `accepted_digest` is of the terms that were accepted at `accepted_at`, None of acceptances from
+    before it was noted.
     Source: spec 2.2, contract 3.
     """
 
@@ -195,6 +201,7 @@ class Mandate:
     status: Status = Status.DRAFT
     signed_at: datetime | None = None
     accepted_at: datetime | None = None
+    accepted_digest: str | None = None
     stopped_at: datetime | None = None
     settled_at: datetime | None = None
     cancelled_at: datetime | None = None

@@ -14,9 +14,9 @@ from domain.money import ZERO, Usdc
 from domain.times import day_of
 
 NoticeKind = Literal[
-    "approval.asked", "approval.decided", "cap.reached", "mandate.paused", "mandate.resumed",
-    "mandate.stop_line", "mandate.stopped", "mandate.settled", "deposit.seen", "transfer.in",
-    "order.unknown",
+    "approval.asked", "approval.decided", "cap.reached", "mandate.acceptance_ended",
+    "mandate.paused", "mandate.resumed", "mandate.stop_line", "mandate.stopped",
+    "mandate.settled", "deposit.seen", "transfer.in", "order.unknown",
 ]  # fmt: skip
 NOTICE_KINDS: Final[tuple[NoticeKind, ...]] = get_args(NoticeKind)
 _TOLD: Final = (ApprovalTold, Control, Deposited, Settled, Stopped)

@@ -7,6 +7,7 @@ from base64 import b32encode
 from datetime import datetime
 
 from domain.mandates.approvals import Approval
+from domain.mandates.mandate import Mandate
 from domain.reads.notices import Data, Notice
 from domain.times import timestamp
 from domain.trading.orders import Order
@@ -50,6 +51,16 @@ def approval_asked(uow: UnitOfWork, owner_id: str, item: Approval, now: datetime
     }
     told = Notice(kind="approval.asked", key=f"asked:{item.approval_id}", data=data)
     tell(uow, owner_id, told, now)
+
+
+def acceptance_ended(uow: UnitOfWork, m: Mandate, now: datetime) -> None:
+    """The owner changed terms that an agent had accepted; nothing where none had."""
+    if m.accepted_at is None:
+        return
+    accepted_at = timestamp(m.accepted_at)
+    data: Data = {"public_id": m.public_id, "agent_id": m.agent_id, "accepted_at": accepted_at}
+    key = f"acceptance:{m.public_id}:{accepted_at}"
+    tell(uow, m.owner_id, Notice(kind="mandate.acceptance_ended", key=key, data=data), now)
 
 
 def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
+from domain.mandates.acceptance import accepted, revised
 from domain.mandates.clauses import Clause, clauses
 from domain.mandates.mandate import (
     Mandate,
@@ -20,6 +21,7 @@ from tools.call.access import not_found, seen_mandate, sees
 from tools.call.approving import kept_for_drafts
 from tools.call.case import keeper_key, load_case
 from tools.call.fields import AgentId, OneMandate, PublicId
+from tools.call.notices import acceptance_ended
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.mandates.typed_fields import Propose, Terms, agent_in, applied, blank, checksummed
 
@@ -140,8 +142,15 @@ def correct(uow: UnitOfWork, ask: Ask[Correct, bool | None]) -> Reply:
     moved(m, Action.CORRECT)
     # Typed fields say what was meant, whatever a note left open.
     changed = replace(applied(uow, ask, m, ask.asked, kept=ask.facts), needs_review=False)
+    return Reply(200, shown(uow, ask, _saved(uow, ask, m, changed)))
+
+
+def _saved(uow: UnitOfWork, ask: Ask[Any, Any], before: Mandate, changed: Mandate) -> Mandate:
+    """Store changed terms; the owner is told where they end an acceptance."""
     uow.mandates.save(changed)
-    return Reply(200, shown(uow, ask, changed))
+    if changed.accepted_at is None:
+        acceptance_ended(uow, before, ask.now)
+    return changed
 
 
 def assign(uow: UnitOfWork, ask: Ask[Assign, None]) -> Reply:
@@ -157,11 +166,9 @@ def assign(uow: UnitOfWork, ask: Ask[Assign, None]) -> Reply:
         agent_address=checksummed(ask, address),
         open_board=False,
         from_board=m.from_board and same,
-        accepted_at=m.accepted_at if same else None,
         frame=None,
     )
-    uow.mandates.save(changed)
-    return Reply(200, shown(uow, ask, changed))
+    return Reply(200, shown(uow, ask, _saved(uow, ask, m, revised(m, changed))))
 
 
 def cancel(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
@@ -200,17 +207,17 @@ def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
     # Terms that name nobody are signed for the zero address; a draft's must be signed for this
     # agent.
     frame = m.frame if m.agent_id is not None or m.status is not Status.DRAFT else None
-    changed = replace(
+    taken = replace(
         m,
         agent_id=me,
         agent_name=name,
         agent_address=checksummed(ask, address),
         open_board=False,
         from_board=m.from_board or m.open_board,
-        accepted_at=ask.now,
         frame=frame,
         paused_at=ask.now if m.agent_id is None and m.vault_address else m.paused_at,
     )
+    changed = accepted(taken, ask.now)
     uow.mandates.save(changed)
     return Reply(200, _accepted(uow, ask, changed))
 

@@ -14,6 +14,7 @@ from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.written import written
 from domain.mandates.clauses import Clause, clauses
 from domain.mandates.mandate import (
+    MAX_PAYOUT_BPS,
     OPEN_AGENT,
     TERMS_GOOD_FOR,
     Mandate,
@@ -35,8 +36,6 @@ from tools.call.fields import OneMandate, Signature
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
 from tools.keeper.attach import attach_known
 from tools.mandates.typed_fields import address_on_file
-
-MAX_FEE_BPS_ON_CHAIN: Final = 3000
 
 
 class TypedField(Gives):
@@ -171,8 +170,8 @@ def _signable(m: Mandate, chain: Chain) -> None:
         )
     if m.agent_id is None and not m.open_board:
         faults.append(("agent_id", "name an agent, or put the mandate on the open board"))
-    if chain.factory is not None and m.payout_bps > MAX_FEE_BPS_ON_CHAIN:
-        faults.append(("payout_rule.bps", f"the vault takes at most {MAX_FEE_BPS_ON_CHAIN}"))
+    if chain.factory is not None and m.payout_bps > MAX_PAYOUT_BPS:
+        faults.append(("payout_rule.bps", f"the vault takes at most {MAX_PAYOUT_BPS}"))
     if faults:
         raise invalid(*faults[0], *faults[1:])
 

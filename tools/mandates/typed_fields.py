@@ -7,9 +7,11 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from domain.mandates.acceptance import revised
 from domain.mandates.entries import MAX_ENTRIES, as_many_as_a_vault_takes, validate_targets
 from domain.mandates.mandate import (
     MAX_HORIZON_DAYS,
+    MAX_PAYOUT_BPS,
     Mandate,
 )
 from domain.mandates.markets import from_config, named, resolve
@@ -45,7 +47,7 @@ class Propose(Takes):
         default=30, ge=1, le=MAX_HORIZON_DAYS, description="days from signing to the end"
     )
     payout_rule: dict[str, Any] | None = Field(
-        default=None, description="{kind: share_of_verified_gain, bps: 0..5000}"
+        default=None, description=f"{{kind: share_of_verified_gain, bps: 0..{MAX_PAYOUT_BPS}}}"
     )
     allowed_targets: list[dict[str, Any]] | None = Field(
         default=None,
@@ -116,8 +118,8 @@ def payout(terms: Propose) -> tuple[str, int]:
         raise invalid(
             "payout_rule", "its kind is share_of_verified_gain, its fields are kind and bps"
         )
-    if type(bps) is not int or not 0 <= bps <= 5000:
-        raise invalid("payout_rule.bps", "a whole number from 0 to 5000")
+    if type(bps) is not int or not 0 <= bps <= MAX_PAYOUT_BPS:
+        raise invalid("payout_rule.bps", f"a whole number from 0 to {MAX_PAYOUT_BPS}")
     return kind, bps
 
 
@@ -180,7 +182,7 @@ def applied(
     name = address = None
     if terms.agent_id is not None:
         name, address = agent_in(uow, terms.agent_id, chain_id)
-    return replace(
+    changed = replace(
         m,
         budget_usdc=terms.budget_usdc,
         purpose=terms.purpose,
@@ -201,9 +203,9 @@ def applied(
         agent_address=checksummed(ask, address),
         open_board=opens,
         from_board=m.from_board and terms.agent_id == m.agent_id,
-        accepted_at=m.accepted_at if terms.agent_id == m.agent_id else None,
         frame=None,
     )
+    return revised(m, changed)
 
 
 def blank(

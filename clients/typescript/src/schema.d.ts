@@ -3112,7 +3112,7 @@ export interface components {
             /** @description the `webhook-id` header, the same in every try */
             delivery_id: string;
             /** @enum {string} */
-            event: "approval.asked" | "approval.decided" | "cap.reached" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown";
+            event: "approval.asked" | "approval.decided" | "cap.reached" | "mandate.acceptance_ended" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown";
             /** @enum {string} */
             status: "waiting" | "delivered" | "dead";
             /** Format: date-time */
@@ -3631,7 +3631,7 @@ export interface components {
             webhook_id: string;
             url: string;
             /** @description what is told; empty: everything */
-            events: ("approval.asked" | "approval.decided" | "cap.reached" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown")[];
+            events: ("approval.asked" | "approval.decided" | "cap.reached" | "mandate.acceptance_ended" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown")[];
             /** Format: date-time */
             created_at: string;
             /** @description when its secret was changed; the one before signs too for a day */
@@ -11252,7 +11252,7 @@ export interface operations {
                      * @default 30
                      */
                     horizon_days?: number;
-                    /** @description {kind: share_of_verified_gain, bps: 0..5000} */
+                    /** @description {kind: share_of_verified_gain, bps: 0..3000} */
                     payout_rule?: {
                         [key: string]: unknown;
                     } | null;
@@ -11582,7 +11582,7 @@ export interface operations {
                      * @default 30
                      */
                     horizon_days?: number;
-                    /** @description {kind: share_of_verified_gain, bps: 0..5000} */
+                    /** @description {kind: share_of_verified_gain, bps: 0..3000} */
                     payout_rule?: {
                         [key: string]: unknown;
                     } | null;
@@ -11869,7 +11869,7 @@ export interface operations {
                      * @default 30
                      */
                     horizon_days?: number;
-                    /** @description {kind: share_of_verified_gain, bps: 0..5000} */
+                    /** @description {kind: share_of_verified_gain, bps: 0..3000} */
                     payout_rule?: {
                         [key: string]: unknown;
                     } | null;
@@ -18866,7 +18866,7 @@ export interface operations {
                      */
                     url: string;
                     /** @description what to tell; empty: everything */
-                    events?: ("approval.asked" | "approval.decided" | "cap.reached" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown")[];
+                    events?: ("approval.asked" | "approval.decided" | "cap.reached" | "mandate.acceptance_ended" | "mandate.paused" | "mandate.resumed" | "mandate.stop_line" | "mandate.stopped" | "mandate.settled" | "deposit.seen" | "transfer.in" | "order.unknown")[];
                 };
             };
         };

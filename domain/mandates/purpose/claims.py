@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from domain.mandates.mandate import MAX_HORIZON_DAYS
+from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS
 from domain.mandates.purpose import vocabulary as v
 from domain.mandates.purpose.statements import Statement
 from domain.money import BPS, Usdc
 
 MAX_BUDGET: Final = 10**18
-MAX_FEE_BPS: Final = 5_000
 TARGET_MAX_BPS: Final = 1_000_000
 FEE_KIND: Final = "share_of_verified_gain"
 ALWAYS: Final = "0.000001"
@@ -114,8 +113,8 @@ class Basis:
         if term == v.FEE:
             return (
                 Claim(term, _fee(value))
-                if value <= MAX_FEE_BPS
-                else _no(term, "the fee is at most 50% of verified gain")
+                if value <= MAX_PAYOUT_BPS
+                else _no(term, f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain")
             )
         if term == v.FLOOR:
             return self._stop_line(action, kind, value)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from domain.mandates.mandate import MAX_PAYOUT_BPS
 from domain.mandates.purpose.draft import NOTE_MAX, PRESET, Draft, parse_note
 from domain.mandates.purpose.statements import MAX_SENTENCE
 from domain.mandates.purpose.tiling import MAX_PHRASE
@@ -276,7 +277,7 @@ def assert_possible(draft: Draft) -> None:
     assert Usdc(0) < tx <= day <= budget
     assert 0 <= t["stop_floor_bps"] <= 10_000
     assert 1 <= t["horizon_days"] <= 366
-    assert 0 <= t["payout_rule"]["bps"] <= 5_000
+    assert 0 <= t["payout_rule"]["bps"] <= MAX_PAYOUT_BPS
     assert t["approval_above_usdc"] is None or Usdc.parse(t["approval_above_usdc"]) > Usdc(0)
     assert t["target_bps"] is None or 0 < t["target_bps"] <= 1_000_000
 

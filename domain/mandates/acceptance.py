@@ -1,0 +1,53 @@
+"""An agent's acceptance: of which terms it is, and what ends it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from domain.mandates.mandate import Mandate
+from domain.money import text
+
+# Whatever an owner may write into a draft but its purpose (contract 3). An agent's wallet is its
+# own matter, labels and markets of a target are the service's.
+_NUMBERS: Final = (
+    "horizon_days", "stop_floor_bps", "target_bps", "payout_kind", "payout_bps", "on_floor",
+    "chain_id", "agent_id",
+)  # fmt: skip
+_AMOUNTS: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc")
+_OF_THE_SERVICE: Final = frozenset({"label", "market"})
+
+
+def accepted_terms(m: Mandate) -> str:
+    """SHA-256 in hex over all terms but the purpose."""
+    terms = {n: getattr(m, n) for n in _NUMBERS} | {n: text(getattr(m, n)) for n in _AMOUNTS}
+    terms["allowed_targets"] = [
+        {n: v for n, v in target.as_json().items() if n not in _OF_THE_SERVICE}
+        for target in m.allowed_targets
+    ]
+    canonical = json.dumps(terms, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def accepted(m: Mandate, at: datetime) -> Mandate:
+    """The mandate with its terms as they are accepted."""
+    return replace(m, accepted_at=at, accepted_digest=accepted_terms(m))
+
+
+def revised(before: Mandate, after: Mandate) -> Mandate:
+    """The mandate with other terms; an acceptance goes on only where they are those that were
+    accepted.
+    """
+    if before.accepted_at is None:
+        return after
+    # Acceptances from before the digest are of the terms that stand.
+    of = before.accepted_digest or accepted_terms(before)
+    same = accepted_terms(after) == of
+    return replace(
+        after,
+        accepted_at=before.accepted_at if same else None,
+        accepted_digest=of if same else None,
+    )
