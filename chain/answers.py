@@ -123,7 +123,11 @@ _FIELDS: Final = (
     "feeOwed",
     "balance",
     "answered",
+    "recorded",
+    "values",
 )
+SILENT: Final = 2**256 - 1
+"""What the vault tells of a probe that did not answer."""
 
 
 def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultState:
@@ -159,4 +163,6 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
         fee_owed=money("feeOwed"),
         balance=money("balance"),
         answered=tuple(s["answered"]),
+        recorded=money("recorded"),
+        values=tuple(None if v == SILENT else Usdc(v) for v in s["values"]),
     )

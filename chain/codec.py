@@ -144,7 +144,7 @@ def _shown(kind: str, value: Any) -> Any:
         return checksummed(value)
     if isinstance(value, bytes):
         return "0x" + value.hex()
-    return value
+    return list(value) if isinstance(value, tuple) else value
 
 
 @cache

@@ -26,6 +26,7 @@ _SINGLE: Final = (
     "totalSpent",
     "totalReturned",
     "feeOwed",
+    "recorded",
 )
 
 
@@ -144,7 +145,7 @@ async def _state_by_fields(chain: Blocks, vault: str, block: BlockStamp) -> Vaul
         raise chain.node().unavailable(f"eth_getCode refused: {fault}") from None
     if code in ("0x", None):
         return VaultState(vault, block, exists=False)
-    cash, positions, floor, answered = await view("worth")
+    cash, positions, floor, values = await view("observed")
     withdrawable, reason, until = await view("lockStatus")
     one = {n: (await view(n))[0] for n in _SINGLE}
     balance = await chain.balance(vault, block)
@@ -166,6 +167,8 @@ async def _state_by_fields(chain: Blocks, vault: str, block: BlockStamp) -> Vaul
         one["totalReturned"],
         one["feeOwed"],
         balance,
-        answered,
+        [v != answers.SILENT for v in values],
+        one["recorded"],
+        values,
     )
     return answers.vault_state(vault, block, told)

@@ -26,6 +26,8 @@ class VaultState:
 
     Units: USDC. `positions` is the sum of the signed value probes that answered; `answered` says
     which did, in the order of the terms: where one did not, the worth is unknown, and no less.
+    `values` are the probes' own, None where one did not answer; `recorded` is what an exit at this
+    block is at least judged against (chain.md).
     `lock_until` is a chain time. `last_known`: the chain did not answer in time just now, and this
     is what it said at a block before.
     """
@@ -51,6 +53,8 @@ class VaultState:
     fee_owed: Usdc = ZERO
     balance: Usdc = ZERO
     answered: tuple[bool, ...] = ()
+    values: tuple[Usdc | None, ...] = ()
+    recorded: Usdc = ZERO
     last_known: bool = False
 
     @property
@@ -215,4 +219,5 @@ VaultFunction = Literal[
     "settle",
     "payAgent",
     "mark",
+    "record",
 ]

@@ -63,11 +63,11 @@ contract Symbolic is Setting {
 
     // ------------------------------------------------------------------ what stood before
 
-    /// @dev The vault's slots: cash and deposits; totals; flags; the day; the record.
+    /// @dev The vault's slots: cash and deposits; totals; the day and flags; the record.
     uint256 private constant BOOKS = 0;
     uint256 private constant TOTALS = 1;
-    uint256 private constant DAY = 3;
-    uint256 private constant RECORD = 4;
+    uint256 private constant DAY = 2;
+    uint256 private constant RECORD = 3;
 
     function _stands(uint96 before, uint96 binding, uint64 atBlock, uint128 spentToday) private {
         vm.store(address(vault), bytes32(RECORD), bytes32(uint256(before) | uint256(binding) << 96 | uint256(atBlock) << 192));

@@ -36,6 +36,8 @@ MONEY = {
 
 
 def _value(kind: str) -> Any:
+    if kind.endswith("[]"):
+        return [_value(kind.removesuffix("[]"))]
     return 3_000_000 if kind.startswith("uint256") else 1 if kind.startswith("uint") else "0xab"
 
 

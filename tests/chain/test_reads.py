@@ -49,5 +49,6 @@ async def test_a_state_tells_which_probes_answered_and_the_factory_whether_it_ke
     chain = world.chains.get(CHAIN_ID)
     state = (await chain.vault_states([m.vault]))[m.vault]
     assert (state.answered, state.measured) == ((True,), True)
+    assert (state.values, state.recorded) == ((state.positions,), state.positions)
     assert not replace(state, answered=(True, False)).measured
     assert await chain.approvals_on_chain(world.evm.factory) is False

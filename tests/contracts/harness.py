@@ -26,6 +26,7 @@ START: Final = 1_800_000_000 - 1_800_000_000 % DAY + 9 * 3600  # nine in the mor
 ZERO: Final = "0x" + "00" * 20
 USD: Final = 10**6
 GAS: Final = 3_000_000
+SILENT: Final = 2**256 - 1  # what the vault tells of a probe that did not answer
 CALLS: Final = "(address,bytes4,uint32)[]"
 PROBES: Final = "(address,bytes4)[]"
 TERMS: Final = {

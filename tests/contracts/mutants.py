@@ -14,6 +14,7 @@ SOURCES: Final = (
     "MandateVault.sol",
     "MandateVaultFactory.sol",
     "CallList.sol",
+    "Probes.sol",
     "MandateTypes.sol",
     "VaultLens.sol",
     "SigCheck.sol",

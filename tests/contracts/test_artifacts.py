@@ -17,7 +17,15 @@ from tests.contracts.harness import FOLDERS, ROOT, USD, World, artifact, selecto
 
 CONTRACTS = ROOT / "contracts"
 GAS_FILE = CONTRACTS / "gas.json"
-SHIPPED = ("MandateVault", "MandateVaultFactory", "SigCheck", "TestMarket", "TestUSDC", "VaultLens")
+SHIPPED = (
+    "MandateVault",
+    "MandateVaultFactory",
+    "ShareValue",
+    "SigCheck",
+    "TestMarket",
+    "TestUSDC",
+    "VaultLens",
+)
 
 
 def measured(world: World) -> dict[str, int]:
@@ -44,6 +52,7 @@ def measured(world: World) -> dict[str, int]:
     found["execute redeem"] = w.redeem(vault, 50 * USD).gas
     found["execute give"] = w.give(vault, 20 * USD).gas
     found["mark"] = vault.send(w.keeper, "mark").gas
+    found["record"] = vault.send(w.keeper, "record").gas
     found["revokeAgent"] = vault.send(w.owner, "revokeAgent").gas
     found["setAgent"] = vault.send(w.owner, "setAgent", w.agent).gas
     found["stop"] = vault.send(w.owner, "stop").gas

@@ -53,7 +53,7 @@ def test_a_probe_that_needs_nearly_all_its_gas_cannot_be_starved(world: World) -
     told = set()
     for gas in range(320_000, 440_000, 6_000):
         with pytest.raises(Refusal) as caught:
-            vault.send(world.stranger, "settle", gas=gas)
+            vault.send(world.keeper, "settle", gas=gas)
         told.add(caught.value.name)
     assert told >= {"Locked", "ProbeGas"}
 

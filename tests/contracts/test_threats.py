@@ -48,7 +48,7 @@ def hostile_probe(world: World, **over: Any) -> Contract:
 
 REENTRIES: tuple[tuple[Any, ...], ...] = (
     ("deposit", 1), ("sync",), ("execute", ZERO, b"", 0), ("executeApproved", ZERO, b"", 0, 0, b""), ("unwind", ZERO, b""),
-    ("stop",), ("revokeAgent",), ("setAgent", ZERO), ("withdrawAll",), ("settle",), ("payAgent",), ("mark",),
+    ("stop",), ("revokeAgent",), ("setAgent", ZERO), ("withdrawAll",), ("settle",), ("payAgent",), ("mark",), ("record",),
 )  # fmt: skip
 
 
@@ -442,7 +442,7 @@ def test_threat_settle_with_little_gas_does_not_skip_the_lock(world: World) -> N
     vault.send(world.owner, "stop")
     for gas in range(40_000, 800_000, 40_000):
         with pytest.raises(Refusal) as caught:
-            vault.send(world.stranger, "settle", gas=gas)
+            vault.send(world.keeper, "settle", gas=gas)
         assert caught.value.name in ("Locked", "ProbeGas", "empty")
 
 

@@ -12,6 +12,7 @@ from tests.contracts.harness import (
     FLOOR_STOP,
     OWNER_STOP,
     REDEEM,
+    SILENT,
     USD,
     WITHDRAW_STOP,
     ZERO,
@@ -25,7 +26,7 @@ from tests.contracts.harness import (
 
 ALL = (
     ("deposit", 1), ("sync",), ("execute", ZERO, b"", 0), ("executeApproved", ZERO, b"", 0, 0, b""), ("unwind", ZERO, b""),
-    ("stop",), ("revokeAgent",), ("setAgent", ZERO), ("withdrawAll",), ("settle",), ("payAgent",), ("mark",),
+    ("stop",), ("revokeAgent",), ("setAgent", ZERO), ("withdrawAll",), ("settle",), ("payAgent",), ("mark",), ("record",),
 )  # fmt: skip
 
 
@@ -126,6 +127,7 @@ def test_execute_measures_what_left_and_takes_the_approval_back(world: World) ->
         "returned": 0,
         "spentToday": 30 * USD,
         "dataHash": keccak(world.hostile.data("take", 30 * USD)),
+        "values": (0, 0, 0),
     }
     assert (vault.read("cash"), vault.read("totalSpent"), vault.read("spentToday")) == (
         970 * USD,
@@ -303,6 +305,7 @@ def test_mark_stops_below_the_floor_only(world: World) -> None:
         "cash": 800 * USD,
         "positions": 0,
         "floor": 800 * USD,
+        "values": (0, 0, 0),
     }
     assert not vault.read("stoppedAt")
 
@@ -379,7 +382,7 @@ def test_a_stop_after_the_end_counts_from_the_end(world: World) -> None:
 def test_a_settled_mandate_cannot_be_stopped(world: World) -> None:
     vault = world.vault()
     world.evm.time = vault.read("terms")[0][6]
-    vault.send(world.stranger, "settle")
+    vault.send(world.keeper, "settle")
     with refused("MandateEnded", world.evm.time):
         stop(world, vault)
 
@@ -477,6 +480,7 @@ def test_settlement_pays_a_part_of_the_measured_gain_rounded_down(
         "totalReturned": returned,
         "gain": max(0, returned - spent),
         "agentFee": fee,
+        "values": (0, 0, 0),
     }
     assert (vault.read("settled"), vault.read("feeOwed")) == (True, fee)
     assert vault.read("cash") == world.balance(vault) - fee
@@ -551,7 +555,7 @@ def test_open_positions_lock_for_three_days_and_no_longer(world: World) -> None:
     stop(world, vault)
     until = world.evm.time + 3 * DAY
     assert vault.read("lockStatus") == (False, 1, until)
-    for who, call in ((world.owner, "withdrawAll"), (world.stranger, "settle")):
+    for who, call in ((world.owner, "withdrawAll"), (world.agent, "settle")):
         with refused("Locked", 1, until):
             vault.send(who, call)
     world.evm.time = until - 1
@@ -600,6 +604,7 @@ def test_unwinding_lifts_the_lock_and_counts_as_returned(world: World) -> None:
         "selector": REDEEM,
         "returned": 100 * USD,
         "dataHash": keccak(world.market.data("redeem", shares, vault.address, vault.address)),
+        "values": (0, 0, 0),
     }
     assert vault.read("totalReturned") == 100 * USD
     assert vault.send(world.owner, "withdrawAll").one("Withdrawn")["amount"] == 1_000 * USD
@@ -814,11 +819,12 @@ def own_words(world: World, vault: Contract) -> dict[str, object]:
         "totalSpent",
         "totalReturned",
         "feeOwed",
+        "recorded",
     )
     return {name: vault.read(name) for name in same} | {
         "ok": True, "stopped": vault.read("stoppedAt") != 0, "withdrawable": withdrawable, "lockReason": reason, "until": until,
         "agent": vault.read("agent").lower(), "cash": cash, "positions": positions, "floor": floor, "answered": answered,
-        "balance": world.balance(vault),
+        "balance": world.balance(vault), "values": vault.read("observed")[3],
     }  # fmt: skip
 
 
@@ -861,7 +867,11 @@ def test_worth_and_the_lens_tell_which_probes_answered(world: World) -> None:
     world.hostile.send(world.stranger, "setProbe", 50 * USD, 1)
     assert vault.read("worth") == (900 * USD, 100 * USD, 800 * USD, (True, False, True))
     (state,) = world.lens.read("read", [vault.address])[2]
-    assert (state[9], state[-1]) == (100 * USD, (True, False, True))
+    assert (state[9], state[17:]) == (
+        100 * USD,
+        ((True, False, True), 100 * USD, (100 * USD, SILENT, 0)),
+    )
+    assert vault.read("observed") == (900 * USD, 100 * USD, 800 * USD, (100 * USD, SILENT, 0))
     world.hostile.send(world.stranger, "setProbe", 50 * USD, 0)
     assert vault.read("worth") == (900 * USD, 150 * USD, 800 * USD, (True, True, True))
     assert world.vault(probes=[]).read("worth")[3] == ()

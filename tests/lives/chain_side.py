@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chain import codec
+from chain.answers import SILENT
 from chain.devchain import RpcError
 from domain.facts import BlockStamp, VaultLog, VaultState
 from domain.money import Usdc
@@ -220,15 +221,18 @@ class Stage:
         names = (
             "ok", "stopped", "settled", "withdrawable", "stop_reason", "lock_reason", "agent", "until", "cash", "positions", "floor",
             "spent_today", "total_deposited", "total_spent", "total_returned", "fee_owed", "balance", "answered",
+            "recorded", "values",
         )  # fmt: skip
         return dict(zip(names, told, strict=True))
 
     def at(self, told: dict[str, Any], stamp: BlockStamp) -> VaultState:
         money = (
             "cash", "positions", "floor", "spent_today", "total_deposited", "total_spent", "total_returned", "fee_owed", "balance",
+            "recorded",
         )  # fmt: skip
         flags: dict[str, Any] = {n: bool(told[n]) for n in ("stopped", "settled", "withdrawable")}
         sums: dict[str, Any] = {n: Usdc(told[n]) for n in money}
         return VaultState(
-            self.vault.address, stamp, True, **flags, **sums, answered=tuple(told["answered"])
-        )
+            self.vault.address, stamp, True, **flags, **sums, answered=tuple(told["answered"]),
+            values=tuple(None if v == SILENT else Usdc(v) for v in told["values"]),
+        )  # fmt: skip
