@@ -101,7 +101,7 @@ class Visit:
     def shell(self, chain_id: int | None = None) -> Shell:
         """What stands around the page; on the service's own network where none is named."""
         theme = self.request.cookies.get("theme", "")
-        chain_id = chain_id or self.deps.config.default_chain_id
+        chain_id = chain_id or self.caller.chain_id or self.deps.config.default_chain_id
         return Shell(
             path=self.request.path,
             owner=self.caller.address or "",

@@ -113,7 +113,10 @@ Table(
     "users", metadata,
     Column("user_id", Text, primary_key=True), need("address", Text), need("address_lower", Text),
     need("created_at", BIG),
-    UniqueConstraint("address_lower", name="one_user_an_address"),
+    # CAIP-10, with chain 0 for a key, which signs on every chain; null until an older person signs in.
+    may("account", Text),
+    UniqueConstraint("account", name="one_user_an_account"),
+    Index("users_address", "address_lower"),
 )  # fmt: skip
 Table(
     "agents", metadata,
@@ -144,6 +147,7 @@ Table(
     "sessions", metadata,
     Column("token_hash", Text, primary_key=True), need("user_id", Text), need("created_at", BIG),
     need("expires_at", BIG), need("longest_at", BIG),
+    Column("signer_type", Text, nullable=False, server_default="eoa"), may("chain_id", BIG),
     Index("sessions_expiry", "expires_at"),
 )  # fmt: skip
 Table(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from pydantic import Field
 
+from domain.facts import SignerCheck
 from domain.next_steps import NextStep
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
@@ -54,9 +56,13 @@ class SessionIn(Takes):
 
 
 class Person(Gives):
-    """A person is a wallet address."""
+    """A person: a wallet address that signs itself, or a contract's address on one chain."""
 
     address: str | None
+    chain_id: int | None = Field(
+        description="the chain of the contract that signed, where its mandates live; null for a "
+        "key, which signs on every chain"
+    )
 
 
 class SessionOut(Gives):
@@ -110,27 +116,54 @@ async def issued(deps: Deps, text: str) -> Challenge:
     return waiting
 
 
-async def checked(deps: Deps, caller: Caller, asked: SessionIn) -> Challenge:
-    """Check the signature before the transaction; gives the challenge whose text it covers."""
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A challenge whose text was signed, and how."""
+
+    challenge: Challenge
+    proof: SignerCheck
+
+
+async def checked(deps: Deps, caller: Caller, asked: SessionIn) -> Proven:
+    """Check the signature before the transaction."""
     waiting = await issued(deps, asked.message)
     chain, digest = deps.chains.get(waiting.chain_id), deps.sign_in.digest(waiting.message)
-    if await chain.check_signature(digest, asked.signature, waiting.address) is None:
+    proof = await chain.check_signature(digest, asked.signature, waiting.address)
+    if proof is None:
         raise _not_signed(waiting.address, "the signature is not this wallet's over this text")
-    return waiting
+    return Proven(waiting, proof)
 
 
-def open_session(uow: UnitOfWork, ask: Ask[SessionIn, Challenge]) -> Reply:
+def open_session(uow: UnitOfWork, ask: Ask[SessionIn, Proven]) -> Reply:
     """Open a session for the wallet that signed the service's own text."""
     # While the signature was checked, another request may have used it, or its time have run out.
-    waiting = uow.identities.take_challenge(ask.facts.nonce, ask.now)
+    waiting = uow.identities.take_challenge(ask.facts.challenge.nonce, ask.now)
     if waiting is None:
         raise _not_signed("the wallet", NOT_OURS)
-    user = uow.identities.person(waiting.address, new_id=ask.ids.short("u_"), now=ask.now)
+    signer = ask.facts.proof.signer_type
+    # A contract's word counts where it was asked: elsewhere another may have its address.
+    chain_id = None if signer == "eoa" else waiting.chain_id
+    user = uow.identities.person(
+        waiting.address,
+        new_id=ask.ids.short("u_"),
+        now=ask.now,
+        chain_id=chain_id,
+        default_chain_id=ask.config.default_chain_id,
+    )
     token = ask.ids.token("ws_")
     expires = ask.now + timedelta(seconds=ask.config.session_s)
     longest = ask.now + timedelta(seconds=ask.config.session_longest_s)
-    uow.identities.add_session(hashed(token), user.user_id, ask.now, expires, longest)
-    return Reply(201, {"token": token, "expires_at": expires, "user": {"address": user.address}})
+    uow.identities.add_session(
+        hashed(token),
+        user.user_id,
+        ask.now,
+        expires,
+        longest,
+        signer_type=signer,
+        chain_id=chain_id,
+    )
+    who = {"address": user.address, "chain_id": chain_id}
+    return Reply(201, {"token": token, "expires_at": expires, "user": who})
 
 
 def read_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
@@ -138,7 +171,8 @@ def read_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
     live = uow.identities.session(ask.caller.credential or "", ask.now)
     if live is None:
         raise Refused(refusal("unauthenticated", needs="an owner session"))
-    return Reply(200, {"expires_at": live.expires_at, "user": {"address": live.address}})
+    who = {"address": live.address, "chain_id": live.chain_id}
+    return Reply(200, {"expires_at": live.expires_at, "user": who})
 
 
 def end_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:

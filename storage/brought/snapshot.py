@@ -113,8 +113,8 @@ _OF_CREDENTIALS: Final[Mapping[str, str]] = {
     ),
     "session": _each(
         "credentials",
-        "SELECT s.token_hash, s.user_id, u.address, s.created_at, s.expires_at, s.longest_at "
-        "FROM sessions s JOIN users u ON u.user_id = s.user_id "
+        "SELECT s.token_hash, s.user_id, u.address, s.created_at, s.expires_at, s.longest_at, "
+        "s.signer_type, s.chain_id FROM sessions s JOIN users u ON u.user_id = s.user_id "
         "WHERE s.token_hash = q.id AND s.expires_at > :now",
     ),
     "house": _each(

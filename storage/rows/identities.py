@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from domain.mandates.terms import SignerType
 from domain.refusals import Refused, refusal
 from domain.text import shown
 from storage.paging import cursor_of, keys_of
@@ -13,9 +14,11 @@ from storage.sql import Row, Sql, columns, first, maybe_moment, micros, moment
 
 LIVE_KEYS_MAX = 2
 SESSION: Final = (
-    "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at FROM sessions s "
-    "JOIN users u ON u.user_id = s.user_id WHERE s.token_hash = :hash AND s.expires_at > :now"
+    "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at, s.signer_type, "
+    "s.chain_id FROM sessions s JOIN users u ON u.user_id = s.user_id "
+    "WHERE s.token_hash = :hash AND s.expires_at > :now"
 )
+_USER: Final = "SELECT user_id, address, account FROM users WHERE "
 AGENT_BY_KEY: Final = (
     "SELECT a.* FROM agent_keys k JOIN agents a ON a.agent_id = k.agent_id "
     "WHERE k.key_hash = :hash AND k.revoked_at IS NULL"
@@ -25,10 +28,14 @@ HOUSE_ROLE: Final = "SELECT role FROM house_keys WHERE key_hash = :hash AND revo
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person: a wallet address."""
+    """A person: a key, or a contract on the one chain where its word counts.
+
+    Shapes: `chain_id` is that chain; None for a key, which signs on every chain.
+    """
 
     user_id: str
     address: str
+    chain_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +61,17 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A live session of a person."""
+    """A live session of a person, and how its text was signed: `chain_id` is of the contract that
+    answered, None for a key.
+    """
 
     user_id: str
     address: str
     created_at: datetime
     expires_at: datetime
     longest_at: datetime
+    signer_type: SignerType = "eoa"
+    chain_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +93,67 @@ class Identities:
     # -- people
     # ----------------------------------------------------------------------------------------------
 
-    def person(self, address: str, *, new_id: str, now: datetime) -> User:
-        """The person behind an address; made at the first sign-in."""
-        self._sql.run(
-            "INSERT INTO users (user_id, address, address_lower, created_at) "
-            "VALUES (:id, :address, :lower, :at) "
-            "ON CONFLICT (address_lower) DO NOTHING",
-            id=new_id,
-            address=address,
-            lower=address.lower(),
-            at=micros(now),
-        )
-        row = first(
-            self._sql,
-            "SELECT user_id, address FROM users WHERE address_lower = :lower",
-            lower=address.lower(),
-        )
+    def person(
+        self,
+        address: str,
+        *,
+        new_id: str,
+        now: datetime,
+        chain_id: int | None = None,
+        default_chain_id: int | None = None,
+    ) -> User:
+        """The person behind an address, made at the first sign-in; `chain_id` is of the contract
+        that answered for it, None for a key.
+        """
+        account = account_of(address, chain_id)
+        row = first(self._sql, _USER + "account = :account", account=account)
         if row is None:
-            raise LookupError(address)
-        return User(row["user_id"], row["address"])
+            self._decide(address, account, chain_id, default_chain_id)
+            self._sql.run(
+                "INSERT INTO users "
+                + columns(("user_id", "address", "address_lower", "created_at", "account"))
+                + " ON CONFLICT (account) DO NOTHING",
+                user_id=new_id,
+                address=address,
+                address_lower=address.lower(),
+                created_at=micros(now),
+                account=account,
+            )
+            row = first(self._sql, _USER + "account = :account", account=account)
+        if row is None:
+            raise LookupError(account)
+        return _user(row)
+
+    def _decide(
+        self, address: str, account: str, chain_id: int | None, default_chain_id: int | None
+    ) -> None:
+        """Say what a person of before accounts were kept is, where this sign-in can say it.
+
+        Nobody else has the key of an address; of contracts the one on the chain of the person's
+        first mandate is meant, or on the service's own where there is none.
+        """
+        lower = address.lower()
+        before = first(self._sql, _USER + "address_lower = :lower AND account IS NULL", lower=lower)
+        if before is None:
+            return
+        oldest = first(
+            self._sql,
+            "SELECT chain_id FROM mandates WHERE owner_id = :id "
+            "ORDER BY created_at, public_id LIMIT 1",
+            id=before["user_id"],
+        )
+        if chain_id in (None, oldest["chain_id"] if oldest else default_chain_id):
+            self._sql.run(
+                "UPDATE users SET account = :account WHERE user_id = :id AND account IS NULL",
+                account=account,
+                id=before["user_id"],
+            )
 
     def user(self, user_id: str, *, lock: bool = False) -> User | None:
         """A person by id; `lock` keeps other writers of what is theirs off."""
         tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
-        row = first(
-            self._sql, "SELECT user_id, address FROM users WHERE user_id = :id" + tail, id=user_id
-        )
-        return User(row["user_id"], row["address"]) if row else None
+        row = first(self._sql, _USER + "user_id = :id" + tail, id=user_id)
+        return _user(row) if row else None
 
     def add_challenge(
         self,
@@ -159,17 +204,32 @@ class Identities:
         now: datetime,
         expires_at: datetime,
         longest_at: datetime,
+        *,
+        signer_type: SignerType = "eoa",
+        chain_id: int | None = None,
     ) -> None:
-        """Open a session; dead ones go."""
+        """Open a session, with how its text was signed; dead ones go."""
         self._sql.run("DELETE FROM sessions WHERE expires_at < :now", now=micros(now))
         self._sql.run(
             "INSERT INTO sessions "
-            + columns(("token_hash", "user_id", "created_at", "expires_at", "longest_at")),
+            + columns(
+                (
+                    "token_hash",
+                    "user_id",
+                    "created_at",
+                    "expires_at",
+                    "longest_at",
+                    "signer_type",
+                    "chain_id",
+                )
+            ),
             token_hash=token_hash,
             user_id=user_id,
             created_at=micros(now),
             expires_at=micros(expires_at),
             longest_at=micros(longest_at),
+            signer_type=signer_type,
+            chain_id=chain_id,
         )
 
     def session(self, token_hash: str, now: datetime) -> Session | None:
@@ -188,6 +248,8 @@ class Identities:
             moment(row["created_at"]),
             moment(row["expires_at"]),
             moment(row["longest_at"]),
+            row["signer_type"],
+            row["chain_id"],
         )
 
     def slide(self, token_hash: str, expires_at: datetime) -> None:
@@ -345,6 +407,16 @@ class Identities:
 def agent_after(agent: Agent) -> str:
     """The cursor that continues behind this agent."""
     return cursor_of(micros(agent.created_at), agent.agent_id)
+
+
+def account_of(address: str, chain_id: int | None) -> str:
+    """A person's account as CAIP-10 writes it; chain 0 stands for every chain, as in EIP-7702."""
+    return f"eip155:{chain_id or 0}:{address.lower()}"
+
+
+def _user(row: Row) -> User:
+    chain = int((row["account"] or "eip155:0:").split(":")[1])
+    return User(row["user_id"], row["address"], chain or None)
 
 
 def _agent(row: Row) -> Agent:

@@ -46,7 +46,7 @@ async def who(
 async def test_a_wallet_signs_in_reads_its_session_and_signs_out(both: World) -> None:
     wallet = both.wallet()
     opened = await signed_in(both, wallet)
-    assert opened["user"] == {"address": wallet.address}
+    assert opened["user"] == {"address": wallet.address, "chain_id": None}
     assert opened["expires_at"] == "2026-11-21T00:00:00.000Z"
     caller = await who(both, opened["token"])
     assert caller is not None

@@ -41,7 +41,8 @@ def resolve(
     live = uow.identities.session(digest, now) if credential.startswith("ws_") else None
     if live is None:
         return None, None
-    return Caller("owner", live.user_id, live.user_id, live.address, None, digest), live
+    who = live.user_id, live.user_id, live.address, None, digest, live.chain_id
+    return Caller("owner", *who), live
 
 
 def agent_of(uow: UnitOfWork, digest: str) -> Caller | None:

@@ -49,7 +49,8 @@ class Gives(BaseModel):
 class Caller:
     """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
 
-    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet.
+    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet,
+    `chain_id` the one chain where its word counts where it is a contract (None for a key).
     `presumed`: the key was this agent's when it was last looked up, and is looked up in the call.
     """
 
@@ -59,6 +60,7 @@ class Caller:
     address: str | None = None
     name: str | None = None
     credential: str | None = None
+    chain_id: int | None = None
     presumed: bool = field(default=False, compare=False)
 
 

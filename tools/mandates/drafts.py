@@ -16,6 +16,7 @@ from domain.mandates.mandate import (
 from domain.mandates.states import Action, moved
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
+from storage.rows.identities import User
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.approving import kept_for_drafts
@@ -57,7 +58,11 @@ class Accepted(Gives):
 
 async def gather_draft(deps: Deps, caller: Caller, asked: Propose) -> bool | None:
     """Who would keep the approvals of the draft."""
-    return await kept_for_drafts(deps, asked.chain_id)
+    own = caller.chain_id
+    if caller.role == "agent":
+        owner = await deps.store.read(lambda uow: uow.identities.user(caller.owner_id or ""))
+        own = owner.chain_id if owner else None
+    return await kept_for_drafts(deps, asked.chain_id or own)
 
 
 def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
@@ -73,25 +78,28 @@ def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
 
 def create(uow: UnitOfWork, ask: Ask[Terms, bool | None]) -> Reply:
     """Create a draft from typed fields."""
-    owner = ask.caller.user_id or "", ask.caller.address or ""
-    m = new_draft(uow, ask, *owner, ask.asked, kept=ask.facts)
+    m = new_draft(uow, ask, owner_of(ask.caller), ask.asked, kept=ask.facts)
     return Reply(201, shown(uow, ask, m))
+
+
+def owner_of(caller: Caller) -> User:
+    """The person behind an owner's session."""
+    return User(caller.user_id or "", caller.address or "", caller.chain_id)
 
 
 def new_draft(
     uow: UnitOfWork,
     ask: Ask[Any, Any],
-    owner_id: str,
-    owner_address: str,
+    owner: User,
     terms: Terms,
     *,
     kept: bool | None,
     needs_review: bool = False,
 ) -> Mandate:
     """Store a new draft; `needs_review` where a note was not understood whole."""
-    _not_too_many(uow, ask, owner_id)
-    m = blank(ask, ask.ids.short("m_"), owner_id, owner_address, terms)
-    m = applied(uow, ask, m, terms, kept=kept)
+    _not_too_many(uow, ask, owner.user_id)
+    m = blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, terms)
+    m = applied(uow, ask, m, terms, kept=kept, own_chain=owner.chain_id)
     m = replace(m, needs_review=needs_review)
     uow.mandates.add(m)
     return m
@@ -130,6 +138,7 @@ def propose(uow: UnitOfWork, ask: Ask[Propose, bool | None]) -> Reply:
         blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
         ask.asked,
         kept=ask.facts,
+        own_chain=owner.chain_id,
     )
     m = replace(m, proposed_by_agent_id=ask.caller.user_id)
     uow.mandates.add(m)
@@ -141,7 +150,9 @@ def correct(uow: UnitOfWork, ask: Ask[Correct, bool | None]) -> Reply:
     m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     moved(m, Action.CORRECT)
     # Typed fields say what was meant, whatever a note left open.
-    changed = replace(applied(uow, ask, m, ask.asked, kept=ask.facts), needs_review=False)
+    own = ask.caller.chain_id
+    changed = applied(uow, ask, m, ask.asked, kept=ask.facts, own_chain=own)
+    changed = replace(changed, needs_review=False)
     return Reply(200, shown(uow, ask, _saved(uow, ask, m, changed)))
 
 

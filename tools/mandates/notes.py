@@ -23,7 +23,7 @@ from tools.call.case import keeper_key
 from tools.call.fields import Lines
 from tools.call.once import by_owner
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.mandates.drafts import new_draft
+from tools.mandates.drafts import new_draft, owner_of
 from tools.mandates.typed_fields import NOTE_MAX, Terms, applied, blank
 
 if TYPE_CHECKING:
@@ -118,12 +118,12 @@ class NoteFacts:
     kept: bool | None
 
 
-def _closed(config: Config) -> dict[str, str]:
-    """Why a market cannot be named in a draft on the default chain, by market id."""
+def _closed(config: Config, chain_id: int) -> dict[str, str]:
+    """Why a market cannot be named in a draft on a chain, by market id."""
     markets, closed = from_config(config.markets), {}
     for market in markets:
         try:
-            resolve([market.id], markets, config.default_chain_id)
+            resolve([market.id], markets, chain_id)
         except Refused as no:
             closed[market.id] = no.refusal.fields[0]["msg"]
     return closed
@@ -132,15 +132,16 @@ def _closed(config: Config) -> dict[str, str]:
 async def read_note(deps: Deps, caller: Caller, asked: Note) -> NoteFacts:
     """Read the note in a thread: the loop is not held, whatever a stranger writes."""
     now, config = deps.clock.now(), deps.config
+    chain_id = caller.chain_id or config.default_chain_id
 
     def read() -> Draft:
         # Its grammar takes a while to load, and most processes on an agent's machine read no note.
         from domain.mandates.purpose.draft import parse_note
 
         names = {x.id: x.name for x in from_config(config.markets)}
-        return parse_note(asked.note, now=now, market_names=names, closed=_closed(config))
+        return parse_note(asked.note, now=now, market_names=names, closed=_closed(config, chain_id))
 
-    kept = await kept_for_drafts(deps, None)
+    kept = await kept_for_drafts(deps, chain_id)
     return NoteFacts(await anyio.to_thread.run_sync(read), kept)
 
 
@@ -154,10 +155,11 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
     if ask.asked.save and caller.role != "owner":
         raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
     if ask.asked.save:
-        owner = caller.user_id or "", caller.address or ""
-        m = new_draft(uow, ask, *owner, terms, kept=ask.facts.kept, needs_review=read.needs_review)
+        owner, review = owner_of(caller), read.needs_review
+        m = new_draft(uow, ask, owner, terms, kept=ask.facts.kept, needs_review=review)
     else:
-        m = applied(uow, ask, blank(ask, "", "", "", terms), terms, kept=ask.facts.kept)
+        m, own = blank(ask, "", "", "", terms), caller.chain_id
+        m = applied(uow, ask, m, terms, kept=ask.facts.kept, own_chain=own)
     case = Case(m, EMPTY, ask.now, ask.config, ask.switches)
     told = {
         "draft": replace(m, needs_review=read.needs_review).draft_attributes(),

@@ -130,7 +130,7 @@ def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, bool | None]) -> Reply:
     _clear(m)
     on_file = address_on_file(uow, ask, m)
     fresh = replace(m, agent_address=on_file)
-    _signable(fresh, chain)
+    _signable(fresh, chain, ask.caller.chain_id)
     # Terms name the agent's wallet: another one on file makes them other terms.
     if stale(m, ask.now) or on_file != m.agent_address:
         m = replace(fresh, frame=fixed_frame(fresh, ask.ids.nonce256(), ask.now))
@@ -158,9 +158,18 @@ def _clear(m: Mandate) -> None:
         raise Refused(refusal("draft_unclear"))
 
 
-def _signable(m: Mandate, chain: Chain) -> None:
-    """What the typed data needs and the draft may lack."""
+def _signable(m: Mandate, chain: Chain, own_chain: int | None) -> None:
+    """What the typed data needs and the draft may lack; `own_chain` is where the owner's word
+    counts, None for everywhere.
+    """
     faults: list[tuple[str, str]] = []
+    if own_chain not in (None, m.chain_id):
+        faults.append(
+            (
+                "chain_id",
+                f"you sign by a contract on chain {own_chain}, whose word counts there alone",
+            )
+        )
     if m.agent_id is not None and m.agent_address is None:
         faults.append(
             (
@@ -217,7 +226,7 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
                 "again.",
             )
         )
-    _signable(m, chain)
+    _signable(m, chain, ask.caller.chain_id)
     data, digest = terms_of(chain, m)
     if ask.facts.digest != digest:
         why = "The terms were changed while the signature was being checked."

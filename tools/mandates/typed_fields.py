@@ -21,6 +21,7 @@ from domain.mandates.targets import (
 )
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
+from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import Lines
@@ -169,16 +170,37 @@ def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | No
     )
 
 
+def chain_of(asked: int | None, own_chain: int | None, config: Config) -> int:
+    """The chain of a draft: as asked, else the owner's own, else the service's.
+
+    Errors: `invalid_request` for another chain than the one where a contract's word counts.
+    """
+    if own_chain is not None and asked not in (None, own_chain):
+        raise invalid(
+            "chain_id",
+            f"the owner signs by a contract on chain {own_chain}, and by that there alone",
+        )
+    return asked or own_chain or config.default_chain_id
+
+
 def applied(
-    uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, terms: Propose, *, kept: bool | None
+    uow: UnitOfWork,
+    ask: Ask[Any, Any],
+    m: Mandate,
+    terms: Propose,
+    *,
+    kept: bool | None,
+    own_chain: int | None,
 ) -> Mandate:
-    """The draft with a whole new set of terms; `kept` says whether the vault keeps approvals."""
+    """The draft with a whole new set of terms; `kept` says whether the vault keeps approvals,
+    `own_chain` where the owner's word counts (None: everywhere).
+    """
     opens = isinstance(terms, Terms) and terms.open_board
     if terms.agent_id is not None and opens:
         raise invalid("open_board", "a named agent and the open board exclude each other")
     per_tx, per_day = caps(terms)
     kind, bps = payout(terms)
-    chain_id = terms.chain_id or ask.config.default_chain_id
+    chain_id = chain_of(terms.chain_id, own_chain, ask.config)
     name = address = None
     if terms.agent_id is not None:
         name, address = agent_in(uow, terms.agent_id, chain_id)

@@ -1297,13 +1297,19 @@ class Period(BaseModel):
 
 class Person(BaseModel):
     """
-    A person is a wallet address.
+    A person: a wallet address that signs itself, or a contract's address on one chain.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
     address: str | None
+    chain_id: Annotated[
+        int | None,
+        Field(
+            description="the chain of the contract that signed, where its mandates live; null for a key, which signs on every chain"
+        ),
+    ]
 
 
 class PolicyChange(BaseModel):

@@ -4497,9 +4497,11 @@ export interface components {
             days: number;
             ends_at: string | null;
         };
-        /** @description A person is a wallet address. */
+        /** @description A person: a wallet address that signs itself, or a contract's address on one chain. */
         Person: {
             address: string | null;
+            /** @description the chain of the contract that signed, where its mandates live; null for a key, which signs on every chain */
+            chain_id: number | null;
         };
         /** @description Ordered steps out of everything. */
         PlanOut: {
