@@ -15,7 +15,7 @@ from domain.refusals import Refused, refusal
 from domain.times import Timestamp
 from storage.brought.needs import Needs
 from storage.faults import Unavailable
-from storage.rows.identities import Challenge
+from storage.rows.people import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import Header, hashed, prolonged, resolve, slide
 from tools.call.fields import Address, Nothing, Signature

@@ -7,7 +7,7 @@ from typing import Final
 
 from domain.ledger.events import Reporter
 from storage.brought.snapshot import Snapshot, pair
-from storage.rows import approvals, chainlog, identities, mandates, orders, policies, work
+from storage.rows import approvals, chainlog, identities, mandates, orders, people, policies, work
 from storage.rows import ledger_queries as ledger
 from storage.sql import LOCKED, NotBrought, Row
 
@@ -149,7 +149,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     orders.COUNTED: _counted,
     work.SWITCHES: _switches,
     identities.AGENT_BY_KEY: _whose("agent"),
-    identities.SESSION: _whose("session"),
+    people.SESSION: _whose("session"),
     identities.HOUSE_ROLE: _whose("house"),
 }
 # What a handler that writes may look at besides, and what it may not: orders move by themselves,

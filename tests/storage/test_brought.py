@@ -30,6 +30,7 @@ from storage.rows import (
     ledger_queries,
     mandates,
     orders,
+    people,
     policies,
     work,
 )
@@ -136,7 +137,7 @@ GIVEN: dict[str, list[dict[str, Any]]] = {
     orders.COUNTED: [{"mandate": of, "day": DAY} for of in ("m_1", "m_2")],
     work.SWITCHES: [{}],
     identities.AGENT_BY_KEY: [{"hash": h} for h in ("h_agent", "h_house", "h_none")],
-    identities.SESSION: [{"hash": "h_session", "now": micros(m.later(s))} for s in (0, 59, 60)],
+    people.SESSION: [{"hash": "h_session", "now": micros(m.later(s))} for s in (0, 59, 60)],
     identities.HOUSE_ROLE: [{"hash": h} for h in ("h_house", "h_agent")],
 }  # fmt: skip
 OTHERS = [replace(NEEDS, credential=c) for c in ("h_house", "h_session", "h_none")]

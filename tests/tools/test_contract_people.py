@@ -11,7 +11,7 @@ from eth_abi import encode
 
 from chain.devchain import DevChain, serve_in_thread
 from chain.evm import ChainFacts, EvmChains
-from storage.rows.identities import User
+from storage.rows.people import User
 from tests.chain.test_signatures import artifact
 from tests.world import CHAIN_ID, World
 from tools.call.credentials import resolve

@@ -12,7 +12,7 @@ from eth_abi import encode
 
 from chain.rpc import Rpc
 from domain.settings import Config
-from storage.rows.identities import Session
+from storage.rows.people import Session
 from tests.chain.test_signatures import deployed
 from tests.world import CHAIN_ID, START, World
 from tools.call.credentials import hashed, prolonged, resolve, slide

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from domain.settings import Config
-from storage.rows.identities import Session
+from storage.rows.people import Session
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller
 

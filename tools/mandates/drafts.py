@@ -16,7 +16,7 @@ from domain.mandates.mandate import (
 from domain.mandates.states import Action, moved
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
-from storage.rows.identities import User
+from storage.rows.people import User
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, seen_mandate, sees
 from tools.call.approving import kept_for_drafts

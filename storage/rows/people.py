@@ -1,0 +1,242 @@
+"""People, their sign-in texts and sessions: of tokens only hashes are stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from domain.mandates.terms import SignerType
+from storage.sql import Row, Sql, columns, first, micros, moment
+
+SESSION: Final = (
+    "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at, s.signer_type, "
+    "s.chain_id FROM sessions s JOIN users u ON u.user_id = s.user_id "
+    "WHERE s.token_hash = :hash AND s.expires_at > :now"
+)
+_USER: Final = "SELECT user_id, address, account FROM users WHERE "
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person: a key, or a contract on the one chain where its word counts.
+
+    Shapes: `chain_id` is that chain; None for a key, which signs on every chain.
+    """
+
+    user_id: str
+    address: str
+    chain_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A live session of a person, and how its text was signed: `chain_id` is of the contract that
+    answered, None for a key.
+    """
+
+    user_id: str
+    address: str
+    created_at: datetime
+    expires_at: datetime
+    longest_at: datetime
+    signer_type: SignerType = "eoa"
+    chain_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """A sign-in text that waits for its signature."""
+
+    nonce: str
+    message: str
+    address: str
+    chain_id: int
+
+
+class People:
+    """People, challenges and sessions."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def person(
+        self,
+        address: str,
+        *,
+        new_id: str,
+        now: datetime,
+        chain_id: int | None = None,
+        default_chain_id: int | None = None,
+    ) -> User:
+        """The person behind an address, made at the first sign-in; `chain_id` is of the contract
+        that answered for it, None for a key.
+        """
+        account = account_of(address, chain_id)
+        row = first(self._sql, _USER + "account = :account", account=account)
+        if row is None:
+            self._decide(address, account, chain_id, default_chain_id)
+            self._sql.run(
+                "INSERT INTO users "
+                + columns(("user_id", "address", "address_lower", "created_at", "account"))
+                + " ON CONFLICT (account) DO NOTHING",
+                user_id=new_id,
+                address=address,
+                address_lower=address.lower(),
+                created_at=micros(now),
+                account=account,
+            )
+            row = first(self._sql, _USER + "account = :account", account=account)
+        if row is None:
+            raise LookupError(account)
+        return _user(row)
+
+    def _decide(
+        self, address: str, account: str, chain_id: int | None, default_chain_id: int | None
+    ) -> None:
+        """Say what a person of before accounts were kept is, where this sign-in can say it.
+
+        Nobody else has the key of an address; of contracts the one on the chain of the person's
+        first mandate is meant, or on the service's own where there is none.
+        """
+        lower = address.lower()
+        before = first(self._sql, _USER + "address_lower = :lower AND account IS NULL", lower=lower)
+        if before is None:
+            return
+        oldest = first(
+            self._sql,
+            "SELECT chain_id FROM mandates WHERE owner_id = :id "
+            "ORDER BY created_at, public_id LIMIT 1",
+            id=before["user_id"],
+        )
+        if chain_id in (None, oldest["chain_id"] if oldest else default_chain_id):
+            self._sql.run(
+                "UPDATE users SET account = :account WHERE user_id = :id AND account IS NULL",
+                account=account,
+                id=before["user_id"],
+            )
+
+    def user(self, user_id: str, *, lock: bool = False) -> User | None:
+        """A person by id; `lock` keeps other writers of what is theirs off."""
+        tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
+        row = first(self._sql, _USER + "user_id = :id" + tail, id=user_id)
+        return _user(row) if row else None
+
+    def add_challenge(
+        self,
+        nonce: str,
+        message: str,
+        address: str,
+        chain_id: int,
+        expires_at: datetime,
+        now: datetime,
+    ) -> None:
+        """Keep a sign-in text; outdated ones go."""
+        self._sql.run("DELETE FROM challenges WHERE expires_at < :now", now=micros(now))
+        self._sql.run(
+            "INSERT INTO challenges "
+            + columns(("nonce", "message", "address", "chain_id", "expires_at")),
+            nonce=nonce,
+            message=message,
+            address=address,
+            chain_id=chain_id,
+            expires_at=micros(expires_at),
+        )
+
+    def challenge(self, nonce: str, now: datetime) -> Challenge | None:
+        """The challenge that waits under a nonce; None when it is unknown, used or too old."""
+        row = first(
+            self._sql,
+            "SELECT nonce, message, address, chain_id FROM challenges WHERE nonce = :nonce "
+            "AND expires_at > :now",
+            nonce=nonce,
+            now=micros(now),
+        )
+        return (
+            Challenge(row["nonce"], row["message"], row["address"], row["chain_id"])
+            if row
+            else None
+        )
+
+    def take_challenge(self, nonce: str, now: datetime) -> Challenge | None:
+        """Take a challenge out: it can be used once; None when it is unknown, used or too old."""
+        waiting = self.challenge(nonce, now)
+        taken = self._sql.run("DELETE FROM challenges WHERE nonce = :nonce", nonce=nonce)
+        return waiting if taken == 1 else None
+
+    def add_session(
+        self,
+        token_hash: str,
+        user_id: str,
+        now: datetime,
+        expires_at: datetime,
+        longest_at: datetime,
+        *,
+        signer_type: SignerType = "eoa",
+        chain_id: int | None = None,
+    ) -> None:
+        """Open a session, with how its text was signed; dead ones go."""
+        self._sql.run("DELETE FROM sessions WHERE expires_at < :now", now=micros(now))
+        self._sql.run(
+            "INSERT INTO sessions "
+            + columns(
+                (
+                    "token_hash",
+                    "user_id",
+                    "created_at",
+                    "expires_at",
+                    "longest_at",
+                    "signer_type",
+                    "chain_id",
+                )
+            ),
+            token_hash=token_hash,
+            user_id=user_id,
+            created_at=micros(now),
+            expires_at=micros(expires_at),
+            longest_at=micros(longest_at),
+            signer_type=signer_type,
+            chain_id=chain_id,
+        )
+
+    def session(self, token_hash: str, now: datetime) -> Session | None:
+        """The live session of a token."""
+        row = first(
+            self._sql,
+            SESSION,
+            hash=token_hash,
+            now=micros(now),
+        )
+        if row is None:
+            return None
+        return Session(
+            row["user_id"],
+            row["address"],
+            moment(row["created_at"]),
+            moment(row["expires_at"]),
+            moment(row["longest_at"]),
+            row["signer_type"],
+            row["chain_id"],
+        )
+
+    def slide(self, token_hash: str, expires_at: datetime) -> None:
+        """Move a session's end."""
+        self._sql.run(
+            "UPDATE sessions SET expires_at = :at WHERE token_hash = :hash",
+            at=micros(expires_at),
+            hash=token_hash,
+        )
+
+    def end_session(self, token_hash: str) -> bool:
+        """Close a session at once."""
+        return self._sql.run("DELETE FROM sessions WHERE token_hash = :hash", hash=token_hash) == 1
+
+
+def account_of(address: str, chain_id: int | None) -> str:
+    """A person's account as CAIP-10 writes it; chain 0 stands for every chain, as in EIP-7702."""
+    return f"eip155:{chain_id or 0}:{address.lower()}"
+
+
+def _user(row: Row) -> User:
+    chain = int((row["account"] or "eip155:0:").split(":")[1])
+    return User(row["user_id"], row["address"], chain or None)
