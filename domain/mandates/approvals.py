@@ -107,9 +107,8 @@ def decided(
 
     Errors: `conflict` for the other decision, `approval_expired` once it is no longer good.
     """
-    wanted: Status = "approved" if decision == "approve" else "declined"
     status = item.shown(now)
-    if status == wanted or (status == "used" and wanted == "approved"):
+    if repeats(item, decision, now):
         return item
     if status == "expired":
         raise Refused(refusal("approval_expired", approval_id=item.approval_id))
@@ -117,7 +116,14 @@ def decided(
         raise Refused(
             refusal("conflict", why=f"The approval {item.approval_id} is {status} already.")
         )
+    wanted: Status = "approved" if decision == "approve" else "declined"
     return replace(item, status=wanted, decided_at=now, note=note)
+
+
+def repeats(item: Approval, decision: Literal["approve", "decline"], now: datetime) -> bool:
+    """True where the owner decided so before."""
+    status = item.shown(now)
+    return status == "declined" if decision == "decline" else status in ("approved", "used")
 
 
 class Approves(Protocol):

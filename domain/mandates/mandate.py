@@ -266,6 +266,10 @@ class Mandate:
         """True from `ends_at` on: a mandate lives in [signed_at, ends_at) (contract 3)."""
         return self.ends_at is not None and now >= self.ends_at
 
+    def goes_on(self, now: datetime) -> bool:
+        """True where it is signed, and neither stopped, settled nor ended."""
+        return self.status in (Status.SIGNED, Status.WORKING) and not self.ended(now)
+
     def contract_target(self, address: str, selector: str) -> Target | None:
         """The entry for this function, without regard to case."""
         return next((t for t in self.allowed_targets if t.names(address, selector)), None)

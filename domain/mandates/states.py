@@ -21,6 +21,7 @@ class Action(StrEnum):
     SIGN = "sign"
     ATTACH = "attach a vault"
     FUND = "fund"
+    DECIDE = "deciding an approval"
     STOP = "stop"
     SETTLE = "settle"
 
@@ -36,9 +37,11 @@ _MOVES: Final[Mapping[tuple[Status, Action], Status]] = MappingProxyType(
         (Status.SIGNED, Action.CANCEL): Status.CANCELLED,
         (Status.SIGNED, Action.ATTACH): Status.SIGNED,
         (Status.SIGNED, Action.FUND): Status.WORKING,
+        (Status.SIGNED, Action.DECIDE): Status.SIGNED,
         (Status.SIGNED, Action.STOP): Status.STOPPED,
         (Status.WORKING, Action.ACCEPT): Status.WORKING,
         (Status.WORKING, Action.FUND): Status.WORKING,
+        (Status.WORKING, Action.DECIDE): Status.WORKING,
         (Status.WORKING, Action.STOP): Status.STOPPED,
         (Status.WORKING, Action.SETTLE): Status.SETTLED,
         (Status.STOPPED, Action.SETTLE): Status.SETTLED,

@@ -78,6 +78,14 @@ class Approvals:
             id=item.approval_id,
         )
 
+    def expire_pending(self, public_id: str) -> None:
+        """No item of this mandate waits for the owner any more."""
+        self._sql.run(
+            "UPDATE approvals SET status = 'expired' WHERE public_id = :mandate "
+            "AND status = 'pending'",
+            mandate=public_id,
+        )
+
     def get(self, public_id: str, approval_id: str) -> Approval | None:
         """One item of a mandate."""
         row = first(

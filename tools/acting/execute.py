@@ -11,6 +11,7 @@ from pydantic import Field
 from domain.facts import Simulation
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, ApprovalItem, Reservation
+from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.reads.limits import RemainingNow, left
 from domain.refusals import Refused, refusal
@@ -311,12 +312,18 @@ def _asked(
         approve_amount_usdc=action.amount,
         why=ask.asked.why,
         requested_at=ask.now,
-        expires_at=ask.now + timedelta(seconds=ask.config.approval_valid_s),
+        expires_at=_until(ask, case.mandate),
         data_hash=action.data_hash,
     )
     uow.approvals.add(item)
     approval_asked(uow, case.mandate.owner_id, item, ask.now)
     return _waits(item, action.action_hash, ask.now)
+
+
+def _until(ask: Ask[Execute, ExecuteFacts], m: Mandate) -> datetime:
+    """Until when an item is good; nothing is decided once its mandate has ended."""
+    until = ask.now + timedelta(seconds=ask.config.approval_valid_s)
+    return until if m.ends_at is None else min(until, m.ends_at)
 
 
 def _waits(item: Approval, key: str, now: datetime) -> Reply:

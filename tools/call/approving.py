@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from domain.mandates.mandate import OPEN_AGENT, Mandate
+from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
 from domain.ports import Chain
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
@@ -55,6 +55,12 @@ async def kept_for_drafts(deps: Deps, chain_id: int | None) -> bool | None:
             return await chain.approvals_on_chain(chain.factory)
     except Refused:
         return None
+
+
+def close_pending(uow: UnitOfWork, m: Mandate) -> None:
+    """Nothing waits for the owner of a mandate that was stopped or settled (contract 6)."""
+    if m.status in (Status.STOPPED, Status.SETTLED):
+        uow.approvals.expire_pending(m.public_id)
 
 
 def learned(uow: UnitOfWork, m: Mandate, kept: bool | None) -> Mandate:

@@ -286,20 +286,17 @@ def load_case(
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
     # open.
     staged = coming(uow, m)
+    read = as_read(m, facts.vault, staged)
+    pending = uow.approvals.pending(m.public_id, ask.now) if asks and read.goes_on(ask.now) else ()
     return Case(
-        mandate=as_read(m, facts.vault, staged),
+        mandate=read,
         state=uow.ledger.state(m.public_id),
         now=ask.now,
         config=ask.config,
         switches=ask.switches,
         events=uow.ledger.newest(m.public_id, events) if events else (),
         chain=facts.vault,
-        approvals=(
-            *uow.approvals.pending(m.public_id, ask.now),
-            *uow.approvals.approved(m.public_id, ask.now),
-        )
-        if asks
-        else (),
+        approvals=(*pending, *uow.approvals.approved(m.public_id, ask.now)) if asks else (),
         reservations=tuple(uow.reservations.live(m.public_id, ask.now)) if vault else (),
         policy=uow.policies.get(m.agent_id) if m.agent_id else None,
         provisional=staged,

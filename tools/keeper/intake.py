@@ -22,6 +22,7 @@ from domain.rules.standing import standing
 from domain.rules.violations import flagged, violations
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
+from tools.call.approving import close_pending
 from tools.call.operation import Ask
 from tools.keeper.attach import attach_created
 from tools.keeper.handed import executed_of, give_back, use_up
@@ -192,6 +193,7 @@ def follow(uow: UnitOfWork, m: Mandate) -> None:
     changed = standing(current, books)
     if changed != current:
         uow.mandates.save(changed)
+        close_pending(uow, changed)
     # The agent is paid whenever it is owed, also after the owner has left with withdrawAll; and a
     # node may hide that the owner left. `compared` finds both done.
     if changed.settled_at is not None:

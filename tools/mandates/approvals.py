@@ -7,20 +7,22 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.facts import SignerCheck
+from domain.facts import SignerCheck, VaultState
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.payloads import ApprovalTold, Place
 from domain.ledger.written import written
-from domain.mandates.approvals import Approval, ApprovalItem, decided, good_until
+from domain.mandates.approvals import Approval, ApprovalItem, decided, good_until, repeats
 from domain.mandates.mandate import Mandate
+from domain.mandates.states import Action, moved
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
+from domain.rules.standing import as_read
 from domain.wire import JsonObject
 from storage.rows.approvals import item_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found, peek, seen_mandate
 from tools.call.approving import approvals_kept, factory_of
-from tools.call.case import chain_if_named, named_chain, signed_digest
+from tools.call.case import chain_if_named, coming, named_chain, signed_digest, vault_if_readable
 from tools.call.fields import ApprovalId, Cursor, Limit, Lines, OneMandate, Page, Signature
 from tools.call.fit import fitting_rows
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
@@ -86,24 +88,26 @@ def read(uow: UnitOfWork, ask: Ask[ApprovalsIn, None]) -> Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFacts:
-    """Whether the vault keeps approvals; then what is to be signed, its digest, and what the
-    signature proved.
+    """The vault now, and whether it keeps approvals; then what is to be signed, its digest, and
+    what the signature proved.
     """
 
+    vault: VaultState | None
     kept: bool | None = None
     digest: str | None = None
     proof: SignerCheck | None = None
 
 
 async def gather_decision(deps: Deps, caller: Caller, asked: Decision) -> DecisionFacts:
-    """Check the signature before the transaction."""
+    """Read the vault and check the signature before the transaction."""
     m = await peek(deps, caller, asked.public_id)
-    if asked.decision == "decline":
-        return DecisionFacts()
-    kept = await approvals_kept(deps, m)
     chain = chain_if_named(deps, m)
+    vault = await vault_if_readable(chain, m)
+    if asked.decision == "decline":
+        return DecisionFacts(vault=vault)
+    kept = await approvals_kept(deps, m)
     if not kept or chain is None or asked.signature is None:
-        return DecisionFacts(kept=kept)
+        return DecisionFacts(vault=vault, kept=kept)
 
     def signable(uow: UnitOfWork) -> JsonObject | None:
         item = uow.approvals.get(m.public_id, asked.approval_id)
@@ -111,10 +115,10 @@ async def gather_decision(deps: Deps, caller: Caller, asked: Decision) -> Decisi
 
     data = await deps.store.read(signable)
     if data is None:
-        return DecisionFacts(kept=kept)
+        return DecisionFacts(vault=vault, kept=kept)
     digest = chain.digest(data)
     proof = await chain.check_signature(digest, asked.signature, m.owner_address)
-    return DecisionFacts(kept=kept, digest=digest, proof=proof)
+    return DecisionFacts(vault=vault, kept=kept, digest=digest, proof=proof)
 
 
 def _typed_data(uow: UnitOfWork, chain: Chain, m: Mandate, item: Approval) -> JsonObject | None:
@@ -152,17 +156,29 @@ def _signed(
     return replace(item, until=int(data["message"]["until"]), signature=form)
 
 
+def _goes_on(uow: UnitOfWork, ask: Ask[Decision, DecisionFacts], m: Mandate) -> None:
+    """Refuse to decide anything under a mandate that is over, by the newest block too.
+
+    Errors: `wrong_status`.
+    """
+    m = as_read(m, ask.facts.vault, coming(uow, m))
+    moved(m, Action.DECIDE)
+    if not m.goes_on(ask.now):
+        raise Refused(refusal("wrong_status", status="ended", action=Action.DECIDE.value))
+
+
 def decide(uow: UnitOfWork, ask: Ask[Decision, DecisionFacts]) -> Reply:
     """Approve or decline; twice the same way is one decision, the other way a conflict.
 
     Where the vault keeps approvals, approving takes the owner's signature over the very action: a
     session alone approves nothing. Declining takes none.
     """
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    uow.mandates.get(m.public_id, lock=True)
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
     item = uow.approvals.get(m.public_id, ask.asked.approval_id)
     if item is None:
         raise not_found("approval")
+    if not repeats(item, ask.asked.decision, ask.now):
+        _goes_on(uow, ask, m)
     after = decided(item, ask.asked.decision, ask.asked.note, ask.now)
     if ask.facts.kept and after.status == "approved" and after.signature is None:
         after = _signed(uow, ask, m, after)

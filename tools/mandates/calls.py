@@ -21,6 +21,7 @@ from domain.rules.leaving import Pays, pays
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import own_agent_mandate, seen_mandate
+from tools.call.approving import close_pending
 from tools.call.case import Facts, chain_if_named_here, load_case, named_chain
 from tools.call.fields import OneMandate
 from tools.call.operation import Ask, Gives, Operation, Reply
@@ -148,6 +149,7 @@ def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     if m.status is not Status.STOPPED:
         m = replace(m, status=moved(m, Action.STOP), stopped_at=ask.now)
         uow.mandates.save(m)
+        close_pending(uow, m)
         row = NewEvent(
             kind=Kind.STOP,
             reported_by=Reporter.OWNER,

@@ -15,8 +15,10 @@ import pytest
 from eth_account import Account
 
 from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
+from domain.money import Usdc
 from domain.rules.standing import standing
 from domain.trading.orders import Envelope
 from domain.trading.own import milliseconds
@@ -489,3 +491,20 @@ async def test_after_the_stop_no_order_cites_the_mandate(lines: Lines) -> None:
         book=(await lines.desk.ok("own_paper_book_open", p.caller, name="B"))["book"],
     )  # fmt: skip
     assert reply.body["error"] == "mandate_stopped"
+
+
+async def test_what_waits_for_the_owner_ends_with_the_mandate_that_the_keeper_stops(
+    lines: Lines,
+) -> None:
+    _, m = await at_line(lines)
+    now, store = lines.desk.clock.now(), lines.desk.deps.store
+    item = Approval(
+        "ap_1", m.public_id, "pending", {"address": "0x" + "ee" * 20}, "0x", "h",
+        Usdc.parse("30"), None, now, now + timedelta(days=1),
+    )  # fmt: skip
+    await store.write(lambda uow: uow.approvals.add(item))
+    await lines.tick()
+    assert (await lines.stored(m)).status is Status.STOPPED
+    kept = await store.read(lambda uow: uow.approvals.get(m.public_id, "ap_1"))
+    assert kept is not None
+    assert kept.shown(now) == "expired"

@@ -41,6 +41,7 @@ from domain.trading.stop_line import (
 )
 from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
+from tools.call.approving import close_pending
 from tools.call.operation import Deps
 from tools.call.switches import switches
 from tools.trading.orders.market import why_silent
@@ -87,7 +88,9 @@ class Acting:
             if m is None or m.status is not Status.WORKING:
                 return
             now = self.deps.clock.now()
-            uow.mandates.save(replace(m, status=moved(m, Action.STOP), stopped_at=now))
+            m = replace(m, status=moved(m, Action.STOP), stopped_at=now)
+            uow.mandates.save(m)
+            close_pending(uow, m)
             self._append(uow, w, Kind.STOP, Stopped(reason="floor", record_only=True))
             self._keep(uow, w, "open", None, episode=1)
 
