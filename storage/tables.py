@@ -263,13 +263,13 @@ Table(
 )  # fmt: skip
 Table(
     "hall_agents", metadata,
-    Column("agent_id", Text, primary_key=True), need("accepts", SmallInteger), need("ranked", SmallInteger),
+    Column("agent_id", Text, primary_key=True), need("accepts", SmallInteger), need("unranked", SmallInteger),
     *(need(f"by_{n}", BIG) for n in _HALL_SORTS), need("mandates_working", BIG), need("usdc_working", BIG),
     need("as_of", BIG), need("facts", Text), need("body", Text),
     Column("mandates", BIG, nullable=False, server_default="0"), Column("calls", BIG, nullable=False, server_default="0"),
     Column("chart", Text, nullable=False, server_default="{}"),
     Index("hall_agents_totals", "mandates", "mandates_working", "usdc_working", "calls"),
-    *(Index(f"hall_agents_{n}", f"by_{n}", "agent_id") for n in _HALL_SORTS),
+    *(Index(f"hall_agents_{n}", "unranked", f"by_{n}", "agent_id") for n in _HALL_SORTS),
 )  # fmt: skip
 Table(
     "webhooks", metadata,

@@ -14,12 +14,13 @@ from domain.ledger.events import Event
 from domain.ledger.journal import Journal, Past
 from domain.ledger.kinds import Kind, Reporter
 from domain.ledger.measured import Measured
-from domain.ledger.payloads import RefusedAttempt, Reverses, Stopped
+from domain.ledger.payloads import Executed, RefusedAttempt, Reverses, Stopped
 from domain.ledger.venue_book import VenueBook
 from domain.times import day_of, timestamp
 from domain.wire import JsonObject
 
 BREACHES_KEPT: Final = 50
+CALLERS_KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class Books:
     """A mandate's ledger after row `seq`.
 
     Shapes: `violations` counts broken rules by code; `breaches` are the newest, newest first;
+    `callers` are the lower-case addresses whose calls the vault executed, in order of the alphabet;
     `record_stop` is when the owner, or the keeper at the stop line, stopped the record; `bad` says
     that a stored value was unusable.
     """
@@ -51,6 +53,7 @@ class Books:
     record_stop: datetime | None = None
     bad: bool = False
     venue: VenueBook = venue_book.EMPTY
+    callers: tuple[str, ...] = ()
 
     @property
     def measured(self) -> Measured:
@@ -87,6 +90,7 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
         record_stop=books.record_stop,
         bad=books.bad or bool(told.unusable) or _negative(event),
         venue=venue_book.after(books.venue, event),
+        callers=_callers(books.callers, event),
     )
     if told.violation is not None and told.violation.codes:
         books = _broken(books, event, pair)
@@ -97,6 +101,17 @@ def after(books: Books, event: Event, pair: Event | None = None, past: Past | No
     if isinstance(what, Stopped) and event.reported_by in (Reporter.OWNER, Reporter.KEEPER):
         books = replace(books, record_stop=event.occurred_at)
     return books
+
+
+def _callers(known: tuple[str, ...], event: Event) -> tuple[str, ...]:
+    """With whoever made the call. A reorganisation takes none of them back: the key that sent it is
+    its agent's.
+    """
+    what = event.told.what
+    if not isinstance(what, Executed) or what.agent is None or len(known) >= CALLERS_KEPT:
+        return known
+    caller = what.agent.lower()
+    return known if caller in known else tuple(sorted((*known, caller)))
 
 
 def _negative(event: Event) -> bool:
@@ -163,6 +178,7 @@ def to_json(books: Books) -> dict[str, object]:
                 for b in books.breaches
             ],
             "record_stop": None if stop is None else stop.isoformat(),
+            "callers": list(books.callers),
         }
     )
 
@@ -176,6 +192,7 @@ def from_json(told: JsonObject) -> Books:
         breaches=tuple(_breached(row) for row in told["breaches"]),
         record_stop=None if stop is None else datetime.fromisoformat(stop),
         venue=venue_book.from_json(told.get("venue")),
+        callers=tuple(told["callers"]),
         **{n: told[n] for n in _PLAIN},
     )
 

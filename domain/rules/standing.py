@@ -44,6 +44,15 @@ def standing(m: Mandate, books: Books) -> Mandate:
     )
 
 
+def acted_for(m: Mandate, books: Books) -> bool:
+    """True where the agent accepted the mandate, or its own wallet acted under it all the same.
+
+    Source: contract 8, "an agent that acted before it accepted cannot leave the loss out".
+    """
+    wallet = m.agent_address.lower() if m.agent_address is not None else None
+    return m.accepted_at is not None or wallet in books.callers
+
+
 def as_read(m: Mandate, vault: VaultState | None, coming: Sequence[StagedLog]) -> Mandate:
     """The mandate as the newest block that was read has it; `provisional` where its ledger does
     not say so yet.

@@ -41,7 +41,7 @@ SORTS: Final[Mapping[str, int]] = {
 
 
 LISTED: Final = (
-    "agent_id, accepts, ranked, facts, mandates_working, usdc_working, as_of, body, mandates, "
+    "agent_id, accepts, unranked, facts, mandates_working, usdc_working, as_of, body, mandates, "
     "calls, '{}' AS chart, " + ", ".join(f"by_{name}" for name in SORTS)
 )
 
@@ -185,7 +185,7 @@ class Hall:
         row = {
             "agent_id": agent.agent_id,
             "accepts": int(agent.accepts),
-            "ranked": int(agent.ranked),
+            "unranked": int(not agent.ranked),
             **keys,
             "mandates_working": agent.mandates_working,
             "usdc_working": agent.usdc_working_micros,
@@ -216,20 +216,18 @@ class Hall:
         after: str | None,
         limit: int,
         accepting: bool = False,
-        ranked: bool | None = None,
     ) -> list[HallAgent]:
-        """Agents by one fact of `SORTS`, best first, unknown last, ties by agent id.
+        """Ranked agents, then the others, each by one fact of `SORTS`: best first, unknown last,
+        ties by agent id.
 
         Errors: `invalid_request` for a cursor of another sort; KeyError for a sort that is none.
         """
         if sort not in SORTS:
             raise KeyError(sort)
-        key, last = _after(sort, after)
-        where = "" if ranked is None else f" AND ranked = {int(ranked)}"
-        where += " AND accepts = 1" if accepting else ""
+        unranked, key, last = _after(sort, after)
         rows = self._sql.rows(
-            f"SELECT {LISTED} FROM hall_agents WHERE (by_{sort}, agent_id) > (:key, :last){where} "
-            f"ORDER BY by_{sort}, agent_id LIMIT :most",
+            page_query(sort, accepting=accepting),
+            unranked=unranked,
             key=key,
             last=last,
             most=limit,
@@ -248,18 +246,29 @@ class Hall:
         return HallTotals(*told)
 
 
+def page_query(sort: str, *, accepting: bool) -> str:
+    """What a page by `sort` asks for; one range of one index."""
+    place = f"unranked, by_{sort}, agent_id"
+    only = " AND accepts = 1" if accepting else ""
+    return (
+        f"SELECT {LISTED} FROM hall_agents WHERE ({place}) > (:unranked, :key, :last){only} "
+        f"ORDER BY {place} LIMIT :most"
+    )
+
+
 def hall_after(sort: str, agent: HallAgent) -> str:
     """The cursor that continues behind this agent."""
-    return cursor_of(sort, _key(sort, agent.facts[sort]), agent.agent_id)
+    key = _key(sort, agent.facts[sort])
+    return cursor_of(sort, int(not agent.ranked), key, agent.agent_id)
 
 
-def _after(sort: str, cursor: str | None) -> tuple[int, str]:
+def _after(sort: str, cursor: str | None) -> tuple[int, int, str]:
     if cursor is None:
-        return -UNKNOWN - 1, ""
-    of, key, last = keys_of(cursor, (str, int, str))
+        return 0, -UNKNOWN - 1, ""
+    of, unranked, key, last = keys_of(cursor, (str, int, int, str))
     if of != sort:
         raise not_a_cursor()
-    return key, last
+    return unranked, key, last
 
 
 def _key(name: str, value: int | None) -> int:
@@ -274,7 +283,7 @@ def _agent(row: Row) -> HallAgent:
     return HallAgent(
         row["agent_id"],
         bool(row["accepts"]),
-        bool(row["ranked"]),
+        not row["unranked"],
         json.loads(row["facts"]),
         int(row["mandates_working"]),
         int(row["usdc_working"]),

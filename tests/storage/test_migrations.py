@@ -75,7 +75,7 @@ def _differences(url: str) -> list[object]:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert migrate.current(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0027"
+    assert migrate.current(empty_url) == migrate.latest() == "0028"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 

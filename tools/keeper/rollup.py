@@ -16,6 +16,7 @@ from domain.ledger.record import EMPTY, Day, Record, roll
 from domain.mandates.mandate import Mandate, Status
 from domain.reads.hall import Standing, Subject, facts, foreign, hall_row
 from domain.reads.windows import chart
+from domain.rules.standing import acted_for
 from domain.settings import Config
 from domain.times import day_of
 from storage.rows.hall import STALE, HallAgent, HallDay
@@ -124,12 +125,13 @@ def standings(
     """Some mandates of an agent with their stored days, but those that it did not accept;
     `ahead` reads on to rows that are not rolled up yet, storing nothing.
     """
-    return [_standing(uow, agent, m, ahead=ahead) for m in mandates if counts(m)]
+    return [_standing(uow, agent, m, ahead=ahead) for m in mandates if counts(uow, m)]
 
 
-def counts(m: Mandate) -> bool:
+def counts(uow: UnitOfWork, m: Mandate) -> bool:
     """True for a mandate that is in its agent's record."""
-    return m.accepted_at is not None and m.status not in (Status.DRAFT, Status.CANCELLED)
+    begun = m.status not in (Status.DRAFT, Status.CANCELLED)
+    return begun and acted_for(m, uow.ledger.state(m.public_id))
 
 
 def _standing(uow: UnitOfWork, agent: Agent, m: Mandate, *, ahead: bool) -> Standing:

@@ -16,8 +16,9 @@ from domain.money import Usdc
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
+from storage.rows.hall import SORTS
 from storage.unit_of_work import UnitOfWork
-from tests.world import CHAIN_ID, World, drafted, working
+from tests.world import CHAIN_ID, START, World, drafted, working
 from tools.call.operation import Caller
 from tools.keeper.rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
 from venue.networks import Networks
@@ -523,3 +524,21 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     mine = row["delegators"]["self"]
     assert (row["delegators"]["total"], mine["mandates"], mine["working"]) == (0, 1, 0)
     assert row["self_stops"] == 0
+
+
+async def test_ranked_agents_are_listed_first_on_every_page(both: World) -> None:
+    owner, proven = await an_agent(both)
+    await a_record(both, proven, owner, days=20)
+    fresh = []
+    for _ in range(3):  # longer in work, and not ranked
+        agent, _ = await both.agent(owner)
+        of = await seeded(both, agent, owner, both.deps.ids.short("m_"), created_at=START)
+        await told(both, of, "deposit", "5")
+        fresh.append(agent.user_id)
+    both.clock.forward(days=30)
+    await refresh_stale(both.deps)
+    for sort in SORTS:
+        rows = await listed(both, sort=sort)
+        assert [r["ranked"] for r in rows] == [True, False, False, False], sort
+        assert rows[0]["agent_id"] == proven.user_id
+        assert sorted(r["agent_id"] for r in rows[1:]) == sorted(fresh)

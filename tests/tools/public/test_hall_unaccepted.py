@@ -1,0 +1,89 @@
+"""An agent that acts before it accepts has a record of what it did: it cannot leave the loss out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from domain.ledger.books import Books, from_json, to_json
+from domain.money import Usdc
+from domain.rules.standing import acted_for
+from tests.domain.material import START, Ledger, mandate, row
+from tests.world import CHAIN_ID, Mandated, World, working
+from tools.call.wire import wire
+from tools.keeper.rollup import refresh_stale
+
+pytestmark = pytest.mark.anyio
+
+
+async def _named(world: World, agent: Mandated) -> Mandated:
+    """Another owner's mandate that names the agent, which never accepted it."""
+    m = await working(world, accept=False, agent_id=agent.agent.user_id)
+    return replace(m, agent=agent.agent, agent_wallet=agent.agent_wallet)
+
+
+async def _traded(m: Mandated, amount: str) -> None:
+    """A deposit into the market by the vault's own `execute`, past the service."""
+    world = m.world
+    chain = world.chains.get(CHAIN_ID)
+    data = world.deposit_data(m.vault, amount)
+    call = chain.vault_call(m.vault, "execute", world.evm.market, data, Usdc.parse(amount))
+    ok, tx = await world.mined(m.agent_wallet, wire(call), gas=900_000)
+    assert ok
+    assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
+
+
+async def _hall(m: Mandated) -> dict[str, Any]:
+    return await m.world.ok("hall_agent", agent_id=m.agent.user_id)
+
+
+async def test_what_was_executed_before_accepting_counts_from_the_first_call_on(
+    world: World,
+) -> None:
+    agent = await working(world, accept=False)
+    winner, loser = await _named(world, agent), await _named(world, agent)
+    assert (await _hall(agent))["mandates_total"] == 0
+    await _traded(winner, "60")
+    await _traded(loser, "40")
+    await _traded(loser, "20")
+    assert (await winner.as_agent("mandate_accept")).status == 200
+    shown = await _hall(agent)
+    assert sorted(m["trades"] for m in shown["mandates"]) == [1, 2]
+    assert (shown["mandates_total"], shown["trades_total"]) == (2, 3)
+    # One that names it, and has no call of its wallet, is not in its record.
+    assert agent.id not in str(shown)
+    await refresh_stale(world.deps)
+    proof = await world.ok("hall_proof")
+    assert (proof["agents"], proof["actions_recorded"]) == (1, 3)
+    assert (await loser.as_agent("mandate_get")).body["mandate"]["accepted_at"] is None
+
+
+def _called_by(*agents: str) -> Books:
+    book = Ledger()
+    for n, agent in enumerate(agents):
+        told = {"target": "0x" + "ee" * 20, "selector": None, "spent": "0.000000"}
+        book.add(row("move", 0, "chain", tx=f"0x{n}", at=START, executed={**told, "agent": agent}))
+    return book.state
+
+
+def test_a_call_by_another_wallet_is_not_the_agents() -> None:
+    m = mandate(accepted_at=None, agent_address="0x" + "bB" * 20)
+    others = _called_by("0x" + "cc" * 20, "0x" + "dd" * 20)
+    assert not acted_for(m, others)
+    assert acted_for(replace(m, accepted_at=START), others)
+    assert acted_for(m, _called_by("0x" + "cc" * 20, "0x" + "BB" * 20))
+    assert not acted_for(replace(m, agent_address=None), others)
+
+
+def test_whose_calls_were_executed_is_remembered_and_bounded() -> None:
+    one, two = (
+        _called_by("0x" + "cc" * 20, "0x" + "bb" * 20),
+        _called_by("0x" + "bb" * 20, "0x" + "cc" * 20),
+    )
+    assert one.callers == two.callers == ("0x" + "bb" * 20, "0x" + "cc" * 20)
+    assert from_json(json.loads(json.dumps(to_json(one)))) == one
+    many = _called_by(*(f"0x{n:040x}" for n in range(70)))
+    assert len(many.callers) == 64
