@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from typing import Final
@@ -20,6 +20,7 @@ from aiohttp import web
 from domain.ledger.events import Event
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
+from domain.shares import gives_way
 from http_shim.identity import identify
 from storage.rows.row import event_of
 from storage.tail import Tail, Told
@@ -51,10 +52,10 @@ _READ_ROWS: Final = NextStep(
 class Listener:
     """One open stream. What the hub offers waits in a bounded queue."""
 
-    __slots__ = ("_request", "ending", "live", "moved", "rows")
+    __slots__ = ("_request", "caller", "ending", "live", "moved", "rows")
 
-    def __init__(self, request: web.Request) -> None:
-        self._request = request
+    def __init__(self, caller: Caller, request: web.Request) -> None:
+        self.caller, self._request = caller, request
         self.rows: deque[tuple[int, bytes]] = deque()
         self.moved = asyncio.Event()
         self.live = False
@@ -97,8 +98,8 @@ class Hub:
 
     @property
     def listening(self) -> int:
-        """Streams that are open."""
-        return sum(len(listeners) for listeners in self._callers.values())
+        """Streams that are open, without those that end."""
+        return len(self._open())
 
     def gauges(self) -> Mapping[str, int]:
         """For the metrics."""
@@ -168,10 +169,8 @@ class Hub:
                 refusal("rate_limited", why=why, retry_safe=False, next=(_CLOSE, _READ_ROWS))
             )
         if self.listening >= config.streams_most:
-            # They end when their listeners leave, at a time that nobody knows.
-            why = "Too many streams are open."
-            raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_READ_ROWS,)))
-        listener = Listener(request)
+            self._make_room(caller)
+        listener = Listener(caller, request)
         if self._closed:
             listener.end("leaving")
         own.add(listener)
@@ -186,10 +185,39 @@ class Hub:
             if not self._of[public_id]:
                 del self._of[public_id]
 
+    def _open(self) -> list[Listener]:
+        every = (x for listeners in self._callers.values() for x in listeners)
+        return [x for x in every if x.ending is None]
+
+    def _make_room(self, caller: Caller) -> None:
+        """End a stream of the owner who has the most, or of the caller who has the most of this
+        one's. Errors: `rate_limited` where nobody has more than this one.
+        """
+        every = self._open()
+        loser = gives_way(Counter(_owner(x.caller) for x in every), _owner(caller))
+        theirs = [x for x in every if _owner(x.caller) == (loser or _owner(caller))]
+        users = Counter(x.caller.user_id or "" for x in theirs)
+        user = (
+            gives_way(users, caller.user_id or "")
+            if loser is None
+            else max(users, key=lambda name: users[name])
+        )
+        for listener in theirs:
+            if listener.caller.user_id == user:
+                listener.end("full")
+                return
+        # They end when their listeners leave, at a time that nobody knows.
+        why = "Too many streams are open."
+        raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_READ_ROWS,)))
+
     async def ready(self) -> None:
         """Wait until every row that is still to come will be offered."""
         self.start()
         await self._ready.wait()
+
+
+def _owner(caller: Caller) -> str:
+    return caller.owner_id or caller.user_id or ""
 
 
 def _row(seq: int, row_hash: str, data: bytes) -> bytes:

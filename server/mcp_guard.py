@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.next_steps import Role
 from domain.refusals import Refused, invalid, refusal
+from domain.shares import gives_way
 from http_shim.parse import MAX_BODY, read, repeated_key
 from server.mcp_asker import Asker, asker_of
 from storage.faults import Unavailable
@@ -25,14 +27,15 @@ from tools.call.wire import encoded
 SESSION: Final = "mcp-session-id"
 MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
+HOLDER: Final = "wallet.holder"  # of a request that is made in the name of a session's key
 TOLD_MAX: Final = 8 * 1024  # bytes that are read of somebody who asked too often
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many places one holder and all holders of a kind can have; after how many seconds
-    without a message one that only rests, and one that listens, may go for another. A keyed one
-    never goes for another: it ends then by itself, if its client does not end it before.
+    """How many places one holder (of a keyed place: its owner) and all holders of a kind can have;
+    after how many seconds without a message one that only rests, and one that listens, may go for
+    another.
     """
 
     one: int
@@ -41,19 +44,21 @@ class Bounds:
     listening_s: float
 
 
-KEYED: Final = Bounds(one=250, all=1_000, rest_s=600, listening_s=600)
+KEYED: Final = Bounds(one=250, all=1_000, rest_s=60, listening_s=math.inf)
 STRANGERS_SESSIONS: Final = Bounds(one=32, all=200, rest_s=1, listening_s=60)
 STRANGERS_STREAMS: Final = Bounds(one=16, all=100, rest_s=60, listening_s=60)
 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """One session or stream: whose it is, when a message last came for it, how many are being
-    answered, and the streams of it that are open.
+    """One session or stream: the key or address that holds it, the owner behind the key (the
+    address again for a stranger), when a message last came for it, how many are being answered, and
+    the streams of it that are open.
     """
 
     keyed: bool
     holder: str
+    owner: str
     used: float
     open: int = 0
     session: str | None = None
@@ -77,7 +82,7 @@ class Place:
 
 class Places:
     """The sessions, or the streams, that are open. Strangers' are counted apart, so that they
-    never take a place of a keyed one.
+    never take a place of a keyed one; keyed ones are shared by owner, and an owner's by key.
     """
 
     def __init__(self, what: str, strangers: Bounds, now: Callable[[], float]):
@@ -87,33 +92,48 @@ class Places:
     def __iter__(self) -> Iterator[Place]:
         return iter(tuple(self._all))
 
-    def admit(self, keyed: bool, holder: str) -> tuple[Place, Place | None]:
-        """(a place, the stranger's place that has to go for it). Errors: `rate_limited`."""
+    def admit(
+        self, keyed: bool, holder: str, owner: str | None = None
+    ) -> tuple[Place, Place | None]:
+        """(a place, the place that has to go for it). Errors: `rate_limited`."""
         bounds = KEYED if keyed else self._strangers
+        place = Place(keyed, holder, owner or holder, self._now())
         alike = [p for p in self._all if p.keyed == keyed]
-        own = [p for p in alike if p.holder == holder]
+        own = [p for p in alike if p.owner == place.owner]
         goes = None
         if len(own) >= bounds.one or len(alike) >= bounds.all:
-            goes = self._first(bounds, own if len(own) >= bounds.one else alike)
-            if keyed or goes is None or self._goes_at(bounds, goes) > self._now():
-                raise self._full(bounds, goes)
+            among = own if len(own) >= bounds.one else alike
+            goes = self._shared(bounds, among, own, place) if keyed else None
+            if goes is None:
+                goes = self._first(bounds, among)
+                if goes is None or self._goes_at(bounds, goes) > self._now():
+                    raise self._full(bounds, goes)
             self.drop(goes)
-        place = Place(keyed, holder, self._now())
         self._all[place] = None
         return place, goes
+
+    def _shared(
+        self, bounds: Bounds, among: list[Place], own: list[Place], asks: Place
+    ) -> Place | None:
+        """The place that goes so that owners have equal shares, and an owner's keys."""
+        owner = gives_way(Counter(p.owner for p in among), asks.owner)
+        if owner is not None:
+            return self._first(bounds, [p for p in among if p.owner == owner])
+        key = gives_way(Counter(p.holder for p in own), asks.holder)
+        return self._first(bounds, [p for p in own if p.holder == key])
 
     def _first(self, bounds: Bounds, places: list[Place]) -> Place | None:
         """The one that may go first; none of those that are just being answered."""
         rest = (p for p in places if not p.open)
-        return min(rest, key=lambda p: self._goes_at(bounds, p), default=None)
+        return min(rest, key=lambda p: (self._goes_at(bounds, p), p.used), default=None)
 
     def _goes_at(self, bounds: Bounds, place: Place) -> float:
         return place.used + (bounds.listening_s if place.listening else bounds.rest_s)
 
     def _full(self, bounds: Bounds, first: Place | None) -> Refused:
         left = bounds.rest_s if first is None else self._goes_at(bounds, first) - self._now()
-        # One that is older than that ends when its client wants.
-        after = math.ceil(left if left > 0 else bounds.listening_s)
+        # One that listens ends when its client wants.
+        after = math.ceil(left) if 0 < left < math.inf else math.ceil(bounds.rest_s)
         why = f"Too many {self._what} are open."
         return Refused(refusal("rate_limited", why=why, detail={"retry_after_s": after}))
 
@@ -225,9 +245,10 @@ class Guard:
         place, goes = self.sessions.admit(*_holder(asker))
         try:
             if goes is not None and goes.session is not None:
-                await self._end(scope, goes.session)
+                await self._end(scope, goes)
                 goes.end()
-            await self._app(scope, receive, send)
+            with self._answering(place):
+                await self._app(scope, receive, send)
         finally:
             if send.session is None:
                 self.sessions.drop(place)
@@ -240,8 +261,9 @@ class Guard:
         known = set(self.sessions)
         self._by_id = {n: p for n, p in self._by_id.items() if p in known}
 
-    async def _end(self, scope: Scope, session: str) -> None:
-        """End a stranger's session as its own client would: with DELETE."""
+    async def _end(self, scope: Scope, place: Place) -> None:
+        """End a session as its own client would: with DELETE, in the name of its key."""
+        session = place.session or ""
         self._by_id.pop(session, None)
         wanted = (b"host", b"mcp-protocol-version")
         headers = [(n, v) for n, v in scope["headers"] if n in wanted]
@@ -253,7 +275,10 @@ class Guard:
         async def unheard(message: Message) -> None:
             """Nobody waits for this answer."""
 
-        await self._app({**scope, "method": "DELETE", "headers": headers}, nothing, unheard)
+        named = {HOLDER: place.holder if place.keyed else None}
+        await self._app(
+            {**scope, **named, "method": "DELETE", "headers": headers}, nothing, unheard
+        )
 
     async def _in_session(
         self, scope: Scope, named: str | None, receive: Receive, send: _Blocks
@@ -285,8 +310,9 @@ class Guard:
             self.sessions.touch(place)
 
 
-def _holder(asker: Asker) -> tuple[bool, str]:
-    """(True, whose key it is) for a key that is known; (False, where from) for anybody else.
+def _holder(asker: Asker) -> tuple[bool, str, str | None]:
+    """(True, the key, whose it is) for a key that is known; (False, where from, None) for anybody
+    else.
 
     Errors: `rate_limited`, `Unavailable`.
     """
@@ -294,8 +320,10 @@ def _holder(asker: Asker) -> tuple[bool, str]:
         raise asker.limited
     if isinstance(asker.trouble, Unavailable):
         raise asker.trouble
-    credential = asker.caller.credential
-    return (False, asker.address or "?") if credential is None else (True, credential)
+    caller = asker.caller
+    if caller.credential is None:
+        return False, asker.address or "?", None
+    return True, caller.credential, caller.owner_id
 
 
 def _is_told_by_a_tool(body: bytes) -> bool:

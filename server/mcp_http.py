@@ -22,7 +22,7 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.mcp_guard import KEYED, MODERN, STRANGERS_SESSIONS, Guard
+from server.mcp_guard import HOLDER, KEYED, MODERN, STRANGERS_SESSIONS, Guard
 from server.mcp_server import WalletServer
 from server.quiet import quiet_sdk
 
@@ -52,9 +52,9 @@ class KeyBackend(AuthenticationBackend):
             or conn.headers.get("authorization", "").partition(" ")[2]
         )
         key = key.strip()
-        if not key:
+        if not key and not conn.scope.get(HOLDER):
             return None
-        digest = hashlib.sha256(key.encode()).hexdigest()
+        digest = conn.scope.get(HOLDER) or hashlib.sha256(key.encode()).hexdigest()
         return AuthCredentials([]), AuthenticatedUser(
             AccessToken(token=digest, client_id=digest, scopes=[])
         )

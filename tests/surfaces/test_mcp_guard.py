@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
+import math
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import SimpleNamespace
@@ -14,13 +17,15 @@ import pytest
 from aiohttp import ClientError, ClientResponse, ClientSession
 from starlette.responses import PlainTextResponse
 
-from domain.refusals import refusal
+from domain.refusals import Refused, refusal
 from http_shim import listening
 from http_shim.parse import MAX_BODY
 from server import mcp_guard
 from server.mcp_guard import Bounds, Guard, Places
-from tests.surfaces.small import ALICE, BOB, connected, small
+from storage.rows.identities import Agent
+from tests.surfaces.small import ALICE, BOB, START, connected, small
 from tests.waiting import STUCK_S, LoopClock
+from tools.call.credentials import hashed
 
 pytestmark = pytest.mark.anyio
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -133,6 +138,86 @@ async def test_places_are_counted_by_holder_and_by_kind() -> None:
     at = 17.0
     places.forget(10)
     assert list(places) == []
+
+
+def test_owners_share_the_places_of_keys_however_many_keys_they_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        mcp_guard, "KEYED", Bounds(one=40, all=60, rest_s=10_000, listening_s=math.inf)
+    )
+    at = itertools.count()
+    places = Places("sessions", Bounds(one=1, all=1, rest_s=1, listening_s=1), lambda: next(at))
+    owners = [f"owner {n}" for n in range(6)]
+
+    def asked(owner: str, n: int) -> bool:
+        with suppress(Refused):
+            return bool(places.admit(True, f"{owner}, key {n}", owner))
+        return False
+
+    for owner in owners:  # each comes with 50 keys, and asks with each of them four times
+        got = [asked(owner, n) for _ in range(4) for n in range(50)]
+        assert got[:10] == [True] * 10
+    assert Counter(p.owner for p in places) == dict.fromkeys(owners, 10)
+    assert [asked("owner 0", 77), asked("newcomer", 1)] == [False, True]
+    assert len(list(places)) == 60
+
+
+def test_one_that_is_just_answered_gives_no_place_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        mcp_guard, "KEYED", Bounds(one=2, all=2, rest_s=10_000, listening_s=math.inf)
+    )
+    places = Places("sessions", Bounds(one=1, all=1, rest_s=1, listening_s=1), lambda: 0.0)
+    busy = [places.admit(True, "k", "a")[0] for _ in range(2)]
+    for place in busy:
+        place.open = 1
+    with pytest.raises(Refused, match="rate_limited"):
+        places.admit(True, "k2", "b")
+    busy[1].open = 0
+    assert places.admit(True, "k2", "b")[1] is busy[1]
+
+
+async def test_whose_owner_has_the_most_gives_a_session_up(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        mcp_guard, "KEYED", Bounds(one=4, all=4, rest_s=10_000, listening_s=math.inf)
+    )
+    carla = "ak_" + "c" * 43
+
+    def another(uow: Any) -> None:
+        uow.identities.person("0x" + "12" * 20, new_id="u_other", now=START)
+        uow.identities.add_agent(Agent("u_carla", "u_other", "u_carla", None, START))
+        uow.identities.add_key("k_carla", "u_carla", hashed(carla), START)
+
+    async with small(sqlite_url) as s, ClientSession() as http:
+        await s.store.write(another)
+        first, *others = [(await opened(http, s.base, ALICE))[1] for _ in range(4)]
+        status, theirs, _ = await opened(http, s.base, carla)
+        assert status == 200
+        assert await listed(http, s.base, theirs, carla) == 200
+        assert [await listed(http, s.base, n, ALICE) for n in (first, *others)] == [404] + [200] * 3
+        # Another key of the owner who has the most takes none of somebody else's.
+        assert (await opened(http, s.base, BOB))[0] == 200
+        assert await listed(http, s.base, theirs, carla) == 200
+        assert [await listed(http, s.base, n, ALICE) for n in others] == [404, 200, 200]
+
+
+async def test_whose_owner_has_the_most_gives_a_stream_up(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        mcp_guard, "KEYED", Bounds(one=2, all=2, rest_s=10_000, listening_s=math.inf)
+    )
+    async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
+        mine = [
+            await stack.enter_async_context(http.get(s.base + "/sse", headers=key(ALICE)))
+            for _ in range(2)
+        ]
+        async with http.get(s.base + "/sse", headers=key(BOB)) as theirs:
+            assert [r.status for r in (*mine, theirs)] == [200] * 3
+            with anyio.fail_after(STUCK_S), suppress(ClientError):
+                await mine[0].content.read()  # it ends
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from domain.refusals import Refused
 from domain.settings import Config
 from server.settings import Settings
+from storage.rows.identities import Agent
+from storage.unit_of_work import UnitOfWork
 from tests.surfaces.small import ALICE, BOB, connected, small
 from tests.world import BY_NAME, START, Evm, World, a_world, drafted
+from tools.call.credentials import hashed
 from tools.call.operation import NOBODY, Reply
 from tools.call.rates import KEYS_MAX, Rates, networks, origin
 from tools.call.run import run
@@ -138,6 +141,34 @@ async def test_strangers_share_the_limit_of_their_address_and_keys_have_their_ow
             assert r.status == 200
         async with http.get(s.base + "/healthz") as r:
             assert r.status == 200
+
+
+@pytest.mark.anyio
+async def test_all_agents_of_an_owner_share_a_limit_that_is_not_its_sessions(
+    sqlite_url: str,
+) -> None:
+    carla, sessions = "ak_" + "c" * 43, ["ws_" + n * 43 for n in "123"]
+
+    def more(uow: UnitOfWork) -> None:
+        uow.identities.add_agent(Agent("u_carla", "u_owner", "u_carla", None, START))
+        uow.identities.add_key("k_carla", "u_carla", hashed(carla), START)
+        later = START + timedelta(days=1)
+        for token in sessions:
+            uow.identities.add_session(hashed(token), "u_owner", START, later, later)
+
+    async with small(sqlite_url, rate_reads=6) as s, ClientSession() as http:
+        await s.store.write(more)
+        agents = [{"X-Service-User-Key": key} for key in (ALICE, BOB, carla)]
+        owners = [{"Authorization": f"Bearer {token}"} for token in sessions]
+        for credentials in (agents, owners):
+            told = []
+            for headers in credentials:
+                for _ in range(6):
+                    async with http.get(s.base + "/wallet/who", headers=headers) as r:
+                        told.append(r.status)
+                        last = await r.json()
+            assert told == [200] * 12 + [429] * 6
+            assert "together" in last["reason"]
 
 
 @pytest.mark.anyio

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import aiohttp
@@ -28,7 +29,7 @@ from storage.rows.identities import Agent
 from storage.store import Store
 from tests.surfaces.conftest import KEY
 from tests.waiting import STUCK_S, beating
-from tests.world import CHAIN_ID, Clock
+from tests.world import CHAIN_ID, START, Clock
 from tools.call.credentials import hashed
 from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
@@ -183,6 +184,44 @@ async def test_who_may_not_see_the_mandate_or_names_no_row_of_it_gets_no_stream(
             await until(lambda: all(x.gone for own in door.app[HUB]._callers.values() for x in own))
             async with door.stream() as next_one:
                 assert (await event(next_one))["event"] == "open"
+
+
+async def test_who_has_fewer_streams_than_others_always_gets_one(store: Store) -> None:
+    """`u_agent` fills the house; another agent of its owner, and then the owner, find a place."""
+
+    async def opened(door: Door, stack: AsyncExitStack, credential: dict[str, str], of: str) -> Any:
+        http = await stack.enter_async_context(ClientSession(headers=credential))
+        url = f"{door.base}/wallet/mandates/{of}/stream"
+        return await stack.enter_async_context(http.get(url))
+
+    def more(uow: Any) -> None:
+        uow.identities.add_key("k_two", "u_agent2", hashed("ak_" + "2" * 43), START)
+        later = START + timedelta(days=1)
+        uow.identities.add_session(hashed("ws_" + "3" * 43), "u_owner", START, later, later)
+
+    second = {"X-Service-User-Key": "ak_" + "2" * 43}
+    owner = {"Authorization": "Bearer ws_" + "3" * 43}
+    async with served(store, streams_most=4) as door, AsyncExitStack() as stack:
+        await store.write(more)
+        filled = [await opened(door, stack, HEADERS, MINE) for _ in range(4)]
+        assert [(await event(a))["event"] for a in filled] == ["open"] * 4
+        refused = await opened(door, stack, HEADERS, MINE)
+        assert (await refused.json())["error"] == "rate_limited"
+        for credential, of in ((second, THEIRS), (owner, MINE)):
+            answer = await opened(door, stack, credential, of)
+            assert (await event(answer))["event"] == "open"
+        assert door.app[HUB].listening == 4
+        ended = list[str]()
+
+        async def end_of(answer: aiohttp.ClientResponse) -> None:
+            ended.append((await event(answer))["event"])
+
+        async with anyio.create_task_group() as group:
+            for answer in filled:
+                group.start_soon(end_of, answer)
+            await until(lambda: len(ended) == 2)
+            group.cancel_scope.cancel()
+        assert ended == ["full"] * 2
 
 
 async def test_a_listener_that_falls_behind_is_ended_and_comes_back_without_a_gap(

@@ -12,6 +12,7 @@ from tools.call.rates import Network, networks, origin
 
 REFUSED: Final = 1  # what a refusal costs beside the call
 WRONG_CREDENTIAL: Final = 5
+OWNER_TIMES: Final = 2  # what one credential may, an owner's may together
 ANONYMOUS: Final = "requests without a key"
 
 
@@ -77,5 +78,11 @@ def _take(
         limit = config.rate_writes if op.writes else config.rate_reads
         what = "writes" if op.writes else "reads"
         deps.rates.take(what, caller.credential, limit, now, cost=cost, force=force)
+        if caller.owner_id is not None:
+            # Of all keys of all agents together, and of all sessions: agents never use up what
+            # their owner needs to stop them.
+            whose = "your owner's agents" if caller.role == "agent" else "your sessions"
+            what, limit = f"{what} of {whose} together", limit * OWNER_TIMES
+            deps.rates.take(what, caller.owner_id, limit, now, cost=cost, force=force)
     elif address is not None:
         deps.rates.take(ANONYMOUS, address, config.rate_anonymous, now, cost=cost, force=force)

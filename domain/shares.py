@@ -1,0 +1,32 @@
+"""Who gets what there is too little of: places, and turns of periodic work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def gives_way(places: Mapping[str, int], asker: str) -> str | None:
+    """Whose place goes to the asker where none is free: the holder's who has the most of them, if
+    it keeps at least as many as the asker then has; None where nobody has so many.
+
+    Whoever has fewer than an equal share is never refused: somebody else has more than that.
+    """
+    most = max(places, key=lambda holder: places[holder], default=None)
+    if most is None or places[most] < places.get(asker, 0) + 2:
+        return None
+    return most
+
+
+def in_turns(items: Iterable[T], whose: Callable[[T], str], most: int) -> list[T]:
+    """The first `most` of some items where each holder in turn gives its next, in their order."""
+    rounds: dict[str, int] = {}
+    turns: list[tuple[int, int, T]] = []
+    for n, item in enumerate(items):
+        holder = whose(item)
+        rounds[holder] = rounds.get(holder, 0) + 1
+        turns.append((rounds[holder], n, item))
+    turns.sort(key=lambda turn: turn[:2])
+    return [item for _, _, item in turns[:most]]
