@@ -14,6 +14,7 @@ from domain.ledger.payloads import ClaimEnded, Outcome
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
 from domain.ports import Chain
+from domain.shares import in_turns
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
@@ -33,12 +34,13 @@ class Waiting:
 
 
 def waiting(uow: UnitOfWork, mandates: Sequence[Mandate]) -> list[Waiting]:
-    """The pending claims of some mandates."""
-    return [
+    """The pending claims of some mandates, an owner's first before anybody's second."""
+    claims = (
         Waiting(mandate=m, event_id=event_id, claim=claim)
         for m in mandates
         for event_id, claim in uow.ledger.state(m.public_id).claimed.pending.items()
-    ][:CLAIMS_A_ROUND]
+    )
+    return in_turns(claims, lambda one: one.mandate.owner_id, CLAIMS_A_ROUND)
 
 
 async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> int:

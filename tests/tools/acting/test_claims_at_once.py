@@ -14,6 +14,7 @@ from domain.mandates.mandate import Mandate
 from tests.chain.nodes import Distortion, distorted
 from tests.tools.acting.test_reconcile import asked, reverted
 from tests.world import CHAIN_ID, Mandated, World, working
+from tools.keeper import claims
 from tools.keeper.claims import end_claims
 
 pytestmark = pytest.mark.anyio
@@ -80,3 +81,16 @@ async def test_a_receipt_that_makes_no_sense_holds_no_other_claim(world: World) 
         assert await end_claims(world.deps, chains.get(CHAIN_ID), [await mandate_of(m)]) == 1
     ended = [e for e in (await m.read())["events"] if (e["payload"] or {}).get("claim")]
     assert [e["tx_hash"] for e in ended] == [failed]
+
+
+async def test_one_owners_claims_keep_nobody_elses_waiting(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "CLAIMS_A_ROUND", 6)
+    busy, other = await working(world), await working(world)
+    for n in range(9):
+        await reported(busy, f"0x{n + 1:064x}")
+    await reported(other, "0x" + "cd" * 32)
+    mandates = [await mandate_of(busy), await mandate_of(other)]
+    asked_of = await world.store.read(lambda uow: claims.waiting(uow, mandates))
+    assert Counter(one.mandate.public_id for one in asked_of) == {busy.id: 5, other.id: 1}
