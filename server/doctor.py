@@ -18,7 +18,7 @@ from server.doctor_venue import examine_venue
 from server.retries import asked_once
 from server.settings import Settings
 from server.wiring import chain_facts
-from storage import migrate
+from storage.revision import latest, revision
 
 FILE_COLUMNS: Final = 240
 
@@ -88,14 +88,14 @@ async def _venue(settings: Settings) -> list[Finding]:
 async def _database(settings: Settings) -> Finding:
     shown = settings.database_url.partition("@")[2] or settings.database_url
     try:
-        at = await anyio.to_thread.run_sync(migrate.current, settings.database_url)
+        at = await revision(settings.database_url)
     except Exception as error:
         return Finding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
-    if at != migrate.latest():
+    if at != latest():
         return Finding(
             "database",
             False,
-            f"{shown}: revision {at}, {migrate.latest()} is needed",
+            f"{shown}: revision {at}, {latest()} is needed",
             "run: wallet db upgrade",
         )
     return Finding("database", True, f"{shown}: revision {at}")

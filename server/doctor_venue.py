@@ -16,6 +16,7 @@ from domain.trading.own import KEY_ENDS_SOON
 from domain.trading.venue import NETWORKS, Network
 from server.settings import Settings
 from server.signer.line import SignerLine
+from server.start import NotUpgraded, upgraded
 from server.venues import venues
 from server.wiring import SystemClock
 from storage.store import open_store
@@ -100,7 +101,10 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         )
 
     try:
+        await upgraded(settings)
         store = await open_store(settings.database_url, settings.patience())
+    except NotUpgraded as error:
+        return None, str(error)
     except Exception as error:
         return None, f"the database does not open ({type(error).__name__})"
     try:

@@ -12,6 +12,7 @@ from domain.trading.gate import Fault, invalid_order
 from domain.trading.limits import LimitChange
 from domain.trading.modes import Surface
 from server.settings import Settings
+from server.start import upgraded
 from server.wiring import SystemClock
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
@@ -57,6 +58,7 @@ async def set_limits(
         )
         return to
 
+    await upgraded(settings)
     store = await open_store(settings.database_url, settings.patience())
     try:
         return await store.write(work)

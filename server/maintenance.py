@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from domain.trading.venue import Network
 from server.settings import Settings
+from server.start import upgraded
 from server.wiring import SystemClock, SystemIds
 from storage.backup import NoBackup as NoBackup
 from storage.backup import backup, export
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 
 async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]]) -> T:
+    await upgraded(settings)
     store = await open_store(settings.database_url, settings.patience())
     try:
         return await work(store)
@@ -30,16 +32,21 @@ async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]])
 
 async def verify_ledgers(settings: Settings) -> dict[str, object]:
     """Refold and rehash everything."""
+    await upgraded(settings)
     return (await verify(settings.database_url)).as_json()
 
 
 async def backup_database(settings: Settings, target: Path) -> None:
-    """Copy a SQLite database while it is in use."""
+    """Copy a SQLite database while it is in use; one of an earlier version too, as before an
+    upgrade.
+    """
+    await upgraded(settings, older=True)
     await backup(settings.database_url, target)
 
 
 async def export_ledgers(settings: Settings, target: Path) -> dict[str, int]:
     """Write the ledgers out with their hashes."""
+    await upgraded(settings)
     return await export(settings.database_url, target)
 
 

@@ -11,6 +11,7 @@ import click
 
 from domain.refusals import Refused
 from server.settings import Settings
+from server.start import NotUpgraded
 
 T = TypeVar("T")
 
@@ -23,6 +24,12 @@ def read_settings() -> Settings:
         raise click.ClickException(f"settings: {error}") from None
 
 
+class _Unready(click.ClickException):
+    """Nothing was done, because something has to be done first."""
+
+    exit_code = 2
+
+
 def run(main: Callable[[], Awaitable[T]]) -> T:
     """Run what a command does; a refusal or a fault of the system ends it with its sentence."""
 
@@ -33,6 +40,8 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
         return asyncio.run(wrapped())
     except Refused as refused:
         raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
+    except NotUpgraded as error:
+        raise _Unready(str(error)) from None
     except OSError as error:
         raise click.ClickException(str(error)) from None
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from storage.store import OPEN_WAIT_MS, connect_sqlite, sqlite_path
 
-T = TypeVar("T")
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
 
 
@@ -34,20 +31,7 @@ def upgrade(url: str, revision: str = "head") -> None:
     _on(url, work)
 
 
-def current(url: str) -> str | None:
-    """The revision a database is at, None for an empty one."""
-    return _on(url, lambda c: MigrationContext.configure(c).get_current_revision())
-
-
-def latest() -> str:
-    """The revision of this version."""
-    head = ScriptDirectory.from_config(_config(None)).get_current_head()
-    if head is None:
-        raise LookupError("no revision")
-    return head
-
-
-def _config(connection: Connection | None) -> Config:
+def _config(connection: Connection) -> Config:
     config = Config()
     # A % in a path would be read as interpolation.
     config.set_main_option(
@@ -57,18 +41,18 @@ def _config(connection: Connection | None) -> Config:
     return config
 
 
-def _on(url: str, work: Callable[[Connection], T]) -> T:
+def _on(url: str, work: Callable[[Connection], None]) -> None:
     if url.startswith("sqlite:///"):
         engine = _sqlite_engine(url)
         try:
             with engine.begin() as connection:
-                answer = work(connection)
+                work(connection)
         finally:
             engine.dispose()
         # The file keeps the journal mode: whoever opens it later finds WAL.
         connect_sqlite(sqlite_path(url)).close()
-        return answer
-    return asyncio.run(_on_postgres(url, work))
+        return
+    asyncio.run(_on_postgres(url, work))
 
 
 def _sqlite_engine(url: str) -> Engine:
@@ -83,10 +67,10 @@ def _sqlite_engine(url: str) -> Engine:
     return engine
 
 
-async def _on_postgres(url: str, work: Callable[[Connection], T]) -> T:
+async def _on_postgres(url: str, work: Callable[[Connection], None]) -> None:
     engine = create_async_engine("postgresql+asyncpg://" + url.partition("://")[2])
     try:
         async with engine.begin() as connection:
-            return await connection.run_sync(work)
+            await connection.run_sync(work)
     finally:
         await engine.dispose()

@@ -8,6 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from anyio import to_thread
+
+_VERSIONED: Final = "SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'"
 _REVISIONS: Final = Path(__file__).parent / "migrations" / "versions"
 
 
@@ -19,14 +22,33 @@ def latest() -> str:
 
 def is_latest(path: str) -> bool:
     """True where the file is at that revision; False where it is not, or cannot be asked."""
-    if not Path(path).exists():
-        return False
     try:
-        with closing(sqlite3.connect(path, timeout=30)) as connection:
-            rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+        return on_sqlite(path) == latest()
     except sqlite3.Error:
         return False
-    return rows == [(latest(),)]
+
+
+async def revision(url: str) -> str | None:
+    """The revision that a database is at, None for one that is missing or empty; nothing is
+    written.
+
+    Errors: the driver's own, where it cannot be asked.
+    """
+    if url.startswith("sqlite:///"):
+        return await to_thread.run_sync(on_sqlite, url.removeprefix("sqlite:///"))
+    return await on_postgres(url)
+
+
+def on_sqlite(path: str) -> str | None:
+    """The revision that a SQLite file is at, None for one that is missing or empty."""
+    if not Path(path).exists():
+        return None
+    uri = f"{Path(path).absolute().as_uri()}?mode=rw"  # which makes no file
+    with closing(sqlite3.connect(uri, timeout=30, uri=True)) as connection:
+        if not connection.execute(_VERSIONED).fetchone():
+            return None
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    return None if row is None else str(row[0])
 
 
 async def on_postgres(url: str) -> str | None:

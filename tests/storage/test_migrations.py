@@ -18,6 +18,7 @@ from sqlalchemy.schema import SchemaItem
 
 from domain.agents.transfers import Delta
 from storage import migrate
+from storage.revision import latest, revision
 from storage.schema import metadata
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
@@ -72,10 +73,14 @@ def _differences(url: str) -> list[object]:
         engine.dispose()
 
 
+def _at(url: str) -> str | None:
+    return asyncio.run(revision(url))
+
+
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
-    assert migrate.current(empty_url) is None
+    assert _at(empty_url) is None
     migrate.upgrade(empty_url)
-    assert migrate.current(empty_url) == migrate.latest() == "0028"
+    assert _at(empty_url) == latest() == "0028"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 
@@ -99,7 +104,7 @@ def test_two_that_upgrade_at_once_do_it_once(empty_url: str) -> None:
     for t in threads:
         t.join(STUCK_S)
     assert problems == []
-    assert migrate.current(empty_url) == migrate.latest()
+    assert _at(empty_url) == latest()
 
 
 @pytest.mark.slow
@@ -107,7 +112,7 @@ def test_the_revisions_are_found_from_any_folder(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     code = f"import sys; sys.path.insert(0, {str(root)!r}); from storage import migrate; migrate.upgrade('sqlite:///x.sqlite')"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
-    assert migrate.current(f"sqlite:///{tmp_path / 'x.sqlite'}") == migrate.latest()
+    assert _at(f"sqlite:///{tmp_path / 'x.sqlite'}") == latest()
 
 
 def test_an_upgrade_that_fails_leaves_nothing(tmp_path: Path) -> None:
