@@ -26,7 +26,7 @@ from tools.catalogue import OPERATIONS
 from tools.trading.paper.desk import Desk
 from venue.budget import InMemory
 from venue.devvenue import DevVenue, Rules, serve
-from venue.networks import Networks
+from venue.venues import Networks
 
 ROUNDS, CALLS, PREPARES = 5, 60, 60
 TOKEN = "ws_" + "b" * 43

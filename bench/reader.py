@@ -21,7 +21,7 @@ from storage import migrate
 from tests import npm
 from tests.anvil.chains import running_anvil
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
-from venue.networks import Networks
+from venue.venues import Networks
 
 VAULTS = (10, 1_000, 10_000)
 DEPOSITS, POLLS = 200, 40

@@ -12,7 +12,7 @@ from server.settings import Settings
 from storage.store import Store
 
 if TYPE_CHECKING:
-    from venue.networks import Networks
+    from venue.venues import Networks
 
 
 class LateVenues:

@@ -11,7 +11,8 @@ from server.settings import Settings
 from storage.store import Store
 from venue.budget import Budget, WeightStore
 from venue.client import Client
-from venue.networks import Networks, VenueNetwork
+from venue.networks import VenueNetwork
+from venue.venues import Networks
 
 T = TypeVar("T")
 

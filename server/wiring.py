@@ -27,7 +27,7 @@ from tools.call.watch import Unwatched
 if TYPE_CHECKING:
     from chain.evm import EvmChains
     from http_shim.metrics import Metrics
-    from venue.networks import Networks
+    from venue.venues import Networks
 
 
 class SystemClock:

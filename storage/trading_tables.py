@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from sqlalchemy import (
+    CheckConstraint,
     Column,
     Index,
     PrimaryKeyConstraint,
@@ -100,6 +101,8 @@ Table(
     "order_counters", metadata,
     need("scope", Text), need("day", Text), need("used_micros", BIG), need("reserved_micros", BIG),
     PrimaryKeyConstraint("scope", "day"),
+    CheckConstraint("used_micros >= 0", name="order_counters_used"),
+    CheckConstraint("reserved_micros >= 0", name="order_counters_reserved"),
 )  # fmt: skip
 Table(
     "own_limits", metadata,

@@ -7,8 +7,16 @@ from typing import Annotated, Final, NotRequired, Required, TypedDict, get_args
 
 from domain.trading.venue import UserRole
 from venue.shapes import (
+    Amount,
     Figure,
+    HourlyRate,
+    LeverageValue,
+    Price,
     Rows,
+    Side,
+    Signed,
+    Size,
+    SizeDecimals,
     Soft,
     SoftOrNull,
     Tally,
@@ -43,8 +51,8 @@ class Asset(TypedDict, total=False):
     """A row of a universe."""
 
     name: Required[str]
-    szDecimals: Required[int]
-    maxLeverage: Required[int]
+    szDecimals: Required[SizeDecimals]
+    maxLeverage: Required[LeverageValue]
     marginTableId: SoftOrNull[int]
     onlyIsolated: Soft[bool]
     marginMode: SoftOrNull[Annotated[str, word(("strictIsolated", "noCross"))]]
@@ -64,16 +72,16 @@ class Meta(TypedDict):
 class Context(TypedDict, total=False):
     """The figures of one asset."""
 
-    prevDayPx: Soft[Figure]
-    dayNtlVlm: Soft[Figure]
-    markPx: Soft[Figure]
-    funding: Soft[Figure]
-    openInterest: Soft[Figure]
-    oraclePx: Soft[Figure]
-    dayBaseVlm: Soft[Figure]
-    midPx: SoftOrNull[Figure]
-    premium: SoftOrNull[Figure]
-    impactPxs: SoftOrNull[tuple[Figure, Figure]]
+    prevDayPx: Soft[Price]
+    dayNtlVlm: Soft[Amount]
+    markPx: Soft[Price]
+    funding: Soft[HourlyRate]
+    openInterest: Soft[Amount]
+    oraclePx: Soft[Price]
+    dayBaseVlm: Soft[Amount]
+    midPx: SoftOrNull[Price]
+    premium: SoftOrNull[Signed]
+    impactPxs: SoftOrNull[tuple[Price, Price]]
 
 
 class _Token(TypedDict, total=False):
@@ -117,17 +125,17 @@ class Dex(TypedDict, total=False):
 class _Order(TypedDict, total=False):
     coin: Required[str]
     side: Required[str]
-    limitPx: Required[Soft[Figure]]
-    sz: Required[Soft[Figure]]
+    limitPx: Required[Soft[Amount]]
+    sz: Required[Soft[Amount]]
     oid: Required[int]
     timestamp: Required[int]
     triggerCondition: SoftOrNull[str]
     isTrigger: Soft[bool]
-    triggerPx: Soft[Figure]
+    triggerPx: Soft[Amount]
     isPositionTpsl: Soft[bool]
     reduceOnly: Soft[bool]
     orderType: SoftOrNull[str]
-    origSz: Soft[Figure]
+    origSz: Soft[Amount]
     tif: SoftOrNull[str]
     cloid: SoftOrNull[str]
     children: Annotated[object, _UNREAD_ROWS]
@@ -143,8 +151,8 @@ class OrderUpdate(TypedDict):
 
 class _Leverage(TypedDict):
     type: Annotated[str, word(("cross", "isolated"))]
-    value: int
-    rawUsd: NotRequired[Soft[Figure]]
+    value: LeverageValue
+    rawUsd: NotRequired[Soft[Signed]]
 
 
 class Position(TypedDict, total=False):
@@ -152,23 +160,23 @@ class Position(TypedDict, total=False):
     answer none."""
 
     coin: Required[str]
-    szi: Required[Figure]
+    szi: Required[Signed]
     leverage: Soft[_Leverage]
-    maxLeverage: SoftOrNull[int]
-    liquidationPx: SoftOrNull[Figure]
-    entryPx: SoftOrNull[Figure]
-    positionValue: Soft[Figure]
-    unrealizedPnl: Soft[Figure]
-    returnOnEquity: Soft[Figure]
-    marginUsed: Soft[Figure]
+    maxLeverage: SoftOrNull[LeverageValue]
+    liquidationPx: SoftOrNull[Amount]
+    entryPx: SoftOrNull[Price]
+    positionValue: Soft[Amount]
+    unrealizedPnl: Soft[Signed]
+    returnOnEquity: Soft[Signed]
+    marginUsed: Soft[Amount]
     cumFunding: Annotated[object, _CUMULATIVE]
 
 
 class _Summary(TypedDict, total=False):
-    accountValue: Required[Figure]
-    totalNtlPos: Soft[Figure]
-    totalRawUsd: Soft[Figure]
-    totalMarginUsed: Soft[Figure]
+    accountValue: Required[Signed]
+    totalNtlPos: Soft[Amount]
+    totalRawUsd: Soft[Signed]
+    totalMarginUsed: Soft[Signed]
 
 
 class _Held(TypedDict):
@@ -181,27 +189,27 @@ class Clearinghouse(TypedDict):
 
     assetPositions: list[_Held]
     marginSummary: _Summary
-    withdrawable: Figure
+    withdrawable: Signed
     time: int
     crossMarginSummary: NotRequired[Soft[_Summary]]
-    crossMaintenanceMarginUsed: NotRequired[Soft[Figure]]
+    crossMaintenanceMarginUsed: NotRequired[Soft[Signed]]
 
 
 class Fill(TypedDict, total=False):
     """Money rests on these, so a figure that cannot be read makes the answer none."""
 
     coin: Required[str]
-    px: Required[Figure]
-    sz: Required[Figure]
-    side: Required[str]
+    px: Required[Price]
+    sz: Required[Size]
+    side: Required[Side]
     time: Required[int]
     oid: Required[int]
     tid: Required[int]
-    fee: Required[Figure]
-    closedPnl: Required[Figure]
-    builderFee: Figure | None
+    fee: Required[Signed]
+    closedPnl: Required[Signed]
+    builderFee: Amount | None
     cloid: SoftOrNull[str]
-    startPosition: Soft[Figure]
+    startPosition: Soft[Signed]
     dir: SoftOrNull[str]
     hash: SoftOrNull[str]
     crossed: Soft[bool]
@@ -216,17 +224,17 @@ class ActiveAsset(TypedDict, total=False):
     leverage: Required[_Leverage]
     user: SoftOrNull[str]
     coin: SoftOrNull[str]
-    maxTradeSzs: Soft[Rows[Figure]]
-    availableToTrade: Soft[Rows[Figure]]
-    markPx: Soft[Figure]
+    maxTradeSzs: Soft[Rows[Signed]]
+    availableToTrade: Soft[Rows[Signed]]
+    markPx: Soft[Price]
 
 
 class _Balance(TypedDict):
     token: int
-    total: Figure
-    hold: Figure
+    total: Signed
+    hold: Signed
     coin: NotRequired[SoftOrNull[str]]
-    entryNtl: NotRequired[Soft[Figure]]
+    entryNtl: NotRequired[Soft[Signed]]
 
 
 class Balances(TypedDict):
@@ -237,8 +245,8 @@ class Balances(TypedDict):
 
 
 class _Level(TypedDict):
-    px: Figure
-    sz: Figure
+    px: Price
+    sz: Size
     n: int
 
 
@@ -248,7 +256,7 @@ class Book(TypedDict):
     coin: str
     time: int
     levels: tuple[list[_Level], list[_Level]]
-    spread: NotRequired[Soft[Figure]]
+    spread: NotRequired[Soft[Signed]]
 
 
 class Agent(TypedDict):
@@ -273,9 +281,9 @@ class OpenOrder(TypedDict, total=False):
     oid: Required[int]
     cloid: str | None
     side: SoftOrNull[str]
-    limitPx: Soft[Figure]
-    sz: Soft[Figure]
-    origSz: Soft[Figure]
+    limitPx: Soft[Amount]
+    sz: Soft[Amount]
+    origSz: Soft[Amount]
     timestamp: SoftOrNull[int]
     reduceOnly: Soft[bool]
 

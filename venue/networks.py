@@ -35,6 +35,7 @@ from domain.trading.venue import (
 from venue import actions, forms, orders, reads, signing, values
 from venue.cache import Cache
 from venue.client import Client, unavailable
+from venue.marks import LastMarks
 from venue.reads import Read
 from venue.signing import Signature, TypedData
 
@@ -55,6 +56,7 @@ class VenueNetwork:
         # Strangers choose the keys of the relays; what the house holds must not be pushed out by
         # them.
         self._relayed, self._own = Cache(clock), Cache(clock)
+        self._marks = LastMarks(clock)
 
     @property
     def network(self) -> Network:
@@ -119,7 +121,7 @@ class VenueNetwork:
         number = index
 
         def made(told: tuple[forms.Meta, list[forms.Context]]) -> tuple[Perp, ...]:
-            return values.perps(dex, number, *told)
+            return self._marks.near(values.perps(dex, number, *told))
 
         return await self._held(("perps", dex), good_for_s, lane, reads.PERPS, made, dex=dex)
 
@@ -321,6 +323,8 @@ class VenueNetwork:
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
         """Where an order stands."""
         answer = await self.client.ask(reads.ORDER_STATUS, lane, user=user.lower(), oid=cloid)
+        if "order" in answer.data and answer.data["order"]["order"].get("cloid") != cloid:
+            raise unavailable("it answers about another order")
         return values.order_seen(answer.data)
 
     async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
@@ -336,33 +340,6 @@ class VenueNetwork:
         if read is None:
             raise unavailable("its fills cannot be read")
         return read
-
-
-class Networks:
-    """The `Venues` port."""
-
-    def __init__(self, venues: Mapping[Network, VenueNetwork]):
-        self._venues = venues
-
-    def get(self, network: Network) -> VenueNetwork:
-        """The venue on one network."""
-        found = self._venues.get(network)
-        if found is None:
-            raise Refused(refusal("not_configured", what=f"the venue's {network}"))
-        return found
-
-    def met(self) -> Mapping[tuple[Network, str, str], int]:
-        """How often the venue said what is not known here."""
-        return {
-            (network, kind, what): times
-            for network, venue in self._venues.items()
-            for (kind, what), times in venue.client.met.counts.items()
-        }
-
-    async def close(self) -> None:
-        """Close every session."""
-        for venue in self._venues.values():
-            await venue.close()
 
 
 def _agent_action(approval: AgentApproval) -> actions.UserSigned:

@@ -10,8 +10,10 @@ from typing import Any, Final, Generic, get_args
 from domain.trading.venue import Abstraction
 from venue import forms
 from venue.shapes import (
+    HourlyRate,
     Shape,
     T,
+    count,
     each,
     figure,
     maybe,
@@ -56,7 +58,7 @@ class Read(Generic[T]):
 _soft_text: Final = soft(maybe(text))
 _soft_whole: Final = soft(maybe(whole))
 _FUNDING: Final = obj(
-    {"coin": text, "fundingRate": figure, "time": whole}, {"premium": soft_figure}
+    {"coin": text, "fundingRate": shape_of(HourlyRate), "time": whole}, {"premium": soft_figure}
 )
 _PREDICTED: Final = obj(
     {"fundingRate": soft_figure, "nextFundingTime": whole}, {"fundingIntervalHours": _soft_whole}
@@ -111,7 +113,7 @@ BOOK: Final = Read("l2Book", 2, maybe(shape_of(forms.Book)))
 CLOCK: Final = Read("exchangeStatus", 2, shape_of(forms.Clock))
 ACCOUNT: Final = Read("clearinghouseState", 2, shape_of(forms.Clearinghouse))
 BALANCES: Final = Read("spotClearinghouseState", 2, shape_of(forms.Balances))
-BUILDER_FEE: Final = Read("maxBuilderFee", 20, whole)
+BUILDER_FEE: Final = Read("maxBuilderFee", 20, count(0, 10_000))
 AGENTS: Final = Read("extraAgents", 20, shape_of(list[forms.Agent]))
 ROLE: Final = Read("userRole", 60, shape_of(forms.Role))
 ABSTRACTION: Final = Read("userAbstraction", 20, word(get_args(Abstraction)))

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from types import UnionType
 from typing import (
     Annotated,
@@ -99,6 +100,42 @@ def figure(value: object, tally: Tally) -> str:
     if not isinstance(value, str) or not _FIGURE.fullmatch(value):
         raise Malformed("a decimal string is due")
     return value
+
+
+def between(least: str, most: str) -> Shape[str]:
+    """A decimal string from `least` to `most`, both inclusive: what no market can mean is none."""
+    low, high = Decimal(least), Decimal(most)
+
+    def read(value: object, tally: Tally) -> str:
+        told = figure(value, tally)
+        if not low <= Decimal(told) <= high:
+            raise Malformed("a figure is beyond its bounds")
+        return told
+
+    return read
+
+
+def count(least: int, most: int) -> Shape[int]:
+    """An integer from `least` to `most`, both inclusive."""
+
+    def read(value: object, tally: Tally) -> int:
+        told = whole(value, tally)
+        if not least <= told <= most:
+            raise Malformed("an integer is beyond its bounds")
+        return told
+
+    return read
+
+
+def one_of(known: Collection[str]) -> Shape[str]:
+    """A text out of a list, and no other."""
+
+    def read(value: object, tally: Tally) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise Malformed("a word of a list is due")
+        return value
+
+    return read
 
 
 def soft(shape: Shape[T]) -> Shape[T | None]:
@@ -197,6 +234,17 @@ class _Over:
 # What may fail without the rest: a `Soft` value is None then, and counted (`SoftOrNull` may be null
 # besides); a row of `Rows` is left out. A plain `list` is only right as a whole.
 Figure = Annotated[str, figure]
+# What can stand in a place: the smallest unit of a price or a size has eight decimals, and no
+# market, account or fee is near the upper bounds.
+_LEAST: Final = "0.00000001"
+Price = Annotated[str, between(_LEAST, "1000000000")]
+Size = Annotated[str, between(_LEAST, "1000000000000")]
+Amount = Annotated[str, between("0", "1000000000000000")]
+Signed = Annotated[str, between("-1000000000000000", "1000000000000000")]
+HourlyRate = Annotated[str, between("-1", "1")]
+LeverageValue = Annotated[int, count(1, 100)]
+SizeDecimals = Annotated[int, count(0, 8)]
+Side = Annotated[str, one_of(("A", "B"))]
 Soft = Annotated[T | None, _Over(soft)]
 SoftOrNull = Annotated[T | None, _Over(lambda shape: soft(maybe(shape)))]
 Rows = Annotated[list[T], _Over(rows)]

@@ -34,6 +34,9 @@ _MARGIN: Final[Mapping[str, MarginMode]] = {
 }
 _ROLES: Final[Mapping[str, UserRole]] = {role: role for role in get_args(UserRole)}
 _ABSTRACTIONS: Final[Mapping[str, Abstraction]] = {mode: mode for mode in get_args(Abstraction)}
+_HIGHEST_FEE: Final = Decimal("0.05")  # of what was traded; a maker may be paid as much
+_A_CENT: Final = Decimal("0.01")
+_SIDES: Final[Mapping[str, bool]] = {"B": True, "A": False}
 _FIRST_OF_DEX: Final = 100_000
 _A_DEX: Final = 10_000
 _LATEST_MS: Final = 253_402_300_799_000
@@ -100,13 +103,13 @@ def _perp(
 
 
 def book(told: forms.Book) -> Book | None:
-    """A snapshot; None where its time cannot be read or a level has no size to give."""
+    """A snapshot; None where its time cannot be read."""
     at = moment(told["time"])
     sides = [
         tuple(Level(Decimal(r["px"]), Decimal(r["sz"]), r["n"]) for r in side)
         for side in told["levels"]
     ]
-    if at is None or any(level.px <= 0 or level.size <= 0 for side in sides for level in side):
+    if at is None:
         return None
     named = book_hash(told["coin"], at, sides[0], sides[1])
     return Book(told["coin"], at, sides[0], sides[1], named)
@@ -159,35 +162,18 @@ def balances(told: forms.Balances) -> tuple[SpotBalance, ...]:
     )
 
 
-# The venue's words for where an order stands, by what they come to; venue page 1.1.
-_CANCELLED: Final = frozenset(
-    {
-        "canceled", "marginCanceled", "vaultWithdrawalCanceled", "openInterestCapCanceled",
-        "selfTradeCanceled", "reduceOnlyCanceled", "siblingFilledCanceled", "delistedCanceled",
-        "liquidatedCanceled", "outcomeSettledCanceled", "scheduledCancel", "internalCancel",
-    }
-)  # fmt: skip
-_REFUSED: Final = frozenset(
-    {
-        "rejected", "tickRejected", "minTradeNtlRejected", "perpMarginRejected",
-        "reduceOnlyRejected", "badAloPxRejected", "iocCancelRejected", "badTriggerPxRejected",
-        "marketOrderNoLiquidityRejected", "positionIncreaseAtOpenInterestCapRejected",
-        "positionFlipAtOpenInterestCapRejected", "tooAggressiveAtOpenInterestCapRejected",
-        "openInterestIncreaseRejected", "insufficientSpotBalanceRejected", "oracleRejected",
-        "perpMaxPositionRejected", "tooManyOpenOrdersRejected",
-    }
-)  # fmt: skip
-
-
 def seen_as(status: str) -> SeenAs:
-    """What a status comes to; one that is not known is neither an end nor a fill."""
+    """What a status comes to; one that is not known is neither an end nor a fill.
+
+    The venue's words say by their ending what they are, new ones too.
+    """
     if status in ("open", "triggered"):
         return "open"
     if status == "filled":
         return "filled"
-    if status in _CANCELLED:
+    if status in ("canceled", "scheduledCancel", "internalCancel") or status.endswith("Canceled"):
         return "cancelled"
-    return "refused" if status in _REFUSED else "unknown"
+    return "refused" if status == "rejected" or status.endswith("Rejected") else "unknown"
 
 
 def order_seen(told: forms.OrderStatus) -> OrderSeen | None:
@@ -199,6 +185,7 @@ def order_seen(told: forms.OrderStatus) -> OrderSeen | None:
     return OrderSeen(
         oid=order["oid"],
         coin=order["coin"],
+        is_buy=_SIDES.get(order["side"]),
         status=update["status"],
         seen_as=seen_as(update["status"]),
         size=decimal(order.get("origSz")),
@@ -214,11 +201,16 @@ def open_orders(told: Sequence[forms.OpenOrder]) -> tuple[OpenOrder, ...]:
 
 
 def fills(told: Sequence[forms.Fill]) -> tuple[VenueFill, ...] | None:
-    """Fills, oldest first; None where the time of one cannot be read."""
+    """Fills whose fee is in USDC, oldest first; None where the time of one cannot be read, or its
+    fee is no fee.
+    """
     read = []
     for row in told:
-        at = moment(row["time"])
-        if at is None:
+        if row.get("feeToken") not in (None, "USDC"):
+            continue
+        at, worth = moment(row["time"]), Decimal(row["px"]) * Decimal(row["sz"])
+        most = worth * _HIGHEST_FEE + _A_CENT
+        if at is None or max(abs(Decimal(row["fee"])), Decimal(row.get("builderFee") or 0)) > most:
             return None
         read.append(
             VenueFill(

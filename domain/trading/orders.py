@@ -57,9 +57,11 @@ BECOMES: Final[Mapping[tuple[Status, Happening], Status]] = MappingProxyType({
     ("recorded", "rest"): "resting",
     ("recorded", "refuse"): "rejected",
     ("recorded", "cancel"): "cancelled",
+    ("recorded", "lose"): "unknown",
     ("resting", "fill"): "executed",
     ("resting", "cancel"): "cancelled",
     ("resting", "refuse"): "rejected",
+    ("resting", "lose"): "unknown",
 })  # fmt: skip
 DONE: Final[frozenset[Status]] = frozenset({"executed", "rejected", "expired", "cancelled"})
 UNSENT: Final[frozenset[Status]] = frozenset({"prepared", "awaiting_owner", "awaiting_signature"})
@@ -70,6 +72,8 @@ OWNER_HAS: Final = timedelta(hours=24)
 PENDING_AN_AGENT: Final = 10
 # An order that nobody can execute any more is given up this long after the end of its bytes.
 VOID_AFTER: Final = timedelta(minutes=2)
+# An order that the venue named once and names no more is given up after so many looks in a row.
+FORGOTTEN_AFTER: Final = 5
 UNSEEN_RECORD_HOLDS: Final = timedelta(minutes=10)
 _ASKED_AFTER_S: Final = (1, 3, 10, 30)
 _THEN_S: Final = 60

@@ -235,6 +235,7 @@ class OrderSeen:
 
     oid: int
     coin: str
+    is_buy: bool | None
     status: str
     seen_as: SeenAs
     size: Decimal | None

@@ -171,12 +171,13 @@ class Orders:
         )
         return moment(row["at"]) if row and row["at"] is not None else None
 
-    def to_ask(self, now: datetime, most: int) -> list[Order]:
+    def to_ask(self, now: datetime, mode: Mode, most: int) -> list[Order]:
         """Orders about which the venue is due to be asked, the longest due first."""
         rows = self._sql.rows(
             "SELECT * FROM orders WHERE next_check_at IS NOT NULL AND next_check_at <= :now "
-            "ORDER BY next_check_at LIMIT :most",
+            "AND mode = :mode ORDER BY next_check_at LIMIT :most",
             now=micros(now),
+            mode=mode,
             most=most,
         )
         return self._orders(rows)

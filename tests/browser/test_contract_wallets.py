@@ -16,7 +16,7 @@ from tests.browser.test_story import to_the_review
 from tests.browser.window import MARKS
 from tests.world import CHAIN_ID
 from tools.call.operation import Caller
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = [*MARKS]
 OTHERS = "With a Safe, others may have to confirm first."

@@ -23,7 +23,7 @@ from tests.server.test_silent_probe import invested
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm
 from tools.call.operation import Caller
 from tools.keeper.timely import TOLERANCE, timely
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 YEARS = timedelta(days=800)

@@ -22,7 +22,7 @@ from server.wiring import Wired
 from tests.chain.nodes import node
 from tests.waiting import STUCK_S, LoopClock
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HANGING = 7

@@ -24,7 +24,7 @@ from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.server.test_paying import left_with_a_gain, listed
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, signed, working
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

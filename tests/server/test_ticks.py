@@ -15,7 +15,7 @@ from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from server.wiring import Wired
 from tests.surfaces.conftest import Service, running
 from tests.world import CHAIN_ID, Evm, Mandated, config_of, working
 from tools.call.credentials import hashed
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 CALLS, CHARACTERS = 40, 60_000

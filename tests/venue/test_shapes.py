@@ -6,7 +6,22 @@ from typing import Any, NotRequired, Required, TypedDict
 
 import pytest
 
-from venue.shapes import Figure, Malformed, Rows, Soft, SoftOrNull, Tally, shape_of
+from venue.shapes import (
+    Amount,
+    Figure,
+    HourlyRate,
+    LeverageValue,
+    Malformed,
+    Price,
+    Rows,
+    Signed,
+    Size,
+    SizeDecimals,
+    Soft,
+    SoftOrNull,
+    Tally,
+    shape_of,
+)
 
 
 class _Row(TypedDict):
@@ -64,3 +79,31 @@ def test_a_field_that_no_form_names_is_counted_and_left_out() -> None:
     tally = Tally()
     assert READ({**GOOD, "more": 1}, tally) == GOOD
     assert tally.unknown == {"more": 1}
+
+
+BOUNDS: list[tuple[Any, list[str], list[str]]] = [
+    (Price, ["0.00000001", "64000.5"], ["0", "-5", "1" + "0" * 10, "0.000000001"]),
+    (Size, ["0.00001", "250000000000"], ["0", "-1", "1" + "0" * 13]),
+    (Amount, ["0", "0.0", "5"], ["-0.1", "1" + "0" * 16]),
+    (Signed, ["-1.5", "0"], ["-1" + "0" * 16]),
+    (HourlyRate, ["-0.04", "0.0004"], ["1.1", "-2"]),
+]
+
+
+@pytest.mark.parametrize(("form", "good", "bad"), BOUNDS)
+def test_a_figure_is_none_outside_of_what_its_place_can_hold(
+    form: Any, good: list[str], bad: list[str]
+) -> None:
+    read = shape_of(form)
+    assert [read(told, Tally()) for told in good] == good
+    for told in bad:
+        with pytest.raises(Malformed):
+            read(told, Tally())
+
+
+@pytest.mark.parametrize(("form", "good", "bad"), [(LeverageValue, 1, 0), (LeverageValue, 100, -3), (SizeDecimals, 8, 9), (SizeDecimals, 0, -1)])  # fmt: skip
+def test_a_leverage_and_the_decimals_of_a_size_have_bounds(form: Any, good: int, bad: int) -> None:
+    read = shape_of(form)
+    assert read(good, Tally()) == good
+    with pytest.raises(Malformed):
+        read(bad, Tally())

@@ -17,7 +17,7 @@ from server.wiring import Wired
 from tests.world import CHAIN_ID, World
 from tools.call.operation import Caller
 from tools.call.wire import wire
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from storage.unit_of_work import UnitOfWork
 from tests.world import CHAIN_ID, START, World, drafted, working
 from tools.call.operation import Caller
 from tools.keeper.rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = pytest.mark.anyio
 

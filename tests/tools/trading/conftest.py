@@ -33,7 +33,7 @@ from tools.trading.paper.desk import Desk as PaperDesk
 from venue import signing
 from venue.devvenue import DevVenue, Fault, Rules, serve
 from venue.devvenue.faults import Faults
-from venue.networks import Networks
+from venue.venues import Networks
 
 BUILDER = Account.from_key("0x" + "bb" * 32)
 DEAD = "http://127.0.0.1:9"

@@ -13,15 +13,16 @@ from domain.refusals import REFUSALS, Refusal, Refused, refusal
 from domain.trading.gate import Fault, invalid_order
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.orders import UNSENT, Order
+from domain.trading.outcome import End
 from domain.trading.paper.meeting import Sight
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Deps, Gives, Operation, Reply
 from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.confirming import confirm_hash
+from tools.trading.orders.ending import Counting, end_order
 from tools.trading.orders.on_paper import begun_on_paper, met
 from tools.trading.orders.routes import named, signed_of
 from tools.trading.orders.sending import send_live
-from tools.trading.orders.settling import Counting, End, end_order
 from tools.trading.orders.shapes import (
     OrderChecks,
     OrderOut,

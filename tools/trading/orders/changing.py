@@ -18,6 +18,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
 from tools.trading.fields import LOOK_AT_WAITING, order_write, venue_of
 from tools.trading.orders.confirming import confirm_hash, confirm_id
+from tools.trading.orders.ending import traded
 from tools.trading.orders.making import (
     Known,
     action_of,
@@ -36,7 +37,7 @@ from tools.trading.orders.routes import (
     signed_of,
 )
 from tools.trading.orders.sending import Signed, again
-from tools.trading.orders.settling import look, traded
+from tools.trading.orders.settling import look
 from tools.trading.orders.shapes import PreparedOut, shown, steps, to_sign
 from tools.trading.orders.standing import counted, standing, standing_of, surface_of
 from tools.trading.orders.takes import CancelIn, OneOrder
@@ -244,8 +245,10 @@ async def _sent(deps: Deps, begun: Cancelling, signed: Signed) -> Order:
     if placed.outcome == "refused" and placed.kind != "no_order":
         words, kind = placed.words or "it gave no words", placed.kind or "other"
         raise Refused(rejected(VenueSaid(words=words, kind=kind)))
+    # Neither its cancellation nor its status knows it: then it can stand nowhere any more.
+    gone = placed.outcome == "refused"
     try:
-        found = await look(deps, order)
+        found = await look(deps, order, "close", forgotten=gone)
     except Refused:
         found = await again(deps, order)
     if found.status == "resting":

@@ -19,6 +19,7 @@ from domain.ledger.venue_book import worth_of
 from domain.ledger.written import written
 from domain.money import Usdc
 from domain.trading.orders import Order, OrderFill, SeenAtVenue
+from domain.trading.outcome import filled_size
 from domain.trading.venue import VENUE
 from storage.unit_of_work import UnitOfWork
 
@@ -80,11 +81,6 @@ def row_id(order: Order, n: int) -> str:
     """The row's id, from the order's own, which is random: one fill has one id in any process."""
     digest = hashlib.sha256(f"{order.order_id}:{n}".encode()).digest()
     return "ev_" + base64.b32encode(digest[:10]).decode().lower()[:10]
-
-
-def filled_size(fills: Sequence[OrderFill]) -> Decimal:
-    """What fills come to."""
-    return sum((f.size for f in fills), Decimal(0))
 
 
 def average(fills: Sequence[OrderFill]) -> Decimal | None:

@@ -9,15 +9,16 @@ from typing import Final
 from domain.refusals import Refused
 from domain.trading.gate import Fault, VenueSaid, rejected
 from domain.trading.orders import Order, becomes, wants_less
+from domain.trading.outcome import End
 from domain.trading.paper.meeting import Sight
 from storage.unit_of_work import UnitOfWork
 from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps
 from tools.call.paper import PaperDesk, PaperOutcome
 from tools.trading.fields import desk_of, venue_of
+from tools.trading.orders.ending import end_order
 from tools.trading.orders.policies import still_allowed
 from tools.trading.orders.sending import again, caps_now, counted_today, ended
-from tools.trading.orders.settling import End, end_order
 from tools.trading.orders.standing import passed, standing_of, surface_of
 
 PAPER_TAKES: Final = timedelta(seconds=60)
@@ -40,7 +41,11 @@ async def fill_paper(deps: Deps, marked: Order) -> Order:
     try:
         sight = await desk.sight(venue, marked.product, latency=latency, reduces=wants_less(marked))
     except Refused as refused:
-        await ended(deps, marked, End(happening="refuse", refusal=refused.refusal, whole=True))
+        await ended(
+            deps,
+            marked,
+            End(happening="refuse", refusal=refused.refusal, whole=True),
+        )
         raise
     now = deps.clock.now()
 

@@ -43,6 +43,16 @@ def release(uow: UnitOfWork, order: Order, used: Usdc = ZERO) -> Order:
     return replace(order, counted=used)
 
 
+def corrected(uow: UnitOfWork, order: Order, used: Usdc) -> Order:
+    """Count what an order that is done traded beyond what was counted for it."""
+    if used <= order.counted or order.counted_day is None:
+        return order
+    _mandate_first(uow, order)
+    for scope in scopes(order):
+        uow.order_counters.settle(scope, order.counted_day, ZERO, used - order.counted)
+    return replace(order, counted=used)
+
+
 def _mandate_first(uow: UnitOfWork, order: Order) -> None:
     """An order that counts more of its mandate's day than before moves the mandate's turn."""
     if order.mode == "live" and order.mandate_id is not None:

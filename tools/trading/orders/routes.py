@@ -15,10 +15,11 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
 from tools.trading.fields import LOOK_AT_WAITING, own_write
+from tools.trading.orders.ending import recorded
 from tools.trading.orders.making import Known, known, prepare
 from tools.trading.orders.on_paper import send_paper
 from tools.trading.orders.sending import Signed, again, fits, send_live
-from tools.trading.orders.settling import look, recorded
+from tools.trading.orders.settling import look
 from tools.trading.orders.shapes import OrderOut, PreparedOut, shown
 from tools.trading.orders.standing import counted
 from tools.trading.orders.takes import ExecuteIn, OrderIn, RecordIn

@@ -19,6 +19,7 @@ from domain.times import day_of
 from domain.trading.caps import CapCheck, day_checks
 from domain.trading.gate import Attempt, Fault, Missing, PositionSeen
 from domain.trading.orders import Order, becomes
+from domain.trading.outcome import End
 from domain.trading.own import AgentKey, Link, usable
 from domain.trading.pricing import (
     NoPrice,
@@ -32,12 +33,13 @@ from tools.call.asking import ask_of
 from tools.call.operation import Caller, Deps
 from tools.trading.fields import venue_of
 from tools.trading.orders.confirming import confirm_hash
+from tools.trading.orders.ending import end_order
 from tools.trading.orders.making import marks_of_mandate
 from tools.trading.orders.market import agents_of, product, why_silent
 from tools.trading.orders.policies import still_allowed
 from tools.trading.orders.positions import Place, place_of, shrinks
 from tools.trading.orders.reserving import release, reserve
-from tools.trading.orders.settling import End, end_of, end_order, fees_of, look
+from tools.trading.orders.settling import agreed, fees_of, look
 from tools.trading.orders.shapes import shown
 from tools.trading.orders.standing import (
     Standing,
@@ -284,7 +286,7 @@ async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, 
         await _carried(deps, venue, order, signature)
     found = await again(deps, order)
     if found.status == "executing":
-        found = await ended(deps, found, End(happening="lose", verified=False))
+        found = await ended(deps, found, End(happening="lose"))
     return found
 
 
@@ -298,18 +300,27 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
     except Refused as refused:
         why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
         nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
-        await ended(deps, order, End(happening="refuse", refusal=nothing, whole=True))
+        end = End(happening="refuse", refusal=nothing, whole=True)
+        await ended(deps, order, end)
         raise Refused(nothing) from None
-    done = await ended(deps, order, end_of(placed))
-    if placed.outcome == "filled":
+    done = await ended(deps, order, await agreed(venue, order, placed, lane))
+    if done.status == "executed":
         await fees_of(deps, done)
+    elif done.status == "resting":
+        await _looked(deps, done)
     while done.status == "unknown":
-        try:
-            done = await look(deps, done)
-        except Refused as refused:
-            log.info("order %s: %s", done.order_id, refused.refusal.reason)
+        done = await _looked(deps, done)
         if done.status == "unknown":
             await anyio.sleep(LOOK_AGAIN_S)
+
+
+async def _looked(deps: Deps, order: Order) -> Order:
+    """What the venue says of an order now; as it was where the venue says nothing."""
+    try:
+        return await look(deps, order)
+    except Refused as refused:
+        log.info("order %s: %s", order.order_id, refused.refusal.reason)
+        return order
 
 
 async def ended(deps: Deps, order: Order, end: End) -> Order:

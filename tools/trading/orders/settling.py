@@ -1,44 +1,51 @@
-"""What became of an order: one way from every answer to its end, for a route and for the tick.
-
-Every change is one conditional statement on the state in which the order was read; who comes second
-reads it again and leaves it.
-"""
+"""What became of an order: the venue is asked, for a route and for the tick in one way."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from domain.money import ZERO, Usdc
 from domain.ports import Venue
-from domain.refusals import Refusal, Refused, refusal
+from domain.refusals import Refused, refusal
 from domain.trading.gate import VenueSaid, rejected
+from domain.trading.indices import dex_of
+from domain.trading.modes import Mode
 from domain.trading.orders import (
     DONE,
+    FORGOTTEN_AFTER,
     UNSEEN_RECORD_HOLDS,
     UNSENT,
     VOID_AFTER,
-    Happening,
     Order,
-    OrderFill,
     SeenAtVenue,
-    Status,
     asks_again,
-    becomes,
+)
+from domain.trading.outcome import (
+    End,
+    contradiction,
+    filled_by_status,
+    filled_size,
+    fills_of,
+    other_order,
 )
 from domain.trading.own import milliseconds
-from domain.trading.precision import notional
-from domain.trading.venue import Lane, OrderSeen, Placed, VenueFill
+from domain.trading.venue import Lane, OrderSeen, Placed
 from storage.unit_of_work import UnitOfWork
-from tools.call.notices import order_unknown
 from tools.call.operation import Deps
 from tools.trading.fields import desk_of, venue_of
-from tools.trading.orders.filling import average, filled_size, keep_fills
+from tools.trading.orders.ending import (
+    UNKNOWN,
+    asks_next,
+    end_order,
+    expired,
+    filled_more,
+    recorded,
+)
 from tools.trading.orders.reserving import release
 from tools.trading.orders.wording import in_our_words, kind_of
 
@@ -46,201 +53,165 @@ log = logging.getLogger("wallet.orders")
 
 A_ROUND: Final = 20
 FILLS_TRIES: Final = 100
-RESTING_S: Final = 30
 # The browser may post its bytes in the last moment; the venue is asked before they are given up.
 GRACE: Final = timedelta(seconds=60)
 _BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
-
-
-Counting = Callable[[Order, Usdc | None], Order]
-"""Takes an order's part of the day: what it used of it, None while that is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """What happened to an order, and what is known of it with that."""
-
-    happening: Happening
-    size: Decimal | None = None
-    avg_px: Decimal | None = None
-    oid: int | None = None
-    word: str | None = None
-    refusal: Refusal | None = None
-    fills: tuple[OrderFill, ...] = ()
-    whole: bool = False
-    verified: bool = True
-
-
-def end_order(
-    uow: UnitOfWork, order: Order, end: End, now: datetime, *, first: Counting | None = None
-) -> Order:
-    """Write down what happened. Errors: `conflict` where it has changed since it was read.
-
-    `first`: the order was decided about in this transaction, and is stored with what became of it;
-    this counts it in its day.
-    """
-    status = becomes(order.status, end.happening)
-    seen, done = _seen(order, end, now), status in DONE
-    # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
-    # ring.
-    keep_fills(uow, order, end.fills, now, seen)
-    size = _size(order, end, done)
-    whole = order.fills_whole or end.whole
-    # A close counts against no day, and its fees are asked for all the same.
-    settled = whole or size == 0
-    after = replace(
-        order,
-        status=status,
-        filled_size=size,
-        avg_px=average(end.fills) or end.avg_px or order.avg_px,
-        seen=seen,
-        verified=order.verified or (end.verified and (done or status == "resting")),
-        refusal=_told(end.refusal) if end.refusal is not None else order.refusal,
-        fills_whole=whole,
-        tries=0,
-        done_at=now if done else order.done_at,
-        next_check_at=None if done and settled else _next(status, 0, now),
-        fills=order.fills if first is None else end.fills,
-    )
-    if first is not None:
-        after = first(after, traded(after, after.notional) if done else None)
-    elif done:
-        after = release(uow, after, traded(after, after.counted))
-    if status == "unknown" != order.status:
-        order_unknown(uow, after, now)
-    return uow.orders.save(after, order) if first is None else uow.orders.add(after)
-
-
-def traded(order: Order, most: Usdc) -> Usdc:
-    """What an order that is done counts against its day: what it filled, at its limit price.
-
-    That is never more than was reserved, whatever better price it got.
-    """
-    if order.filled_size is None:
-        return ZERO if order.status != "executed" else most
-    return min(most, notional(order.filled_size, order.action.limit_px))
-
-
-def _size(order: Order, end: End, done: bool) -> Decimal | None:
-    if end.size is not None:
-        return end.size
-    if end.fills:
-        return filled_size(end.fills)
-    return Decimal(0) if done and order.filled_size is None else order.filled_size
-
-
-def _seen(order: Order, end: End, now: datetime) -> SeenAtVenue | None:
-    if end.word is None:
-        return order.seen
-    oid = end.oid if end.oid is not None else (order.seen.oid if order.seen else None)
-    return SeenAtVenue(oid=oid, status=end.word, checked_at=now)
-
-
-def _next(status: Status, tries: int, now: datetime) -> datetime:
-    if status == "resting":
-        return now + timedelta(seconds=RESTING_S)
-    return asks_again(tries, now)
-
-
-def _told(refused: Refusal) -> dict[str, str]:
-    told = {"error": refused.kind.code, "reason": refused.reason}
-    kind = (refused.remaining or {}).get("venue_kind")
-    return told | ({"venue_kind": str(kind)} if kind else {})
+_UNNAMED: Final = "other"
 
 
 def end_of(placed: Placed) -> End:
-    """What the venue's answer to a sent order says."""
+    """What the venue's answer to a sent order says; its words are final only where they are known.
+
+    Nothing of it is verified: that is for the order's own status, or its fills.
+    """
+    end = End(happening="lose", oid=placed.oid, verified=False)
     if placed.outcome == "filled":
-        return End(
-            happening="fill", size=placed.size, avg_px=placed.avg_px, oid=placed.oid, word="filled"
-        )
+        size, px = placed.size, placed.avg_px
+        return replace(end, happening="fill", size=size, avg_px=px, word="filled")
     if placed.outcome == "resting":
-        return End(happening="rest", oid=placed.oid, word="open")
+        return replace(end, happening="rest", word="open")
     if placed.outcome == "refused":
-        return End(happening="refuse", refusal=in_our_words(placed), word="rejected")
-    return End(happening="lose", verified=False)
+        end = replace(end, refusal=in_our_words(placed), word="rejected")
+        return end if placed.kind in (None, _UNNAMED) else replace(end, happening="refuse")
+    return end
 
 
-async def look(deps: Deps, order: Order, lane: Lane | None = None) -> Order:
+async def agreed(venue: Venue, order: Order, placed: Placed, lane: Lane) -> End:
+    """What the answer to an order comes to. A refusal stands once the order's own status does not
+    say otherwise.
+    """
+    end = end_of(placed)
+    if end.happening != "refuse":
+        return end
+    try:
+        seen = await venue.order_seen(order.wallet or "", order.action.cloid, lane=lane)
+    except Refused:
+        return replace(end, happening="lose")
+    if seen is None or seen.seen_as == "refused":
+        return replace(end, verified=True)
+    return replace(end, happening="lose")
+
+
+async def look(
+    deps: Deps, order: Order, lane: Lane | None = None, *, forgotten: bool = False
+) -> Order:
     """Ask the venue about an order once, and write down what it says.
 
-    `lane`: who asks, where that is not the order's own lane. Errors: `venue_unavailable`; then the
-    order is as it was.
+    `lane`: who asks, where that is not the order's own lane; `forgotten`: the venue has said
+    already that it does not know the order. Errors: `venue_unavailable`; then the order is as it
+    was.
     """
     venue = venue_of(deps, order.network)
-    wallet = order.wallet or ""
     lane = lane or _lane(order)
-    seen = await venue.order_seen(wallet, order.action.cloid, lane=lane)
-    end = None if seen is None else await _end_seen(venue, order, seen, lane)
-    more = () if end is not None or seen is None else await _filled_more(venue, order, seen, lane)
+    seen = await venue.order_seen(order.wallet or "", order.action.cloid, lane=lane)
+    end = more = None
+    if seen is not None:
+        end = await _end_seen(venue, order, seen, lane)
+        more = await _filled_more(venue, order, seen, lane) if end is None else None
+    if end is None and _named_no_more(order, seen, forgotten):
+        end = await _forgotten(venue, order, seen, lane)
     now = deps.clock.now()
     return await deps.store.write(lambda uow: _learned(uow, order, seen, end, now, more))
-
-
-async def _filled_more(
-    venue: Venue, order: Order, seen: OrderSeen, lane: Lane
-) -> tuple[OrderFill, ...]:
-    """The fills of an order that rests, where there are more than are known."""
-    known = order.filled_size or Decimal(0)
-    if seen.seen_as != "open" or seen.left is None or order.action.size - seen.left <= known:
-        return ()
-    found = await _fills(venue, order, seen.oid, lane)
-    return found if filled_size(found) > known else ()
 
 
 def _lane(order: Order) -> Lane:
     return "close" if order.closing else "house"
 
 
+# -- what the venue's word comes to
+
+
 async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> End | None:
     """What the venue's word for an order comes to; None where that is no news, or not known."""
+    doubt = other_order(order, seen)
+    if doubt is not None:
+        return End(happening="lose", oid=seen.oid, word=seen.status, doubt=doubt)
     if seen.seen_as == "unknown":
         return None
     if seen.seen_as == "open":
         if order.status == "resting":
             return None
         return End(happening="rest", oid=seen.oid, word=seen.status)
-    filled = None if seen.left is None else order.action.size - seen.left
-    happening: Happening = "fill" if seen.seen_as == "filled" else "cancel"
-    refused = None
     if seen.seen_as == "refused":
-        happening = "refuse"
-        refused = rejected(VenueSaid(words=seen.status, kind=kind_of(seen.status)))
-        filled = Decimal(0)
-    fills = () if filled == 0 else await _fills(venue, order, seen.oid, lane)
+        why = rejected(VenueSaid(words=seen.status, kind=kind_of(seen.status)))
+        end = End(happening="refuse", size=Decimal(0), refusal=why, whole=True)
+        return replace(end, oid=seen.oid, word=seen.status)
+    return await _end_traded(venue, order, seen, lane)
+
+
+async def _end_traded(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> End | None:
+    """The end of an order that trades no more, with its fills; None while nobody tells how much
+    of it traded.
+    """
+    filled = filled_by_status(order, seen)
+    as_asked = seen.size in (None, order.action.size)
+    told: End | None = End(happening="fill")
+    if filled != 0 or not as_asked:
+        told = await _fills(venue, order, seen.oid, lane)
+    if told is None and (filled is None or not as_asked):
+        return None
+    told = told or End(happening="fill")
+    traded = filled_size(told.fills)
+    size = traded if filled is None else max(filled, traded) if filled >= 0 else filled
     # Fills may be told later than the order's end; the others are asked for again.
-    whole = filled == 0 or (bool(fills) and (filled is None or filled_size(fills) >= filled))
-    return End(
-        happening=happening,
-        size=filled,
+    return replace(
+        told,
+        happening="fill" if seen.seen_as == "filled" else "cancel",
+        size=size,
         oid=seen.oid,
         word=seen.status,
-        refusal=refused,
-        fills=fills,
-        whole=whole,
+        whole=traded >= size,
     )
 
 
-async def _fills(venue: Venue, order: Order, oid: int, lane: Lane) -> tuple[OrderFill, ...]:
-    """The order's fills, none where the venue does not tell them now."""
+async def _filled_more(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> End | None:
+    """The fills of an order that rests, where there are more than are known."""
+    filled = filled_by_status(order, seen)
+    if seen.seen_as != "open" or filled is None or filled <= (order.filled_size or Decimal(0)):
+        return None
+    found = await _fills(venue, order, seen.oid, lane)
+    more = found is not None and filled_size(found.fills) > (order.filled_size or Decimal(0))
+    return found if more else None
+
+
+async def _fills(venue: Venue, order: Order, oid: int | None, lane: Lane) -> End | None:
+    """The order's fills, None where the venue does not tell them now."""
     since = (order.sent_at or order.created_at) - _BEFORE
     try:
-        rows = await venue.fills(order.wallet or "", since, lane=lane)
+        return fills_of(order, await venue.fills(order.wallet or "", since, lane=lane), oid)
     except Refused:
-        return ()
-    return tuple(_fill(row) for row in rows if row.oid == oid)
+        return None
 
 
-def _fill(row: VenueFill) -> OrderFill:
-    return OrderFill(
-        px=row.px,
-        size=row.size,
-        fee=row.fee,
-        builder_fee=row.builder_fee,
-        closed_pnl=row.closed_pnl,
-        at=row.at,
-        tid=row.tid,
-    )
+def _named_no_more(order: Order, seen: OrderSeen | None, forgotten: bool) -> bool:
+    """True for an order that the venue named before, and by now has not known, or called by a word
+    that says nothing, for several looks in a row.
+    """
+    named = order.seen is not None and order.seen.oid is not None
+    if order.status != "resting" and not (order.status == "unknown" and named):
+        return False
+    if seen is not None and seen.seen_as != "unknown":
+        return False
+    return forgotten or order.tries >= FORGOTTEN_AFTER
+
+
+async def _forgotten(venue: Venue, order: Order, seen: OrderSeen | None, lane: Lane) -> End | None:
+    """The end of an order that the venue knows no more and does not name as open: what its fills
+    say. Errors: `venue_unavailable`.
+    """
+    standing = await venue.open_orders(order.wallet or "", dex_of(order.product), lane=lane)
+    oid = order.seen.oid if order.seen is not None else None
+    if any(o.cloid == order.action.cloid or o.oid == oid for o in standing):
+        return None
+    told = await _fills(venue, order, oid, lane)
+    if told is None or contradiction(order, told) is not None:
+        told = End(happening="cancel")
+    word = "unknownOid" if seen is None else seen.status
+    size = max(filled_size(told.fills), order.filled_size or Decimal(0))
+    return replace(told, happening="cancel", size=size, word=word, whole=True, verified=False)
+
+
+# -- how it is written down
 
 
 def _learned(
@@ -249,7 +220,7 @@ def _learned(
     seen: OrderSeen | None,
     end: End | None,
     now: datetime,
-    more: tuple[OrderFill, ...] = (),
+    more: End | None = None,
 ) -> Order:
     """Write down what the venue said, if nobody else has done so meanwhile."""
     order = uow.orders.get(read.order_id, lock=True)
@@ -264,90 +235,93 @@ def _learned(
         return order
     if order.status in UNSENT:
         # Its bytes have ended too, so that nobody can send them any more.
-        return order if now < order.expires_at else _expired(uow, order, now)
-    if seen is None and order.envelope is not None and order.status in ("executing", "unknown"):
-        over = milliseconds(now - VOID_AFTER) > order.envelope.expires_after
-        if over:
-            why = "it never arrived, and its bytes have ended"
-            lost = refusal("wallet_venue_unavailable", why=why)
-            return end_order(uow, order, End(happening="void", refusal=lost, whole=True), now)
-        if order.status == "executing":
-            return end_order(uow, order, End(happening="lose", verified=False), now)
-    return _ask_later(uow, order, seen, now, more)
+        return order if now < order.expires_at else expired(uow, order, now)
+    if seen is None:
+        lost = _lost(order, now)
+        if lost is not None:
+            return end_order(uow, order, lost, now)
+    if more is not None:
+        word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now) if seen else order.seen
+        later = asks_next(order.status, 0, now)
+        return filled_more(uow, order, more, now, seen=word, next_check_at=later, tries=0)
+    return _ask_later(uow, order, seen, now)
 
 
-def _ask_later(
-    uow: UnitOfWork,
-    order: Order,
-    seen: OrderSeen | None,
-    now: datetime,
-    more: tuple[OrderFill, ...],
-) -> Order:
-    after = replace(order, tries=order.tries + 1)
-    if more:
-        keep_fills(uow, order, more, now, order.seen)
-        after = replace(after, filled_size=filled_size(more), avg_px=average(more))
+def _lost(order: Order, now: datetime) -> End | None:
+    """What an order comes to that the venue does not know and never named."""
+    if order.envelope is None or order.status not in ("executing", "unknown"):
+        return None
+    named = order.seen is not None and order.seen.oid is not None
+    over = milliseconds(now - VOID_AFTER) > order.envelope.expires_after
+    refused = order.refusal if order.refusal and order.refusal["error"] != UNKNOWN else None
+    if refused is not None and not named:
+        if over or refused.get("venue_kind") != _UNNAMED:
+            return End(happening="refuse", word="rejected", whole=True)
+    elif over and not named:
+        why = "it never arrived, and its bytes have ended"
+        lost = refusal("wallet_venue_unavailable", why=why)
+        return End(happening="void", refusal=lost, whole=True)
+    return End(happening="lose") if order.status == "executing" else None
+
+
+def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:
+    stands = seen is not None and seen.seen_as == "open"
+    after = replace(order, tries=0 if stands else order.tries + 1)
     if seen is not None:
         word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
-        after = replace(after, seen=word)
+        after = replace(after, seen=word, verified=order.verified or stands)
     unseen = order.status == "recorded" and seen is None
     if unseen and now >= (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS:
         after = replace(release(uow, after), next_check_at=None)
     else:
-        after = replace(after, next_check_at=_next(after.status, after.tries, now))
+        after = replace(after, next_check_at=asks_next(after.status, after.tries, now))
     return uow.orders.save(after, order)
 
 
-def recorded(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    """An order that somebody says the browser has sent."""
-    after = replace(
-        order,
-        status=becomes(order.status, "record"),
-        sent_at=now,
-        next_check_at=asks_again(0, now),
-        tries=0,
-    )
-    return uow.orders.save(after, order)
-
-
-async def fees_of(deps: Deps, order: Order) -> Order:
+async def fees_of(deps: Deps, order: Order, lane: Lane = "house") -> Order:
     """Read the fills of an order that is done and whose fees nobody has said yet."""
     if order.seen is None or order.seen.oid is None:
         return order
     # Nothing waits for the fees of an order that is done: they take nothing of the reserve.
-    fills = await _fills(venue_of(deps, order.network), order, order.seen.oid, "house")
+    told = await _fills(venue_of(deps, order.network), order, order.seen.oid, lane)
     now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> Order:
         was = uow.orders.get(order.order_id, lock=True)
         if was is None or was.version != order.version:
             return was or order
-        told = filled_size(fills)
-        whole = bool(fills) and (was.filled_size is None or told >= was.filled_size)
-        keep_fills(uow, was, fills, now, was.seen)
+        found = told or End(happening="fill")
+        size = filled_size(found.fills)
+        whole = bool(found.fills) and (was.filled_size is None or size >= was.filled_size)
         later = None if whole or was.tries >= FILLS_TRIES else asks_again(was.tries, now)
-        size = told if whole else was.filled_size
-        after = replace(
+        return filled_more(
+            uow,
             was,
+            found,
+            now,
             fills_whole=whole,
+            verified=was.verified or whole,
             next_check_at=later,
             tries=was.tries + 1,
-            filled_size=size,
-            avg_px=average(fills) if whole else was.avg_px,
         )
-        return uow.orders.save(after, was)
 
     return await deps.store.write(work)
 
 
-async def settle_due(deps: Deps) -> int:
+# -- the tick
+
+
+async def settle_due(deps: Deps, *modes: Mode) -> int:
     """One round over the orders about which the venue is due to be asked, and over those whose time
-    is up; how many there were.
+    is up; how many there were. `modes`: only orders of these.
     """
     now = deps.clock.now()
-    due, past = await deps.store.read(
-        lambda uow: (uow.orders.to_ask(now, A_ROUND), uow.orders.past(now, A_ROUND))
+    due: Sequence[Order] = await deps.store.read(
+        lambda uow: [
+            o for mode in modes or ("live", "paper") for o in uow.orders.to_ask(now, mode, A_ROUND)
+        ]
     )
+    past = await deps.store.read(lambda uow: uow.orders.past(now, A_ROUND))
     for order in due:
         try:
             if order.mode == "paper":
@@ -390,10 +364,4 @@ def expire_of(uow: UnitOfWork, read: Order, now: datetime) -> None:
         return
     if order.status == "awaiting_signature" and now < order.expires_at + GRACE:
         return
-    _expired(uow, order, now)
-
-
-def _expired(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    status = becomes(order.status, "expire")
-    after = replace(release(uow, order), status=status, done_at=now, next_check_at=None)
-    return uow.orders.save(after, order)
+    expired(uow, order, now)

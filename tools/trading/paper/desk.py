@@ -13,6 +13,7 @@ from domain.refusals import Refusal, Refused, refusal
 from domain.settings import Trading
 from domain.trading.gate import Fault, invalid_order
 from domain.trading.orders import Order, OrderFill, wants_less
+from domain.trading.outcome import End, filled_size
 from domain.trading.paper.entries import (
     FIRST_NAME,
     USUAL_START_MICROS,
@@ -36,8 +37,8 @@ from domain.trading.venue import Book, Lane, Perp, Position
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperOutcome, PaperPosition
-from tools.trading.orders.filling import average, filled_size, keep_fills
-from tools.trading.orders.settling import RESTING_S, End, end_order
+from tools.trading.orders.ending import RESTING_S, end_order
+from tools.trading.orders.filling import average, keep_fills
 from tools.trading.paper.market import (
     Pause,
     dexes_of,

@@ -18,6 +18,7 @@ from domain.money import ZERO
 from domain.refusals import Refused, refusal
 from domain.trading.keeping import NotSigned
 from domain.trading.orders import CancelAction, Envelope, Order, OrderAction
+from domain.trading.outcome import End
 from domain.trading.own import milliseconds
 from domain.trading.precision import notional
 from domain.trading.stop_line import (
@@ -46,7 +47,7 @@ from tools.call.operation import Deps
 from tools.call.switches import switches
 from tools.trading.orders.market import why_silent
 from tools.trading.orders.sending import LEFT_BEHIND, ended
-from tools.trading.orders.settling import End, end_of, look
+from tools.trading.orders.settling import agreed, look
 from tools.trading.stop_line.watched import POST, SIGNER, STATUS, Sight, Watched, load, terms_told
 
 log = logging.getLogger("wallet.stop_line")
@@ -314,9 +315,14 @@ class Acting:
         except Refused as refused:
             why, soon = why_silent(refused), self.deps.clock.now() + timedelta(seconds=2)
             nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
-            await ended(self.deps, order, End(happening="refuse", refusal=nothing, whole=True))
+            await ended(
+                self.deps,
+                order,
+                End(happening="refuse", refusal=nothing, whole=True),
+            )
             return
-        done = await ended(self.deps, order, end_of(placed))
+        end = await agreed(self.sight.venue, order, placed, "keeper")
+        done = await ended(self.deps, order, end)
         log.warning("%s: %s %s: %s", order.mandate_id, order.side, order.product, done.status)
 
     def _order(

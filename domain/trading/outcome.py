@@ -1,0 +1,112 @@
+"""What became of an order by the venue's word, and whether that word can be this order's.
+
+Every figure that enters an order comes through here, whoever asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final
+
+from domain.refusals import Refusal
+from domain.trading.orders import Happening, Order, OrderFill
+from domain.trading.venue import OrderSeen, VenueFill
+
+ZERO: Final = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """What happened to an order, and what is known of it with that.
+
+    `verified`: the order's own status or its fills say so, not only the answer to its bytes.
+    `doubt`: why this cannot be believed.
+    """
+
+    happening: Happening
+    size: Decimal | None = None
+    avg_px: Decimal | None = None
+    oid: int | None = None
+    word: str | None = None
+    refusal: Refusal | None = None
+    fills: tuple[OrderFill, ...] = ()
+    whole: bool = False
+    verified: bool = True
+    doubt: str | None = None
+
+
+def filled_size(fills: Iterable[OrderFill]) -> Decimal:
+    """What fills come to."""
+    return sum((f.size for f in fills), ZERO)
+
+
+def contradiction(order: Order, end: End) -> str | None:
+    """Why an end cannot be this order's: it filled more than was asked or less than before, at a
+    worse price than its limit, or something else than it; None where it can be.
+    """
+    if end.doubt is not None:
+        return end.doubt
+    known, size = order.filled_size or ZERO, order.action.size
+    for filled in (end.size, filled_size(end.fills) if end.fills else None):
+        if filled is not None and not ZERO <= filled <= size:
+            return f"{filled:f} of {size:f} is said to be filled"
+    # Fills may be told one after another; the order's own figure only grows.
+    if end.size is not None and end.size < known:
+        return f"{end.size:f} is said to be filled after {known:f}"
+    prices = [f.px for f in end.fills] + ([] if end.avg_px is None else [end.avg_px])
+    worse = next((px for px in prices if beyond(order, px)), None)
+    if worse is not None:
+        return f"a price of {worse:f} is said beyond the limit of {order.action.limit_px:f}"
+    return None
+
+
+def beyond(order: Order, px: Decimal) -> bool:
+    """True for a price that the order's limit does not allow."""
+    limit = order.action.limit_px
+    return px <= 0 or (px > limit if order.action.is_buy else px < limit)
+
+
+def fills_of(order: Order, rows: Sequence[VenueFill], oid: int | None) -> End:
+    """An account's fills that are the order's, as an end that fills it."""
+    own = [r for r in rows if r.oid == oid or r.cloid == order.action.cloid]
+    other = next(
+        (r for r in own if (r.coin, r.is_buy) != (order.product, order.action.is_buy)), None
+    )
+    end = End(happening="fill", fills=tuple(_fill(row) for row in own))
+    if other is not None:
+        side = "buy" if other.is_buy else "sell"
+        return replace(end, doubt=f"a fill is said to {side} {other.coin}")
+    return end
+
+
+def _fill(row: VenueFill) -> OrderFill:
+    return OrderFill(
+        px=row.px,
+        size=row.size,
+        fee=row.fee,
+        builder_fee=row.builder_fee,
+        closed_pnl=row.closed_pnl,
+        at=row.at,
+        tid=row.tid,
+    )
+
+
+def filled_by_status(order: Order, seen: OrderSeen) -> Decimal | None:
+    """How much of an order traded by its own status; None where that is not told.
+
+    An order that was made larger or smaller at the venue is counted from its size there.
+    """
+    if seen.left is None:
+        return None
+    return (order.action.size if seen.size is None else seen.size) - seen.left
+
+
+def other_order(order: Order, seen: OrderSeen) -> str | None:
+    """Why a status is another order's; None where it is this one's."""
+    if seen.coin != order.product:
+        return f"its product is said to be {seen.coin}"
+    if seen.is_buy is not None and seen.is_buy is not order.action.is_buy:
+        return f"its side is said to be {'buy' if seen.is_buy else 'sell'}"
+    return None

@@ -1,0 +1,333 @@
+"""A venue that answers in its own forms and not truly: no word of it moves an order beyond what was asked."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.tools.trading.conftest import Desk
+from tests.tools.trading.orders import BTC, Trader, day_use, trader
+from tools.trading.orders.settling import settle_due
+from venue.devvenue import Fault
+
+pytestmark = pytest.mark.anyio
+STATUSES = ("response", "data", "statuses")
+UNHEARD = {"status": "err", "response": "Something else went wrong"}
+
+
+def answers(desk: Desk, value: Any, *path: str | int, times: int = 1) -> None:
+    """The next order is done, and answered otherwise."""
+    lie = Fault(effect="malformed", kind="order", path=path, value=value, times=times)
+    desk.test.faults.add(lie)
+
+
+def says(desk: Desk, kind: str, value: Any, *path: str | int) -> Fault:
+    return desk.test.faults.add(Fault(effect="malformed", kind=kind, path=path, value=value))
+
+
+async def settled(desk: Desk, *, seconds: float = 61, rounds: int = 1) -> None:
+    for _ in range(rounds):
+        desk.clock.forward(seconds=seconds)
+        await settle_due(desk.deps)
+
+
+async def rests(t: Trader) -> Any:
+    """An order far below the market, as the venue keeps it."""
+    made = await t.prepare(
+        type="limit", tif="gtc", limit_px="50000", notional_usdc=None, size="0.0004"
+    )
+    told = (await t.execute(made)).body
+    assert (told["status"], told["verified"]) == ("resting", True)
+    return await t.stored(told["order_id"])
+
+
+def here(t: Trader) -> Any:
+    return t.desk.test.account(t.person.wallet.address)
+
+
+# -- the answer to an order
+
+
+async def test_a_fill_larger_than_the_order_is_asked_after_and_not_taken(both: Desk) -> None:
+    t = await trader(both)
+    made = await t.prepare()
+    size = made["order"]["size"]
+    big = {"filled": {"totalSz": str(Decimal(size) * 1000), "avgPx": "64000", "oid": 1}}
+    answers(both, [big], *STATUSES)
+    told = (await t.execute(made)).body
+    assert (told["status"], told["filled_size"], told["verified"]) == ("executed", size, True)
+    assert Decimal(told["remaining_size"]) == 0
+
+
+@pytest.mark.parametrize("px", ["70000", "0.00001"], ids=["bought dearer", "sold cheaper"])
+async def test_a_fill_beyond_the_limit_is_asked_after_and_not_taken(px: str, desk: Desk) -> None:
+    t = await trader(desk)
+    made = await t.prepare(side="buy" if px == "70000" else "sell")
+    lie = {"filled": {"totalSz": made["order"]["size"], "avgPx": px, "oid": 1}}
+    answers(desk, [lie], *STATUSES)
+    told = (await t.execute(made)).body
+    assert (told["status"], told["verified"]) == ("executed", True)
+    assert Decimal(told["avg_px"]) > 60_000
+    assert Decimal(told["avg_px"]) < 70_000
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        (UNHEARD, ()),
+        ([{"error": "Insufficient margin to place order. asset=0"}], STATUSES),
+        ([{"error": "Something new is wrong. asset=0"}], STATUSES),
+    ],
+    ids=["unheard of", "known words", "unknown words"],
+)
+async def test_a_refusal_of_what_was_done_is_found_out(
+    value: Any, path: tuple[str, ...], desk: Desk
+) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    answers(desk, value, *path)
+    told = (await t.execute(made)).body
+    assert (told["status"], told["filled_size"], told["refusal"]) == (
+        "executed",
+        made["order"]["size"],
+        None,
+    )
+    ((used, reserved),) = set((await day_use(desk)).values())
+    assert used > 0
+    assert reserved == 0
+
+
+async def test_a_refusal_that_the_orders_status_does_not_deny_is_final_and_verified(
+    desk: Desk,
+) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    desk.test.book("BTC", [("63000", "1")], [("70000", "1")])
+    told = (await t.execute(made)).body
+    assert (told["status"], told["verified"]) == ("rejected", True)
+
+
+async def test_a_refusal_is_not_final_while_the_orders_status_is_silent(desk: Desk) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    silent = desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    desk.test.faults.after["orderStatus"] = 30
+    answers(desk, [{"error": "Insufficient margin to place order. asset=0"}], *STATUSES)
+    await t.execute(made)
+    assert (await t.stored(made["order"]["order_id"])).status == "unknown"
+    assert all(reserved > 0 for _, reserved in (await day_use(desk)).values())
+    desk.test.faults.rows.remove(silent)
+    await settled(desk)
+    assert (await t.stored(made["order"]["order_id"])).status == "executed"
+
+
+async def test_a_fill_that_neither_status_nor_fills_know_is_not_verified(desk: Desk) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    says(desk, "orderStatus", {"status": "unknownOid"})
+    says(desk, "userFillsByTime", [])
+    told = (await t.execute(made)).body
+    assert (told["status"], told["verified"], told["fills"]) == ("executed", False, [])
+    desk.test.faults.clear()
+    await settled(desk)
+    assert (await t.stored(made["order"]["order_id"])).verified
+
+
+# -- the status of an order
+
+
+@pytest.mark.parametrize("left", ["0.04", "5", "0.0005"])
+async def test_what_is_left_of_an_order_lifts_no_limit(left: str, both: Desk) -> None:
+    t = await trader(both)
+    order = await rests(t)
+    before = await day_use(both)
+    says(both, "orderStatus", "canceled", "order", "status")
+    lie = says(both, "orderStatus", left, "order", "order", "sz")
+    both.test.faults.rows.reverse()
+    await settled(both)
+    # Both places of one answer.
+    answer = {"order": {**here(t).history[-1].dated()["order"], "sz": left}, "status": "canceled"}
+    both.test.faults.clear()
+    says(both, "orderStatus", {"status": "order", "order": {**answer, "statusTimestamp": 1}})
+    await settled(both, rounds=3)
+    found = await t.stored(order.order_id)
+    assert lie is not None
+    assert (found.status, found.filled_size) == ("unknown", None)
+    assert found.refusal is not None
+    assert "contradicts" in found.refusal["reason"]
+    assert await day_use(both) == before, "what is reserved stays reserved"
+    assert (
+        await both.do(
+            "order_prepare", t.caller, **{**BTC, "notional_usdc": "49", "mode_seen": "live"}
+        )
+    ).status == 201
+    both.test.faults.clear()
+    await settled(both, rounds=3)
+    assert (await t.stored(order.order_id)).status == "resting", "believed again once it fits"
+
+
+async def test_an_order_made_larger_at_the_venue_uses_no_less_than_it_did(desk: Desk) -> None:
+    t = await trader(desk)
+    order = await rests(t)
+    (row,) = here(t).orders.values()
+    row.sz = row.orig_sz = Decimal("0.04")
+    row.status, row.status_sz = "canceled", Decimal("0.04")
+    here(t).orders.clear()
+    await settled(desk)
+    found = await t.stored(order.order_id)
+    assert (found.status, found.filled_size) == ("cancelled", 0)
+    assert set((await day_use(desk)).values()) == {(0, 0)}
+
+
+async def test_a_status_of_another_product_or_side_is_not_this_orders(desk: Desk) -> None:
+    for path, value in ((("order", "order", "coin"), "ETH"), (("order", "order", "side"), "A")):
+        t = await trader(desk)
+        order = await rests(t)
+        says(desk, "orderStatus", value, *path)
+        await settled(desk)
+        assert (await t.stored(order.order_id)).status == "unknown"
+        desk.test.faults.clear()
+        await settled(desk)
+        assert (await t.stored(order.order_id)).status == "resting"
+
+
+# -- fills
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("px", "-5"), ("px", "70000"), ("sz", "1000000"), ("fee", "-999999"), ("fee", "50"), ("side", "A"), ("coin", "ETH")],
+)  # fmt: skip
+async def test_a_fill_that_cannot_be_the_orders_is_in_no_figure(
+    field: str, value: str, desk: Desk
+) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    says(desk, "userFillsByTime", value, 0, field)
+    told = (await t.execute(made)).body
+    assert (told["filled_size"], told["verified"], told["fills"], told["fee_usdc"]) == (
+        made["order"]["size"],
+        False,
+        [],
+        None,
+    )
+    desk.test.faults.clear()
+    await settled(desk)
+    found = await t.stored(made["order"]["order_id"])
+    assert (found.verified, len(found.fills)) == (True, 1)
+
+
+async def test_a_fill_that_was_told_too_small_counts_whole_in_the_end(desk: Desk) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    lie = {"filled": {"totalSz": "0.00001", "avgPx": "64000", "oid": 1}}
+    answers(desk, [lie], *STATUSES)
+    says(desk, "userFillsByTime", [])
+    await t.execute(made)
+    first = await t.stored(made["order"]["order_id"])
+    desk.test.faults.clear()
+    # The order's own number at the venue is another than the one told.
+    await settled(desk)
+    found = await t.stored(made["order"]["order_id"])
+    assert first.filled_size == Decimal("0.00001")
+    assert (found.filled_size, found.verified) == (Decimal(made["order"]["size"]), True)
+    ((used, reserved),) = set((await day_use(desk)).values())
+    assert reserved == 0
+    assert used == found.counted.micros > 19_000_000
+
+
+# -- an order that the venue forgot
+
+
+@pytest.mark.parametrize("word", [None, "somethingNobodyHeardOf"])
+async def test_an_order_that_the_venue_knows_no_more_ends_by_its_fills(
+    word: str | None, both: Desk
+) -> None:
+    t = await trader(both)
+    order = await rests(t)
+    here(t).orders.clear()
+    if word is None:
+        says(both, "orderStatus", {"status": "unknownOid"})
+    else:
+        says(both, "orderStatus", word, "order", "status")
+    await settled(both, rounds=4)
+    assert (await t.stored(order.order_id)).status == "resting", "one look ends nothing"
+    await settled(both, rounds=3)
+    found = await t.stored(order.order_id)
+    assert (found.status, found.filled_size, found.verified) == ("cancelled", 0, False)
+    assert set((await day_use(both)).values()) == {(0, 0)}
+
+
+async def test_an_order_that_still_stands_open_is_not_forgotten(desk: Desk) -> None:
+    t = await trader(desk)
+    order = await rests(t)
+    says(desk, "orderStatus", {"status": "unknownOid"})
+    await settled(desk, rounds=9)
+    assert (await t.stored(order.order_id)).status == "resting"
+
+
+async def test_an_order_that_the_venue_forgot_can_be_cancelled(desk: Desk) -> None:
+    t = await trader(desk)
+    order = await rests(t)
+    here(t).orders.clear()
+    here(t).history.clear()
+    asked = await desk.ok("order_cancel", t.caller, order_id=order.order_id)
+    body = {"confirm_id": asked["confirm_id"], "signature": t.sign(asked["to_sign"])}
+    reply = await desk.do("order_cancel", t.caller, order_id=order.order_id, **body)
+    assert (reply.status, reply.body["order"]["status"]) == (200, "cancelled"), reply.body
+
+
+async def test_a_new_word_for_a_cancelled_order_is_known_by_its_ending(desk: Desk) -> None:
+    t = await trader(desk)
+    order = await rests(t)
+    says(desk, "orderStatus", "portfolioMarginCanceled", "order", "status")
+    await settled(desk)
+    assert (await t.stored(order.order_id)).status == "cancelled"
+
+
+# -- what is listed
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [((0, "universe", 0, "maxLeverage"), 0), ((0, "universe", 0, "maxLeverage"), -3), ((0, "universe", 0, "szDecimals"), 99)],
+)  # fmt: skip
+async def test_a_listing_that_no_market_can_have_is_none(
+    path: tuple[Any, ...], value: int, desk: Desk
+) -> None:
+    t = await trader(desk)
+    desk.clock.forward(seconds=65)
+    desk.main.faults.add(Fault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=value))
+    reply = await desk.refused(
+        "trade_order", t.caller, **{**BTC, "mode_seen": "paper", "book": None}
+    )
+    assert (reply.status, reply.body["error"]) == (503, "wallet_venue_unavailable"), reply.body
+
+
+@pytest.mark.parametrize("px", ["9" * 40, "1", "900000000"])
+async def test_a_mark_far_from_the_last_one_is_none(px: str, desk: Desk) -> None:
+    venue = desk.networks.get("mainnet")
+    (was, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
+    assert was.mark_px is not None
+    place = [p.coin for p in (await venue.perps("")).value].index("BTC")
+    path = (1, place, "markPx")
+    desk.main.faults.add(Fault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=px))
+    desk.clock.forward(seconds=65)
+    (now, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
+    assert (now.mark_px, now.oracle_px is None) == (None, False)
+    desk.main.faults.clear()
+    desk.clock.forward(seconds=65)
+    (then, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
+    assert then.mark_px == was.mark_px
+
+
+async def test_a_price_that_stays_far_is_the_price_after_an_hour(desk: Desk) -> None:
+    venue = desk.networks.get("mainnet")
+    await venue.perps("")
+    desk.main.move("BTC", "1000")
+    for minutes, expected in ((2, None), (30, None), (30, Decimal(1000))):
+        desk.clock.forward(minutes=minutes)
+        (now, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
+        assert now.mark_px == expected

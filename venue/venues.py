@@ -1,0 +1,36 @@
+"""The venue's networks, as they are configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.refusals import Refused, refusal
+from domain.trading.venue import Network
+from venue.networks import VenueNetwork
+
+
+class Networks:
+    """The `Venues` port."""
+
+    def __init__(self, venues: Mapping[Network, VenueNetwork]):
+        self._venues = venues
+
+    def get(self, network: Network) -> VenueNetwork:
+        """The venue on one network."""
+        found = self._venues.get(network)
+        if found is None:
+            raise Refused(refusal("not_configured", what=f"the venue's {network}"))
+        return found
+
+    def met(self) -> Mapping[tuple[Network, str, str], int]:
+        """How often the venue said what is not known here."""
+        return {
+            (network, kind, what): times
+            for network, venue in self._venues.items()
+            for (kind, what), times in venue.client.met.counts.items()
+        }
+
+    async def close(self) -> None:
+        """Close every session."""
+        for venue in self._venues.values():
+            await venue.close()
