@@ -23,7 +23,7 @@ class LastMarks:
         self._last: dict[str, tuple[Decimal, datetime]] = {}
 
     def near(self, perps: tuple[Perp, ...]) -> tuple[Perp, ...]:
-        """The products; a price that is far from the last mark is None, as one that was not told."""
+        """The products; a price that is far from the last mark is None, as one not told."""
         now = self._clock.now()
         return tuple(self._near(perp, now) for perp in perps)
 

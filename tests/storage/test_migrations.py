@@ -80,7 +80,7 @@ def _at(url: str) -> str | None:
 def test_an_empty_database_becomes_the_newest_revision(empty_url: str) -> None:
     assert _at(empty_url) is None
     migrate.upgrade(empty_url)
-    assert _at(empty_url) == latest() == "0028"
+    assert _at(empty_url) == latest() == "0029"
     migrate.upgrade(empty_url)
     assert _differences(empty_url) == []
 
@@ -227,3 +227,32 @@ def test_people_of_before_are_what_their_signed_mandates_say(tmp_path: Path) -> 
         "u_draft": None,
         "u_new": None,
     }
+
+
+def test_a_days_counter_of_before_holds_no_less_than_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "before.sqlite"
+    migrate.upgrade(f"sqlite:///{path}", "0028")
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO order_counters VALUES ('o', '2026-11-20', -1980000000, 5)")
+    migrate.upgrade(f"sqlite:///{path}")
+    with sqlite3.connect(path) as connection:
+        assert list(connection.execute("SELECT * FROM order_counters")) == [
+            ("o", "2026-11-20", 0, 5)
+        ]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("column", ["used_micros", "reserved_micros"])
+async def test_no_statement_brings_a_days_counter_below_zero(
+    column: str, database_url: str
+) -> None:
+    store = await open_store(database_url, PATIENT)
+    insert = "INSERT INTO order_counters (scope, day, used_micros, reserved_micros) VALUES"
+    try:
+        await m.run_sql(store, f"{insert} ('o', '2026-11-20', 5, 5)")
+        with pytest.raises(Exception, match="order_counters"):
+            await m.run_sql(store, f"UPDATE order_counters SET {column} = {column} - 6")
+        rows = await store.read(lambda uow: list(uow.sql.rows("SELECT * FROM order_counters")))
+        assert [(r["used_micros"], r["reserved_micros"]) for r in rows] == [(5, 5)]
+    finally:
+        await store.close()
