@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from domain.settings import Scope
 from domain.trading.orders import DONE, Order
+from domain.trading.outcome import filled_size
 from domain.trading.precision import bounded_px, lots
 from domain.trading.pricing import LEAST, NoPrice, Quote
 from domain.trading.venue import Network, Perp
@@ -28,6 +29,10 @@ REST: Final = timedelta(minutes=10)
 GOOD_FOR: Final = timedelta(seconds=15)
 # Two readings are of consecutive ticks where they are no further apart.
 TOGETHER: Final = timedelta(minutes=3)
+# An order that nobody knows the end of holds no look at the line for longer.
+SETTLES_WITHIN: Final = timedelta(minutes=10)
+# The venue's clock may be behind ours.
+_BEHIND: Final = timedelta(minutes=1)
 NOTHING_ARRIVED: Final = "wallet_venue_unavailable"
 State = Literal["warned", "open", "done", "blocked"]
 ZERO: Final = Decimal(0)
@@ -90,31 +95,54 @@ class Own:
 
 
 def unsettled(order: Order) -> bool:
-    """True while nobody knows what became of an order that was sent."""
+    """True while it is not known what became of an order that was sent, or what it filled."""
     if order.status in ("executing", "unknown"):
         return True
     if order.status == "recorded":
         return order.next_check_at is not None
-    return order.status == "executed" and order.filled_size is None and not order.fills
+    if order.fills_whole or order.status not in ("executed", "cancelled"):
+        return False
+    told = order.filled_size
+    return order.status == "executed" if told is None else filled_size(order.fills) < told
+
+
+def holds_a_look(order: Order, now: datetime) -> bool:
+    """True while a look waits for an order: what is not settled by then counts by its fills."""
+    return unsettled(order) and now < (order.sent_at or order.created_at) + SETTLES_WITHIN
 
 
 def own_of(orders: Iterable[Order]) -> Mapping[str, Own]:
-    """What the settled orders of a mandate come to, by product."""
+    """What a mandate's orders come to by their fills, by product: a size that an order is said to
+    have filled is nobody's until its fills say so.
+    """
     found: dict[str, Own] = {}
     for order in orders:
-        size = order.filled_size
-        if size is None:
-            size = sum((f.size for f in order.fills), ZERO)
-        if not size:
+        if not order.fills:
             continue
-        px = order.avg_px if order.avg_px is not None else order.action.limit_px
-        fee = sum((f.fee for f in order.fills), ZERO)
         side = 1 if order.action.is_buy else -1
+        paid = sum((side * f.size * f.px + f.fee for f in order.fills), ZERO)
         was = found.get(order.product, Own())
-        found[order.product] = Own(
-            size=was.size + side * size, paid=was.paid + side * size * px + fee
-        )
+        size = was.size + side * filled_size(order.fills)
+        found[order.product] = Own(size=size, paid=was.paid + paid)
     return found
+
+
+def holds(orders: Iterable[Order]) -> bool:
+    """True where a mandate holds something by its fills."""
+    return any(own.size for own in own_of(orders).values())
+
+
+def sure_of(orders: Sequence[Order], coin: str) -> Decimal:
+    """What is the mandate's own of a product, whatever an order did that nobody knows the end of:
+    one that takes off is taken to have done so. With its sign.
+    """
+    own = own_of(orders).get(coin, Own()).size
+    for order in orders:
+        if order.product != coin or order.action.is_buy is (own > 0) or not unsettled(order):
+            continue
+        left = abs(own) - (order.action.size - filled_size(order.fills))
+        own = max(ZERO, left) * (1 if own > 0 else -1)
+    return own
 
 
 def result_micros(own: Mapping[str, Own], marks: Mapping[str, Decimal]) -> int | None:
@@ -197,9 +225,9 @@ class View:
     """Everything that the next move rests on, read just now.
 
     Shapes: `orders` are the mandate's live ones on this network, the keeper's with them; `open` are
-    the cloids that the venue names as open, `held` the account's positions, both of the products
-    `coins` that the terms name. `markets` and `quotes` are there for what is held. `open` is None
-    where nobody asked, and `blind` true where the account cannot be seen.
+    the cloids that the venue names as open, None where it does not tell; `held` the account's
+    positions, None where it cannot be seen; both of the products `coins` that the terms name.
+    `markets` and `quotes` are there for what is held.
     """
 
     now: datetime
@@ -208,24 +236,9 @@ class View:
     coins: Collection[str]
     orders: Sequence[Order]
     open: Collection[str] | None
-    held: Mapping[str, Decimal] = field(default_factory=dict)
+    held: Mapping[str, Decimal] | None = field(default_factory=dict)
     markets: Mapping[str, Perp] = field(default_factory=dict)
     quotes: Mapping[str, Quote | NoPrice] = field(default_factory=dict)
-    blind: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Ask the venue what became of these before anything else is sent."""
-
-    orders: tuple[Order, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """Cancel these: one that rests could open again what is closed."""
-
-    orders: tuple[Order, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,13 +251,9 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done at this tick; the sentence says why.
-
-    `ask`: orders whose bytes are about; whether somebody sent one is asked meanwhile.
-    """
+    """Nothing can be done at this tick; the sentence says why, and its owner is told."""
 
     why: str
-    ask: tuple[Order, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,56 +268,63 @@ class Ended:
     """Nothing of the mandate's is open, and nothing can open again."""
 
 
-Move = Settle | Cancel | Close | Wait | Blocked | Ended
+Move = Close | Wait | Blocked | Ended
 
 
-def may_open(order: Order, now: datetime) -> bool:
-    """True for an order that stands at the venue, or whose bytes are about and can still be sent.
+def bytes_about(order: Order, now: datetime) -> bool:
+    """True for an order whose bytes were given out or sent, and may still act at the venue."""
+    if order.envelope is None or order.status in ("executed", "rejected", "resting"):
+        return False
+    if order.status == "cancelled" and order.sent_at is not None:
+        return False
+    return now < order.expires_at + _BEHIND
 
-    The venue's clock may be behind ours by a minute.
+
+def may_stand(order: Order, now: datetime) -> bool:
+    """True for an order that the venue's list of open orders is asked for: whatever is on record,
+    one that can rest was sent, or its bytes are about.
     """
-    if order.status == "resting":
-        return True
-    given = order.envelope is not None and order.status in ("awaiting_signature", "expired")
-    return given and now < order.expires_at + timedelta(minutes=1)
+    rests = order.action.tif != "ioc" and order.sent_at is not None
+    return rests or order.status == "resting" or bytes_about(order, now)
 
 
 def next_move(view: View) -> Move:
     """What the keeper does next with a mandate that reached its line.
 
-    In this order: what was sent is settled, what rests is cancelled, and only then one order a
-    product is sent, never larger than the position and never against its side.
+    One order a product is sent, never larger than the position and never against its side: it
+    waits for nothing that is only on record. The end waits for everything that may open again,
+    and that is said by the venue's list of open orders and by bytes that are about, alone.
     """
-    doubtful = tuple(o for o in view.orders if unsettled(o))
-    if doubtful:
-        return Settle(doubtful)
-    if view.open is None or view.blind:
+    if view.held is None:
         return Wait("the account could not be read")
-    resting = tuple(o for o in view.orders if o.action.cloid in view.open)
-    if resting:
-        return Cancel(resting)
-    gone = tuple(o for o in view.orders if o.status == "resting")
-    if gone:
-        return Settle(gone)
-    cuts, left = _taken_off(view)
+    cuts, left = _taken_off(view, view.held)
     if cuts:
         return Close(cuts, left)
     why = "; ".join(one.why for one in left)
     if left:
         return Wait(why) if any(one.passing for one in left) else Blocked(why)
-    late = tuple(o for o in view.orders if may_open(o, view.now))
-    return Wait("an order that was given out to sign may still come", late) if late else Ended()
+    if view.open is None:
+        return Wait("the account's open orders could not be read")
+    if any(o.action.cloid in view.open for o in view.orders):
+        return Wait("an order of the mandate stands at the venue and is not cancelled yet")
+    if any(bytes_about(o, view.now) for o in view.orders if o.source != "keeper"):
+        return Wait("an order that was given out to sign may still come")
+    return Ended()
 
 
-def _taken_off(view: View) -> tuple[tuple[Cut, ...], tuple[Left, ...]]:
+def _taken_off(view: View, held: Mapping[str, Decimal]) -> tuple[tuple[Cut, ...], tuple[Left, ...]]:
     """What can be closed now, and what stays."""
     own = own_of(view.orders)
-    made = []
+    made: list[Cut | Left | None] = []
     for coin in sorted(view.coins):
-        held = view.held.get(coin, ZERO)
-        part = closable(held, own.get(coin, Own()).size, view.scope)
+        size = held.get(coin, ZERO)
+        part = closable(size, sure_of(view.orders, coin), view.scope)
         quote = view.quotes.get(coin, NoPrice("its book was not read"))
-        made.append(cut(coin, held, part, view.markets.get(coin), quote, rung_of(view, coin)))
+        if not part and closable(size, own.get(coin, Own()).size, view.scope):
+            why = f"{coin}: what an earlier order took off is not known yet"
+            made.append(Left(coin, why, passing=True))
+            continue
+        made.append(cut(coin, size, part, view.markets.get(coin), quote, rung_of(view, coin)))
     return (
         tuple(one for one in made if isinstance(one, Cut)),
         tuple(one for one in made if isinstance(one, Left)),
@@ -325,11 +341,13 @@ def tries_of(view: View, coin: str) -> list[Order]:
 
 
 def rung_of(view: View, coin: str) -> int:
-    """Where on the ladder a product is: one further for each order that the venue got."""
+    """Where on the ladder a product is: one further for each order that the venue got and that
+    nobody took anything of. One that was taken in part says that its price is met.
+    """
     return sum(
         not (o.refusal is not None and o.refusal.get("error") == NOTHING_ARRIVED)
         for o in tries_of(view, coin)
-        if o.status in DONE
+        if o.status in DONE and not o.filled_size and not o.fills
     )
 
 

@@ -17,26 +17,24 @@ from domain.trading.pricing import LEAST, NoPrice, Quote
 from domain.trading.stop_line import (
     LADDER_BPS,
     TOGETHER,
-    Blocked,
-    Cancel,
     Close,
     Cut,
     Ended,
     Left,
     Own,
     Reading,
-    Settle,
     View,
     Wait,
+    bytes_about,
     cloid_of,
     closable,
     cut,
-    may_open,
     next_move,
     own_of,
     reached,
     result_micros,
     rung_of,
+    sure_of,
     unsettled,
 )
 from domain.trading.venue import Perp
@@ -69,6 +67,12 @@ def perp(coin: str = "BTC", **changes: Any) -> Perp:
     return Perp(**plain | changes)
 
 
+def fill(size: str | Decimal, px: str = "100", fee: str = "0") -> OrderFill:
+    return OrderFill(
+        px=Decimal(px), size=Decimal(size), fee=Decimal(fee), builder_fee=Decimal(0), closed_pnl=Decimal(0), at=NOW, tid=next(_n)
+    )  # fmt: skip
+
+
 def order(size: str | Decimal = "1", **changes: Any) -> Order:
     told = Decimal(size)
     plain: dict[str, Any] = {
@@ -91,7 +95,7 @@ def orders(draw: st.DrawFn) -> Order:
     filled = draw(st.sampled_from((None, Decimal(0), abs(size), abs(size) / 2)))
     return order(
         size, status=status, source="keeper" if asked else "terminal", asked=asked, product=draw(st.sampled_from(("BTC", "ETH"))),
-        filled_size=filled, next_check_at=draw(st.sampled_from((None, NOW))), expires_at=NOW + timedelta(seconds=draw(st.integers(-200, 200))),
+        filled_size=filled, fills=draw(st.sampled_from(((), (fill(abs(size)),), (fill(abs(size) / 2),)))), next_check_at=draw(st.sampled_from((None, NOW))), expires_at=NOW + timedelta(seconds=draw(st.integers(-200, 200))),
         refusal=draw(st.sampled_from((None, {"error": "wallet_venue_unavailable"}, {"error": "wallet_no_position"}))),
     )  # fmt: skip
 
@@ -110,9 +114,9 @@ def views(draw: st.DrawFn) -> View:
     return View(
         now=NOW, episode=draw(st.sampled_from((1, 2))), scope=draw(st.sampled_from(("listed", "all"))), coins=draw(st.sampled_from((("BTC",), ("BTC", "ETH")))),
         orders=known, open=draw(st.one_of(st.none(), st.lists(st.sampled_from(cloids), unique=True) if cloids else st.just([]))),
-        held={c: draw(sizes) for c in ("BTC", "ETH", "SOL") if draw(st.booleans())},
+        held=draw(st.one_of(st.none(), st.fixed_dictionaries({}, optional=dict.fromkeys(("BTC", "ETH", "SOL"), sizes)))),
         markets={c: perp(c, delisted=draw(st.booleans()), sz_decimals=draw(st.integers(0, 4))) for c in ("BTC", "ETH") if draw(st.booleans())},
-        quotes={c: draw(quotes) for c in ("BTC", "ETH") if draw(st.booleans())}, blind=draw(st.booleans()),
+        quotes={c: draw(quotes) for c in ("BTC", "ETH") if draw(st.booleans())},
     )  # fmt: skip
 
 
@@ -121,7 +125,7 @@ def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: Vi
     move = next_move(view)
     if not isinstance(move, Close):
         return
-    own = own_of(view.orders)
+    assert view.held is not None
     assert len({c.coin for c in move.cuts}) == len(move.cuts) > 0, "one a product"
     for one in move.cuts:
         held, quote = view.held[one.coin], view.quotes[one.coin]
@@ -130,8 +134,9 @@ def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: Vi
         assert one.is_buy == (held < 0)
         assert 0 < one.size <= abs(held)
         if view.scope == "listed":
-            assert one.size <= abs(own[one.coin].size)
-            assert own[one.coin].size * held > 0
+            sure = sure_of(view.orders, one.coin)
+            assert one.size <= abs(sure) <= abs(own_of(view.orders)[one.coin].size)
+            assert sure * held > 0
         touch = quote.touch("buy" if one.is_buy else "sell")
         worse = one.limit_px - touch if one.is_buy else touch - one.limit_px
         assert worse * 10_000 <= LADDER_BPS[one.rung] * touch
@@ -140,45 +145,58 @@ def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: Vi
 
 
 @given(views())
-def test_nothing_is_sent_while_an_order_is_open_or_unknown_or_the_account_unseen(
+def test_a_close_waits_for_no_order_on_record_where_the_whole_account_is_the_mandates(
     view: View,
 ) -> None:
-    move = next_move(view)
-    if any(unsettled(o) for o in view.orders):
-        assert isinstance(move, Settle)
-    elif view.open is None or view.blind:
-        assert isinstance(move, Wait)
-    elif any(o.action.cloid in view.open for o in view.orders):
-        assert isinstance(move, Cancel)
-        assert {o.action.cloid for o in move.orders} <= set(view.open)
+    alone = next_move(replace(view, scope="all", open=()))
+    for known in ((), view.open):
+        move = next_move(replace(view, scope="all", open=known))
+        if isinstance(alone, Close):
+            assert move == alone
+    if view.held is None:
+        assert isinstance(next_move(view), Wait)
 
 
 @given(views())
 def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(view: View) -> None:
     move = next_move(view)
-    if isinstance(move, (Ended, Blocked)):
-        assert not any(unsettled(o) for o in view.orders)
-    if isinstance(move, Ended):
-        assert not any(may_open(o, NOW) for o in view.orders)
-        own = own_of(view.orders)
-        for coin in view.coins:
-            part = closable(view.held.get(coin, Decimal(0)), own.get(coin, Own()).size, view.scope)
-            market = view.markets.get(coin)
-            assert not part or (
-                market is not None and abs(part) < Decimal(1).scaleb(-market.sz_decimals)
-            )
+    if not isinstance(move, Ended):
+        return
+    assert view.open is not None
+    assert view.held is not None
+    assert not any(o.action.cloid in view.open for o in view.orders)
+    assert not any(bytes_about(o, NOW) for o in view.orders if o.source != "keeper")
+    own = own_of(view.orders)
+    for coin in view.coins:
+        part = closable(view.held.get(coin, Decimal(0)), own.get(coin, Own()).size, view.scope)
+        market = view.markets.get(coin)
+        assert not part or (
+            market is not None and abs(part) < Decimal(1).scaleb(-market.sz_decimals)
+        )
 
 
 @given(views())
-def test_a_product_gets_at_most_three_tries_that_arrived(view: View) -> None:
+def test_a_product_gets_at_most_three_tries_that_nobody_took_anything_of(view: View) -> None:
     move = next_move(view)
     for one in move.cuts if isinstance(move, Close) else ():
         tries = [
             o for o in view.orders
             if o.source == "keeper" and o.product == one.coin and o.asked["episode"] == view.episode and o.status in DONE
-            and (o.refusal or {}).get("error") != "wallet_venue_unavailable"
+            and (o.refusal or {}).get("error") != "wallet_venue_unavailable" and not o.fills and not o.filled_size
         ]  # fmt: skip
         assert one.rung == len(tries) < len(LADDER_BPS)
+
+
+def test_a_close_that_nobody_knows_the_end_of_may_have_taken_the_mandates_part() -> None:
+    opened = order("2", fills=(fill(2),))
+    lost = order("-0.5", status="unknown", filled_size=None, source="keeper", asked={"episode": 1})
+    assert sure_of([opened], "BTC") == 2
+    assert sure_of([opened, lost], "BTC") == Decimal("1.5")
+    assert sure_of([opened, replace(lost, status="rejected")], "BTC") == 2
+    claimed = replace(lost, status="executed", filled_size=Decimal("0.5"))
+    assert unsettled(claimed)
+    assert not unsettled(replace(claimed, fills=(fill("0.5"),)))
+    assert sure_of([opened, *[lost] * 9], "BTC") == 0
 
 
 @given(held=sizes, own=sizes, scope=st.sampled_from(("listed", "all")))
@@ -205,15 +223,12 @@ def test_the_line_is_reached_by_two_different_answers_in_a_row(
 
 
 def test_the_result_counts_what_was_paid_fees_with_it_and_the_mark_of_what_is_left() -> None:
-    fill = OrderFill(
-        px=Decimal(100),
-        size=Decimal(2),
-        fee=Decimal("0.09"),
-        builder_fee=Decimal(0),
-        closed_pnl=Decimal(0),
-        at=NOW,
+    bought, sold = (
+        order("2", fills=(fill(2, fee="0.09"),)),
+        order("-0.5", fills=(fill("0.5", "110"),)),
     )
-    own = own_of([order("2", fills=(fill,)), order("-0.5", avg_px=Decimal(110))])
+    claimed = order("7", avg_px=Decimal(1))
+    own = own_of([bought, sold, claimed])
     assert own == {"BTC": Own(size=Decimal("1.5"), paid=Decimal("145.09"))}
     assert result_micros(own, {"BTC": Decimal(90)}) == -10_090_000
     assert result_micros(own, {}) is None
@@ -236,12 +251,13 @@ def test_a_market_that_is_gone_or_without_a_price_leaves_a_position() -> None:
 
 
 def test_the_ladder_is_climbed_by_tries_that_arrived_in_this_episode_alone() -> None:
-    keeper: dict[str, Any] = {"source": "keeper", "status": "rejected"}
+    keeper: dict[str, Any] = {"source": "keeper", "status": "rejected", "filled_size": Decimal(0)}
     known = [
         order("-1", asked={"episode": 1}, **keeper),
         order("-1", asked={"episode": 2}, **keeper),
         order("-1", asked={"episode": 2}, refusal={"error": "wallet_venue_unavailable"}, **keeper),
         order("-1", asked={"episode": 2}, **(keeper | {"product": "ETH"})),
+        order("-1", asked={"episode": 2}, **(keeper | {"filled_size": Decimal("0.1")})),
     ]
     view = View(now=NOW, episode=2, scope="listed", coins=("BTC",), orders=known, open=())
     assert rung_of(view, "BTC") == 1

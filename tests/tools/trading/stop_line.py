@@ -17,7 +17,7 @@ from domain.mandates.mandate import Mandate, Signed, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.money import ZERO, Usdc
-from domain.trading.orders import Envelope, Order, OrderAction
+from domain.trading.orders import Envelope, Order, OrderAction, OrderFill
 from domain.trading.own import milliseconds
 from domain.trading.stop_line import Keeping
 from server.signer.line import SignerLine
@@ -166,7 +166,16 @@ class Lines:
             avg_px=Decimal(told["avgPx"]),
             fills_whole=True,
         )
-        await self.desk.store.write(lambda uow: uow.orders.add(order))
+        fill = OrderFill(
+            px=Decimal(told["avgPx"]), size=abs(Decimal(size)), fee=Decimal(0), builder_fee=Decimal(0), closed_pnl=Decimal(0),
+            at=self.desk.clock.now(), tid=self.n,
+        )  # fmt: skip
+
+        def work(uow: Any) -> None:
+            uow.orders.add(order)
+            uow.orders.add_fills(order.order_id, [fill])
+
+        await self.desk.store.write(work)
         return order
 
     async def resting(self, p: Person, m: Mandate | None, coin: str, size: str, px: str) -> Order:

@@ -28,6 +28,7 @@ from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.orders import allow
 from tests.tools.trading.stop_line import Lines, lines_of
 from tools.trading.orders.settling import settle_due
+from venue.devvenue import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -242,7 +243,7 @@ async def test_an_order_that_was_given_out_to_sign_is_waited_for_before_the_end(
     p, m = await at_line(lines)
     until = lines.desk.clock.now() + timedelta(seconds=90)
     given = lines.order(
-        p, m, "BTC", "0.001", "0x" + "77" * 16, status="awaiting_signature", expires_at=until, next_check_at=until,
+        p, m, "BTC", "0.001", "0x" + "77" * 16, status="awaiting_signature", expires_at=until, next_check_at=until, px="64000",
         envelope=Envelope(nonce=1, expires_after=milliseconds(until)),
     )  # fmt: skip
     await lines.desk.store.write(lambda uow: uow.orders.add(given))
@@ -293,7 +294,7 @@ async def test_of_a_dedicated_account_the_whole_position_is_closed(lines: Lines)
     assert (await lines.keeping(m)).state == "done"  # type: ignore[union-attr]
 
 
-async def test_the_ladder_goes_further_with_each_try_and_then_its_owner_is_told_once(
+async def test_the_ladder_goes_further_where_nobody_takes_anything_and_then_its_owner_is_told_once(
     lines: Lines,
 ) -> None:
     p, m = await at_line(lines)
@@ -305,21 +306,209 @@ async def test_the_ladder_goes_further_with_each_try_and_then_its_owner_is_told_
             await lines.tick()
             assert lines.held(p) == Decimal("0.01") / 2 ** (n + 1)
     closes = await lines.closes(m)
-    assert [o.slippage_bps for o in closes] == [100, 300, 800]
+    assert [o.slippage_bps for o in closes] == [100, 100, 100], "a price that is met is asked again"
     assert [o.partial for o in closes] == [True, True, True]
-    for _ in range(3):
+    # A touch that nobody can have: it is gone before an order comes.
+    place = lines.desk.test.exchange
+
+    def gone(body: Any) -> Any:
+        if body["action"]["type"] == "order":
+            lines.desk.test.book("BTC", [("40000", "9")], [("58100", "9")])
+        try:
+            return place(body)
+        finally:
+            lines.desk.test.book("BTC", [("58000", "1"), ("40000", "9")], [("58100", "9")])
+
+    lines.desk.test.book("BTC", [("58000", "1"), ("40000", "9")], [("58100", "9")])
+    lines.desk.test.exchange = gone  # type: ignore[method-assign]
+    for _ in range(6):
         await lines.tick()
+    closes = await lines.closes(m)
+    assert [o.slippage_bps for o in closes[3:]] == [100, 300, 800]
     kept = await lines.keeping(m)
     assert kept is not None
     assert (kept.state, kept.episode) == ("blocked", 1)
-    (_, told) = await lines.told(m)
-    assert "nobody took it within 800 bps" in told[1]
+    (told,) = [text for kind, text in await lines.told(m) if kind == "note"]
+    assert "nobody took it within 800 bps" in told
     assert lines.held(p) == Decimal("0.00125")
+    lines.desk.test.exchange = place  # type: ignore[method-assign]
     lines.desk.test.move("BTC", "58000")
     lines.desk.clock.forward(minutes=10)
     await lines.tick()
     assert lines.held(p) == 0, "a rested ladder begins anew"
     assert (await lines.closes(m))[-1].slippage_bps == 100
+
+
+@pytest.mark.parametrize("word", [None, "portfolioMarginCanceled", "aWordOfNobody"])
+async def test_an_order_that_the_venue_forgot_holds_no_close(
+    word: str | None, lines: Lines
+) -> None:
+    p, m = await at_line(lines)
+    order = await lines.resting(p, m, "BTC", "0.001", "30000")
+    lines.desk.test.account(p.wallet.address).orders.clear()
+    path = () if word is None else ("order", "status")
+    value = {"status": "unknownOid"} if word is None else word
+    lie = Fault(effect="malformed", kind="orderStatus", path=path, value=value)
+    lines.desk.test.faults.add(lie)
+    await lines.tick()
+    assert lines.held(p) == 0
+    lines.desk.test.faults.rows.remove(lie)
+    await lines.tick()
+    assert (await lines.keeping(m)).state == "done"  # type: ignore[union-attr]
+    assert await lines.told(m) == [("stop", "floor")]
+    lines.desk.test.faults.add(lie)
+    for _ in range(9):
+        lines.desk.clock.forward(seconds=61)
+        await settle_due(lines.desk.deps)
+    found = await lines.desk.store.read(lambda uow: uow.orders.get(order.order_id))
+    assert found is not None
+    assert found.status in ("cancelled", "resting")
+
+
+async def test_an_order_that_cannot_be_cancelled_holds_no_close_and_its_owner_is_told(
+    lines: Lines,
+) -> None:
+    p, m = await at_line(lines)
+    await lines.resting(p, m, "BTC", "0.001", "30000")
+    words = {"status": "err", "response": "Cancelling is closed for now"}
+    lines.desk.test.faults.add(
+        Fault(effect="malformed", kind="cancelByCloid", path=(), value=words)
+    )
+    place = lines.desk.test.exchange
+
+    def deaf(body: Any) -> Any:
+        return words if body["action"]["type"] == "cancelByCloid" else place(body)
+
+    lines.desk.test.exchange = deaf  # type: ignore[method-assign]
+    await lines.tick()
+    assert lines.held(p) == 0
+    for _ in range(3):
+        await lines.tick()
+    assert (await lines.keeping(m)).state == "open"  # type: ignore[union-attr]
+    (_, told) = await lines.told(m)
+    assert "stands at the venue and is not cancelled" in told[1]
+    lines.desk.test.exchange = place  # type: ignore[method-assign]
+    await lines.tick()
+    await lines.tick()
+    assert (await lines.keeping(m)).state == "done"  # type: ignore[union-attr]
+
+
+async def test_open_orders_that_cannot_be_read_hold_no_close_and_no_end_comes_without_them(
+    lines: Lines,
+) -> None:
+    p, m = await at_line(lines)
+    await lines.resting(p, m, "BTC", "0.001", "30000")
+    lines.desk.test.faults.add(Fault(effect="status", kind="openOrders", status=422))
+    for _ in range(3):
+        await lines.tick()
+    assert lines.held(p) == 0
+    assert (await lines.keeping(m)).state == "open"  # type: ignore[union-attr]
+    (_, told) = await lines.told(m)
+    assert "open orders could not be read" in told[1]
+    lines.desk.test.faults.clear()
+    for _ in range(2):
+        await lines.tick()
+    assert (await lines.keeping(m)).state == "done"  # type: ignore[union-attr]
+
+
+async def test_a_tick_at_the_line_that_does_nothing_tells_its_owner_why_each_reason_once(
+    lines: Lines,
+) -> None:
+    p, m = await at_line(lines)
+    lines.desk.test.book("BTC", [], [("58100", "9")])
+    await lines.tick()
+    silent = lines.desk.test.faults.add(
+        Fault(effect="status", kind="clearinghouseState", status=422)
+    )
+    for _ in range(3):
+        await lines.tick()
+    lines.desk.test.faults.rows.remove(silent)
+    for _ in range(3):
+        await lines.tick()
+    assert lines.held(p) == Decimal("0.01")
+    told = [text for kind, text in await lines.told(m) if kind == "note"]
+    assert len(told) == len(set(told)) == 2, told
+    lines.desk.test.move("BTC", "58000")
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_one_answer_that_shows_no_position_ends_nothing(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    lines.desk.test.book("BTC", [("58000", "0.004"), ("40000", "9")], [("58100", "9")])
+    await lines.tick()
+    assert lines.held(p) == Decimal("0.006")
+    lines.desk.test.faults.add(
+        Fault(
+            effect="malformed",
+            kind="clearinghouseState",
+            path=("assetPositions",),
+            value=[],
+            times=1,
+        )
+    )
+    await lines.tick()
+    assert (await lines.keeping(m)).state == "open"  # type: ignore[union-attr]
+    lines.desk.test.move("BTC", "58000")
+    await lines.tick()
+    assert lines.held(p) == 0
+
+
+async def test_a_size_that_an_answer_only_claims_is_nobodys(lines: Lines) -> None:
+    """The owner's own position is not closed for a fill that no fill tells of."""
+    p, m = await at_line(lines)
+    lines.trade(p, "BTC", "0.09")
+    claimed = lines.order(
+        p, m, "BTC", "0.09", "0x" + "88" * 16, status="executed", filled_size=Decimal("0.09"),
+        avg_px=Decimal(58000), sent_at=lines.desk.clock.now() - timedelta(hours=1),
+    )  # fmt: skip
+    await lines.desk.store.write(lambda uow: uow.orders.add(claimed))
+    for _ in range(4):
+        await lines.tick()
+    assert lines.held(p) == Decimal("0.09")
+
+
+async def test_a_close_that_is_only_said_to_be_filled_is_tried_again(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    place = lines.desk.test.exchange
+    size = {"totalSz": "0.01", "avgPx": "58000", "oid": 77}
+
+    def lies(body: Any) -> Any:
+        if body["action"]["type"] == "order":
+            data = {"statuses": [{"filled": size}]}
+            return {"status": "ok", "response": {"type": "order", "data": data}}
+        return place(body)
+
+    lines.desk.test.exchange = lies  # type: ignore[method-assign]
+    await lines.tick()
+    lines.desk.test.exchange = place  # type: ignore[method-assign]
+    assert lines.held(p) == Decimal("0.01")
+    for _ in range(10):
+        await lines.tick()
+    assert lines.held(p) == 0
+    lines.desk.clock.forward(seconds=2)
+    await settle_due(lines.desk.deps)
+    assert [o.verified for o in await lines.closes(m)] == [False, True]
+
+
+async def test_an_order_whose_end_nobody_tells_holds_no_look_for_long(lines: Lines) -> None:
+    p = await lines.person(deposit="2000")
+    m = await lines.mandate(p)
+    await lines.bought(p, m)
+    now = lines.desk.clock.now()
+    stuck = lines.order(
+        p, m, "BTC", "0.001", "0x" + "99" * 16, status="unknown", sent_at=now, next_check_at=now,
+        envelope=Envelope(nonce=1, expires_after=milliseconds(now)),
+    )  # fmt: skip
+    await lines.desk.store.write(lambda uow: uow.orders.add(stuck))
+    lines.desk.test.move("BTC", "58000")
+    await lines.tick()
+    await lines.tick()
+    assert (await lines.stored(m)).status is Status.WORKING, "it may still be told"
+    lines.desk.clock.forward(minutes=10)
+    await lines.tick()
+    await lines.tick()
+    assert (lines.held(p), (await lines.stored(m)).status) == (0, Status.STOPPED)
 
 
 async def test_a_position_that_shrank_meanwhile_is_never_flipped(lines: Lines) -> None:

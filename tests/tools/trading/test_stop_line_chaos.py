@@ -17,6 +17,7 @@ from domain.mandates.mandate import Mandate, Status
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.mortal import Fate, Killed, mortal
 from tests.tools.trading.stop_line import Lines, lines_of
+from tools.trading.orders.settling import settle_due
 from venue.devvenue import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -39,6 +40,52 @@ STRANGE: tuple[Any, ...] = (
     {"status": "ok", "response": {"type": "order", "data": {"statuses": ["waitingForFill"]}}},
     {"status": "ok", "response": {"type": "default"}}, {"status": "err", "response": "Invalid nonce: duplicate nonce 5"}, {}, [], None,
     {"status": "unknownOid"},
+)  # fmt: skip
+
+
+FILLED: Any = {"filled": {"totalSz": "10", "avgPx": "58000", "oid": 5}}
+STATUSES = ("response", "data", "statuses")
+OPEN: Any = {
+    "coin": "BTC",
+    "limitPx": "30000",
+    "oid": 5,
+    "side": "B",
+    "sz": "1",
+    "timestamp": 1,
+    "origSz": "1",
+}
+# Answers in the venue's own forms that are not true.
+LIES: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
+    ("order", STATUSES, [FILLED]),
+    ("order", STATUSES, [{"filled": {"totalSz": "0.004", "avgPx": "1", "oid": 5}}]),
+    ("order", STATUSES, [{"resting": {"oid": 5}}]),
+    ("order", STATUSES, [{"error": "Insufficient margin to place order. asset=0"}]),
+    ("order", STATUSES, [{"error": "Order could not immediately match against any resting orders. asset=0"}]),
+    ("order", (), {"status": "err", "response": "Something else went wrong"}),
+    ("cancelByCloid", STATUSES, ["success"]),
+    ("cancelByCloid", STATUSES, [{"error": "Order was never placed, already canceled, or filled."}]),
+    ("orderStatus", (), {"status": "unknownOid"}),
+    ("orderStatus", ("order", "status"), "filled"),
+    ("orderStatus", ("order", "status"), "canceled"),
+    ("orderStatus", ("order", "status"), "open"),
+    ("orderStatus", ("order", "status"), "iocCancelRejected"),
+    ("orderStatus", ("order", "status"), "aWordOfNobody"),
+    ("orderStatus", ("order", "order", "sz"), "5"),
+    ("orderStatus", ("order", "order", "side"), "B"),
+    ("openOrders", (), []),
+    ("openOrders", (), [OPEN]),
+    ("userFillsByTime", (), []),
+    ("userFillsByTime", (0, "sz"), "1000"),
+    ("userFillsByTime", (0, "px"), "0.5"),
+    ("userFillsByTime", (0, "fee"), "-9999"),
+    ("clearinghouseState", ("assetPositions",), []),
+    ("clearinghouseState", ("assetPositions", 0, "position", "szi"), "7"),
+    ("clearinghouseState", ("assetPositions", 0, "position", "szi"), "-0.01"),
+    ("clearinghouseState", ("assetPositions", 0, "position", "positionValue"), "1"),
+    ("metaAndAssetCtxs", (1, 0, "markPx"), "99999999999999"),
+    ("metaAndAssetCtxs", (0, "universe", 0, "szDecimals"), -1),
+    ("l2Book", ("levels", 0, 0, "px"), "-5"),
+    ("l2Book", ("levels", 0, 0, "sz"), "100000"),
 )  # fmt: skip
 
 
@@ -80,8 +127,11 @@ class Scene:
         )
 
     async def sound(self) -> None:
-        """What holds however it was played."""
+        """What holds however it was played, once the tick of orders has asked after all."""
         lines = self.lines
+        for _ in range(12):
+            lines.desk.clock.forward(seconds=61)
+            await settle_due(lines.desk.deps)
         assert lines.held(self.p) == 0
         assert (await lines.stored(self.m)).status is Status.STOPPED
         stops = [kind for kind, _ in await lines.told(self.m) if kind == "stop"]
@@ -162,6 +212,23 @@ async def faulty(lines: Lines, seed: int) -> None:
         raise AssertionError(f"KEEPER_SEED={seed} KEEPER_RUNS=1") from error
 
 
+async def lying(lines: Lines, seed: int) -> None:
+    """A venue that lies in its own forms, each time for a while, and a process that may die."""
+    rng = random.Random(seed)  # noqa: S311 - a seed that can be played again
+    made = await scene(lines)
+    told = rng.sample(LIES, rng.randint(1, 4))
+    for kind, path, value in told:
+        lie = Fault(effect="malformed", kind=kind, path=path, value=value, times=rng.randint(1, 5))
+        lines.desk.test.faults.add(lie)
+    fate = Fate(rng.randint(1, 60), rng.random() < 0.5) if rng.random() < 0.4 else Fate()
+    try:
+        await made.played(fate)
+        lines.desk.test.faults.clear()
+        await made.sound()
+    except AssertionError as error:
+        raise AssertionError(f"KEEPER_SEED={seed} KEEPER_RUNS=1: {told}") from error
+
+
 async def test_killed_at_a_step_the_next_process_goes_on_and_the_position_only_shrinks(
     lines: Lines,
 ) -> None:
@@ -173,6 +240,19 @@ async def test_random_faults_and_kills_never_flip_a_position_and_always_end_clos
 ) -> None:
     for seed in range(SEED, SEED + 8):
         await faulty(lines, seed)
+
+
+async def test_a_venue_that_lies_never_flips_a_position_and_it_always_ends_closed(
+    lines: Lines,
+) -> None:
+    for seed in range(SEED, SEED + 8):
+        await lying(lines, seed)
+
+
+@pytest.mark.campaign
+async def test_a_lying_venue_for_long(lines: Lines) -> None:
+    for seed in range(SEED, SEED + RUNS):
+        await lying(lines, seed)
 
 
 @pytest.mark.campaign

@@ -52,7 +52,6 @@ from tools.trading.orders.wording import in_our_words, kind_of
 log = logging.getLogger("wallet.orders")
 
 A_ROUND: Final = 20
-FILLS_TRIES: Final = 100
 # The browser may post its bytes in the last moment; the venue is asked before they are given up.
 GRACE: Final = timedelta(seconds=60)
 _BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
@@ -293,19 +292,28 @@ async def fees_of(deps: Deps, order: Order, lane: Lane = "house") -> Order:
         found = told or End(happening="fill")
         size = filled_size(found.fills)
         whole = bool(found.fills) and (was.filled_size is None or size >= was.filled_size)
-        later = None if whole or was.tries >= FILLS_TRIES else asks_again(was.tries, now)
+        over = told is not None and _told_by_now(was, now)
+        later = None if whole or over else asks_again(was.tries, now)
         return filled_more(
             uow,
             was,
             found,
             now,
-            fills_whole=whole,
+            fills_whole=whole or over,
             verified=was.verified or whole,
             next_check_at=later,
             tries=was.tries + 1,
         )
 
     return await deps.store.write(work)
+
+
+def _told_by_now(order: Order, now: datetime) -> bool:
+    """True where fills that are not told by now are taken to be none: nothing of the order can
+    trade any more, and it was asked about again and again.
+    """
+    ended = order.envelope is None or milliseconds(now - VOID_AFTER) > order.envelope.expires_after
+    return ended and order.tries >= FORGOTTEN_AFTER
 
 
 # -- the tick

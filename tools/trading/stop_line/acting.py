@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Final
 
@@ -14,28 +15,25 @@ from domain.ledger.payloads import Noted, Stopped
 from domain.ledger.written import written
 from domain.mandates.mandate import Status
 from domain.mandates.states import Action, moved
-from domain.money import ZERO
 from domain.refusals import Refused, refusal
 from domain.trading.keeping import NotSigned
-from domain.trading.orders import CancelAction, Envelope, Order, OrderAction
+from domain.trading.orders import DONE, CancelAction, Envelope, Order, OrderAction
 from domain.trading.outcome import End
 from domain.trading.own import milliseconds
-from domain.trading.precision import notional
 from domain.trading.stop_line import (
     GOOD_FOR,
-    LADDER_BPS,
     REST,
     Blocked,
-    Cancel,
     Close,
     Cut,
     Ended,
     Keeping,
-    Settle,
     State,
     View,
     Wait,
+    bytes_about,
     cloid_of,
+    holds,
     next_move,
     tries_of,
     unsettled,
@@ -46,15 +44,24 @@ from tools.call.approving import close_pending
 from tools.call.operation import Deps
 from tools.call.switches import switches
 from tools.trading.orders.market import why_silent
-from tools.trading.orders.sending import LEFT_BEHIND, ended
-from tools.trading.orders.settling import agreed, look
-from tools.trading.stop_line.watched import POST, SIGNER, STATUS, Sight, Watched, load, terms_told
+from tools.trading.orders.sending import ended
+from tools.trading.orders.settling import agreed, fees_of, look
+from tools.trading.stop_line.closing import close_action, close_order
+from tools.trading.stop_line.watched import (
+    FILLS,
+    POST,
+    SIGNER,
+    STATUS,
+    Sight,
+    Watched,
+    load,
+    terms_told,
+)
 
 log = logging.getLogger("wallet.stop_line")
-# Settling and cancelling may each be due before the one close of a tick.
-MOVES: Final = 4
 NO_KEY: Final = "its owner approved no keeper key, or it was revoked or ended"
 BLOCKED: Final = "keeper_blocked"
+NOTHING_HELD: Final = "the account shows nothing of the mandate"
 
 
 class Superseded(Exception):
@@ -115,16 +122,17 @@ class Acting:
         await self._told(w, "warned", f"the stop line is reached and nothing is closed: {NO_KEY}")
 
     async def _told(self, w: Watched, state: State, why: str) -> None:
-        """Note why nothing more is done; the owner reads it once."""
+        """Note why nothing more is done; the owner reads each reason once."""
         kept = w.keeping
-        if kept is not None and (kept.state, kept.why) == (state, why) and state == "warned":
+        if kept is not None and (kept.state, kept.why) == (state, why) and state != "blocked":
             return
 
         def work(uow: UnitOfWork) -> None:
             self._insist(uow)
             now = uow.venue_keeping.get(*w.id)
-            if now is None or (now.why is None if state == "open" else now.why != why):
-                told = Noted(text=f"The keeper is blocked: {why}.", why=BLOCKED)
+            told = Noted(text=f"The keeper is blocked: {why}.", why=BLOCKED)
+            before = (e.payload.get("text") for e in uow.ledger.newest(w.mandate.public_id))
+            if (now is None or now.why != why) and told.text not in before:
                 self._append(uow, w, Kind.NOTE, told)
             again = self.deps.clock.now() + REST if state == "blocked" else None
             episode = now.episode if now is not None else 0
@@ -180,12 +188,15 @@ class Acting:
     async def would(self, w: Watched) -> None:
         """Say what would be done, to the last field; nothing is signed, sent or written."""
         episode = w.keeping.episode if w.keeping else 1
-        move = next_move(await self.sight.view(w, episode))
+        standing = await self.sight.open(w)
+        if standing is not None and any(o.action.cloid in standing for o in w.orders):
+            log.warning("%s on %s: would cancel", *w.id)
+        move = next_move(await self.sight.view(w, episode, standing, await self.sight.held(w)))
         if isinstance(move, Close):
             for cut in move.cuts:
                 cloid = cloid_of(*w.id, cut.coin, episode, 0)
                 told = self.sight.venue.to_sign(
-                    _action(cut, cloid), Envelope(nonce=0, expires_after=0)
+                    close_action(cut, cloid), Envelope(nonce=0, expires_after=0)
                 )
                 log.warning("%s on %s: would_close %s", *w.id, told.action_json)
         else:
@@ -194,62 +205,99 @@ class Acting:
     # -- step by step
 
     async def steps(self, w: Watched) -> None:
-        """Settle, cancel, close, as far as this tick goes."""
-        for _ in range(MOVES):
-            kept = w.keeping
-            if kept is None or kept.state != "open":
-                return
-            move = next_move(view := await self.sight.view(w, kept.episode))
-            if isinstance(move, Settle):
-                if not await self._settled(move.orders):
-                    return
-            elif isinstance(move, Cancel):
-                if not await self._cancelled(w, move.orders):
-                    return
-            elif isinstance(move, Close):
-                await self._all(w, view, move.cuts)
-                return
-            else:
-                await self._end(w, move)
-                return
-            w = await self._again(w)
+        """Cancel what stands, ask what became of what was sent, and close what is held.
 
-    async def _end(self, w: Watched, move: Wait | Blocked | Ended) -> None:
-        if isinstance(move, Wait):
-            log.info("%s on %s waits: %s", *w.id, move.why)
-            await self._settled(move.ask)
+        Only the last has to succeed: nothing that the record or the venue leaves open holds it.
+        """
+        kept = w.keeping
+        if kept is None or kept.state != "open":
+            return
+        standing = await self.sight.open(w)
+        if standing is not None:
+            standing = await self._cancelled(w, standing)
+        held = await self.sight.held(w)
+        w = await self._settled(w, held)
+        view = await self.sight.view(w, kept.episode, standing, held)
+        move = next_move(view)
+        if isinstance(move, Close):
+            await self._all(w, view, move.cuts)
+        elif isinstance(move, Wait):
+            await self.waits(w, move.why)
         elif isinstance(move, Blocked):
             await self._told(w, "blocked", move.why)
-        else:
-            await self.deps.store.write(partial(self._done, w))
-            log.warning("%s on %s is closed", *w.id)
+        elif isinstance(move, Ended):
+            await self._ends(w)
+
+    async def _ends(self, w: Watched) -> None:
+        """Nothing is held: at once where the fills say so too, else after a second look, since
+        one answer without a position may be wrong.
+        """
+        if holds(w.orders):
+            w = await self._settled(w, None)
+        again = w.keeping is not None and w.keeping.why == NOTHING_HELD
+        if holds(w.orders) and not again:
+            await self.deps.store.write(partial(self._nothing_held, w))
+            return
+        await self.deps.store.write(partial(self._done, w))
+        log.warning("%s on %s is closed", *w.id)
+
+    def _nothing_held(self, w: Watched, uow: UnitOfWork) -> None:
+        self._insist(uow)
+        episode = w.keeping.episode if w.keeping else 1
+        self._keep(uow, w, "open", NOTHING_HELD, episode=episode)
+
+    async def waits(self, w: Watched, why: str) -> None:
+        """Tell the owner why a tick neither closed anything nor ended; each reason once."""
+        await self._told(w, "open", why)
 
     def _done(self, w: Watched, uow: UnitOfWork) -> None:
         self._insist(uow)
         episode = w.keeping.episode if w.keeping else 1
         self._keep(uow, w, "done", None, episode=episode)
 
-    async def _settled(self, orders: tuple[Order, ...]) -> bool:
-        """Ask what became of orders; False where nobody knows yet."""
-        known = True
-        for order in orders:
-            self.sight.meter.add(STATUS)
-            found = await look(self.deps, order, "keeper")
-            known = known and not unsettled(found) and found.status != "resting"
-        return known
+    async def _settled(self, w: Watched, held: Mapping[str, Decimal] | None) -> Watched:
+        """Ask what became of orders that nobody knows the end of, and what filled of those in a
+        product that is `held` (None: in any); the mandate as it is then. What the venue does not
+        say now is asked again.
+        """
+        asked = False
+        for order in w.orders:
+            given_out = order.status in ("awaiting_signature", "expired")
+            try:
+                if order.status in DONE and unsettled(order):
+                    if held is None or held.get(order.product):
+                        self.sight.meter.add(FILLS)
+                        await fees_of(self.deps, order, "keeper")
+                        asked = True
+                elif unsettled(order) or (given_out and bytes_about(order, w.now)):
+                    self.sight.meter.add(STATUS)
+                    await look(self.deps, order, "keeper")
+                    asked = True
+            except Refused as refused:
+                log.info("order %s: %s", order.order_id, refused.refusal.reason)
+        return await self._again(w) if asked else w
 
-    async def _cancelled(self, w: Watched, orders: tuple[Order, ...]) -> bool:
-        """Cancel orders of the mandate's own; False where one may still stand."""
-        for order in orders:
+    async def _cancelled(self, w: Watched, standing: frozenset[str]) -> frozenset[str]:
+        """Cancel the mandate's own orders that stand at the venue; which may still stand."""
+        gone = set()
+        for order in w.orders:
+            if order.action.cloid not in standing:
+                continue
             action = CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
             try:
                 signed = await self._signed(w, order.product, action)
+                self.sight.meter.add(POST + STATUS)
+                await self.sight.venue.place(action, *signed, lane="keeper")
+                found = await look(self.deps, order, "keeper")
             except Unsigned as unsigned:
                 await self._told(w, "open", str(unsigned))
-                return False
-            self.sight.meter.add(POST)
-            await self.sight.venue.place(action, *signed, lane="keeper")
-        return await self._settled(orders)
+                break
+            except Refused as refused:
+                log.info("order %s: %s", order.order_id, refused.refusal.reason)
+                continue
+            if found.status in DONE:
+                gone.add(order.action.cloid)
+        return standing - gone
 
     async def _signed(
         self, w: Watched, coin: str, action: OrderAction | CancelAction
@@ -284,9 +332,18 @@ class Acting:
         """One reduce-only order: signed, then on record, then sent once."""
         attempt = len(tries_of(view, cut.coin))
         cloid = cloid_of(*w.id, cut.coin, view.episode, attempt)
-        action = _action(cut, cloid)
+        action = close_action(cut, cloid)
         signed = await self._signed(w, cut.coin, action)
-        order = self._order(w, cut, action, signed[0], view.episode, attempt)
+        order = close_order(
+            w,
+            cut,
+            action,
+            signed[0],
+            self.deps.clock.now(),
+            order_id=self.deps.ids.short("o_"),
+            episode=view.episode,
+            attempt=attempt,
+        )
         try:
             await self.deps.store.write(partial(self._recorded, w, order))
         except Duplicate:
@@ -324,62 +381,3 @@ class Acting:
         end = await agreed(self.sight.venue, order, placed, "keeper")
         done = await ended(self.deps, order, end)
         log.warning("%s: %s %s: %s", order.mandate_id, order.side, order.product, done.status)
-
-    def _order(
-        self,
-        w: Watched,
-        cut: Cut,
-        action: OrderAction,
-        envelope: Envelope,
-        episode: int,
-        attempt: int,
-    ) -> Order:
-        now = self.deps.clock.now()
-        return Order(
-            order_id=self.deps.ids.short("o_"),
-            owner_id=w.mandate.owner_id,
-            agent_id=None,
-            source="keeper",
-            closing=True,
-            mode="live",
-            mode_seen=None,
-            network=w.link.network,
-            wallet=w.link.wallet,
-            book=None,
-            product=cut.coin,
-            side="buy" if cut.is_buy else "sell",
-            type="market",
-            slippage_bps=LADDER_BPS[cut.rung],
-            leverage=None,
-            notional=notional(cut.size, cut.limit_px),
-            action=action,
-            envelope=envelope,
-            sign_mode="keeper",
-            status="executing",
-            version=1,
-            attempt=attempt + 1,
-            by="keeper",
-            mandate_id=w.mandate.public_id,
-            intent_id=None,
-            why="the stop line",
-            asked={"episode": episode, "rung": cut.rung},
-            created_at=now,
-            expires_at=now + GOOD_FOR,
-            counted=ZERO,
-            counted_day=None,
-            sent_at=now,
-            next_check_at=now + LEFT_BEHIND,
-        )
-
-
-def _action(cut: Cut, cloid: str) -> OrderAction:
-    """Reduce-only, immediate, and paying nobody: a close never needs a fee."""
-    return OrderAction(
-        asset_id=cut.asset_id,
-        is_buy=cut.is_buy,
-        limit_px=cut.limit_px,
-        size=cut.size,
-        reduce_only=True,
-        tif="ioc",
-        cloid=cloid,
-    )

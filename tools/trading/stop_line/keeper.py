@@ -124,12 +124,32 @@ class StopLines:
             raise
         except Refused as refused:
             log.warning("%s on %s: %s", *one, refused.refusal.reason)
+            await self._says(one, sight, refused.refusal.reason.rstrip("."))
         except TimeoutError:
             log.warning("%s on %s: the venue takes too long", *one)
+            await self._says(one, sight, "the venue takes too long")
         except Exception:
             log.exception("keeping %s on %s failed", *one)
+            await self._says(one, sight, "of an error here, which its operator reads")
         self._looks.pop(one, None)
         return True
+
+    async def _says(self, one: _Id, sight: Sight, why: str) -> None:
+        """Tell the owner of a mandate that is being closed why this tick did nothing for it."""
+        try:
+            await self._told(one, sight, why)
+        except Superseded:
+            raise
+        except Exception:
+            log.exception("telling the owner of %s on %s failed", *one)
+
+    async def _told(self, one: _Id, sight: Sight, why: str) -> None:
+        w = await self.deps.store.read(
+            partial(load, deps=self.deps, public_id=one[0], network=one[1])
+        )
+        open_ = w is not None and w.keeping is not None and w.keeping.state == "open"
+        if w is not None and open_ and not w.switches.stop_line_dry_run:
+            await Acting(self.deps, sight, self.leads).waits(w, why)
 
     async def _one(self, one: _Id, sight: Sight) -> bool:
         """Look at one mandate, and do what is due; False where there is nothing to keep."""

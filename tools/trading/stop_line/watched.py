@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
 from domain.mandates.mandate import Mandate, Status
 from domain.ports import Venue
+from domain.refusals import Refused
 from domain.rules.case import Case
 from domain.rules.stop_line import vault_worth
 from domain.rules.venue_side import at_venue
@@ -24,23 +26,24 @@ from domain.trading.stop_line import (
     Reading,
     View,
     closable,
-    may_open,
+    holds_a_look,
+    may_stand,
     own_of,
     result_micros,
-    unsettled,
 )
 from domain.trading.venue import VENUE, DexAccount, Network, Perp
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
 from tools.trading.fields import venue_of
+from tools.trading.orders.market import why_silent
 
 FLOOR: Final = "floor"  # the vault's own word for a stop at its line
 # An account that the venue dates further away than this is no fresh answer.
 FRESH: Final = timedelta(seconds=60)
 MARKET_S: Final = 60
 # Weight of what is asked, by the venue's own table.
-ACCOUNT, BOOK, OPEN, MARKETS, STATUS, POST, SIGNER = 2, 2, 20, 20, 2, 1, 2
+ACCOUNT, BOOK, OPEN, MARKETS, STATUS, POST, SIGNER, FILLS = 2, 2, 20, 20, 2, 1, 2, 21
 
 
 @dataclass(slots=True)
@@ -187,7 +190,7 @@ class Sight:
         where any part of that is not known. Errors: `venue_unavailable`.
         """
         vault = vault_worth(w.case)
-        if vault is None or any(unsettled(o) for o in w.orders):
+        if vault is None or any(holds_a_look(o, w.now) for o in w.orders):
             return None
         own = {coin: held for coin, held in own_of(w.orders).items() if held != Own()}
         if not own:
@@ -221,40 +224,63 @@ class Sight:
                     marks[coin] = perp.mark_px
         return marks
 
-    async def view(self, w: Watched, episode: int) -> View:
-        """Everything that the next move rests on. Errors: `venue_unavailable`."""
+    async def held(self, w: Watched) -> dict[str, Decimal] | None:
+        """The account's positions in the mandate's products; None where it cannot be seen.
+
+        Errors: `venue_unavailable`.
+        """
         scope = self._deps.config.trading.keeper_scope
-        view = View(
-            now=w.now, episode=episode, scope=scope, coins=w.coins, orders=w.orders, open=None
-        )
-        if any(unsettled(o) for o in w.orders):
-            return view
-        own = own_of(w.orders)
-        mine = {coin for coin, held in own.items() if held.size} & w.coins
-        dexes = {dex_of(coin) for coin in (w.coins if scope == "all" else mine)}
-        view = replace(view, open=await self._open(w))
-        if any(o.action.cloid in (view.open or ()) for o in w.orders):
-            return view
-        accounts = await self.accounts(w.link.wallet, dexes)
+        coins = w.coins if scope == "all" else w.coins & {o.product for o in w.orders}
+        accounts = await self.accounts(w.link.wallet, {dex_of(coin) for coin in coins})
         if accounts is None:
-            return replace(view, blind=True)
-        held = {p.coin: p.size for a in accounts for p in a.positions if p.coin in w.coins}
+            return None
+        return {p.coin: p.size for a in accounts for p in a.positions if p.coin in w.coins}
+
+    async def view(
+        self,
+        w: Watched,
+        episode: int,
+        open_: Collection[str] | None,
+        held: Mapping[str, Decimal] | None,
+    ) -> View:
+        """Everything that the next move rests on: with the market of what is to be closed. A
+        market that does not answer holds its own product alone.
+        """
+        scope, own = self._deps.config.trading.keeper_scope, own_of(w.orders)
         markets: dict[str, Perp] = {}
         quotes: dict[str, Quote | NoPrice] = {}
-        for coin, size in sorted(held.items()):
+        for coin, size in sorted((held or {}).items()):
             if not closable(size, own.get(coin, Own()).size, scope):
                 continue
-            perp = await self.perp(coin)
-            if perp is not None:
-                markets[coin], quotes[coin] = perp, await self.quote(coin)
-        return replace(view, held=held, markets=markets, quotes=quotes)
+            try:
+                perp = await self.perp(coin)
+                if perp is not None:
+                    markets[coin], quotes[coin] = perp, await self.quote(coin)
+            except Refused as refused:
+                quotes[coin] = NoPrice(why_silent(refused))
+        return View(
+            now=w.now,
+            episode=episode,
+            scope=scope,
+            coins=w.coins,
+            orders=w.orders,
+            open=open_,
+            held=held,
+            markets=markets,
+            quotes=quotes,
+        )
 
-    async def _open(self, w: Watched) -> frozenset[str]:
-        """The cloids that stand open; asked only where an order of the mandate may."""
-        dexes = {dex_of(o.product) for o in w.orders if may_open(o, w.now)}
+    async def open(self, w: Watched) -> frozenset[str] | None:
+        """The cloids that stand open, None where the venue does not say; asked only where an order
+        of the mandate may.
+        """
+        dexes = {dex_of(o.product) for o in w.orders if may_stand(o, w.now)}
         found: set[str] = set()
-        for dex in sorted(dexes):
-            self.meter.add(OPEN)
-            told = await self.venue.open_orders(w.link.wallet, dex, lane="keeper")
-            found |= {o.cloid for o in told if o.cloid is not None}
+        try:
+            for dex in sorted(dexes):
+                self.meter.add(OPEN)
+                told = await self.venue.open_orders(w.link.wallet, dex, lane="keeper")
+                found |= {o.cloid for o in told if o.cloid is not None}
+        except Refused:
+            return None
         return frozenset(found)
