@@ -127,9 +127,13 @@ def own_of(orders: Iterable[Order]) -> Mapping[str, Own]:
     return found
 
 
-def holds(orders: Iterable[Order]) -> bool:
-    """True where a mandate holds something by its fills."""
-    return any(own.size for own in own_of(orders).values())
+def holds(orders: Sequence[Order]) -> bool:
+    """True where the fills say that something of a mandate's is left; the keeper may have closed
+    more than that, where the whole account is the mandate's.
+    """
+    opened = own_of(o for o in orders if o.source != "keeper")
+    left = own_of(orders)
+    return any(own.size * left[coin].size > 0 for coin, own in opened.items())
 
 
 def sure_of(orders: Sequence[Order], coin: str) -> Decimal:

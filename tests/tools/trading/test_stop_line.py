@@ -66,7 +66,7 @@ async def test_two_looks_below_the_line_stop_the_mandate_and_close_its_position(
     kept = await lines.keeping(m)
     assert kept is not None
     assert (kept.state, kept.episode) == ("done", 1)
-    assert await lines.told(m) == [("stop", "floor")]
+    assert [kind for kind, _ in await lines.told(m)] == ["stop", "sell"]
     assert (await lines.tick()).looked == 0
 
 
@@ -355,7 +355,7 @@ async def test_an_order_that_the_venue_forgot_holds_no_close(
     lines.desk.test.faults.rows.remove(lie)
     await lines.tick()
     assert (await lines.keeping(m)).state == "done"  # type: ignore[union-attr]
-    assert await lines.told(m) == [("stop", "floor")]
+    assert [kind for kind, _ in await lines.told(m)] == ["stop", "sell"]
     lines.desk.test.faults.add(lie)
     for _ in range(9):
         lines.desk.clock.forward(seconds=61)
