@@ -74,7 +74,7 @@ async def test_of_two_processes_one_leads_and_the_other_reads_nothing(both: Line
         assert [first.led, second.led].count(True) == 1
     assert both.held(p) == 0
     assert len(both.log.closes()) == 2, "one order opened it, one closed it"
-    assert [kind for kind, _ in await both.told(m)] == ["stop"]
+    assert [kind for kind, _ in await both.told(m)] == ["stop", "sell"]
     await other_store.close()
 
 
@@ -262,7 +262,7 @@ async def test_what_was_taken_off_past_us_counts_at_the_mark_and_is_not_closed_a
     assert (await lines.stored(m)).status is Status.WORKING
     lines.desk.test.move("BTC", "58000")
     n = len(lines.log.exchange)
-    for _ in range(3):
+    for _ in range(4):  # two looks at the line, and two at nothing that is left
         await lines.tick()
     assert (await lines.stored(m)).status is Status.STOPPED
     assert lines.log.exchange[n:] == []
