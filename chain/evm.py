@@ -136,17 +136,6 @@ class EvmChain(Blocks):
             return None
         return f"its node serves chain {others[0]}"
 
-    async def recorded(self, vault: str) -> Usdc:
-        """The value that exits of a vault are at least judged by, as the newest block has it."""
-        data = codec.calldata("MandateVault", "recorded", ())
-        try:
-            raw = await self.eth_call(vault, data, await self.latest())
-            return Usdc(codec.outputs("MandateVault", "recorded", raw)[0])
-        except (RpcFault, DecodingError) as error:
-            raise self.node().unavailable(
-                f"the vault does not answer ({type(error).__name__})"
-            ) from None
-
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, its revert explained; None where nobody has seen it."""
         return await receipts.receipt(self, tx_hash)

@@ -107,9 +107,13 @@ def _keeper(settings: Settings) -> Finding:
             "keeper key",
             True,
             "not set",
-            "the keeper sends nothing: set WALLET_KEEPER_PRIVATE_KEY or its _FILE",
+            "the keeper sends nothing, and after a fall only the owner records the value by which "
+            "exits are judged (record-call): set WALLET_KEEPER_PRIVATE_KEY or its _FILE",
         )
-    return Finding("keeper key", True, "set")
+    if not settings.keeper_mark_s:
+        why = "WALLET_KEEPER_MARK_S is 0: only the owner records the value that exits are judged by"
+        return Finding("keeper key", True, "set", why)
+    return Finding("keeper key", True, "set", "it records values in dry run too")
 
 
 def _webhooks(settings: Settings) -> Finding:

@@ -16,9 +16,11 @@ import anyio
 from chain.evm import EvmChain
 from domain.facts import BlockStamp, VaultState
 from domain.mandates.mandate import Mandate, Status
-from domain.money import ZERO, Usdc
+from domain.money import Usdc
 from domain.refusals import Refused
-from domain.rules.recorded import closed, ends_soon, may_rise, rose
+from domain.rules.recorded import closed
+from domain.rules.stop_line import below
+from server.recording import REST_S, SHORT_REST_S, Recording, Rest
 from server.rereading import Rereading
 from server.settings import Settings
 from server.unseen import Unseen
@@ -32,19 +34,16 @@ from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
 from tools.keeper.sums import Differing, compared
-from tools.keeper.timely import timely
+from tools.keeper.timely import newest, timely
 
 log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
-REST_S: Final = 3_600
-# After a look that sent nothing in the last hour, and after work that hung: others have their turn.
-SHORT_REST_S: Final = 300
 UNSEEN_SHARE: Final = 4
 READING_SHARE: Final = 4
 AT_THE_FLOOR: Final = 3
-TRIES: Final = 2
 KEEPER: Final = Caller("keeper")
 RESTING: Final = "resting"
+RECORDS: Final = ("gain", "last gain", "fall")
 # Vaults that are read and acted on together, and those of one transaction: others have their turn.
 TOGETHER: Final = 400
 A_TURN: Final = 40
@@ -55,14 +54,14 @@ class Keeping:
     that neither a chain nor a mandate that hangs or fails holds another.
 
     What was tried and changed nothing, or what the chain says would revert, is left alone for an
-    hour, in every process: it costs the house no gas twice.
+    hour, in every process; and nothing is sent twice by the same figures of a vault.
     """
 
     def __init__(self, deps: Deps, settings: Settings, holder: str, chain: EvmChain):
         self.deps, self.chain, self._holder = deps, chain, holder
         self._batch, self._budget_s = settings.keeper_batch, settings.keeper_budget_s
         self._tick_s = settings.keeper_tick_s
-        self._mark_s = settings.keeper_mark_s
+        self._recording = Recording(deps, chain, settings.keeper_mark_s)
         self._unseen = Unseen(deps, holder, chain, self._batch)
         self._rereading = Rereading(deps, chain)
         self._turns, self._turn = dict[str, int](), count(1)
@@ -138,7 +137,8 @@ class Keeping:
         self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], low: set[str]
     ) -> None:
         """Stop what stood below its line on two fresh marks in a row, close what the chain stopped
-        there, settle what is closed; in dry run only say what would be done (spec 4.5).
+        there, record what left its record, settle what is closed. In dry run nothing is stopped
+        or closed, and it is said what would be; recording goes on, for it can stop nothing.
         """
         dry = await self.deps.store.read(
             lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run
@@ -155,15 +155,17 @@ class Keeping:
             if m.status is Status.SETTLED and not (self.deps.keeper and due(m, vault)):
                 # It is kept for its agent's fee alone, and there is nothing to send for it.
                 await self.deps.store.write(partial(self._rest_fee, m.public_id))
+            # What stops it records the value too.
+            waits = not dry and self.deps.keeper is not None and below(vault)
+            record = None if waits else self._recording.due(m, vault)
             if self.deps.keeper is None:
                 continue
             if at_line and not dry:
-                await self._once("stop line", m, self._stop)
-            elif _to_close(m, vault):
-                await self._once("close", m, self._close)
-            elif not dry and self._mark_s and may_rise(m, vault):
-                kind = "last mark" if ends_soon(m, vault) else "mark"
-                await self._once(kind, m, self._record)
+                await self._once("stop line", m, self._stop, vault)
+            elif _to_close(m, vault) and not dry:
+                await self._once("close", m, self._close, vault)
+            elif record is not None:
+                await self._once(record, m, self._recording.renew, vault)
             if due(m, vault):
                 await self._once("settle", m, self._settle)
 
@@ -206,104 +208,93 @@ class Keeping:
         desk = self._desk(uow, self.deps.clock.now())
         return compared(uow, desk, mandates, told, self.chain.facts.start_block)
 
-    async def _read_again(self, one: Differing, _: Mandate) -> int:
+    async def _read_again(self, one: Differing, _: Mandate) -> Rest:
         await self._rereading.of(one)
-        return 0
+        return Rest()
 
-    async def _stop(self, m: Mandate) -> int:
+    async def _stop(self, m: Mandate) -> Rest:
         """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
         the terms say so.
         """
-        m = await send_for(self.deps, self.chain, m, "mark", [])
-        vault = await self._seen(m)
+        sent: list[str] = []
+        m = await send_for(self.deps, self.chain, m, "mark", sent)
+        vault = await newest(self.deps, self.chain, m)
         if _to_close(m, vault):
             await self._close(m)
-        return 0 if vault.stopped else REST_S
+        return Rest(0 if vault.stopped else REST_S, bool(sent))
 
-    async def _record(self, m: Mandate) -> int:
-        """Record on chain what the positions gained, where the newest block still says so and the
-        key can pay for what matters more too. A mark that a pressed market made lower than the
-        record is followed by another at once.
-        """
-        keeper, at = self.deps.keeper, m.vault_address or ""
-        before = await self.chain.recorded(at)
-        for _ in range(TRIES):
-            vault, sent = await self._seen(m), list[str]()
-            if keeper is None or not may_rise(m, vault) or not rose(m, vault, before):
-                return SHORT_REST_S if ends_soon(m, vault) else REST_S
-            if not await keeper.affords(m.chain_id):
-                log.warning("%s is not marked: the keeper's key is short of gas", m.public_id)
-                return REST_S
-            await send_for(self.deps, self.chain, m, "mark", sent)
-            if sent and await self._marked(sent[0]) >= before:
-                return self._mark_s
-            log.warning("%s: its market was pressed while it was marked", m.public_id)
-        return REST_S
-
-    async def _marked(self, tx_hash: str) -> Usdc:
-        """What a transaction of ours recorded."""
-        receipt = await self.chain.receipt(tx_hash)
-        logs = receipt.logs if receipt is not None else ()
-        return next((Usdc(int(g.args["positions"])) for g in logs if g.name == "Marked"), ZERO)
-
-    async def _close(self, m: Mandate) -> int:
+    async def _close(self, m: Mandate) -> Rest:
         """Take every position out that has an exit; one that refuses holds no other."""
-        before = await self._seen(m)
+        before, sent = await newest(self.deps, self.chain, m), list[str]()
         for target in m.allowed_targets:
             data = await self.chain.exit_data(target, m.vault_address or "")
             if data is None:
                 continue
             try:
-                m = await send_for(self.deps, self.chain, m, "unwind", [], target.address, data)
+                m = await send_for(self.deps, self.chain, m, "unwind", sent, target.address, data)
             except Refused as refused:
                 log.warning("closing %s: %s", m.public_id, refused.refusal.reason)
-        return 0 if (await self._seen(m)).positions < before.positions else REST_S
+        after = await newest(self.deps, self.chain, m)
+        return Rest(0 if after.positions < before.positions else REST_S, bool(sent))
 
-    async def _settle(self, m: Mandate) -> int:
+    async def _settle(self, m: Mandate) -> Rest:
         asked = {"public_id": m.public_id}
         reply = await run(SETTLEMENT[0], self.deps, KEEPER, asked, surface="house")
         if reply.refused:
             log.warning("settling %s: %s", m.public_id, reply.body.get("reason"))
-            return 0 if reply.body.get("error") == "chain_unavailable" else REST_S
-        return REST_S if Usdc.parse(reply.body["fee_owed"]) else 0
+            return Rest(0 if reply.body.get("error") == "chain_unavailable" else REST_S)
+        return Rest(REST_S if Usdc.parse(reply.body["fee_owed"]) else 0)
 
-    async def _seen(self, m: Mandate) -> VaultState:
-        """What the newest block of one node says: a transaction of ours may be in it."""
-        at = m.vault_address or ""
-        vault = (await self.chain.vault_states([at]))[at]
-        return timely(self.chain, vault, self.deps.clock.now(), agreed=False)
-
-    async def _once(self, kind: str, m: Mandate, work: Callable[[Mandate], Awaitable[int]]) -> None:
-        """Do a piece of work if nobody else has it; `work` gives the seconds for which it is left
-        alone then.
+    async def _once(
+        self,
+        kind: str,
+        m: Mandate,
+        work: Callable[[Mandate], Awaitable[Rest]],
+        vault: VaultState | None = None,
+    ) -> None:
+        """Do a piece of work if nobody else has it, and if its transactions were not sent by the
+        same figures of `vault` before; `work` says for how long it is left alone then.
         """
         now, key = self.deps.clock.now(), m.public_id
         until = now + timedelta(seconds=CLAIM_S)
-        if not await self.deps.store.write(
-            lambda uow: uow.work.claim(kind, key, self._holder, now, until)
-        ):
+        figures = None if vault is None else _figures(vault)
+
+        def take(uow: UnitOfWork) -> bool:
+            if figures is not None and uow.work.figures(_family(kind), key) == figures:
+                return False
+            return uow.work.claim(kind, key, self._holder, now, until)
+
+        if not await self.deps.store.write(take):
             return
-        rest_s = REST_S
+        rest = Rest(REST_S)
         try:
             with anyio.fail_after(CLAIM_S):
-                rest_s = await work(m)
+                rest = await work(m)
         except Refused as refused:
             log.warning("%s of %s: %s", kind, key, refused.refusal.reason)
             if refused.code == "chain_unavailable":
-                rest_s = 0  # nobody knows yet
+                rest = Rest()  # nobody knows yet
         except TimeoutError:
             log.warning("%s of %s took too long", kind, key)
-            rest_s = SHORT_REST_S  # nor here
+            rest = Rest(SHORT_REST_S)  # nor here
         except Exception:
             log.exception("%s of %s failed", kind, key)
-        await self.deps.store.write(partial(self._done, kind, key, now, rest_s))
+        await self.deps.store.write(partial(self._done, kind, key, now, rest, figures))
 
-    def _done(self, kind: str, key: str, now: datetime, rest_s: int, uow: UnitOfWork) -> None:
+    def _done(
+        self, kind: str, key: str, now: datetime, rest: Rest, figures: str | None, uow: UnitOfWork
+    ) -> None:
         uow.work.release(kind, key, self._holder)
-        if rest_s:
-            uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=rest_s))
-        if rest_s and kind == "settle":
+        if rest.s:
+            uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=rest.s))
+        if rest.s and kind == "settle":
             self._rest_fee(key, uow)
+        if rest.sent and figures is not None:
+            uow.work.note_figures(_family(kind), key, figures)
+        if rest.sent and kind == "fall":
+            # What comes back of a fall is recorded as soon as it is there.
+            uow.work.release("gain", key, RESTING)
+            uow.work.release("last gain", key, RESTING)
 
     def _rest_fee(self, public_id: str, uow: UnitOfWork) -> None:
         """A settled mandate whose agent cannot be paid holds none back that works."""
@@ -312,6 +303,16 @@ class Keeping:
 
 def _some(mandates: Sequence[Mandate]) -> Iterator[Sequence[Mandate]]:
     return (mandates[n : n + A_TURN] for n in range(0, len(mandates), A_TURN))
+
+
+def _family(kind: str) -> str:
+    """Gains and falls are recorded by the same transaction."""
+    return "record" if kind in RECORDS else kind
+
+
+def _figures(vault: VaultState) -> str:
+    """What a transaction is sent by."""
+    return " ".join(map(str, (vault.cash, vault.positions, vault.floor, vault.recorded)))
 
 
 def _to_close(m: Mandate, vault: VaultState) -> bool:

@@ -20,6 +20,7 @@ KINDS: Final[Mapping[str, str]] = {
     "pause": "pause",
     "resume": "resume",
     "stop": "stop",
+    "record": "record",
     "withdraw": "withdraw",
     "unwind": "unwind",
 }
@@ -133,7 +134,8 @@ async def _reconciled(visit: Visit, tx_hash: str) -> tuple[Json, Json]:
 
 
 def _shows(what: str, was: str | None, read: Json) -> bool:
-    """True where a mandate stands as after an action; `was`: the newest deposit or exit before it.
+    """True where a mandate stands as after an action; `was`: the newest deposit, exit or record
+    before it.
     A contract wallet names a hash of its own, and somebody else's transaction carries out what it
     stands for.
     """
@@ -176,8 +178,9 @@ PAGES: Final = (
     Page(method="GET", path="/app/mandates/{id}/create", show=creating),
     Page(method="GET", path="/app/mandates/{id}/fund", show=funding),
     *(
-        Page(method="GET", path=f"/app/mandates/{{id}}/{kind}", show=_acting(kind))
-        for kind in ("pause", "resume", "stop", "withdraw")
+        Page(method="GET", path=f"/app/mandates/{{id}}/{page}", show=_acting(kind))
+        for kind, page in tx.PAGES.items()
+        if kind in ("pause", "resume", "stop", "record", "withdraw")
     ),
     Page(method="GET", path="/app/mandates/{id}/leave", show=leaving),
     Page(method="GET", path="/app/mandates/{id}/unwind", show=unwinding),

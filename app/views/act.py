@@ -8,6 +8,8 @@ from typing import Final
 
 from app.replies import Json
 from app.views.pieces import refusal, sending
+from app.views.pieces.recorded import Record
+from app.views.pieces.recorded import view as of_record
 from app.views.pieces.refusal import RefusalView
 from app.views.pieces.sending import Sending
 from app.words.status import Pill, pill
@@ -52,6 +54,18 @@ ACTS: Final[Mapping[str, Words]] = {
         ),
         button=_("Stop for good with my wallet"),
         look="danger",
+    ),
+    "record": Words(
+        title=_("Record value"),
+        text=_(
+            "Your vault records what its open positions are worth now. From then on it judges the "
+            "agent’s exits by that value."
+        ),
+        points=(
+            _("It stops nothing, sells nothing and moves no money."),
+            _("Wait if the price looks wrong: a lower value allows cheaper exits."),
+        ),
+        button=_("Record value with my wallet"),
     ),
     "withdraw": Words(
         title=_("Withdraw everything"),
@@ -99,6 +113,7 @@ class Act:
     already: str
     pays: str | None
     agent_fee: str | None
+    record: Record | None
     worth: str | None
     cash: str | None
     positions: str | None
@@ -159,6 +174,7 @@ def view(
         worth=p["worth_est"],
         cash=p["cash"],
         positions=p["positions_est"],
+        record=of_record(read) if kind == "record" else None,
         exit=exit,
         sending=None
         if told is None

@@ -10,11 +10,12 @@ from app.chart.worth import Drawing
 from app.replies import Json
 from app.views.days import Row, days
 from app.views.figures import figures
-from app.views.pieces import asks, clauses, meters, worst
+from app.views.pieces import asks, clauses, meters, recorded, worst
 from app.views.pieces.asks import AskView
 from app.views.pieces.clauses import ClauseView
 from app.views.pieces.meters import Meter
 from app.views.pieces.numbers import Number
+from app.views.pieces.recorded import Record
 from app.views.pieces.worst import Worst
 from app.words import money, notices
 from app.words.status import Pill, pill
@@ -78,6 +79,7 @@ class MandateView:
     asks: tuple[AskView, ...]
     glance: Glance | None
     data_issue: bool
+    stale: Record | None
     pending_claims: int
     numbers: tuple[Number, ...]
     drawings: tuple[Drawing, ...]
@@ -181,6 +183,12 @@ def _glance(read: Json) -> Glance | None:
     )
 
 
+def _stale(read: Json) -> Record | None:
+    """The record that refuses the agent's exits, where one does."""
+    told = recorded.view(read)
+    return told if told is not None and told.stale else None
+
+
 def _terms(read: Json) -> Terms:
     told = read["terms_status"]
     return Terms(
@@ -220,6 +228,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         asks=tuple(asks.view(item, read, now) for item in reversed(approvals["items"])),
         glance=_glance(read),
         data_issue=bool(p.get("data_issue")),
+        stale=_stale(read),
         pending_claims=p["pending_claims"]["count"],
         numbers=figures(read, rows),
         drawings=drawings,

@@ -18,6 +18,7 @@ PAGES: Final[Mapping[str, str]] = {
     "pause": "pause",
     "resume": "resume",
     "stop": "stop",
+    "record": "record-value",
     "withdraw": "withdraw",
     "unwind": "unwind",
 }

@@ -120,7 +120,8 @@ CHAIN_EVENTS: Final = (
     ChainEvent(log="AgentSet", kind=Kind.NOTE, what=Control,
                step=("control", "resumed"), call="resume",
                reads=lambda a: (Control(what="resumed", agent=a["agent"]), None)),
-    ChainEvent(log="Marked", kind=Kind.NOTE, what=Marked, step=("outcome", "mark"), reads=_marked),
+    ChainEvent(log="Marked", kind=Kind.NOTE, what=Marked,
+               step=("outcome", "mark"), call="record", reads=_marked),
 )  # fmt: skip
 
 BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in CHAIN_EVENTS}

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from domain.facts import StagedLog
 from domain.rules.case import Case
+from domain.rules.recorded import RecordedValue, recorded_value
 from domain.times import Timestamp, timestamp
 from domain.wire import LEFT_OUT, said
 
@@ -46,6 +47,9 @@ class ChainState:
     as_of_block: int | None
     as_of: Timestamp | None
     refreshed_at: Timestamp | None
+    recorded_value: RecordedValue | None = field(
+        metadata=said("what exits are judged by; null where it is not known, and once settled")
+    )
     provisional: tuple[StagedLog, ...]
     age_s: int | None = field(
         default=None,
@@ -95,6 +99,7 @@ def chain_state(case: Case) -> ChainState:
         as_of_block=chain.block.number if chain else None,
         as_of=chain.block.at if chain else None,
         refreshed_at=case.mandate.refreshed_at,
+        recorded_value=recorded_value(chain),
         provisional=case.provisional,
         age_s=age_s(case),
     )

@@ -23,6 +23,7 @@ from domain.rules.caps import (
 )
 from domain.rules.case import Case, moment, today
 from domain.rules.listed import not_allowed
+from domain.rules.recorded import recorded_value
 from domain.rules.waiting import soonest
 from domain.rules.worth import at_risk, cash, floor_now, worth
 from domain.times import day_of, timestamp, written_time
@@ -276,8 +277,11 @@ def _is_above(case: Case, at: Usdc | None, floor: Usdc) -> bool:
 
 def _stop_line(case: Case, wanted: Wanted) -> Check:
     at, floor = _worth_and_floor(case)
-    told = {"worth": text(at), "floor": str(floor)}
-    # An exit takes nothing out; the vault lets it pass below the floor.
+    told: dict[str, object] = {"worth": text(at), "floor": str(floor)}
+    # An exit takes nothing out; the vault lets it pass below the floor, by the record.
+    record = recorded_value(case.chain) if wanted.amount == ZERO else None
+    if record is not None and record.stale:
+        told["recorded_value_stale"] = record.as_json()
     ok = wanted.amount == ZERO or _is_above(case, at, floor)
     return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from domain.facts import Revert
 from domain.money import ZERO, Usdc
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER, NextStep
 from domain.refusals import REFUSALS, Refusal, refusal
 from domain.rules.checks import Check
+from domain.rules.recorded import RecordedValue
 
 # What the vault says of an action that the owner has to allow first: no reason to refuse it.
 ASKS_THE_OWNER: Final = "ApprovalNeeded"
@@ -35,6 +36,14 @@ def pulled(data: str) -> Usdc | None:
     return Usdc(int(words[:_WORD], 16))
 
 
+RECORD: Final = NextStep(
+    "Record the value of the positions as it is now: sign and send the vault's record()",
+    None,
+    "GET /wallet/mandates/{public_id}/record-call",
+    OWNER,
+)
+
+
 def reverts(
     revert: Revert | None,
     checks: Sequence[Check] = (),
@@ -42,18 +51,22 @@ def reverts(
     pulls: Usdc | None = None,
     approved: Usdc = ZERO,
     next_steps: tuple[NextStep, ...] = (),
+    stale: RecordedValue | None = None,
 ) -> Refusal:
     """The refusal of a call that the chain says would revert (contract 6); `next_steps` are those
-    of `would_revert` where its own are not.
+    of `would_revert` where its own are not. `stale` is the record where that is what refuses: the
+    same call may pass once the owner or the keeper has recorded the value now.
 
     Shapes: `detail.revert` {name, args}; `detail.pulls_usdc` where the calldata pulls more than is
-    approved. The code is that of the vault's error where a refusal says it whole, else
-    `would_revert`.
+    approved; `detail.recorded_value_stale` the record and the value now. The code is that of the
+    vault's error where a refusal says it whole, else `would_revert`.
     """
     short = pulls is not None and pulls > approved
     told: dict[str, object] = {"revert": _shown(revert)}
     if short:
         told["pulls_usdc"] = str(pulls)
+    if stale is not None:
+        return _until_recorded(revert, checks, told, stale)
     code = revert.code if revert is not None else None
     words = _words(code, checks)
     if code is not None and words is not None and not short:
@@ -62,6 +75,29 @@ def reverts(
     if short:
         why = f"it pulls {pulls} USDC, approve_amount is {approved}"
     return refusal("would_revert", why=why, detail=told, next=next_steps)
+
+
+def _until_recorded(
+    revert: Revert | None,
+    checks: Sequence[Check],
+    told: Mapping[str, object],
+    stale: RecordedValue,
+) -> Refusal:
+    """The refusal of an exit that is fair by the value now and not by the record."""
+    code = revert.code if revert is not None else None
+    words = _words(code, checks)
+    if code is None or words is None:
+        code = "would_revert"
+        recorded, now = stale.recorded, stale.now
+        words = {"why": f"{recorded} USDC stands recorded for the positions, now it is {now}"}
+    return refusal(
+        code,
+        detail={**told, "recorded_value_stale": stale.as_json()},
+        next=(RECORD,),
+        retry_safe=True,
+        who_fixes="owner",
+        **words,
+    )
 
 
 def _shown(revert: Revert | None) -> dict[str, object] | None:

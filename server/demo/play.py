@@ -1,4 +1,4 @@
-"""The story in twelve chapters; every one is done for real, and insisted on."""
+"""The story in thirteen chapters; every one is done for real, and insisted on."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from domain.refusals import Refused
 from http_shim import listening
 from server.demo.chapters import acts, asks, is_refused, reads, registers, signs
 from server.demo.ending import leaves
+from server.demo.falling import falls
 from server.demo.looking import settles_in
 from server.demo.orders import orders
 from server.demo.people import Owner, harness
@@ -252,10 +253,11 @@ async def _chapters(stage: Stage) -> None:
         await asks(stage, agent)
     await reads(stage)
     await leaves(stage)
-    await signs_each(stage)
-    secret = await trades(stage.story, stage.owner, 10)
-    await orders(stage, secret, 11)
-    await keeps(stage, secret, 12)
+    await falls(stage, 9)
+    await signs_each(stage, 10)
+    secret = await trades(stage.story, stage.owner, 11)
+    await orders(stage, secret, 12)
+    await keeps(stage, secret, 13)
 
 
 async def _stay(s: Stage) -> None:

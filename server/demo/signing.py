@@ -26,9 +26,9 @@ TERMS = {
 }
 
 
-async def signs_each(s: Stage) -> None:
+async def signs_each(s: Stage, number: int) -> None:
     """On a chain whose factory keeps approvals: no session and no switch stands for a signature."""
-    s.story.chapter(9, "Where the vault keeps approvals: the owner signs the very action")
+    s.story.chapter(number, "Where the vault keeps approvals: the owner signs the very action")
     owner, actor = (
         LocalWallet("0x" + s.asking.chain.keys[n].hex(), s.asking.rpc_url) for n in (2, 3)
     )

@@ -160,6 +160,7 @@ class SwitchRows:
 
 
 UNPAID_FEE: Final = "unpaid fee"  # or other money left in a settled vault, by its mandate
+SENT_BY: Final = "sent by: "  # before the kind of work; the holder is the figures
 LONGEST: Final = timedelta(days=1)
 
 
@@ -200,6 +201,27 @@ class Work:
             key=key,
         )
         return maybe_moment(row["until_at"]) if row is not None else None
+
+    def note_figures(self, kind: str, key: str, figures: str) -> None:
+        """Note the figures by which a transaction was sent."""
+        self._sql.run(
+            "INSERT INTO work_claims (kind, key, holder, until_at) "
+            "VALUES (:kind, :key, :figures, 0) "
+            "ON CONFLICT (kind, key) DO UPDATE SET holder = excluded.holder",
+            kind=SENT_BY + kind,
+            key=key,
+            figures=figures,
+        )
+
+    def figures(self, kind: str, key: str) -> str | None:
+        """The figures by which such a transaction was sent last."""
+        row = first(
+            self._sql,
+            "SELECT holder FROM work_claims WHERE kind = :kind AND key = :key",
+            kind=SENT_BY + kind,
+            key=key,
+        )
+        return None if row is None else str(row["holder"])
 
     def owe_fee(self, public_id: str) -> None:
         """Note that a settled mandate is not done with: its vault holds the agent's fee, or its

@@ -9,11 +9,12 @@ from urllib.parse import quote
 import pytest
 
 from chain import codec
+from domain.facts import Call
 from domain.money import Usdc
 from tests.app.lives import LIVES, created
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import fine
-from tests.world import PLENTY, Mandated, signed, working
+from tests.world import CHAIN_ID, PLENTY, Mandated, signed, working
 
 pytestmark = pytest.mark.anyio
 ACTS = ("pause", "resume", "stop", "withdraw")
@@ -226,14 +227,46 @@ async def test_a_transaction_of_no_page_leads_to_no_page(site: Site, what: str) 
     assert "None" not in page.links()
 
 
-@pytest.mark.parametrize("kind", ["fund", "unwind"])
+async def test_a_record_that_refuses_exits_is_named_and_renewed_from_its_page(site: Site) -> None:
+    m = await LIVES["stopped"](site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    assert "Record value" not in (await browser.get(base)).said
+    lose = codec.calldata("TestMarket", "lose", (Usdc.parse("10"),))
+    await site.world.wallets[0].send(Call(CHAIN_ID, site.world.evm.market, lose))
+    site.world.clock.forward(seconds=10)  # a vault that was just read is not read again
+    page = await browser.get(base)
+    fine(page)
+    assert "Your vault has 40.00 USDC recorded for its open positions" in page.said
+    assert "their value now is 30.00 USDC" in page.said
+    assert f"{base}/record-value" in page.links()
+    page = await browser.get(f"{base}/record-value")
+    fine(page)
+    assert "Tried out just now: it works" in page.said
+    assert "It stops nothing, sells nothing and moves no money." in page.said
+    assert [(c["to"], len(c["data"])) for c in calls(page)] == [(m.vault, 10)]
+    assert (await send(m, browser, page, base)).headers["Location"] == base
+    site.world.evm.chain.mine()
+    site.world.clock.forward(seconds=10)
+    assert "Record value" not in (await browser.get(base)).said
+
+
+async def test_a_settled_vault_is_offered_no_record(site: Site) -> None:
+    m = await LIVES["settled"](site.world)
+    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    page = await browser.get(f"{base}/record-value")
+    fine(page)
+    assert page.one("div", role="alert")
+    assert not page.all("script", id="calls")
+
+
+@pytest.mark.parametrize("kind", ["fund", "unwind", "record-value"])
 async def test_what_a_contract_wallet_sent_is_seen_by_what_it_did_to_the_vault(
     site: Site, kind: str
 ) -> None:
     m = await LIVES["created" if kind == "fund" else "stopped"](site.world)
     await site.world.mint(m.owner_wallet.address, "1000")
     browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
-    query = "?amount=10"
+    query = "?amount=10" if kind == "fund" else ""
     if kind == "unwind":
         data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
         query = f"?target={site.world.evm.market}&data={data}"
@@ -249,7 +282,7 @@ async def test_what_a_contract_wallet_sent_is_seen_by_what_it_did_to_the_vault(
         ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
         assert ok
     assert (await browser.get(at)).status == 200  # the vault's log is not read yet
-    kinds = {"fund": "deposit", "unwind": "unwind"}
+    kinds = {"fund": "deposit", "unwind": "unwind", "record-value": "record"}
     done = await m.as_owner("owner_vault_tx", tx_hash=tx, kind=kinds[kind])
     assert done.status == 200, done.body
     gone = await browser.get(at)

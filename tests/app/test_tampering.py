@@ -257,7 +257,7 @@ async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: 
     m = await working(site.world)
     browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
     owner = m.owner_wallet.address
-    acts = ("pause", "stop", "withdraw")
+    acts = ("pause", "stop", "record-value", "withdraw")
     pages += [as_sent(await browser.get(f"{base}/{kind}"), owner) for kind in acts]
     await sent(m, "owner_pause_call")
     pages.append(as_sent(await browser.get(f"{base}/resume"), m.owner_wallet.address))
@@ -265,7 +265,7 @@ async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: 
     browser = await site.signed_in(m.owner_wallet)
     fund = await browser.get(f"/app/mandates/{m.id}/fund?amount=120.50")
     pages.append(as_sent(fund, m.owner_wallet.address))
-    assert node("sends.mjs", "send.js", pages) == [True] * 6
+    assert node("sends.mjs", "send.js", pages) == [True] * 7
     cases = {name: case for page in pages for name, case in unlike(page)}
     assert len(cases) > 150
     found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))

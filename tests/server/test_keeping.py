@@ -15,7 +15,7 @@ from chain.evm import EvmChain, EvmChains
 from chain.sender import Sender
 from domain.facts import Call
 from domain.money import ZERO, Usdc
-from server.keeping import REST_S
+from server.recording import REST_S
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired
@@ -127,7 +127,9 @@ async def test_a_mandate_that_fails_does_not_hold_the_next(
     assert (await second.read())["mandate"]["status"] == "settled"
 
 
-async def test_a_vault_exactly_on_its_floor_or_worth_dust_costs_no_gas(world: World) -> None:
+async def test_a_vault_exactly_on_its_floor_is_not_stopped_and_dust_costs_no_gas(
+    world: World,
+) -> None:
     exact = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400")
     await spend(world, exact, "400")
     floor = (await world.chains.get(CHAIN_ID).vault_states([exact.vault]))[exact.vault].floor
@@ -139,8 +141,11 @@ async def test_a_vault_exactly_on_its_floor_or_worth_dust_costs_no_gas(world: Wo
     worth = states[exact.vault].cash + states[exact.vault].positions
     assert ZERO <= worth - floor <= Usdc(1)
     before = await sent(world)
-    await rounds(world, keeper(world), 4)
-    assert await sent(world) == before
+    await rounds(world, keeper(world), 6)
+    assert await sent(world) == before + 1, "the fall is recorded"
+    after = await world.chains.get(CHAIN_ID).vault_states([exact.vault, dust.vault])
+    assert after[exact.vault].recorded == states[exact.vault].positions
+    assert (after[exact.vault].stopped, after[dust.vault].stopped) == (False, False)
 
 
 async def test_a_mark_that_stops_nothing_is_not_paid_for_twice(
@@ -152,8 +157,9 @@ async def test_a_mark_that_stops_nothing_is_not_paid_for_twice(
 
     async def lying(chain: EvmChain, vaults: Any, **more: Any) -> Any:
         told = await read(chain, vaults, **more)
-        return {v: replace(s, cash=Usdc.parse("2")) for v, s in told.items()}
+        return {v: replace(s, cash=cash) for v, s in told.items()}
 
+    cash = Usdc.parse("2")
     monkeypatch.setattr(EvmChain, "vault_states", lying)
     before, ticks = await sent(world), keeper(world)
     await rounds(world, ticks, 6)
@@ -161,6 +167,10 @@ async def test_a_mark_that_stops_nothing_is_not_paid_for_twice(
     other = keeper(world)  # another process, or the same one after a start
     await rounds(world, other, 2)
     assert await sent(world) == before + 1
+    world.clock.forward(seconds=REST_S)
+    await rounds(world, other, 3)
+    assert await sent(world) == before + 1, "not before the figures change"
+    cash = Usdc.parse("3")
     world.clock.forward(seconds=REST_S)
     await rounds(world, other, 3)
     assert await sent(world) == before + 2

@@ -10,7 +10,7 @@ from chain import codec
 from chain.local_wallet import address_of
 from domain.facts import Call
 from domain.money import Usdc
-from server.keeping import REST_S
+from server.recording import REST_S
 from tests.server.test_ticks import keeper, spend
 from tests.tools.mandates.test_unwinding import exit_of
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working

@@ -15,8 +15,8 @@ from chain.evm import EvmChains
 from chain.reader import Reader
 from domain.money import Usdc
 from domain.refusals import Refused
-from server.keeping import REST_S
 from server.reading import Reading
+from server.recording import REST_S
 from server.settings import Settings
 from server.ticks import Ticks
 from server.wiring import Wired

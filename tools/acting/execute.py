@@ -17,6 +17,7 @@ from domain.reads.limits import RemainingNow, left
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case
 from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until
+from domain.rules.recorded import refuses
 from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
@@ -220,8 +221,13 @@ def _refuse_revert(ask: Ask[Execute, ExecuteFacts], checks: list[Check], *, aski
         return
     if asking and told.revert is not None and told.revert.name == ASKS_THE_OWNER:
         return
-    pulls = pulled(ask.asked.data)
-    raise Refused(reverts(told.revert, checks, pulls=pulls, approved=ask.asked.approve_amount))
+    asked, stale = ask.asked, None
+    if asked.approve_amount == ZERO:
+        stale = refuses(ask.facts.facts.vault, told.revert)
+    pulls = pulled(asked.data)
+    raise Refused(
+        reverts(told.revert, checks, pulls=pulls, approved=asked.approve_amount, stale=stale)
+    )
 
 
 def _gas(told: Simulation | None) -> int | None:

@@ -8,6 +8,7 @@ from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain
 from domain.rules.checks import Wanted
+from domain.rules.recorded import RecordedValue
 from domain.rules.reverts import pulled
 from tools.call.operation import Gives
 from tools.call.shapes import ExplainedCall
@@ -58,6 +59,11 @@ class CheckDetail(Gives):
     bound_by: str | None = None
     worth: Usdc | None = None
     floor: Usdc | None = None
+    recorded_value_stale: RecordedValue | None = Field(
+        default=None,
+        description="of an exit: set while the record stands above the value now by more than a "
+        "fair exit may lose",
+    )
 
 
 class CheckTold(Gives):

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from domain.facts import VaultState
+from domain.mandates.mandate import Mandate
 from domain.ports import Chain
+from tools.call.operation import Deps
 
 TOLERANCE: Final = timedelta(minutes=10)
 """How far one node's newest block may stand from the service's own clock: more than a node lags
@@ -28,3 +30,10 @@ def timely(chain: Chain, vault: VaultState, now: datetime, *, agreed: bool = Tru
         return vault
     at = min(max(vault.block.at, now - TOLERANCE), now + TOLERANCE)
     return replace(vault, block=replace(vault.block, at=at))
+
+
+async def newest(deps: Deps, chain: Chain, m: Mandate) -> VaultState:
+    """What the newest block of one node says of a vault: a transaction of ours may be in it."""
+    at = m.vault_address or ""
+    vault = (await chain.vault_states([at]))[at]
+    return timely(chain, vault, deps.clock.now(), agreed=False)

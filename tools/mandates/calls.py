@@ -1,4 +1,4 @@
-"""Calldata for owner and agent to sign: pausing, resuming, stopping, withdrawing."""
+"""Calldata for owner and agent to sign: pausing, resuming, stopping, recording, withdrawing."""
 
 from __future__ import annotations
 
@@ -118,6 +118,22 @@ def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
     call = by_owner(chain, m, vault, "setAgent", m.agent_address)
     message = "Gives the agent its authority back."
     return Reply(200, told(chain, call, ask.facts.simulation) | {"message": message})
+
+
+def record_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+    """Calldata of `record()`, until the vault is settled."""
+    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
+    vault, state = vault_of(m, "recording its value"), ask.facts.vault
+    if m.status is Status.SETTLED or (state is not None and state.settled):
+        action = "recording its value"
+        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
+    chain = named_chain(ask, m)
+    call = told(chain, by_owner(chain, m, vault, "record"), ask.facts.simulation)
+    message = (
+        "Records the value of the open positions as it is now: fair exits are judged by it. "
+        "It stops nothing and moves no money."
+    )
+    return Reply(200, call | {"message": message})
 
 
 def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
@@ -274,6 +290,18 @@ OPERATIONS: Final = (
         handler=resume_call,
         gather=trying(_resuming),
         refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
+    ),
+    Operation(
+        name="owner_record_call",
+        title="Get the call that records the value",
+        summary="Calldata of record(), by which the vault judges exits anew; it stops nothing.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/record-call"),
+        takes=OneMandate,
+        gives=VaultCallOut,
+        handler=record_call,
+        gather=trying(owners("record")),
+        refusals=_READS,
     ),
     Operation(
         name="owner_withdraw_call",

@@ -22,7 +22,9 @@ from tools.mandates.vault import ByTx, gather_receipt, mined
 class VaultTx(ByTx):
     """A transaction on the vault, and what it is meant to have done."""
 
-    kind: Literal["stop", "pause", "resume", "withdraw", "unwind", "deposit"] | None = None
+    kind: Literal["stop", "pause", "resume", "record", "withdraw", "unwind", "deposit"] | None = (
+        None
+    )
 
 
 def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
@@ -81,7 +83,7 @@ OPERATIONS: Final = (
     Operation(
         name="owner_vault_tx",
         title="Record a vault transaction",
-        summary="Record a stop, pause, resume, withdraw, unwind or deposit transaction.",
+        summary="Record a stop, pause, resume, record, withdraw, unwind or deposit transaction.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/vault-tx"),
         takes=VaultTx,

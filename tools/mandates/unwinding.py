@@ -11,6 +11,7 @@ from domain.mandates.mandate import Mandate, Status
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
 from domain.rules.listed import not_allowed
+from domain.rules.recorded import refuses
 from domain.rules.reverts import reverts
 from domain.rules.unwinding import agent_barred, closed
 from storage.unit_of_work import UnitOfWork
@@ -81,7 +82,8 @@ def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, UnwindFacts]) -> Reply:
         raise Refused(not_allowed(found, target, selector, step=_OTHER_ARGUMENT))
     tried = ask.facts.simulation
     if tried is not None and not tried.ok:
-        raise Refused(reverts(tried.revert, next_steps=(_OTHER_EXIT,)))
+        stale = None if owner else refuses(case.chain, tried.revert)
+        raise Refused(reverts(tried.revert, next_steps=(_OTHER_EXIT,), stale=stale))
     chain = named_chain(ask, m)
     call = replace(
         chain.vault_call(vault, "unwind", target, ask.asked.data),

@@ -15,6 +15,7 @@ const SAYS = {
   pause: vault("revokeAgent"),
   resume: vault("setAgent", "agent"),
   stop: vault("stop"),
+  record: vault("record"),
   withdraw: vault("withdrawAll"),
   unwind: vault("unwind", "target", "exit"),
 };
@@ -22,7 +23,7 @@ const SAYS = {
 /** True where the factory is given the seventeen signed values and their list. */
 function carries([terms, calls, probes], { typed_data: { domain, message, types, primaryType }, digest }, to) {
   const named = Object.entries(message);
-  return same(to, domain.verifyingContract) && named.length === 17 && named.every(([name, value]) => same(terms[name], value))
+  return same(to, domain.verifyingContract) && named.length === 17 && named.every(([n, v]) => same(terms[n], v))
     && listHash(calls, probes) === message.allowedTargetsHash && hashTypedData({ domain, message, types, primaryType }) === digest;
 }
 
@@ -73,7 +74,7 @@ async function handed(wallet, method, params) {
 }
 
 async function start(box) {
-  const part = (query) => box.querySelector(query), button = part("[data-go]"), state = part(".state"), form = part("form"), kind = box.dataset.send;
+  const part = (q) => box.querySelector(q), button = part("[data-go]"), state = part(".state"), form = part("form"), kind = box.dataset.send;
   const { owner, chain } = document.body.dataset, calls = data("calls"), id = chainId(), off = button.disabled, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${form.elements.for.value}`;
   const fine = saysSo(kind, calls, (name) => part(`[data-says=${name}]`).textContent.trim(), owner, chain, data("signed-terms"));
   button.disabled = true;

@@ -9,7 +9,7 @@ from typing import Final
 from app.replies import Json
 from app.words.text import _
 
-STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound"}
+STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound", "record": "mark"}
 """The step of the record that says of a sending that it is done."""
 CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
 
@@ -75,8 +75,8 @@ def _call(told: Json) -> CallView:
 
 
 def newest(kind: str, steps: Sequence[Json]) -> str:
-    """What tells the newest deposit or exit of a vault from the next one; empty for none, and for
-    what the mandate itself shows.
+    """What tells the newest deposit, exit or record of a vault from the next one; empty for none,
+    and for what the mandate itself shows.
     """
     code = STEPS.get(kind)
     found = (str(s["tx_hash"])[2:12] for s in steps if s["code"] == code and s["tx_hash"])

@@ -726,6 +726,12 @@ class WalletClient(Transport):
             },
         )
 
+    async def owner_record_call(self, *, public_id: str) -> models.VaultCallOut:
+        """Calldata of record(), by which the vault judges exits anew; it stops nothing."""
+        return await self.ask(
+            "GET", f"/wallet/mandates/{public_id}/record-call", models.VaultCallOut
+        )
+
     async def mandate_report_refusal(
         self,
         *,
@@ -842,7 +848,7 @@ class WalletClient(Transport):
     async def owner_vault_tx(
         self, *, public_id: str, tx_hash: str, kind: str | None = None
     ) -> models.VaultTxOut:
-        """Record a stop, pause, resume, withdraw, unwind or deposit transaction."""
+        """Record a stop, pause, resume, record, withdraw, unwind or deposit transaction."""
         return await self.ask(
             "POST",
             f"/wallet/mandates/{public_id}/vault-tx",

@@ -3206,78 +3206,6 @@ class CardHeader(BaseModel):
     ends_at: AwareDatetime | None
 
 
-class ChainState(BaseModel):
-    """
-    The vault at the newest block, null where it was not read, and what is coming.
-
-    `age_s` stands only where the chain did not answer in time: this is then what the vault said
-    last, at a block that is so many seconds old.
-    `provisional` are logs that are not deep enough to be ledger rows.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    stopped: bool | None
-    settled: bool | None
-    agent: str | None
-    agent_known: bool
-    paused: bool | None
-    as_of_block: int | None
-    as_of: AwareDatetime | None
-    refreshed_at: AwareDatetime | None
-    provisional: list[StagedLog]
-    age_s: Annotated[
-        int | None,
-        Field(description="seconds since as_of, where the chain did not answer in time just now"),
-    ] = None
-
-
-class CheckDetail(BaseModel):
-    """
-    The numbers of one check; those that it has.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    status: str | None = None
-    ends_at: str | None = None
-    target: str | None = None
-    selector: str | None = None
-    argument: Annotated[
-        int | None,
-        Field(
-            description="the argument word, counted from 0, that has to be the vault's own address"
-        ),
-    ] = None
-    allowed: Usdc | None = None
-    used: Usdc | None = None
-    attempted: Usdc | None = None
-    bound_by: str | None = None
-    worth: Usdc | None = None
-    floor: Usdc | None = None
-
-
-class CheckTold(BaseModel):
-    """
-    One check: its clause, its code, whether it holds, and the numbers.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    clause: int
-    code: str
-    ok: Annotated[
-        bool | None,
-        Field(
-            description="null where it could not be checked, because the vault could not be read now"
-        ),
-    ]
-    detail: CheckDetail
-
-
 class ConfigOut(BaseModel):
     """
     The fee, and what to sign to approve it; nulls where no builder is set.
@@ -4734,6 +4662,48 @@ class Proof(BaseModel):
     as_of: AwareDatetime
 
 
+class RecordedValue(BaseModel):
+    """
+    The record by which exits are judged, beside the value now.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    recorded: Annotated[
+        str,
+        Field(
+            description="value of the positions that the vault recorded in an earlier block",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    now: Annotated[
+        str,
+        Field(
+            description="value of the positions at the block that was read",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    least_returned: Annotated[
+        str,
+        Field(
+            description="what an exit of all positions has to bring; of a part: 98% of its value and of recorded - now",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    stale: Annotated[
+        bool,
+        Field(description="true where recorded stands above now by more than a fair exit may lose"),
+    ]
+    who_may_record: Annotated[
+        list[Literal["owner", "keeper"]],
+        Field(description="who may send the vault's record()"),
+    ]
+
+
 class RelayOut(BaseModel):
     """
     The venue took it.
@@ -5472,6 +5442,37 @@ class CapOut(BaseModel):
     resets_at: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
+class ChainState(BaseModel):
+    """
+    The vault at the newest block, null where it was not read, and what is coming.
+
+    `age_s` stands only where the chain did not answer in time: this is then what the vault said
+    last, at a block that is so many seconds old.
+    `provisional` are logs that are not deep enough to be ledger rows.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    stopped: bool | None
+    settled: bool | None
+    agent: str | None
+    agent_known: bool
+    paused: bool | None
+    as_of_block: int | None
+    as_of: AwareDatetime | None
+    refreshed_at: AwareDatetime | None
+    recorded_value: Annotated[
+        RecordedValue | None,
+        Field(description="what exits are judged by; null where it is not known, and once settled"),
+    ]
+    provisional: list[StagedLog]
+    age_s: Annotated[
+        int | None,
+        Field(description="seconds since as_of, where the chain did not answer in time just now"),
+    ] = None
+
+
 class Chart(BaseModel):
     """
     Daily worth and result since the start; the newest 400 days.
@@ -5481,6 +5482,57 @@ class Chart(BaseModel):
         extra="ignore",
     )
     series: list[Series]
+
+
+class CheckDetail(BaseModel):
+    """
+    The numbers of one check; those that it has.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    status: str | None = None
+    ends_at: str | None = None
+    target: str | None = None
+    selector: str | None = None
+    argument: Annotated[
+        int | None,
+        Field(
+            description="the argument word, counted from 0, that has to be the vault's own address"
+        ),
+    ] = None
+    allowed: Usdc | None = None
+    used: Usdc | None = None
+    attempted: Usdc | None = None
+    bound_by: str | None = None
+    worth: Usdc | None = None
+    floor: Usdc | None = None
+    recorded_value_stale: Annotated[
+        RecordedValue | None,
+        Field(
+            description="of an exit: set while the record stands above the value now by more than a fair exit may lose"
+        ),
+    ] = None
+
+
+class CheckTold(BaseModel):
+    """
+    One check: its clause, its code, whether it holds, and the numbers.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    clause: int
+    code: str
+    ok: Annotated[
+        bool | None,
+        Field(
+            description="null where it could not be checked, because the vault could not be read now"
+        ),
+    ]
+    detail: CheckDetail
 
 
 class Clause(BaseModel):

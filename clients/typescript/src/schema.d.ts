@@ -1320,6 +1320,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/wallet/mandates/{public_id}/record-call": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the call that records the value
+         * @description Calldata of record(), by which the vault judges exits anew; it stops nothing.
+         */
+        get: operations["owner_record_call"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/wallet/mandates/{public_id}/refusals": {
         parameters: {
             query?: never;
@@ -1591,7 +1611,7 @@ export interface paths {
         put?: never;
         /**
          * Record a vault transaction
-         * @description Record a stop, pause, resume, withdraw, unwind or deposit transaction.
+         * @description Record a stop, pause, resume, record, withdraw, unwind or deposit transaction.
          */
         post: operations["owner_vault_tx"];
         delete?: never;
@@ -2879,6 +2899,8 @@ export interface components {
             as_of_block: number | null;
             as_of: string | null;
             refreshed_at: string | null;
+            /** @description what exits are judged by; null where it is not known, and once settled */
+            recorded_value: components["schemas"]["RecordedValue"] | null;
             provisional: components["schemas"]["StagedLog"][];
             /** @description seconds since as_of, where the chain did not answer in time just now */
             age_s?: number | null;
@@ -2934,6 +2956,8 @@ export interface components {
             bound_by?: string | null;
             worth?: components["schemas"]["Usdc"] | null;
             floor?: components["schemas"]["Usdc"] | null;
+            /** @description of an exit: set while the record stands above the value now by more than a fair exit may lose */
+            recorded_value_stale?: components["schemas"]["RecordedValue"] | null;
         };
         /** @description One check: its clause, its code, whether it holds, and the numbers. */
         CheckTold: {
@@ -4804,6 +4828,19 @@ export interface components {
              * @enum {string}
              */
             network: "mainnet" | "testnet";
+        };
+        /** @description The record by which exits are judged, beside the value now. */
+        RecordedValue: {
+            /** @description value of the positions that the vault recorded in an earlier block */
+            recorded: components["schemas"]["Usdc"];
+            /** @description value of the positions at the block that was read */
+            now: components["schemas"]["Usdc"];
+            /** @description what an exit of all positions has to bring; of a part: 98% of its value and of recorded - now */
+            least_returned: components["schemas"]["Usdc"];
+            /** @description true where recorded stands above now by more than a fair exit may lose */
+            stale: boolean;
+            /** @description who may send the vault's record() */
+            who_may_record: ("owner" | "keeper")[];
         };
         Refusal: {
             /** @enum {string} */
@@ -13927,6 +13964,112 @@ export interface operations {
             };
         };
     };
+    owner_record_call: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VaultCallOut"];
+                };
+            };
+            /** @description Refused: invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_configured, wrong_status */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     mandate_report_refusal: {
         parameters: {
             query?: never;
@@ -15479,7 +15622,7 @@ export interface operations {
                      */
                     tx_hash: string;
                     /** @enum {string|null} */
-                    kind?: "stop" | "pause" | "resume" | "withdraw" | "unwind" | "deposit" | null;
+                    kind?: "stop" | "pause" | "resume" | "record" | "withdraw" | "unwind" | "deposit" | null;
                 };
             };
         };

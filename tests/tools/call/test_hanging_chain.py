@@ -148,7 +148,13 @@ async def test_what_cannot_do_without_the_chain_is_refused_in_time(world: World)
         assert waited.seconds < 2
         assert (told.status, told.body["error"]) == (503, "chain_unavailable")
         assert (await m.as_agent("mandate_reconcile", tx_hash="0x" + "11" * 32)).body["outcome"] == "unknown"  # fmt: skip
-        for name in ("owner_stop_call", "owner_withdraw_call", "owner_pause_call", "owner_fund"):
+        for name in (
+            "owner_stop_call",
+            "owner_withdraw_call",
+            "owner_pause_call",
+            "owner_record_call",
+            "owner_fund",
+        ):
             spent, _ = await took(m, name)
             assert spent < 1, name
 

@@ -20,6 +20,7 @@ OWNER_CALLS = (
     "owner_stop_call",
     "owner_pause_call",
     "owner_resume_call",
+    "owner_record_call",
     "owner_withdraw_call",
     "owner_close_all_plan",
 )

@@ -120,13 +120,16 @@ async def test_every_call_of_an_owner_says_what_it_does_and_was_tried_out(
     _, deposit = (await m.as_owner("owner_fund", amount="50")).body["calls"]
     assert deposit["simulation"]["ok"] is True
     functions = {}
-    for name in ("owner_pause_call", "owner_stop_call", "owner_withdraw_call"):
+    for name in (
+        "owner_pause_call", "owner_stop_call", "owner_record_call", "owner_withdraw_call",
+    ):  # fmt: skip
         told = (await m.as_owner(name)).body
         functions[name] = (told["decoded"]["function"], told["decoded"]["args"])
         assert (told["simulation"]["ok"], told["simulation"]["gas"] > 0) == (True, True)
     assert functions == {
         "owner_pause_call": ("revokeAgent", []),
         "owner_stop_call": ("stop", []),
+        "owner_record_call": ("record", []),
         "owner_withdraw_call": ("withdrawAll", []),
     }
     plan = (await m.as_owner("owner_close_all_plan")).body["steps"]
