@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
-from chain.evm import EvmChain
+from chain.nodes import Nodes
 from domain.refusals import Refused
 
 T = TypeVar("T")
+V = TypeVar("V")
+View = TypeVar("View", covariant=True)
 
 
-async def agreed(chain: EvmChain, of: str, ask: Callable[[EvmChain], Awaitable[T]]) -> T:
-    """Put a question to each configured node until enough of them answered alike; one node by
-    itself is believed.
+class Seen(Protocol[View]):
+    """A chain through each of its nodes alone."""
+
+    @property
+    def views(self) -> Sequence[View]:
+        """One for each configured node, in the order of the settings."""
+        ...
+
+    def node(self) -> Nodes:
+        """All of them as one."""
+        ...
+
+
+async def agreed(chain: Seen[V], of: str, ask: Callable[[V], Awaitable[T]]) -> T:
+    """Put a question to each configured node until enough of them answered alike, those with a
+    fault last; one node by itself is believed.
 
     Errors: `chain_unavailable` where no answer is that of enough nodes; `of` says of what.
     """
     views, told, refused = chain.views, list[T](), list[Refused]()
-    for view in views:
+    for n in sorted(range(len(views)), key=lambda n: bool(chain.node().faults[n])):
         try:
-            told.append(await ask(view))
+            told.append(await ask(views[n]))
         except Refused as error:
             refused.append(error)
         for said in told:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from eth_utils import to_checksum_address
 
+from chain.header_hash import computed_hash
 from domain.facts import BlockStamp, VaultState
 from domain.money import ZERO, Usdc
 
@@ -18,10 +19,15 @@ NONSENSE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowErro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """A block, and the hash of the one before it."""
+    """A block, and the hash of the one before it.
+
+    `proved`: the header hashes to the block's name; False where it does not, None where not all of
+    its fields are known.
+    """
 
     block: BlockStamp
     parent: str
+    proved: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +53,10 @@ def stamp(told: object) -> BlockStamp:
 
 def header(told: object) -> Header:
     """A block with its parent's hash. Errors: one of `NONSENSE`."""
-    return Header(block=stamp(told), parent=block_hash(_fields(told)["parentHash"]))
+    fields, block = _fields(told), stamp(told)
+    computed = computed_hash(fields)
+    proved = None if computed is None else computed == block.hash
+    return Header(block=block, parent=block_hash(fields["parentHash"]), proved=proved)
 
 
 def log(told: object) -> Log:

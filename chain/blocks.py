@@ -47,10 +47,16 @@ class Blocks(KnownChain):
 
     async def latest(self) -> BlockStamp:
         """Return the newest block."""
-        block = await self.block("latest")
-        if block is None:
+        return (await self.newest()).block
+
+    async def newest(self) -> Header:
+        """The newest block with its parent's hash. What it says of its time is not checked here:
+        nobody makes a row of it, and a wrong time alone stops no keeper.
+        """
+        header = await self._told("latest")
+        if header is None:
             raise self.node().unavailable("the node has no newest block")
-        slack, highest = 2 * self.facts.confirmations, self._highest
+        block, slack, highest = header.block, 2 * self.facts.confirmations, self._highest
         if highest is None or block.number >= highest.number or block.at > highest.at:
             # What stands in a later time is no older block: one that claimed more was not ours.
             self._highest = block
@@ -58,7 +64,7 @@ class Blocks(KnownChain):
             raise self.node().unavailable(
                 f"the node is behind: block {block.number} after {highest.number}"
             )
-        return block
+        return header
 
     async def block(self, tag: int | str) -> BlockStamp | None:
         """Return a block by number, hash or tag, or None."""
@@ -66,16 +72,34 @@ class Blocks(KnownChain):
         return None if told is None else told.block
 
     async def header(self, tag: int | str) -> Header | None:
-        """A block and its parent's hash."""
+        """A block and its parent's hash. Errors: `chain_unavailable`, for a header too that does
+        not hash to its block's name.
+        """
+        told = await self._told(tag)
+        return None if told is None else await self._proved(told)
+
+    async def blocks(self, *numbers: int) -> tuple[BlockStamp | None, ...]:
+        """Blocks by number, asked together; None for each that there is not."""
+        told = await self.node().facts(
+            [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
+        )
+        found = [
+            None if one is None else self._header(one, n)
+            for n, one in zip(numbers, told, strict=True)
+        ]
+        return tuple([None if one is None else (await self._proved(one)).block for one in found])
+
+    async def _told(self, tag: int | str) -> Header | None:
         by_hash = isinstance(tag, str) and len(tag) == 66
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
         told = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
         return None if told is None else self._header(told, tag)
 
-    async def headers(self, numbers: Iterable[int]) -> dict[int, Header]:
-        """Blocks by number with their parents' hashes, asked together, lowest first.
+    async def headers(self, numbers: Iterable[int], *, whole: bool = False) -> dict[int, Header]:
+        """Blocks by number with their parents' hashes, asked together, lowest first. `whole`: all
+        fields of each must be there, so that it can be held against its hash.
 
-        Errors: `chain_unavailable` where one of them is missing.
+        Errors: `chain_unavailable` where one of them is missing, or does not hash to its name.
         """
         wanted = sorted(numbers)
         told = await self.node().facts(
@@ -83,7 +107,16 @@ class Blocks(KnownChain):
         )
         if None in told:
             raise self.node().unavailable("a block in the middle of the chain is missing")
-        return {n: self._header(one, n) for n, one in zip(wanted, told, strict=True)}
+        return {
+            n: await self._proved(self._header(one, n), whole=whole)
+            for n, one in zip(wanted, told, strict=True)
+        }
+
+    async def _proved(self, header: Header, *, whole: bool = False) -> Header:
+        if header.proved is False or (whole and header.proved is None):
+            await self.node().prove()  # it may be another chain's by now
+            raise self.node().unavailable("a header that does not hash to its block's name")
+        return header
 
     def _header(self, told: object, tag: int | str) -> Header:
         try:

@@ -13,12 +13,13 @@ from eth_abi.exceptions import DecodingError
 from eth_utils import is_checksum_address, keccak, to_checksum_address
 
 from chain import codec, eip712, many_receipts, receipts, signatures, states
+from chain.agreed import agreed
 from chain.blocks import CALL_GAS, Blocks, pinned
 from chain.faults import RpcFault
 from chain.known import CALL_MS, ChainFacts, terms
 from chain.last_known import LastKnown
 from chain.networks import NETWORKS
-from chain.nodes import Nodes
+from chain.nodes import FAULTS, Nodes
 from chain.patience import within
 from chain.paymaster import Paymaster, inner_calls
 from chain.sent import sent_to
@@ -130,15 +131,33 @@ class EvmChain(Blocks):
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing of this chain is believed: its node serves another one."""
+        """Why nothing of this chain is believed: its node serves another one, or its nodes have
+        not agreed for a while.
+        """
         others = [n.serves for n in self.rpc.each] if self.rpc else []
         if not others or any(n in (None, self.chain_id) for n in others):
-            return None
+            return self.rpc.trouble if self.rpc else None
         return f"its node serves chain {others[0]}"
 
+    @property
+    def complete(self) -> BlockStamp | None:
+        """The block up to which the ledger has what the chain has."""
+        return self.rpc.complete if self.rpc else None
+
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction, its revert explained; None where nobody has seen it."""
-        return await receipts.receipt(self, tx_hash)
+        """Return the mined transaction, its revert explained; None where nobody has seen it.
+
+        Errors: `chain_unavailable` too where it would be deep enough, and more than half of the
+        nodes do not have its block.
+        """
+        found = await receipts.receipt(self, tx_hash)
+        if found is None or len(self.views) == 1 or found.depth < self.confirmations:
+            return found
+        number = found.block.number
+        here = await agreed(self, f"block {number}", lambda view: view.block(number))
+        if here != found.block:
+            raise self.node().unavailable("the node is on another fork than the others")
+        return found
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
         """Many mined transactions in a few requests; one that nobody can read is left out."""
@@ -279,6 +298,11 @@ class EvmChains:
         """The chains of which nothing is believed, and why."""
         return {c.chain_id: c.trouble for c in self._chains.values() if c.trouble}
 
+    def faults(self) -> Mapping[int, Mapping[int, str]]:
+        """What is wrong with nodes, by chain and by the node's place in the settings."""
+        told = {c.chain_id: dict(c.node().told()) for c in self.with_rpc()}
+        return {chain_id: nodes for chain_id, nodes in told.items() if nodes}
+
     def gauges(self) -> Mapping[str, int]:
         """For the metrics: which nodes are left alone, which serve another chain, and how often one
         was given up by those who cannot wait.
@@ -291,6 +315,10 @@ class EvmChains:
                 told[f"wallet_chain_node_given_up_total{of}"] = rpc.given_up
                 other = rpc.serves not in (None, chain.chain_id)
                 told[f"wallet_chain_node_serves_another{of}"] = int(other)
+                for fault in FAULTS:
+                    own = f'{of[:-1]},fault="{fault}"}}'
+                    there = fault in chain.node().faults[n - 1]
+                    told[f"wallet_chain_node_fault{own}"] = int(there)
         return told
 
     def with_rpc(self) -> Sequence[EvmChain]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final
 
+from chain import answers
 from chain.codec import ERC20_TRANSFER_TOPIC, transfer_log
 from chain.evm import EvmChain
 from chain.faults import RpcFault
@@ -27,13 +28,13 @@ async def inbound(
     found: list[tuple[str, TransferLog]] = []
     rest = iter(sorted(holders))
     while some := list(islice(rest, ADDRESSES_A_CALL)):
-        for raw in await _logs(chain, some, low, high):
-            topics = [bytes.fromhex(t[2:]) for t in raw["topics"]]
-            log = transfer_log(
-                raw["address"], topics, bytes.fromhex(raw["data"][2:]), int(raw["logIndex"], 16)
-            )
-            if log is not None and not raw.get("removed"):
-                found.append((str(raw["transactionHash"]).lower(), log))
+        try:
+            logs = answers.logs(await _logs(chain, some, low, high))
+        except answers.NONSENSE as error:
+            why = f"a log that makes no sense ({type(error).__name__})"
+            raise chain.node().unavailable(why) from None
+        told = ((g, transfer_log(g.address, g.topics, g.data, g.index)) for g in logs)
+        found += [(g.tx_hash, log) for g, log in told if log is not None]
     return found
 
 

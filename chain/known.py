@@ -19,6 +19,8 @@ from domain.refusals import Refused, refusal
 
 READ_MS: Final = 300
 CALL_MS: Final = 3_000
+HEAD_AGE_S: Final = 120
+ISSUE_S: Final = 300
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 
@@ -29,7 +31,9 @@ class ChainFacts:
     Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
     must agree. `public_rpc` is one that may be told to anybody, which `rpc_url` may not.
     Units: `read_ms` milliseconds that a read waits for the chain in all, `call_ms` those of a
-    request that cannot do without it.
+    request that cannot do without it, `head_age_s` seconds after which a newest block stands still
+    (where there are confirmations), `issue_s` seconds without an agreement of the nodes after which
+    reads say so.
     """
 
     chain_id: int
@@ -46,6 +50,8 @@ class ChainFacts:
     public_rpc: str | None = None
     read_ms: int = READ_MS
     call_ms: int = CALL_MS
+    head_age_s: int = HEAD_AGE_S
+    issue_s: int = ISSUE_S
 
     @property
     def nodes(self) -> tuple[str, ...]:

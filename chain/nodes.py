@@ -1,48 +1,64 @@
-"""The nodes of one chain as one: the first that works answers."""
+"""The nodes of one chain as one: what is wrong with each, and which of them answers."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from chain.patience import a_part
 from chain.rpc import Rpc
 from chain.transport import Question
+from domain.facts import BlockStamp
 from domain.refusals import Refused
 
 T = TypeVar("T")
 
+Fault = Literal["no answer", "stands still", "behind", "another fork", "failed a step"]
+FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
+# What such a node says of a block is old or wrong; the others may still answer a question.
+LEFT_OUT: Final[frozenset[Fault]] = frozenset({"stands still", "behind", "another fork"})
+FIRST_AGAIN: Final = 20
+
 
 class Nodes:
-    """Asks the nodes in the order of the settings; one that is unavailable is passed over.
+    """Asks the nodes in their order, the one that worked last first; one that is unavailable is
+    passed over, and one that is left out is not asked.
 
     A read names its block by hash, so that it may go on at another node: one that has not that
     block refuses, and never answers of another.
+    Shapes: `faults` by the node's place, each with what it did; `complete` is the block up to
+    which this process's reader has the ledger complete.
     Errors: `chain_unavailable` of the first node where none answers; RpcFault is an answer.
     """
 
     def __init__(self, each: Sequence[Rpc]):
         self.each = tuple(each)
+        self.faults: list[dict[Fault, str]] = [{} for _ in self.each]
+        self.complete: BlockStamp | None = None
+        self.trouble: str | None = None
+        self._first = self._steps = 0
+        self._since: datetime | None = None
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Call a method and return its result. Errors: RpcFault."""
-        return await self._first(lambda rpc: rpc.ask(method, *params))
+        return await self._one(lambda rpc: rpc.ask(method, *params))
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Any]:
         """The results of many questions, all of one node. Errors: RpcFault."""
-        return await self._first(lambda rpc: rpc.ask_all(questions))
+        return await self._one(lambda rpc: rpc.ask_all(questions))
 
     async def fact(self, method: str, *params: Any) -> Any:
         """Call a method for which no error of the node's is an answer."""
-        return await self._first(lambda rpc: rpc.fact(method, *params))
+        return await self._one(lambda rpc: rpc.fact(method, *params))
 
     async def facts(self, questions: Sequence[Question]) -> list[Any]:
         """The same for many questions."""
-        return await self._first(lambda rpc: rpc.facts(questions))
+        return await self._one(lambda rpc: rpc.facts(questions))
 
     async def quantity(self, method: str, *params: Any) -> int:
         """Call a method whose result is a number."""
-        return await self._first(lambda rpc: rpc.quantity(method, *params))
+        return await self._one(lambda rpc: rpc.quantity(method, *params))
 
     def number(self, told: Any) -> int:
         """Read a JSON-RPC quantity."""
@@ -71,12 +87,61 @@ class Nodes:
         for rpc in self.each:
             await rpc.close()
 
-    async def _first(self, question: Callable[[Rpc], Awaitable[T]]) -> T:
+    # -- which of them
+
+    def order(self) -> list[int]:
+        """The places of the nodes in the order in which they are asked: from the one that worked
+        last on, those that failed a step or do not answer last; without those that are left out,
+        unless all are. One time in twenty the configured order, so that the first has its chance.
+        """
+        fit = [n for n, own in enumerate(self.faults) if not LEFT_OUT & own.keys()]
+        fit = fit or list(range(len(self.each)))
+        if self._steps % FIRST_AGAIN == FIRST_AGAIN - 1:
+            return fit
+        return sorted(fit, key=lambda n: (bool(self.faults[n]), (n - self._first) % len(self.each)))
+
+    def worked(self, n: int, *, found: bool) -> None:
+        """A node answered a whole step: it is the first of the next one. Where nothing was found it
+        was asked too little to be right again.
+        """
+        self._first = n
+        if found:
+            self.faults[n].pop("failed a step", None)
+            self._steps += 1
+
+    def note(self, n: int, fault: Fault, why: str | None) -> None:
+        """What is wrong with a node, in no words of its own; None where it is right again."""
+        if why is None:
+            self.faults[n].pop(fault, None)
+        else:
+            self.faults[n][fault] = why
+
+    def told(self) -> Iterator[tuple[int, str]]:
+        """What is wrong with each node, by its place from 1 on."""
+        for n, own in enumerate(self.faults, start=1):
+            found = next((own[fault] for fault in FAULTS if fault in own), None)
+            if found is not None:
+                yield n, found
+
+    # -- whether they agree
+
+    def agree(self) -> None:
+        """What was read stands on what most of them say."""
+        self._since = self.trouble = None
+
+    def disagree(self, why: str, now: datetime, after: timedelta) -> None:
+        """Nothing could be read; for longer than `after` that is trouble."""
+        self._since = self._since or now
+        if now - self._since >= after:
+            self.trouble = why
+
+    async def _one(self, question: Callable[[Rpc], Awaitable[T]]) -> T:
         refused: list[Refused] = []
-        for n, rpc in enumerate(self.each):
+        order = self.order()
+        for n, place in enumerate(order):
             try:
-                with a_part(len(self.each) - n):
-                    return await question(rpc)
+                with a_part(len(order) - n):
+                    return await question(self.each[place])
             except Refused as error:
                 refused.append(error)
         raise refused[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from chain import answers, codec
-from chain.answers import Log
+from chain.answers import Header, Log
 from chain.evm import EvmChain
 from chain.faults import RpcFault
 from domain.facts import BlockStamp, VaultLog
@@ -38,15 +38,15 @@ class Cursor:
 Todo = Literal["wait", "rewind", "next block", "history"]
 
 
-def plan(cursor: Cursor, head: BlockStamp, *, window: int, confirmations: int) -> Todo:
+def plan(cursor: Cursor, head: BlockStamp, *, window: int) -> Todo:
     """What to do next from the resume point alone: history in ranges below the window, block by
     block inside it.
 
-    A head below the resume point is a node that fell behind, and waited for, but on a chain
-    without confirmations, where time really goes back.
+    A resume point above the newest block that most nodes have is no block of theirs, however high
+    it was.
     """
     if cursor.block > head.number:
-        return "wait" if confirmations else "rewind"
+        return "rewind"
     if cursor.block == head.number:
         return "wait" if cursor.hash in (None, head.hash) else "rewind"
     return "history" if cursor.block + 1 < head.number - window else "next block"
@@ -108,29 +108,64 @@ class Reader:
             max(window, 2 * chain.facts.confirmations),
             FIRST_CHUNK,
         )
+        self._whole = False
+        self._by_node = dict[EvmChain, Reader]()
+        self._recent = dict[int, BlockStamp]()
 
-    async def step(self, cursor: Cursor | None, known: Iterable[str]) -> Read | Reorged | None:
-        """Read on from the resume point; None when there is nothing new.
+    def through(self, node: EvmChain) -> Reader:
+        """The same by one node alone, with ranges as wide as that one answers."""
+        if node is self.chain:
+            return self
+        if node not in self._by_node:
+            self._by_node[node] = Reader(node, self.window)
+        return self._by_node[node]
+
+    def remember(self, told: Read) -> None:
+        """Keep the newest blocks of what was read, for who asks of their times."""
+        low = told.head.number - self.window
+        both = {**self._recent, **{b.number: b for b in told.blocks}}
+        self._recent = {n: b for n, b in both.items() if n > low}
+
+    def stamp(self, number: int) -> BlockStamp | None:
+        """A block that was read not long ago."""
+        return self._recent.get(number)
+
+    def forget(self) -> None:
+        """What was read may not be the chain's any more."""
+        self._recent = {}
+
+    def narrow(self) -> None:
+        """Halve the ranges: there is no time for what lies in them."""
+        for reader in (self, *self._by_node.values()):
+            reader.chunk = max(1, reader.chunk // 2)
+
+    async def step(
+        self, cursor: Cursor | None, known: Iterable[str], head: Header | None = None
+    ) -> Read | Reorged | None:
+        """Read on from the resume point up to `head`, the node's newest block unless it is given;
+        None when there is nothing new.
 
         Errors: `chain_unavailable`.
         """
-        head = await self.chain.latest()
+        newest = await self.chain.newest() if head is None else head
+        self._whole = newest.proved is True
         if cursor is None:
             cursor = Cursor(max(self.chain.facts.start_block - 1, -1), None)
-        todo = plan(cursor, head, window=self.window, confirmations=self.chain.facts.confirmations)
-        if todo == "wait":
-            return None
-        if todo == "rewind":
-            return await self._sure(Reorged(head))
-        vaults = {v.lower() for v in known}
         try:
-            if todo == "next block":
-                told = await self._next_blocks(cursor, head, vaults)
-            else:
-                high = min(cursor.block + self.chunk, head.number - self.window)
-                told = await self._history(cursor, high, head, vaults)
+            return await self._step(cursor, {v.lower() for v in known}, newest.block)
         except answers.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
+
+    async def _step(
+        self, cursor: Cursor, vaults: set[str], head: BlockStamp
+    ) -> Read | Reorged | None:
+        todo = plan(cursor, head, window=self.window)
+        told: Read | Reorged | None = Reorged(head) if todo == "rewind" else None
+        if todo == "next block":
+            told = await self._next_blocks(cursor, head, vaults)
+        elif todo == "history":
+            high = min(cursor.block + self.chunk, head.number - self.window)
+            told = await self._history(cursor, high, head, vaults)
         return await self._sure(told) if isinstance(told, Reorged) else told
 
     async def _sure(self, told: Reorged) -> Reorged:
@@ -152,14 +187,6 @@ class Reader:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
         return sorted(logs, key=lambda g: (g.block.number, g.log_index))
 
-    async def still_there(self, blocks: Sequence[tuple[int, str]]) -> Cursor:
-        """The newest of the remembered blocks (newest first) that the chain still has."""
-        for number, hashed in blocks:
-            here = await self.chain.block(number)
-            if here is not None and here.hash == hashed:
-                return Cursor(number, hashed)
-        return Cursor(max(self.chain.facts.start_block - 1, -1), None)
-
     async def _history(
         self, cursor: Cursor, high: int, head: BlockStamp, vaults: set[str]
     ) -> Read | Reorged:
@@ -175,7 +202,8 @@ class Reader:
 
     async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
         """Headers of these blocks, lowest first."""
-        return {n: h.block for n, h in (await self.chain.headers(numbers)).items()}
+        headers = await self.chain.headers(numbers, whole=self._whole)
+        return {n: h.block for n, h in headers.items()}
 
     async def _next_blocks(
         self, cursor: Cursor, head: BlockStamp, vaults: set[str]
@@ -186,7 +214,7 @@ class Reader:
         step finds another parent, and what was missed is read then.
         """
         high = min(cursor.block + BLOCKS_AT_ONCE, head.number)
-        headers = await self.chain.headers(range(cursor.block + 1, high + 1))
+        headers = await self.chain.headers(range(cursor.block + 1, high + 1), whole=self._whole)
         before = cursor.hash
         for header in headers.values():
             if before is not None and header.parent != before:

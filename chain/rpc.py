@@ -130,6 +130,11 @@ class Rpc:
         """True while the node is left alone, by everybody or by those who cannot wait."""
         return self._breaker.is_open or self._hurried.is_open
 
+    def was_late(self) -> None:
+        """Nobody waited for its answer; that counts as a failure."""
+        self._breaker.failed()
+        self._why = "no answer in time"
+
     async def close(self) -> None:
         """Close the connections, and let go of what nobody waits for."""
         for task in tuple(self._late):

@@ -224,7 +224,16 @@ class Chain(Actions, Approves, Protocol):
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing of this chain is believed, where its node serves another one."""
+        """Why nothing of this chain is believed: its node serves another one, its nodes do not
+        agree, or they stand still.
+        """
+        ...
+
+    @property
+    def complete(self) -> BlockStamp | None:
+        """The block up to which the ledger has what the chain has; None before this process's
+        reader came to rest.
+        """
         ...
 
 
@@ -244,7 +253,11 @@ class Chains(Protocol):
         ...
 
     def trouble(self) -> Mapping[int, str]:
-        """The chains of which nothing is believed, because their node serves another, and which."""
+        """The chains of which nothing is believed, and why."""
+        ...
+
+    def faults(self) -> Mapping[int, Mapping[int, str]]:
+        """What is wrong with nodes, by chain and by the node's place in the settings, from 1 on."""
         ...
 
     def address(self, text: str) -> str:

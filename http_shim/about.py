@@ -59,13 +59,18 @@ async def _healthz(_: web.Request) -> web.StreamResponse:
 
 
 async def _readyz(request: web.Request) -> web.StreamResponse:
-    """Ready where the database takes writes. A chain of which nothing is believed makes nothing
-    else unready, and is told.
+    """Ready where the database takes writes. A chain of which nothing is believed, and a node that
+    is left out, make nothing else unready, and are told.
     """
-    told = request.app[DEPS].chains.trouble()
-    chains = [{"chain_id": of, "trouble": why} for of, why in sorted(told.items())]
+    known = request.app[DEPS].chains
+    chains = [{"chain_id": of, "trouble": why} for of, why in sorted(known.trouble().items())]
+    nodes = [
+        {"chain_id": of, "node": n, "fault": why}
+        for of, faults in sorted(known.faults().items())
+        for n, why in sorted(faults.items())
+    ]
     if await request.app[READY].ok():
-        return web.json_response({"ok": True, "database": True, "chains": chains})
+        return web.json_response({"ok": True, "database": True, "chains": chains, "nodes": nodes})
     refused = unavailable(Unavailable("it takes no write"))
     block = refused_reply(refused, request.app[DEPS].clock.now()).body
     return web.json_response(

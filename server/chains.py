@@ -44,6 +44,8 @@ def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> Chain
         usdc=address(own.usdc) if own.usdc else (network.usdc if network else None),
         factory=address(own.factory) if own.factory else None,
         lens=address(own.lens) if own.lens else None,
+        head_age_s=own.head_age_s,
+        issue_s=own.issue_s,
         explorer=own.explorer or (network.explorer if network else None),
         confirmations=confirmations,
         start_block=own.start_block,
@@ -89,6 +91,10 @@ class LateChains(Chains):
     def trouble(self) -> Mapping[int, str]:
         """The chains of which nothing is believed."""
         return {} if self._made is None else self._made.trouble()
+
+    def faults(self) -> Mapping[int, Mapping[int, str]]:
+        """What is wrong with nodes, by chain and by the node's place in the settings."""
+        return {} if self._made is None else self._made.faults()
 
     def gauges(self) -> Mapping[str, int]:
         """What the metrics show of the nodes; nothing before the first of them was asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Final
@@ -12,15 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from chain.evm import ChainFacts, EvmChain
+from chain.ground import ground
 from domain.mandates.markets import from_config
+from domain.ports import Clock
 from domain.refusals import Refused
 from server.doctor_venue import examine_venue
 from server.retries import asked_once
 from server.settings import Settings
-from server.wiring import chain_facts
+from server.wiring import SystemClock, chain_facts
 from storage.revision import latest, revision
 
 FILE_COLUMNS: Final = 240
+CLOCK: Final = SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +136,32 @@ def _markets(settings: Settings) -> Finding:
         return Finding("markets", False, str(error), "the service does not start")
 
 
-async def _chain(chain: EvmChain) -> list[Finding]:
+async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[Finding]:
     name = f"chain {chain.chain_id}"
     if not chain.rpc_set:
         return [Finding(name, True, "no RPC address", "it is not read")]
-    nodes = [await _node(name, n, view) for n, view in enumerate(chain.views, start=1)]
-    found = nodes if len(nodes) > 1 else []
+    nodes, head = await _nodes(name, chain, clock), chain.node()
+    found = list(nodes)
     try:
-        block = await chain.latest()
+        newest = await chain.newest()
     except Refused as refused:
         effect = "nothing of it is believed" if chain.trouble else "it is not read"
         return [*found, Finding(name, False, refused.refusal.reason, effect)]
     need = len(nodes) // 2 + 1
-    if sum(node.works for node in nodes) < need:
+    if nodes and sum(node.works for node in nodes) < need:
         why = f"{need} of {len(nodes)} nodes have to agree"
-        found.append(Finding(f"{name} quorum", False, why, "nothing is marked or settled"))
-    found.append(
-        Finding(name, True, f"block {block.number}, {chain.facts.confirmations} confirmations")
+        effect = "nothing is marked or settled"
+        found.append(Finding(f"{name} quorum", False, why, effect))
+    if head.trouble is not None:
+        found.append(Finding(name, False, head.trouble, "nothing of it is believed"))
+        return found
+    times = (
+        ""
+        if newest.proved is not None
+        else "its headers hold fields that are not known: block times are trusted"
     )
+    state = f"block {newest.block.number}, {chain.facts.confirmations} confirmations"
+    found.append(Finding(name, True, state, times))
     for what, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "create-call answers configured: false"),
@@ -185,8 +197,28 @@ async def _approvals(chain: EvmChain, name: str, factory: str) -> Finding:
     return Finding(what, True, "kept by the service", "the switch approval_gate decides")
 
 
-async def _node(name: str, n: int, view: EvmChain) -> Finding:
+async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[Finding]:
+    """Each node by its place, as the reader would judge it now; none by its address, which may
+    hold a key.
+    """
+    nodes = chain.node()
+    with suppress(Refused):
+        at = await ground(chain, clock.now())
+        high = at.number - chain.confirmations
+        if at.heads and high >= 0:
+            await at.confirm(chain.views[min(at.heads)], high, None)
+    if len(chain.views) == 1:
+        return []  # what is told of the chain is told of the node
+    faults = dict(nodes.told())
+    return [
+        await _node(name, n, view, faults.get(n)) for n, view in enumerate(chain.views, start=1)
+    ]
+
+
+async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> Finding:
     what = f"{name} node {n}"
+    if fault is not None:
+        return Finding(what, False, fault, "it is left out")
     try:
         return Finding(what, True, f"block {(await view.latest()).number}")
     except Refused as refused:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
@@ -13,8 +12,9 @@ from typing import Final
 
 import anyio
 
+from chain.agreed import agreed
 from chain.evm import EvmChain
-from domain.facts import BlockStamp, VaultState
+from domain.facts import VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.refusals import Refused
@@ -177,11 +177,12 @@ class Keeping:
         kept = await self.deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
         if kept is None or kept.head is None:
             return
-        at = await chain.block(max(0, kept.deep))
-        if at is None:
-            return
+        number = max(0, kept.deep)
+        at = await agreed(chain, f"block {number}", lambda view: view.block(number))
+        if at is None or (kept.block == number and kept.hash not in (None, at.hash)):
+            return  # the reader goes back first
         vaults = [m.vault_address for m in mandates if m.vault_address]
-        told = await self._states(vaults, at)
+        told = await chain.vault_states(vaults, agreed=True, block=at)
         differing: list[Differing] = []
         for some in _some(mandates):
             differing += await self.deps.store.write(partial(self._compared, some, told))
@@ -191,16 +192,6 @@ class Keeping:
             for one in differing:
                 self._turns[one.mandate.public_id] = next(self._turn)
                 await self._once("read again", one.mandate, partial(self._read_again, one))
-
-    async def _states(self, vaults: Sequence[str], at: BlockStamp) -> Mapping[str, VaultState]:
-        """What the vaults say; of one that a node does not show, what the next node says."""
-        told = dict(await self.chain.vault_states(vaults, block=at))
-        for view in self.chain.views[1:]:
-            hidden = [v for v in vaults if v not in told or not told[v].exists]
-            if hidden:
-                with suppress(Refused):
-                    told |= await view.vault_states(hidden, block=at)
-        return told
 
     def _compared(
         self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork

@@ -7,14 +7,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
 from chain.agreed import agreed
+from chain.answers import Header
 from chain.evm import EvmChain
+from chain.ground import UNAVAILABLE, Ground, ground, why_of
 from chain.reader import Cursor, Read, Reader, Reorged
 from domain.facts import BlockStamp, VaultLog
+from domain.refusals import Refused
 from domain.times import timestamp
 from storage.faults import Unavailable
 from storage.rows.chainlog import Cursor as KeptCursor
@@ -76,6 +79,18 @@ class Reading:
         if self._left is not None:
             await self._store_on(self._left)
             return True
+        nodes, now = self.chain.node(), self.deps.clock.now()
+        try:
+            moved = await self._step(await ground(self.chain, now))
+        except Refused as refused:
+            if refused.code == UNAVAILABLE:
+                patience = timedelta(seconds=self.chain.facts.issue_s)
+                nodes.disagree(why_of(refused), now, patience)
+            raise
+        nodes.agree()
+        return moved
+
+    async def _step(self, at: Ground) -> bool:
         chain_id = self.chain.chain_id
         kept, vaults, again = await self.deps.store.read(
             lambda uow: (
@@ -85,17 +100,64 @@ class Reading:
             )
         )
         if kept is not None and self._deepest(kept) > kept.deep:
+            if not await self._stands(at, kept, self._deepest(kept)):
+                return await self._rewind(at)
             await self._in_parts(self._deepen)
             return True
-        told = await self.reader.step(Cursor(kept.block, kept.hash) if kept else None, vaults)
+        told = await at.step(partial(self._by_one, at, kept, vaults))
         if isinstance(told, Reorged):
-            await self._rewind(told)
-            return True
+            return await self._rewind(at)
         if told is not None:
+            self.reader.remember(told)
             await self._store_on(told)
         elif kept is not None and again:
-            await self._again(kept, dict(again))
+            await self._again(at, kept, dict(again))
+        elif kept is not None and kept.deep >= 0:
+            await self._note_complete(kept.deep)
         return told is not None
+
+    async def _by_one(
+        self,
+        at: Ground,
+        kept: KeptCursor | None,
+        vaults: Collection[str],
+        node: EvmChain,
+        head: Header,
+    ) -> Read | Reorged | None:
+        """A step by one node. What becomes deep by it ends in a block that most nodes name.
+
+        Errors: `chain_unavailable` for a node on another fork too.
+        """
+        cursor = Cursor(kept.block, kept.hash) if kept else None
+        told = await self.reader.through(node).step(cursor, vaults, head)
+        if isinstance(told, Reorged):
+            several = len(self.chain.views) > 1
+            if several and cursor is not None and await at.stands(cursor.block, cursor.hash):
+                raise node.node().unavailable("the node lost a block that the others have")
+        elif told is not None:
+            high = min(told.head.number - self.chain.confirmations, told.cursor.block)
+            known = next((b for b in told.blocks if b.number == high), None)
+            if high > (kept.deep if kept is not None else told.since.block):
+                await at.confirm(node, high, known, told.cursor.block)
+        return told
+
+    async def _stands(self, at: Ground, kept: KeptCursor, high: int) -> bool:
+        """Whether most nodes name a block as it was read; what one by itself says was read."""
+        known = kept.hash
+        if high != kept.block:
+            chain_id = self.chain.chain_id
+            known = await self.deps.store.read(lambda uow: uow.chainlog.block_hash(chain_id, high))
+        alone = len(self.chain.views) == 1
+        return alone or known is None or await at.stands(high, known)
+
+    async def _note_complete(self, deep: int) -> None:
+        """Keep up to which block the ledger is complete, for reads to say."""
+        nodes = self.chain.node()
+        if nodes.complete is not None and nodes.complete.number == deep:
+            return
+        nodes.complete = self.reader.stamp(deep) or await agreed(
+            self.chain, f"block {deep}", lambda view: view.block(deep)
+        )
 
     def _deepest(self, kept: KeptCursor) -> int:
         """The block up to which what was read is as deep as it must be."""
@@ -116,7 +178,7 @@ class Reading:
                 return await self._surely(partial(work, self._most))
             except Unavailable as trouble:
                 if self._most == 1:
-                    self.reader.chunk = max(1, self.reader.chunk // 2)
+                    self.reader.narrow()
                     raise
                 log.warning("%s logs of chain %s: %s", self._most, self.chain.chain_id, trouble.why)
                 self._most = max(1, self._most // FEWER)
@@ -155,25 +217,34 @@ class Reading:
         """
         return await agreed(self.chain, "a transaction", lambda view: _left(view, tx_hash))
 
-    async def _rewind(self, told: Reorged) -> None:
-        """Go back to the newest remembered block that still stands; what is above it is compared
-        when it is read again.
+    async def _rewind(self, at: Ground) -> bool:
+        """Go back to the newest remembered block that most nodes have; what is above it is compared
+        when it is read again. False where that is the one that was read last.
         """
         chain_id = self.chain.chain_id
-        remembered = await self.deps.store.read(lambda uow: uow.chainlog.blocks(chain_id))
-        ground = await self.reader.still_there(remembered)
+        remembered, kept = await self.deps.store.read(
+            lambda uow: (uow.chainlog.blocks(chain_id), uow.chainlog.cursor(chain_id))
+        )
+        back = Cursor(max(self.chain.facts.start_block - 1, -1), None)
+        for number, hashed in remembered:
+            if await at.stands(number, hashed):
+                back = Cursor(number, hashed)
+                break
+        if kept is None or (kept.block, kept.hash) == (back.block, back.hash):
+            return False
         now = self.deps.clock.now()
 
         def work(uow: UnitOfWork) -> None:
             was = uow.chainlog.cursor(chain_id)
-            deep = min(was.deep if was else ground.block, ground.block)
-            uow.chainlog.forget_above(chain_id, ground.block)
-            uow.chainlog.set_cursor(
-                chain_id, ground.block, ground.hash, told.head.number, deep, now
-            )
+            deep = min(was.deep if was else back.block, back.block)
+            uow.chainlog.forget_above(chain_id, back.block)
+            uow.chainlog.set_cursor(chain_id, back.block, back.hash, at.number, deep, now)
 
-        log.warning("chain %s was reorganised above block %s", chain_id, ground.block)
+        log.warning("chain %s was reorganised above block %s", chain_id, back.block)
+        self.reader.forget()
+        self.chain.node().complete = None
         await self.deps.store.write(work)
+        return True
 
     def _store(
         self, told: Read, most: int, asked: Asked, now: datetime, uow: UnitOfWork
@@ -250,10 +321,16 @@ class Reading:
                 log.warning("the vault of %s was reorganised away", m.public_id)
                 detach(uow, self._desk(uow, now), m)
 
-    async def _again(self, kept: KeptCursor, vaults: Mapping[str, int]) -> None:
+    async def _again(self, at: Ground, kept: KeptCursor, vaults: Mapping[str, int]) -> None:
         """Read the logs of some vaults once more, up to where the ledger was compared."""
         low = min(vaults.values())
-        logs = await self.reader.logs_of(vaults, low, kept.block) if low <= kept.block else []
+
+        async def by_one(node: EvmChain, _: Header) -> list[VaultLog]:
+            logs = await self.reader.through(node).logs_of(vaults, low, kept.block)
+            await at.confirm(node, kept.block, None)
+            return logs
+
+        logs = await at.step(by_one) if low <= kept.block else []
         await self._surely(partial(self._told_again, kept, vaults, logs))
 
     def _told_again(

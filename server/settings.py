@@ -50,7 +50,9 @@ class ChainSettings(BaseModel):
 
     Shapes: `rpc_urls` are further nodes, with commas between them.
     Units: `confirmations` blocks, `poll_s` seconds, `start_block` the block from which the factory
-    can have logs. `public_rpc` is told to anybody, for wallets that do not know the network.
+    can have logs, `head_age_s` seconds after which a newest block stands still, `issue_s` seconds
+    without an agreement of the nodes after which reads say so. `public_rpc` is told to anybody,
+    for wallets that do not know the network.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -63,6 +65,8 @@ class ChainSettings(BaseModel):
     confirmations: int | None = Field(default=None, ge=0, le=10_000)
     poll_s: int = Field(default=2, ge=1, le=3_600)
     start_block: int = Field(default=0, ge=0)
+    head_age_s: int = Field(default=120, ge=5, le=86_400)
+    issue_s: int = Field(default=300, ge=0, le=86_400)
     explorer: str | None = None
     name: str | None = Field(default=None, max_length=60)
     public_rpc: str | None = None

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
 import anyio
 
+from chain.answers import Header
 from chain.evm import EvmChain
+from chain.ground import Ground, ground
 from chain.inbound import BLOCKS_A_CALL, inbound
 from chain.reader import Reader
 from domain.refusals import Refused
@@ -116,12 +118,13 @@ class Ticks:
         return well
 
     async def round(self) -> None:
-        """Everything once."""
-        for reader in self._readers.values():
-            await self.read_chain(reader)
+        """Everything once; what one chain cannot be asked holds nothing else."""
+        for chain_id, reader in self._readers.items():
+            await self._once(f"reading chain {chain_id}", partial(self.read_chain, reader))
         await self.keep()
         for chain in self.parts.chains.with_rpc():
-            await self.settle_transfers(chain)
+            name = f"transfers of chain {chain.chain_id}"
+            await self._once(name, partial(self.settle_transfers, chain))
         await self._confirmations.expire()
         await self.roll_up()
         await self.check_keys()
@@ -158,7 +161,8 @@ class Ticks:
 
     async def _inbound(self, chain: EvmChain) -> None:
         """Read on, from the first round's block: what came before is nobody's report."""
-        chain_id, deep = chain.chain_id, (await chain.latest()).number - chain.confirmations
+        chain_id, at = chain.chain_id, await ground(chain, self.deps.clock.now())
+        deep = at.number - chain.confirmations
         read, holders = await self.deps.store.read(
             lambda uow: (
                 uow.chainlog.inbound_read(chain_id),
@@ -168,7 +172,7 @@ class Ticks:
         low = deep if read is None else read + 1
         while low <= deep:
             high = min(low + BLOCKS_A_CALL - 1, deep) if holders else deep
-            found = await whole(chain, await inbound(chain, holders, low, high))
+            found = await at.step(partial(_arrived, at, holders, range(low, high + 1)))
             await self.deps.store.write(partial(self._take_inbound, chain, found, high))
             low = high + 1
 
@@ -191,3 +195,12 @@ class Ticks:
         async with anyio.create_task_group() as group:
             for keeping in self._keepings:
                 group.start_soon(self._once, keeping.name, keeping.round)
+
+
+async def _arrived(
+    at: Ground, holders: Collection[str], blocks: range, node: EvmChain, _: Header
+) -> Sequence[Found]:
+    """Transfers in some blocks by the word of one node, whose last block most nodes have."""
+    found = await whole(node, await inbound(node, holders, blocks.start, blocks.stop - 1))
+    await at.confirm(node, blocks.stop - 1, None)
+    return found

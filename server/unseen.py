@@ -48,7 +48,7 @@ class Unseen:
         kept, waiting = await self._deps.store.write(partial(self._waiting, now))
         if kept is None or not waiting:
             return
-        at = await self._chain.block(kept)
+        at = await agreed(self._chain, f"block {kept}", lambda view: view.block(kept))
         if at is None:
             return
         for m in waiting:

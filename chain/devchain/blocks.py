@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+import rlp
 from eth.abc import SignedTransactionAPI
-from eth_utils import to_checksum_address
+from eth_utils import keccak, to_checksum_address
+
+from chain.header_hash import computed_hash
+
+GAS_LIMIT: Final = 60_000_000
+BASE_FEE: Final = 1_000_000  # 0.001 gwei, about what Base asks
+ZERO32: Final = "0x" + "00" * 32
+NO_BLOOM: Final = "0x" + "00" * 256
 
 
 class RpcError(Exception):
@@ -52,14 +60,46 @@ class Mined:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block; `timestamp` in unix seconds, `root` the state root after it."""
+    """One block; `timestamp` in unix seconds, `root` the state root after it, `salt` what tells it
+    from the block in its place before a reorganisation.
+    """
 
     number: int
     timestamp: int
-    hash: bytes
     parent: bytes
     root: bytes
     txs: tuple[Mined, ...]
+    salt: int = 0
+    hash: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hash", from_hex(computed_hash(header_json(self)) or ""))
+
+
+def header_json(block: Block) -> dict[str, object]:
+    """The fields of a header, whose hash is the block's. What stands for the roots of transactions
+    and receipts commits to the transactions alone.
+    """
+    txs = to_hex(keccak(rlp.encode([t.hash for t in block.txs])))
+    return {
+        "parentHash": to_hex(block.parent),
+        "sha3Uncles": ZERO32,
+        "miner": "0x" + "00" * 20,
+        "stateRoot": to_hex(block.root),
+        "transactionsRoot": txs,
+        "receiptsRoot": txs,
+        "logsBloom": NO_BLOOM,
+        "difficulty": "0x0",
+        "number": to_hex(block.number),
+        "gasLimit": to_hex(GAS_LIMIT),
+        "gasUsed": to_hex(sum(t.gas_used for t in block.txs)),
+        "timestamp": to_hex(block.timestamp),
+        "extraData": to_hex(block.salt.to_bytes(8, "big")),
+        "mixHash": ZERO32,
+        "nonce": "0x" + "00" * 8,
+        "baseFeePerGas": to_hex(BASE_FEE),
+        "withdrawalsRoot": ZERO32,
+    }
 
 
 def log_json(

@@ -24,7 +24,17 @@ from eth_keys import keys
 from eth_typing import Address, BlockNumber, Hash32
 from eth_utils import ValidationError, keccak, to_checksum_address
 
-from chain.devchain.blocks import Block, Log, Mined, RpcError, from_hex, log_json, to_hex
+from chain.devchain.blocks import (
+    BASE_FEE,
+    GAS_LIMIT,
+    Block,
+    Log,
+    Mined,
+    RpcError,
+    from_hex,
+    log_json,
+    to_hex,
+)
 from chain.devchain.journal import read_journal
 from chain.devchain.quick import QuickState
 
@@ -33,8 +43,6 @@ from chain.devchain.quick import QuickState
 # need less than 5,000 frames.
 sys.setrecursionlimit(10_000)
 
-GAS_LIMIT: Final = 60_000_000
-BASE_FEE: Final = 1_000_000  # 0.001 gwei, about what Base asks
 MNEMONIC: Final = "test test test test test test test test test test test junk"
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 _NOBODY: Final = Address(b"\0" * 20)
@@ -79,9 +87,7 @@ class DevChain:
         for account in self.accounts:
             state.set_balance(account, 10_000 * 10**18)
         state.persist()
-        first = Block(
-            0, at, keccak(b"genesis" + at.to_bytes(8, "big")), b"\0" * 32, state.state_root, ()
-        )
+        first = Block(0, at, b"\0" * 32, state.state_root, ())
         self.blocks, self.by_hash = [first], {first.hash: first}
 
     def _again(self, entry: dict[str, Any]) -> None:
@@ -101,7 +107,6 @@ class DevChain:
             self._journal = None
 
     # -- state
-    # ---------------------------------------------------------------------------------------------
 
     def state_at(self, number: int, timestamp: int, root: bytes) -> Any:
         """Open the state `root` as block `number` would see it."""
@@ -137,12 +142,10 @@ class DevChain:
         return max(self.clock(), self.head.timestamp + 1)
 
     # -- mining
-    # --------------------------------------------------------------------------------------------
 
     def _append(self, txs: Sequence[Mined], at: int, root: bytes) -> Block:
         number = self.head.number + 1
-        seed = rlp.encode([self.head.hash, number, at, root, self._salt, [t.hash for t in txs]])
-        block = Block(number, at, keccak(seed), self.head.hash, root, tuple(txs))
+        block = Block(number, at, self.head.hash, root, tuple(txs), self._salt)
         self.blocks.append(block)
         self.by_hash[block.hash] = block
         index = 0
@@ -227,7 +230,6 @@ class DevChain:
             raise RpcError(-32003, str(error)) from None
 
     # -- calls
-    # ---------------------------------------------------------------------------------------------
 
     def _computed(self, call: dict[str, Any], block: Block | None) -> tuple[ComputationAPI, int]:
         base = block or self.head
@@ -286,7 +288,6 @@ class DevChain:
             return False
 
     # -- history
-    # -------------------------------------------------------------------------------------------
 
     def logs(
         self, low: int, high: int, addresses: set[str] | None, topics: Sequence[set[str] | None]

@@ -8,10 +8,18 @@ from typing import Any, Final
 from eth_account import Account
 from eth_utils import ValidationError, to_checksum_address
 
-from chain.devchain.blocks import Block, Mined, RpcError, from_hex, to_hex
-from chain.devchain.core import BASE_FEE, GAS_LIMIT, DevChain
+from chain.devchain.blocks import (
+    BASE_FEE,
+    NO_BLOOM,
+    Block,
+    Mined,
+    RpcError,
+    from_hex,
+    header_json,
+    to_hex,
+)
+from chain.devchain.core import DevChain
 
-ZERO32: Final = "0x" + "00" * 32
 LARGEST_BATCH: Final = 1_000
 LARGEST_MINE: Final = 10_000
 LATEST_TIME: Final = 2**40  # unix seconds
@@ -24,7 +32,6 @@ _MISFIT: Final = (
     OverflowError,
     ValidationError,
 )
-NO_BLOOM: Final = "0x" + "00" * 256
 Method = Callable[[DevChain, list[Any]], Any]
 
 
@@ -135,28 +142,12 @@ def _block_json(
         _tx_json(chain, block, t, i) if full else to_hex(t.hash) for i, t in enumerate(block.txs)
     ]
     return {
-        "number": to_hex(block.number),
+        **header_json(block),
         "hash": to_hex(block.hash),
-        "parentHash": to_hex(block.parent),
-        "timestamp": to_hex(block.timestamp),
         "transactions": txs,
-        "gasLimit": to_hex(GAS_LIMIT),
-        "gasUsed": to_hex(sum(t.gas_used for t in block.txs)),
-        "baseFeePerGas": to_hex(BASE_FEE),
-        "stateRoot": to_hex(block.root),
-        "miner": "0x" + "00" * 20,
-        "difficulty": "0x0",
-        "extraData": "0x",
-        "nonce": "0x" + "00" * 8,
-        "sha3Uncles": ZERO32,
         "uncles": [],
         "size": "0x0",
-        "mixHash": ZERO32,
-        "logsBloom": NO_BLOOM,
-        "transactionsRoot": ZERO32,
-        "receiptsRoot": ZERO32,
         "withdrawals": [],
-        "withdrawalsRoot": ZERO32,
     }
 
 

@@ -13,7 +13,8 @@ from eth.vm.spoof import SpoofTransaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chain.devchain.core import BASE_FEE, EMPTY_ROOT, GAS_LIMIT
+from chain.devchain.blocks import BASE_FEE, GAS_LIMIT
+from chain.devchain.core import EMPTY_ROOT
 from chain.devchain.quick import _OPCODES, QuickState
 
 HERE = b"\x77" * 20
