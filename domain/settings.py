@@ -72,6 +72,7 @@ class Config:
     rate_challenges: int = 0
     drafts_per_hour: int = 0
     agents_per_owner: int = 0
+    store_mb_per_day: int = 0
     trusted_proxies: str = ""
     webhook_allow_private: bool = False
     webhooks_per_owner: int = 5

@@ -152,6 +152,7 @@ class Settings(BaseSettings):
     rate_challenges: int = Field(default=10, ge=0)
     drafts_per_hour: int = Field(default=60, ge=0)
     agents_per_owner: int = Field(default=50, ge=0)
+    store_mb_per_day: int = Field(default=20, ge=0)
     trusted_proxies: str = ""
     webhook_key: SecretStr | None = Field(default=None, min_length=32)
     webhook_key_file: Path | None = None
@@ -319,6 +320,7 @@ class Settings(BaseSettings):
             rate_challenges=self.rate_challenges,
             drafts_per_hour=self.drafts_per_hour,
             agents_per_owner=self.agents_per_owner,
+            store_mb_per_day=self.store_mb_per_day,
             trusted_proxies=self.trusted_proxies,
             webhook_allow_private=is_on(self.webhook_allow_private),
             webhooks_per_owner=self.webhooks_per_owner,

@@ -288,6 +288,11 @@ Table(
     Index("webhook_deliveries_waiting", "webhook_id", "status", "next_at"),
     Index("webhook_deliveries_newest", "webhook_id", "made_at", "delivery_id"),
 )  # fmt: skip
+Table(
+    "stored_days", metadata,
+    need("owner_id", Text), need("day", Text), need("bytes", BIG),
+    PrimaryKeyConstraint("owner_id", "day"),
+)  # fmt: skip
 Table("notice_cursor", metadata, Column("name", Text, primary_key=True), need("cursor", Text))
 Table(
     "work_claims", metadata,

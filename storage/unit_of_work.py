@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from storage.counting import Counting
 from storage.lazily import lazily
 from storage.rows.addresses import Addresses
 from storage.rows.approvals import Approvals, Reservations
@@ -20,6 +21,7 @@ from storage.rows.paper import PaperBooks
 from storage.rows.policies import Policies
 from storage.rows.readings import Readings
 from storage.rows.signer_nonces import SignerNonces
+from storage.rows.stored import StoredDays
 from storage.rows.sums import Sums
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
@@ -48,6 +50,11 @@ class UnitOfWork:
         # What this one knew of heads and versions has moved.
         for made in ("ledger", "mandates"):
             self.__dict__.pop(made, None)
+
+    def counting(self) -> tuple[UnitOfWork, Counting]:
+        """The same transaction, and what counts the bytes that are stored by it from now on."""
+        sql = Counting(self.sql)
+        return UnitOfWork(sql, self._cache), sql
 
     @lazily
     def mandates(self) -> Mandates:
@@ -178,6 +185,11 @@ class UnitOfWork:
     def webhooks(self) -> Webhooks:
         """Webhooks of owners, and what is told to them."""
         return Webhooks(self.sql)
+
+    @lazily
+    def stored(self) -> StoredDays:
+        """How much owners had stored."""
+        return StoredDays(self.sql)
 
     @lazily
     def venue_keeping(self) -> VenueKeeping:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -14,6 +15,8 @@ from domain.money import Usdc
 FIELD_BYTES: Final = 16_384
 LOG_BYTES: Final = 16_384
 OPEN_LOG_BYTES: Final = 8_192
+# What the log, which nothing is ever taken out of, keeps of a value; of a larger one size and hash.
+KEPT_BYTES: Final = 1_024
 
 
 JSON_FIELDS: Final = (
@@ -26,6 +29,7 @@ JSON_FIELDS: Final = (
 )
 
 
+SIDES: Final = ("from", "to")
 Changes = Mapping[str, Mapping[str, object]]
 
 
@@ -106,9 +110,30 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, object]
     }
 
 
+def kept(changed: Changes) -> dict[str, dict[str, object]]:
+    """What the log keeps of changes: a large value is null there, and its field has the value's
+    size under `cut` and its SHA-256 under `sha256`, of compact JSON in UTF-8.
+    """
+    return {name: _kept(change) for name, change in changed.items()}
+
+
+def _kept(change: Mapping[str, object]) -> dict[str, object]:
+    large = {side: text for side in change if len(text := _text(change[side])) > KEPT_BYTES}
+    if not large:
+        return dict(change)
+    return {side: None if side in large else value for side, value in change.items()} | {
+        "cut": {side: len(text) for side, text in large.items()},
+        "sha256": {side: hashlib.sha256(text).hexdigest() for side, text in large.items()},
+    }
+
+
 def size(value: Any) -> int:
     """Bytes of a value's JSON, compact and in UTF-8."""
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    return len(_text(value))
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, object]]:
@@ -127,13 +152,18 @@ def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, 
 
 
 def _fitted(change: Mapping[str, object], left: int) -> tuple[dict[str, object], int]:
-    told, cut = dict[str, object](), dict[str, int]()
-    for side, value in change.items():
+    told = {name: value for name, value in change.items() if name not in SIDES}
+    cut = dict[str, object]()
+    for side in SIDES:
+        value = change[side]
         bytes_ = size(value)
         if bytes_ <= left:
             told[side], left = value, left - bytes_
         else:
             told[side], cut[side] = None, bytes_
+    before = change.get("cut")
+    if isinstance(before, Mapping):  # the log has cut them already
+        cut |= before
     return told | ({"cut": cut} if cut else {}), left
 
 

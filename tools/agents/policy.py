@@ -13,6 +13,7 @@ from domain.agents.policy import (
     Policy,
     PolicyFields,
     changes,
+    kept,
     shown,
     size,
 )
@@ -110,7 +111,7 @@ def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
     if told or before is None:
         uow.policies.put(agent.agent_id, policy, ask.now)
     if told:
-        uow.policies.log(agent.agent_id, told, ask.now)
+        uow.policies.log(agent.agent_id, kept(told), ask.now)
     refresh_row(uow, agent.agent_id, ask)
     return Reply(200, _policy_body(uow, agent.agent_id, changed=bool(told)))
 

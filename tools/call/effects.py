@@ -13,6 +13,7 @@ import anyio
 
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
+from tools.call.allowance import written
 from tools.call.asking import ask_of
 from tools.call.once import Key, claimed, complete, dressed, outcome_unknown
 from tools.call.operation import Caller, Deps, Effect, Operation, Reply
@@ -72,9 +73,10 @@ class Doing:
         return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
 
     async def _in_transaction(self, work: Callable[[UnitOfWork, datetime], T]) -> T:
-        now, store = self.deps.clock.now(), self.deps.store
-        run = store.write if self.op.writes else store.read
-        return await run(lambda uow: work(uow, now))
+        now = self.deps.clock.now()
+        if self.op.writes:
+            return await written(self.deps, self.caller, lambda uow: work(uow, now))
+        return await self.deps.store.read(lambda uow: work(uow, now))
 
     def _begin(self, uow: UnitOfWork, now: datetime) -> Reply | tuple[Any]:
         until = now + timedelta(seconds=self.effect.bound_s) + WRITING

@@ -20,6 +20,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.paper import PaperDesk
 from tools.call.rates import Rates
 from tools.call.signing import WebhookSigning
+from tools.call.stored import Stored
 from tools.call.watch import Unwatched, Watch
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
@@ -110,6 +111,7 @@ class Deps:
     webhooks: WebhookSigning | None = None
     watch: Watch = field(default_factory=Unwatched)
     presumed: Presumed = field(default_factory=Presumed)
+    stored: Stored = field(default_factory=Stored)
 
 
 T = TypeVar("T", bound=BaseModel)

@@ -21,6 +21,7 @@ from domain.refusals import Refused, invalid, refusal
 from storage.brought.needs import Needs
 from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
+from tools.call.allowance import admit, written
 from tools.call.asking import ask_of
 from tools.call.charges import WRONG_CREDENTIAL, charge, charge_refusal, charge_stranger
 from tools.call.effects import Doing
@@ -214,6 +215,7 @@ async def _run(
             asked = less
             reply = await _perform(op, deps, caller, asked, arguments, key, surface)
         return reply
+    await admit(deps, op, caller)
     if op.effect is None and op.passes is None:
         # One transaction, which a store ends whatever becomes of its caller.
         return await _perform(op, deps, caller, asked, arguments, key, surface)
@@ -240,7 +242,7 @@ async def _perform(
     if op.effect is not None:
         doing = Doing(op=op, effect=op.effect, deps=deps, caller=caller, asked=asked, key=once)
         return await doing.reply()
-    facts, needs, writer = None, _needs(op, deps, caller, asked, once), deps.store
+    facts, needs, whole = None, _needs(op, deps, caller, asked, once), deps
     if needs is not None and (op.gather is not None or not op.writes):
         deps = await _brought(deps, caller, needs)
     if op.gather is not None:
@@ -261,7 +263,7 @@ async def _perform(
         ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts, surface=surface)
         return complete(uow, once, dressed(op, handler(uow, ask)))
 
-    return await (writer.write(work, needs) if op.writes else deps.store.read(work))
+    return await (written(whole, caller, work, needs) if op.writes else deps.store.read(work))
 
 
 def _needs(op: Operation, deps: Deps, caller: Caller, asked: Any, once: Key | None) -> Needs | None:

@@ -66,15 +66,26 @@ class CutBytes(Gives):
     to: int | None = None
 
 
+class CutHashes(Gives):
+    """The SHA-256 of values that the log does not keep for their size."""
+
+    was: str | None = Field(default=None, alias="from")
+    to: str | None = None
+
+
 class FieldChange(Gives):
     """What a field was and became; amounts as 6-decimal text, JSON settings as given.
 
-    A value that is too large to be shown is null, and `cut` gives its size.
+    A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
+    only that and its hash.
     """
 
     was: Any = Field(alias="from")
     to: Any
     cut: CutBytes | None = None
+    sha256: CutHashes | None = Field(
+        default=None, description="of the value as compact JSON in UTF-8"
+    )
 
 
 class PolicyChange(Gives):

@@ -401,6 +401,18 @@ class CutBytes(BaseModel):
     to: int | None = None
 
 
+class CutHashes(BaseModel):
+    """
+    The SHA-256 of values that the log does not keep for their size.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    from_: Annotated[str | None, Field(alias="from")] = None
+    to: str | None = None
+
+
 class DeliveryTold(BaseModel):
     """
     One notice, and what became of it.
@@ -650,7 +662,8 @@ class FieldChange(BaseModel):
     """
     What a field was and became; amounts as 6-decimal text, JSON settings as given.
 
-    A value that is too large to be shown is null, and `cut` gives its size.
+    A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
+    only that and its hash.
     """
 
     model_config = ConfigDict(
@@ -659,6 +672,9 @@ class FieldChange(BaseModel):
     from_: Annotated[Any, Field(alias="from")]
     to: Any
     cut: CutBytes | None = None
+    sha256: Annotated[
+        CutHashes | None, Field(description="of the value as compact JSON in UTF-8")
+    ] = None
 
 
 class FromTo(BaseModel):

@@ -3085,6 +3085,11 @@ export interface components {
             from?: number | null;
             to?: number | null;
         };
+        /** @description The SHA-256 of values that the log does not keep for their size. */
+        CutHashes: {
+            from?: string | null;
+            to?: string | null;
+        };
         /** @description The cap per day, and when the day begins anew. */
         DayAmount: {
             amount: components["schemas"]["Usdc"];
@@ -3468,12 +3473,15 @@ export interface components {
         /**
          * @description What a field was and became; amounts as 6-decimal text, JSON settings as given.
          *
-         *     A value that is too large to be shown is null, and `cut` gives its size.
+         *     A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
+         *     only that and its hash.
          */
         FieldChange: {
             from: unknown;
             to: unknown;
             cut?: components["schemas"]["CutBytes"] | null;
+            /** @description of the value as compact JSON in UTF-8 */
+            sha256?: components["schemas"]["CutHashes"] | null;
         };
         /** @description What a period adds up to. */
         Figures: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -219,12 +220,17 @@ async def test_a_policy_field_holds_16_kib_and_the_log_says_what_it_cut(world: W
     newest = told["changes"][0]["changes"]
     assert newest["assets"] == {"from": [10], "to": [11]}
     after = {"a": most[20:]}
+    text = json.dumps(after, ensure_ascii=False, separators=(",", ":")).encode()
     assert newest["stop_conditions"] == {
-        "from": {"a": most[19:]},
+        "from": None,
         "to": None,
-        "cut": {"to": len(json.dumps(after, ensure_ascii=False, separators=(",", ":")).encode())},
+        "cut": {"from": len(text) + 2, "to": len(text)},
+        "sha256": newest["stop_conditions"]["sha256"],
     }
+    assert newest["stop_conditions"]["sha256"]["to"] == hashlib.sha256(text).hexdigest()
     assert set(newest["venues"]["cut"]) == {"from", "to"}
+    kept = await world.store.read(lambda uow: uow.sql.rows("SELECT changes FROM policy_changes"))
+    assert max(len(row["changes"]) for row in kept) < 2_000
     assert len(json.dumps(told["changes"], ensure_ascii=False).encode()) < 20_000
 
 
