@@ -15,12 +15,12 @@ from tools.call.operation import Caller, Reply
 from tools.call.stored import Stored
 
 pytestmark = pytest.mark.anyio
-ALLOWANCE = 40_000
+ALLOWANCE = 120_000
 
 
 @pytest.fixture
 def small(both: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A world where 40 kB a day are an owner's."""
+    """A world where 120 kB a day are an owner's."""
     monkeypatch.setattr(allowance, "MB", ALLOWANCE)
     monkeypatch.setattr(allowance, "STEP", 4_000)
     before = both.deps
@@ -66,10 +66,10 @@ async def test_an_owner_fills_its_day_and_can_still_end_things(small: World) -> 
     asked: dict[str, Any] = {"agent_id": m.agent.user_id, "accepts_mandates": True}
     replies = [
         await small.do("owner_agent_policy_put", m.owner, **asked, venues=[n, "x" * 4_000])
-        for n in range(30)
+        for n in range(60)
     ]
     taken = [r.status for r in replies].index(429)
-    assert 3 < taken <= ALLOWANCE / 4_000
+    assert 5 < taken <= ALLOWANCE / 4_000
     assert {r.status for r in replies[taken:]} == {429}
     assert (await m.as_owner("owner_mandate_cancel")).status == 200
 
