@@ -10,8 +10,10 @@ from typing import Any, Final
 from domain.refusals import Refused, refusal
 
 MICROS: Final = 1_000_000
+WIDEST: Final = 400  # digits that a number of JSON's readers has before or behind its point
 LIMIT_MICROS: Final = 10**12 * MICROS
 BPS: Final = 10_000
+NO_AMOUNT: Final = "a decimal string or a number is needed"
 # What an amount looks like in a request (contract 1), and nothing else does.
 _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]{1,6})?")
 _FINER = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]{7,}")
@@ -22,32 +24,42 @@ def _invalid(value: object, why: str) -> Refused:
 
 
 def _text(value: object) -> str:
-    """Text of a number a caller sent; a JSON float counts by its shortest decimal form."""
-    if isinstance(value, bool):
+    """Text of a number a caller sent, as it was written; a JSON float counts by its shortest
+    decimal form.
+    """
+    if not is_number(value):
         raise _invalid(value, "it is not a number")
     if isinstance(value, Decimal):
-        return _shortest(value)
+        return _plainly(value)
     if isinstance(value, int):
         # 1e12 USDC has 13 digits; converting an enormous integer to text would cost more than the
         # check.
         if abs(value) > 10**12:
             raise _invalid("an integer", "it is outside ±1000000000000")
         return str(value)
-    if isinstance(value, str):
-        return value
-    if (
-        type(value).__name__ == "float"
-    ):  # the door hands JSON floats over as they came; no float arithmetic follows
-        return _shortest(Decimal(repr(value)))
-    raise _invalid(value, "it is not a number")
+    # The door hands JSON floats over as they came; no float arithmetic follows.
+    return value if isinstance(value, str) else _shortest(Decimal(repr(value)))
+
+
+def is_number(value: object) -> bool:
+    """True for what a number is written as: a text or a number of JSON."""
+    kind = type(value)
+    return kind in (str, int, Decimal) or kind.__name__ == "float"
 
 
 def _shortest(value: Decimal) -> str:
-    """Plain text without the zeros that say nothing; of what is not finite, its name."""
-    if not value.is_finite():
-        return str(value)
-    text = format(value, "f")
+    """Plain text without the zeros that say nothing."""
+    text = _plainly(value)
     return text.rstrip("0").removesuffix(".") if "." in text else text
+
+
+def _plainly(value: Decimal) -> str:
+    """Plain text; as it stands of what is not finite, and of what would be zeros for the most
+    part.
+    """
+    return (
+        format(value, "f") if value.is_finite() and abs(value.adjusted()) < WIDEST else str(value)
+    )
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,8 +77,8 @@ class Usdc:
         """Read a number that a caller sent.
 
         Shapes: a plain decimal string (contract 1: no sign but a minus, no spaces, no needless
-        zeros in front, at most 6 decimals), an int, or a JSON float whose shortest form has at most
-        6 decimals.
+        zeros in front, at most 6 decimals), an int, a Decimal as it was written, or a float whose
+        shortest form has at most 6 decimals.
         Errors: `invalid_number` when not finite, beyond ±1e12 or finer than 6 decimals (spec 2.1).
         """
         text = _text(value)
@@ -108,10 +120,14 @@ class Usdc:
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Describe the wire form to pydantic: parsed by `parse`, written as a 6-decimal string."""
-        from pydantic_core import core_schema
+        from pydantic_core import PydanticCustomError, core_schema
 
         def read(value: object) -> Usdc:
-            return value if isinstance(value, Usdc) else cls.parse(value)
+            if isinstance(value, Usdc):
+                return value
+            if not is_number(value):
+                raise PydanticCustomError("money", NO_AMOUNT)
+            return cls.parse(value)
 
         return core_schema.no_info_plain_validator_function(
             read,

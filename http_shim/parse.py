@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from decimal import Decimal
 from typing import Any, Final
 
 from domain.refusals import Refused, invalid, refusal
@@ -15,6 +16,10 @@ MAX_DEPTH: Final = 32
 ENVELOPE: Final = 8  # levels that a message has around what is handed over
 # A value has a comma, a name, and a text or two brackets: four parts at most.
 MAX_PARTS: Final = 5 * VALUES_MAX
+DECIMALS: Final = 6
+# No text of a caller begins so: NUL is refused in all of them.
+_MARK: Final = "\0number "
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,3})?")
 _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 # A text, whole or without its end; what separates and nests.
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
@@ -35,16 +40,34 @@ def _no_constant(name: str) -> Any:
     raise invalid("body", f"{name} is not a number of JSON")
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
+def _number(text: str) -> float | Decimal:
+    """A number with a point or an exponent: exact, and as every reader of JSON has it where that
+    tells the same and no more decimals than an amount has.
+    """
+    value, exact = float(text), Decimal(text)
+    if _beyond(value, exact):
         raise invalid("body", f"{text[:20]} is beyond the numbers of JSON's readers")
-    return value
+    return value if _told_by(value, exact) else exact
+
+
+def _beyond(value: float, exact: Decimal) -> bool:
+    return not math.isfinite(value) or (value == 0 and exact != 0)
+
+
+def _told_by(value: float, exact: Decimal) -> bool:
+    last = exact.as_tuple().exponent
+    return isinstance(last, int) and -last <= DECIMALS and Decimal(repr(value)) == exact
+
+
+def _any_number(text: str) -> float | Decimal:
+    """The same, where somebody else refuses what is beyond the numbers of JSON's readers."""
+    value, exact = float(text), Decimal(text)
+    return value if _beyond(value, exact) or _told_by(value, exact) else exact
 
 
 # `json.loads` makes one of these for each text.
 _STRICT: Final = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_finite
+    object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_number
 )
 
 
@@ -95,26 +118,44 @@ def read(text: str) -> Any:
         raise invalid("body", f"not JSON: {type(error).__name__}") from None
 
 
-def repeated_key(raw: bytes) -> str | None:
-    """The first key that an object in a message has twice; None for a text without one, or that
-    somebody else will find to be no JSON.
+def message(raw: bytes) -> bytes:
+    """A message as a reader may have it whose numbers are doubles: what a double does not tell as
+    it is written is a text, which `as_written` reads. What is no JSON stays as it is.
 
-    Errors: `body_too_large`, `invalid_request` for what no message may cost.
+    Errors: `body_too_large`, `invalid_request` for what no message may cost and a key that comes
+    twice.
     """
     if len(raw) > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        return None
+        return raw
     bearable(text, depth=MAX_DEPTH + ENVELOPE)
+    marks: list[str] = []
+
+    def marked(value: Decimal) -> str:
+        marks.append(mark := f"{_MARK}{value}")
+        return mark
+
     try:
-        json.loads(text, object_pairs_hook=_pairs)
-    except Refused as refused:
-        return refused.refusal.fields[0]["loc"]
+        value = json.loads(text, object_pairs_hook=_pairs, parse_float=_any_number)
+        told = json.dumps(value, default=marked)
     except (ValueError, RecursionError):
-        return None
-    return None
+        return raw
+    return told.encode() if marks else raw
+
+
+def as_written(value: Any) -> Any:
+    """Arguments with the numbers that `message` wrote as texts."""
+    if isinstance(value, dict):
+        return {name: as_written(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [as_written(inner) for inner in value]
+    if isinstance(value, str) and value.startswith(_MARK):
+        number = value.removeprefix(_MARK)
+        return _number(number) if _NUMBER.fullmatch(number) else value
+    return value
 
 
 def strict(text: str) -> Any:

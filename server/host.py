@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from domain.refusals import Refused, refusal
 from http_shim.parse import ENVELOPE, MAX_BODY, MAX_DEPTH, bearable, strict
+from http_shim.parse import message as exact
 from server.rpc import Asked, failed, refused
 
 _TAIL: Final = 512
@@ -130,7 +131,7 @@ class Lines:
             if line.whole and not line.head.strip():
                 continue
             if (told := answer_to(line)) is None:
-                yield line.head.decode()
+                yield exact(line.head.rstrip(b"\r\n")).decode()
             elif self.answer is not None:
                 with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await self.answer(SessionMessage(told))

@@ -17,7 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from domain.next_steps import Role
 from domain.refusals import Refused, invalid, refusal
 from domain.shares import gives_way
-from http_shim.parse import MAX_BODY, read, repeated_key
+from http_shim.parse import MAX_BODY, read
+from http_shim.parse import message as exact
 from server.mcp_asker import Asker, asker_of
 from storage.faults import Unavailable
 from tools.call.operation import Deps, Reply
@@ -198,16 +199,13 @@ class Guard:
         body: bytes = message.get("body", b"")
         if asker.limited is not None and not _is_told_by_a_tool(body):
             raise asker.limited
-        twice = repeated_key(body)
-        if twice is not None:
-            raise invalid(twice[:80], "the key occurs twice")
-        first = True
+        told, first = {**message, "body": exact(body)}, True
 
         async def again() -> Message:
             nonlocal first
             if first:
                 first = False
-                return message
+                return told
             return await receive()
 
         return again

@@ -15,7 +15,7 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.parse import bounded, read
+from http_shim.parse import as_written, bounded, read
 from server.mcp_asker import Asker, asker_of
 from server.mcp_skill import add_skill
 from server.shelf import Given, Shelf, Shipped
@@ -185,8 +185,8 @@ def _arguments(tool: t.Tool, given: Mapping[str, object]) -> tuple[str | None, d
 
     Errors: as for a body over HTTP.
     """
-    arguments = dict(given)
-    bounded(arguments)
+    bounded(dict(given))
+    arguments = as_written(dict(given))
     properties = tool.input_schema["properties"]
     key = arguments.pop("idempotency_key", None) if "idempotency_key" in properties else None
     if key is not None and not isinstance(key, str):

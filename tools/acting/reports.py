@@ -8,16 +8,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from domain.ledger.claimed import unproven
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.payloads import Noted, PaidFee, Reported, Told
 from domain.ledger.written import read, written
 from domain.mandates.mandate import Mandate
-from domain.money import ZERO, Usdc
+from domain.money import NO_AMOUNT, ZERO, Usdc, is_number
 from domain.reads.limits import RemainingNow, left
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
@@ -74,6 +75,14 @@ class EventIn(OneMandate):
         "next_at, text, why, fee_kind, "
         "resource, preview, direction (in|out)",
     )
+
+    @field_validator("payload", mode="before")
+    @classmethod
+    def _exact_mark(cls, payload: object) -> object:
+        """The amount in it stays as it was written."""
+        if not isinstance(payload, dict) or not isinstance(payload.get("mark"), Decimal):
+            return payload
+        return {**payload, "mark": format(payload["mark"], "f")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +172,8 @@ def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     if told.get("direction") not in (None, "in", "out"):
         raise invalid("payload.direction", "in or out")
     if told.get("mark") is not None:
+        if not is_number(told["mark"]):
+            raise invalid("payload.mark", NO_AMOUNT)
         mark = Usdc.parse(told["mark"])
         if mark < ZERO:
             raise invalid("payload.mark", "not below 0")

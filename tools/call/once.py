@@ -13,12 +13,13 @@ from typing import Any, Final
 from domain.refusals import Refused, refusal
 from storage.rows.work import Claim
 from storage.unit_of_work import UnitOfWork
+from tools.call.numbers import hashable
 from tools.call.operation import Answer, Caller, Operation, Reply, Written
 from tools.call.wire import shaped, told
 
 ASK_AGAIN: Final = timedelta(seconds=1)
 _BODY: Final = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=hashable
 )
 
 

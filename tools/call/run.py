@@ -26,6 +26,7 @@ from tools.call.asking import ask_of
 from tools.call.charges import WRONG_CREDENTIAL, charge, charge_refusal, charge_stranger
 from tools.call.effects import Doing
 from tools.call.fit import fitted, shorter
+from tools.call.numbers import rounded
 from tools.call.once import Key, claimed, complete, dressed, key_of, outcome_unknown
 from tools.call.operation import (
     Auth,
@@ -322,7 +323,7 @@ def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -
                 with contextlib.suppress(ValidationError):
                     given[name] = reads.validate_python(given[name], strict=False)
     try:
-        return op.takes.model_validate(given, strict=strict)
+        return rounded(op.takes.model_validate(given, strict=strict))
     except ValidationError as error:
         told = error.errors(include_url=False, include_input=False)
         (loc, msg), *others = [(".".join(map(str, e["loc"])), e["msg"]) for e in told]

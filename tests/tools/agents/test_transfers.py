@@ -174,7 +174,7 @@ async def test_64_outbound_reports_at_once_never_overdraw(both: World) -> None:
     assert (await verify(both.store)).ok
 
 
-@pytest.mark.parametrize("amount", ["0", "-1", "NaN", "1e3", "0.0000001", "1000000000001", True])
+@pytest.mark.parametrize("amount", ["0", "-1", "NaN", "1e3", "0.0000001", "1000000000001"])
 async def test_an_amount_that_moves_nothing_or_is_none_is_refused(
     world: World, amount: Any
 ) -> None:

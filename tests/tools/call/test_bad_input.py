@@ -49,9 +49,6 @@ NUMBERS = [
     "+1",
     "01",
     "1,5",
-    True,
-    {},
-    [],
     0.1234567,
 ]
 
@@ -63,6 +60,14 @@ async def test_an_amount_that_is_none_is_refused(world: World, value: Any) -> No
     reply = await m.as_agent("mandate_report_event", kind="buy", amount_usdc=value, key="k")
     assert (reply.status, reply.body["error"]) == (400, "invalid_number")
     assert await counts(world.store) == before
+
+
+@pytest.mark.parametrize("value", [True, {}, []], ids=str)
+async def test_what_no_number_is_written_as_is_a_wrong_type(world: World, value: Any) -> None:
+    m = await drafted(world)
+    reply = await m.as_agent("mandate_report_event", kind="buy", amount_usdc=value, key="k")
+    assert (reply.status, reply.body["error"]) == (400, "invalid_request")
+    assert reply.body["detail"]["fields"][0]["loc"] == "amount_usdc"
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"approve_amount": "-1"}, "invalid_number"),
     ({"approve_amount": "1e3"}, "invalid_number"),
     ({"approve_amount": "99999999999999999999999999"}, "invalid_number"),
-    ({"approve_amount": ["1"]}, "invalid_number"),
+    ({"approve_amount": ["1"]}, "invalid_request"),
     ({"data": "0x123"}, "invalid_request"),
     ({"data": "6e553f65"}, "invalid_request"),
     ({"data": "0x" + "00" * 40_000}, "invalid_request"),
