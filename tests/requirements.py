@@ -32,6 +32,8 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
                                                                      D + "ledger/test_worked.py::test_a_draft_knows_no_money")),
         ("a number of an agent is finite, within 1e12, of six decimals at most", (D + "test_money.py::test_what_is_no_amount_is_refused",
                                                                                   T + "call/test_bad_input.py::test_an_amount_that_is_none_is_refused")),
+        ("a number is judged as it is written, through every door",
+         (W + "exact_numbers.py::test_a_number_is_judged_as_it_is_written",)),
         ("an unusable stored value reads as 0 and sets data_issue",
          (D + "ledger/test_books.py::test_an_unusable_stored_value_reads_as_nothing_and_says_so", D + "reads/test_view.py::test_no_stored_garbage_makes_a_read_fail")),
         ("the owner's user id never leaves", (T + "call/test_bad_input.py::test_another_owners_mandate_is_as_if_it_were_not_there",)),
@@ -141,6 +143,10 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
     ),
     "3.1": (
         ("every pair of state and action is a move or a refusal", (D + "mandates/test_mandate.py::test_every_pair_of_state_and_action_is_a_move_or_a_refusal",)),
+        ("an acceptance is of its terms: others end it, and the owner is told",
+         (T + "mandates/test_acceptance.py::test_another_term_ends_the_acceptance_and_offers_it_anew",
+          T + "mandates/test_acceptance.py::test_the_same_terms_and_another_purpose_keep_it",
+          T + "mandates/test_acceptance.py::test_the_owner_is_told_once")),
         ("signed terms no longer change", (T + "test_story.py::test_signed_terms_no_longer_change",)),
         ("a stop in the record sends nothing", (T + "mandates/test_calls.py::test_a_stop_in_the_record_leaves_the_vault_to_its_own_stop",)),
         ("settled once, by the keeper, from chain facts", (S + "ticks.py::test_two_keepers_settle_once",)),
@@ -149,6 +155,8 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("above the amount it waits, without calldata", (T + "mandates/test_calls.py::test_an_action_above_the_approval_amount_waits_for_the_owner",)),
         ("ten wait at the most", (T + "test_concurrency.py::test_ten_approvals_wait_at_the_most",)),
         ("declined, and for an hour not asked again", (T + "mandates/test_calls.py::test_a_declined_action_rests_for_an_hour",)),
+        ("nothing waits, and nothing is decided, once the mandate is over",
+         (T + "mandates/test_approvals_over.py::test_nothing_waits_and_nothing_is_decided_once_a_mandate_is_over",)),
         ("good for a day", (T + "mandates/test_calls.py::test_an_approval_lasts_a_day_and_covers_one_action",)),
     ),
     "3.3": (
