@@ -2,6 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
+import {ERC4626} from "@openzeppelin/contracts/token/ERC20/extensions/ERC4626.sol";
 
 /// @notice What a market review turns away: a view bound by the market's cash beside an exit whose caller names the price,
 ///         and flash loans of that cash. Who presses the cash out of it presses the view down.
@@ -72,5 +74,33 @@ contract Presser {
                 }
             }
         }
+    }
+}
+
+/// @notice An ERC-4626 lender: what is lent out belongs to the shares still, but nobody can take it out now.
+contract LendingMarket is ERC4626 {
+    uint256 public lent;
+
+    constructor(IERC20 usdc) ERC20("Lending Share", "lUSDC") ERC4626(usdc) {}
+
+    function totalAssets() public view override returns (uint256) {
+        return super.totalAssets() + lent;
+    }
+
+    function maxWithdraw(address holder) public view override returns (uint256) {
+        uint256 liquid = super.totalAssets();
+        uint256 worth = super.maxWithdraw(holder);
+        return worth < liquid ? worth : liquid;
+    }
+
+    /// @notice Anybody with collateral may; the collateral is left out here.
+    function borrow(uint256 amount) external {
+        lent += amount;
+        IERC20(asset()).transfer(msg.sender, amount);
+    }
+
+    /// @notice What was lent and does not come back.
+    function writeOff(uint256 amount) external {
+        lent -= amount;
     }
 }

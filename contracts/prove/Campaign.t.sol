@@ -279,6 +279,14 @@ contract Handler is Setting, Presser {
         vm.roll(block.number + 1);
     }
 
+    /// @notice Higher or lower; a record that stopped a mandate would show.
+    function keeperRecords(uint256 seed) external {
+        uint256 stoppedAt = vault.stoppedAt();
+        _try(seed % 4 == 0 ? OWNER : KEEPER, abi.encodeCall(vault.record, ()));
+        if (vault.stoppedAt() != stoppedAt) leaked = true;
+        vm.roll(block.number + 1);
+    }
+
     function keeperUnwinds(uint256 seed) external {
         (address target, bytes memory data,) = _action(seed);
         _try(KEEPER, abi.encodeCall(vault.unwind, (target, data)));
@@ -299,11 +307,12 @@ contract Handler is Setting, Presser {
     }
 
     function strangerKnocks(uint256 seed) external {
-        bytes[6] memory doors = [
+        bytes[7] memory doors = [
             abi.encodeCall(vault.withdrawAll, ()), abi.encodeCall(vault.sync, ()), abi.encodeCall(vault.mark, ()),
-            abi.encodeCall(vault.settle, ()), abi.encodeCall(vault.payAgent, ()), abi.encodeCall(vault.setAgent, (STRANGER))
+            abi.encodeCall(vault.settle, ()), abi.encodeCall(vault.payAgent, ()), abi.encodeCall(vault.setAgent, (STRANGER)),
+            abi.encodeCall(vault.record, ())
         ];
-        _try(seed % 2 == 0 ? STRANGER : address(this), doors[(seed >> 1) % 6]);
+        _try(seed % 2 == 0 ? STRANGER : address(this), doors[(seed >> 1) % 7]);
     }
 
     function strangerGives(uint256 amount, uint256 where) external {
@@ -360,13 +369,14 @@ contract Campaign {
     }
 
     function targetSelectors() external view returns (FuzzSelector[] memory found) {
-        bytes4[20] memory all = [
+        bytes4[21] memory all = [
             Handler.acts.selector, Handler.acts.selector, Handler.actsInOneBlock.selector, Handler.presses.selector,
             Handler.presses.selector, Handler.approvedActs.selector, Handler.unwinds.selector, Handler.agentStops.selector,
             Handler.timePasses.selector, Handler.keeperMarks.selector, Handler.keeperUnwinds.selector,
             Handler.ownerPausesAndResumes.selector, Handler.ownerStops.selector, Handler.strangerKnocks.selector,
             Handler.strangerGives.selector, Handler.marketLoses.selector, Handler.pressesAnExit.selector,
-            Handler.pressesAnExit.selector, Handler.supplies.selector, Handler.supplies.selector
+            Handler.pressesAnExit.selector, Handler.supplies.selector, Handler.supplies.selector,
+            Handler.keeperRecords.selector
         ];
         found = new FuzzSelector[](1);
         found[0].addr = address(_h);

@@ -71,7 +71,8 @@ contract Symbolic is Setting {
 
     function _stands(uint96 before, uint96 binding, uint64 atBlock, uint128 spentToday) private {
         vm.store(address(vault), bytes32(RECORD), bytes32(uint256(before) | uint256(binding) << 96 | uint256(atBlock) << 192));
-        vm.store(address(vault), bytes32(DAY), bytes32(uint256(spentToday) | (block.timestamp / 1 days) << 128));
+        uint256 flags = uint256(vm.load(address(vault), bytes32(DAY))) >> 160 << 160;
+        vm.store(address(vault), bytes32(DAY), bytes32(uint256(spentToday) | (block.timestamp / 1 days) << 128 | flags));
     }
 
     function _execute(address by, uint256 taken, uint256 given, uint256 value, uint256 approve) private returns (bool ok) {
@@ -139,6 +140,26 @@ contract Symbolic is Setting {
         }
         vm.roll(block.number + 1);
         assert(vault.recorded() == holds);
+    }
+
+    /// @notice A record is the keeper's and the owner's alone; it stops nothing, lowers no bar of its block, and from the next
+    ///         block on it is the value that was found, higher or lower.
+    function check_RecordStopsNothing(address by, uint96 recorded, uint96 held, uint256 time) external {
+        vm.assume(time >= START && time < START + 400 days);
+        vm.warp(time);
+        _stands(recorded, 0, 1, 0);
+        _market.set(held);
+        vm.prank(by);
+        (bool ok,) = address(vault).call(abi.encodeCall(vault.record, ()));
+        assert(vault.stoppedAt() == 0 && vault.stopReason() == MandateVault.StopReason.None);
+        if (!ok) {
+            assert(vault.recorded() == recorded);
+            return;
+        }
+        assert(by == _owner || by == KEEPER);
+        assert(vault.recorded() >= recorded && vault.recorded() >= held);
+        vm.roll(block.number + 1);
+        assert(vault.recorded() == held);
     }
 
     /// @notice After the close keeper and agent exit at 98% of the larger of the value now and the value recorded, or not at all,

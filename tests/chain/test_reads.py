@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
+from eth_utils import keccak
 
+from chain import codec
+from chain.answers import SILENT, vault_state
 from chain.evm import EvmChain
+from chain.reader import Reader
+from domain.facts import BlockStamp
+from domain.money import Usdc
 from tests.world import CHAIN_ID, Evm, World, a_world, working
 
 pytestmark = pytest.mark.anyio
+MARKED = "0x" + keccak(text="Marked(bytes32,uint256,uint256,uint256,uint256[])").hex()
 
 
 @pytest.fixture
@@ -29,6 +37,42 @@ async def test_a_vault_reads_the_same_with_and_without_the_lens(world: World) ->
         CHAIN_ID
     ).vault_states([m.vault, nobody])
     await bare.close()
+
+
+async def test_a_log_tells_what_each_probe_answered_and_the_state_says_the_same(
+    world: World,
+) -> None:
+    m = await working(world)
+    told = await m.execute("25")
+    await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
+    chain = EvmChain(world.evm.facts())
+    state = (await chain.vault_states([m.vault]))[m.vault]
+    logs = await Reader(chain).logs_of([m.vault], 0, state.block.number)
+    (executed,) = [g for g in logs if g.name == "Executed"]
+    assert executed.args["values"] == [25_000_000]
+    assert (state.values, state.recorded) == ((Usdc(25_000_000),), Usdc(25_000_000))
+    await chain.close()
+
+
+def test_a_probe_that_did_not_answer_has_no_value() -> None:
+    at = BlockStamp(9, "0x", datetime(2030, 1, 1, tzinfo=UTC))
+    told: tuple[object, ...] = (
+        True, False, False, True, 0, 0, "0x" + "11" * 20, 0, *[0] * 9,
+        (True, False, True), 7, (5, SILENT, 2**128 - 1),
+    )  # fmt: skip
+    state = vault_state("0x" + "22" * 20, at, told)
+    assert state.values == (Usdc(5), None, Usdc(2**128 - 1))
+    assert (state.answered, state.measured, state.recorded) == ((True, False, True), False, Usdc(7))
+    digest, words = b"\1" * 32, (1, 2, 3, 128, 3, 5, SILENT, 2**128 - 1)
+    (topic,) = [t for t in codec.event_topics("MandateVault") if t == MARKED]
+    data = b"".join(w.to_bytes(32, "big") for w in words)
+    assert codec.decode_log("MandateVault", [bytes.fromhex(topic[2:]), digest], data) == (
+        "Marked",
+        {
+            "mandate": "0x" + digest.hex(), "cash": 1, "positions": 2, "floor": 3,
+            "values": [5, SILENT, 2**128 - 1],
+        },
+    )  # fmt: skip
 
 
 async def test_a_transaction_of_another_kind_is_not_recorded_as_asked(world: World) -> None:

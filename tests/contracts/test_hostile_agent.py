@@ -293,6 +293,7 @@ class HostileAgent(RuleBasedStateMachine):
                 "settle",
                 "payAgent",
                 "mark",
+                "record",
                 "deposit",
                 "setAgent",
             )
@@ -328,7 +329,16 @@ class HostileAgent(RuleBasedStateMachine):
         self.world.usdc.send(self.world.stranger, "transfer", where, amount)
         self.gifts += amount
 
-    @rule(call=st.sampled_from(("sync", "mark", "revokeAgent")))
+    @rule()
+    def the_keeper_records(self) -> None:
+        """Higher or lower, and it stops nothing."""
+        was = self.vault.read("stoppedAt")
+        if (told := self.attempt(self.world.keeper, "record")) is not None:
+            assert told.names() == ["Marked"]
+            assert told.one("Marked")["positions"] == sum(told.one("Marked")["values"])
+        assert self.vault.read("stoppedAt") == was
+
+    @rule(call=st.sampled_from(("sync", "mark", "record", "revokeAgent")))
     def the_owner_syncs_marks_pauses_and_resumes(self, call: str) -> None:
         before = self.vault.read("totalDeposited")
         self.attempt(self.world.owner, call)
