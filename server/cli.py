@@ -154,6 +154,29 @@ def deploy(
     )
 
 
+@contracts.command("share-value")
+@click.option(
+    "--chain",
+    "chain_id",
+    type=int,
+    required=True,
+    help="EIP-155 id; the settings hold its RPC address.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(exists=True, path_type=Path),
+    required=True,
+    help="The deployer's key.",
+)
+@click.option("--market", required=True, help="The ERC-4626 market, whose asset is USDC.")
+def share_value(chain_id: int, key_file: Path, market: str) -> None:
+    """Deploy the value probe of a market, and print the line for its entry in the markets file."""
+    from server.devnet import deploy_share_value
+
+    key = key_file.read_text().strip()
+    _say(_run(lambda: deploy_share_value(_settings(), chain_id, key, market)))
+
+
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, required=True)
 @click.option("--only", multiple=True, help="Play this scenario alone; may be given several times.")

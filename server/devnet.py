@@ -28,6 +28,7 @@ class Deployed:
     factory: str
     lens: str
     market: str | None
+    share_value: str | None = None
 
 
 async def deploy_all(
@@ -39,7 +40,9 @@ async def deploy_all(
     usdc: str | None = None,
     approvals_on_chain: bool = False,
 ) -> Deployed:
-    """Deploy the factory and the lens, and on a chain without USDC a test USDC and a market."""
+    """Deploy the factory and the lens, and on a chain without USDC a test USDC and a market with
+    its value probe.
+    """
     chain = EvmChain(ChainFacts(chain_id, rpc_url, confirmations=0))
     try:
         token = usdc or await deploy(chain, key, "TestUSDC")
@@ -48,9 +51,10 @@ async def deploy_all(
             chain, key, "MandateVaultFactory", (token, keeper, approvals_on_chain)
         )
         lens = await deploy(chain, key, "VaultLens")
+        value = await deploy(chain, key, "ShareValue", (market,)) if market else None
     finally:
         await chain.close()
-    return Deployed(token, factory, lens, market)
+    return Deployed(token, factory, lens, market, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +101,14 @@ async def devnet(
 
 
 def _again(chain: DevChain) -> Deployed:
-    """Where a replayed journal has the contracts: the first four creations, in their order."""
-    made = chain.created()[:4]
-    return Deployed(usdc=made[0], market=made[1], factory=made[2], lens=made[3])
+    """Where a replayed journal has the contracts: the first five creations, in their order.
+
+    Errors: ValueError for a journal of an earlier edition, which made four.
+    """
+    if len(chain.created()) < 5:
+        raise ValueError("the journal is of an earlier edition of the contracts: begin another")
+    usdc, market, factory, lens, value = chain.created()[:5]
+    return Deployed(usdc, factory, lens, market, value)
 
 
 def environment(net: Devnet, chain_id: int) -> dict[str, str]:
@@ -141,6 +150,7 @@ async def run_devnet(
         for name, value in settings.items():
             say(f"{name}={value}")
         say(f"market: {net.deployed.market}")
+        say(f"share_value: {net.deployed.share_value}")
         await anyio.sleep_forever()
 
 
@@ -156,15 +166,13 @@ async def deploy_contracts(
 
     Errors: `not_configured` without an RPC address, USDC or keeper.
     """
-    facts = next((f for f in chain_facts(settings) if f.chain_id == chain_id), None)
-    if facts is None or facts.rpc_url is None:
-        raise Refused(refusal("not_configured", what=f"an RPC address of chain {chain_id}"))
+    facts, rpc_url = _where(settings, chain_id)
     if keeper_address is None and settings.keeper_private_key is not None:
         keeper_address = address_of(settings.keeper_private_key.get_secret_value())
     if keeper_address is None:
         raise Refused(refusal("not_configured", what="a keeper address"))
     done = await deploy_all(
-        facts.rpc_url,
+        rpc_url,
         chain_id,
         key,
         keeper_address,
@@ -177,4 +185,29 @@ async def deploy_contracts(
         f"{prefix}FACTORY": done.factory,
         f"{prefix}LENS": done.lens,
     }
-    return told | ({"market": done.market} if done.market else {})
+    return told | (
+        {"market": done.market, "share_value": done.share_value or ""} if done.market else {}
+    )
+
+
+async def deploy_share_value(
+    settings: Settings, chain_id: int, key: str, market: str
+) -> dict[str, str]:
+    """Deploy the value probe of an ERC-4626 market; answers the line for its entry in the markets
+    file.
+
+    Errors: `not_configured` without an RPC address.
+    """
+    facts, _ = _where(settings, chain_id)
+    chain = EvmChain(facts)
+    try:
+        return {"share_value": await deploy(chain, key, "ShareValue", (market,))}
+    finally:
+        await chain.close()
+
+
+def _where(settings: Settings, chain_id: int) -> tuple[ChainFacts, str]:
+    facts = next((f for f in chain_facts(settings) if f.chain_id == chain_id), None)
+    if facts is None or facts.rpc_url is None:
+        raise Refused(refusal("not_configured", what=f"an RPC address of chain {chain_id}"))
+    return facts, facts.rpc_url

@@ -14,8 +14,7 @@ from domain.wire import JsonObject, said
 STATUSES: Final = ("live", "paper", "planned")
 
 
-# deposit, withdraw and redeem of ERC-4626 with the words that must be the vault's own address, and
-# the probe maxWithdraw(address), which says what the vault could take out now.
+# deposit, withdraw and redeem of ERC-4626 with the words that must be the vault's own address.
 ERC4626: Final = (
     ("0x6e553f65", (1,), "deposit"),
     ("0xb460af94", (1, 2), "withdraw"),
@@ -35,7 +34,11 @@ ENCODING: Final = (
 )
 
 
-ERC4626_PROBE: Final = "0xce96cb77"
+# What a position in it is worth: valueOf(address) of the market's ShareValue, the price of the
+# shares; where none is deployed maxWithdraw(address) of the market, which says what could be taken
+# out now and takes a squeeze of liquidity for a loss.
+VALUE_OF: Final = "0xa48028aa"
+MAX_WITHDRAW: Final = "0xce96cb77"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,9 @@ class MarketTold:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """One market (contract 8). `kind` is erc4626, venue or x402; `address` is set for contracts."""
+    """One market (contract 8). `kind` is erc4626, venue or x402; `address` is set for contracts,
+    and `share_value` where the value probe of its shares is deployed.
+    """
 
     id: str
     name: str
@@ -106,6 +111,7 @@ class Market:
     symbols: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     source: str | None = None
+    share_value: str | None = None
 
     def targets(self) -> tuple[Target, ...]:
         """The entries this market stands for."""
@@ -117,18 +123,21 @@ class Market:
                     "venue", venue=self.venue, symbols=self.symbols, label=self.name, market=self.id
                 ),
             )
-        return tuple(
+        probe = MAX_WITHDRAW if self.share_value is None else None
+        calls = tuple(
             Target(
-                "contract",
-                self.address,
-                selector,
-                words,
-                ERC4626_PROBE,
-                f"{self.name}: {what}",
-                self.id,
+                "contract", self.address, selector, words, probe, f"{self.name}: {what}", self.id
             )
             for selector, words, what in ERC4626
         )
+        return calls if self.share_value is None else (*calls, self._value(self.share_value))
+
+    def _value(self, share_value: str) -> Target:
+        """The entry that signs the value probe: a probe stands on the address of a listed call, and
+        this one is a view that moves nothing.
+        """
+        label = f"{self.name}: value of its shares"
+        return Target("contract", share_value, VALUE_OF, (0,), VALUE_OF, label, self.id)
 
     def told(self) -> MarketTold:
         """The market as it is shown."""
@@ -176,6 +185,7 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
                 tuple(row.get("symbols", ())),
                 tuple(row.get("hosts", ())),
                 row.get("source"),
+                row.get("share_value"),
             )
         )
     if len({m.id for m in found}) != len(found):

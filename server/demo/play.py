@@ -89,6 +89,7 @@ status = "live"
 kind = "erc4626"
 chain_id = {chain_id}
 address = "{address}"
+share_value = "{share_value}"
 """
 
 
@@ -96,7 +97,14 @@ def market_entry(
     net: Devnet, chain_id: int, market_id: str = "test-market", name: str = "Test Market"
 ) -> str:
     """The entry of a development chain's market in a markets file."""
-    return MARKETS.format(id=market_id, name=name, chain_id=chain_id, address=net.deployed.market)
+    at = net.deployed
+    return MARKETS.format(
+        id=market_id,
+        name=name,
+        chain_id=chain_id,
+        address=at.market,
+        share_value=at.share_value,
+    )
 
 
 async def _on_stage(

@@ -66,7 +66,7 @@ def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
     steps += [_exit(case, key, held) for key, held in at.positions.items() if held.value > 0]
     if state is None or not state.settled:
         settle = by_owner(chain, m, vault, "settle")
-        steps.append(_sent(chain, "settle", "Fix the result, once; the keeper does it too.", settle))
+        steps.append(_sent(chain, "settle", "Fix the result, once; the keeper may too.", settle))
     withdraw = by_owner(chain, m, vault, "withdrawAll")
     steps.append(_sent(chain, "withdraw", "Take everything out.", withdraw))
     out = leaving(case, at)

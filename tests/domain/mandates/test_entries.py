@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from eth_utils import keccak
 
+from chain.eip712 import listed
 from domain.mandates.clauses import clauses
 from domain.mandates.entries import MAX_BYTES, MAX_ENTRIES, alike, validate_targets
-from domain.mandates.markets import from_config, named
+from domain.mandates.markets import MAX_WITHDRAW, VALUE_OF, from_config, named
 from domain.mandates.targets import Target
 from domain.refusals import Refused
 from domain.settings import Switches
@@ -21,6 +23,42 @@ MARKETS = from_config(
         {"id": "own", "name": "Open Venue", "status": "live", "kind": "venue", "venue": "perps"},
     ]
 )  # fmt: skip
+
+
+VALUED = from_config(
+    [
+        {"id": "lend", "name": "Test Market", "status": "live", "kind": "erc4626", "address": "0x" + "11" * 20,
+         "share_value": "0x" + "22" * 20},
+    ]
+)  # fmt: skip
+
+
+def test_a_market_with_a_share_value_is_valued_by_it_and_by_nothing_else() -> None:
+    (market,) = VALUED
+    *calls, value = market.targets()
+    assert [t.probe for t in calls] == [None, None, None]
+    assert (value.address, value.selector, value.probe) == ("0x" + "22" * 20, VALUE_OF, VALUE_OF)
+    assert "0x" + keccak(text="valueOf(address)")[:4].hex() == VALUE_OF
+    assert (value.self_args, value.market) == ((0,), "lend")
+    signed, probes = listed(market.targets())
+    assert [target for target, _, _ in signed] == ["0x" + "11" * 20] * 3 + ["0x" + "22" * 20]
+    assert probes == [("0x" + "22" * 20, bytes.fromhex(VALUE_OF[2:]))]
+    (older,) = [m for m in MARKETS if m.id == "lend"]
+    assert {t.probe for t in older.targets()} == {MAX_WITHDRAW}
+
+
+def test_what_can_be_taken_out_now_is_a_looser_value_where_the_shares_have_one() -> None:
+    """An owner reads in the sentence that somebody named another probe."""
+    (market,) = VALUED
+    deposit, *_, value = market.targets()
+    plain = named(validate_targets([deposit.as_json(), value.as_json()], str), VALUED, 1)
+    assert [t.label for t in plain] == [
+        "Test Market: deposit",
+        "Test Market: value of its shares",
+    ]
+    pressed = deposit.as_json() | {"probe": MAX_WITHDRAW}
+    (told,) = named(validate_targets([pressed], str), VALUED, 1)
+    assert told.label == f"Test Market: deposit (valued by {MAX_WITHDRAW})"
 
 
 def read(*entries: dict[str, Any]) -> tuple[Target, ...]:
