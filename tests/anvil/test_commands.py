@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,10 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from chain import codec
+from chain.evm import EvmChain
 from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import CHAIN_ID, Evm
 
 pytestmark = [pytest.mark.anvil, pytest.mark.slow]
+
+
+async def market_of(evm: Evm, share_value: str) -> str:
+    """The market that a deployed value probe asks."""
+    chain = EvmChain(evm.facts())
+    asked = codec.calldata("ShareValue", "MARKET", ())
+    raw = await chain.eth_call(share_value, asked, await chain.latest())
+    await chain.close()
+    return codec.checksummed(codec.outputs("ShareValue", "MARKET", raw)[0])
 
 
 def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_path: Path) -> None:
@@ -52,6 +64,11 @@ def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_pat
     told = json.loads(done.stdout)
     assert set(told) == {f"{chain}USDC", f"{chain}FACTORY", f"{chain}LENS"}
     assert told[f"{chain}USDC"] == evm.usdc
+    at = ("--chain", str(CHAIN_ID), "--key-file", str(key), "--market", evm.market)
+    probe = wallet("contracts", "share-value", *at)
+    assert probe.returncode == 0, probe.stderr
+    address = json.loads(probe.stdout)["share_value"]
+    assert asyncio.run(market_of(evm, address)) == evm.market
     env |= told
     assert wallet("db", "upgrade").returncode == 0
     seen = wallet("doctor")
