@@ -79,7 +79,7 @@ class MandateView:
     asks: tuple[AskView, ...]
     glance: Glance | None
     data_issue: bool
-    stale: Record | None
+    record_off: Record | None
     pending_claims: int
     numbers: tuple[Number, ...]
     drawings: tuple[Drawing, ...]
@@ -183,10 +183,10 @@ def _glance(read: Json) -> Glance | None:
     )
 
 
-def _stale(read: Json) -> Record | None:
-    """The record that refuses the agent's exits, where one does."""
+def _off(read: Json) -> Record | None:
+    """The record, where it stands off so far that the owner is offered to renew it."""
     told = recorded.view(read)
-    return told if told is not None and told.stale else None
+    return told if told is not None and (told.stale or told.risen) else None
 
 
 def _terms(read: Json) -> Terms:
@@ -228,7 +228,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         asks=tuple(asks.view(item, read, now) for item in reversed(approvals["items"])),
         glance=_glance(read),
         data_issue=bool(p.get("data_issue")),
-        stale=_stale(read),
+        record_off=_off(read),
         pending_claims=p["pending_claims"]["count"],
         numbers=figures(read, rows),
         drawings=drawings,

@@ -248,6 +248,12 @@ async def test_a_record_that_refuses_exits_is_named_and_renewed_from_its_page(si
     site.world.evm.chain.mine()
     site.world.clock.forward(seconds=10)
     assert "Record value" not in (await browser.get(base)).said
+    await site.world.mint(site.world.evm.market, "5")
+    site.world.clock.forward(seconds=10)
+    page = await browser.get(base)
+    fine(page)
+    assert "so that exits are judged by what was gained too" in page.said
+    assert f"{base}/record-value" in page.links()
 
 
 async def test_a_settled_vault_is_offered_no_record(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""What `wallet doctor` says of a chain: who keeps approvals, asked of the factory itself."""
+"""What `wallet doctor` says of a chain and its keeper: who keeps approvals, asked of the factory itself, and who records."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from server.doctor import Finding, examine
 from server.settings import Settings
@@ -51,3 +52,25 @@ async def test_the_doctor_tells_who_keeps_approvals(evm: Evm, tmp_path: Path) ->
     assert no_factory is not None
     assert not no_factory.works
     assert await approvals(evm, tmp_path, "0x" + "33" * 20) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "every_s", "who"),
+    [
+        (None, 21_600, "only the owner records the value"),
+        ("0x" + "12" * 32, 0, "only the owner records the value"),
+        ("0x" + "12" * 32, 21_600, "it records values in dry run too"),
+    ],
+)
+async def test_the_doctor_tells_who_records(
+    tmp_path: Path, key: str | None, every_s: int, who: str
+) -> None:
+    settings = Settings(
+        database_url=f"sqlite:///{tmp_path / 'w.sqlite'}",
+        keeper_private_key=None if key is None else SecretStr(key),
+        keeper_mark_s=every_s,
+        venue_mainnet_url="http://127.0.0.1:1",
+        venue_testnet_url="http://127.0.0.1:1",
+    )
+    found = {f.what: f for f in await examine(settings)}
+    assert who in found["keeper key"].effect

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from app.replies import Json
+from domain.money import Usdc
+
+OFF_BPS: Final = 200
+"""What a fair exit may lose: a record that stands off by more is worth renewing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Both values; `stale` where no fair exit of all positions passes. Units: USDC."""
+    """Both values; `stale` where the positions lost so much since that no fair exit of them passes,
+    `risen` where they gained as much. Units: USDC.
+    """
 
     recorded: str
     now: str
     stale: bool
+    risen: bool
 
 
 def view(read: Json) -> Record | None:
@@ -21,4 +29,6 @@ def view(read: Json) -> Record | None:
     told = read["chain_state"]["recorded_value"]
     if told is None:
         return None
-    return Record(recorded=told["recorded"], now=told["now"], stale=told["stale"])
+    recorded, now = Usdc.parse(told["recorded"]), Usdc.parse(told["now"])
+    risen = now > recorded + recorded.share_up(OFF_BPS)
+    return Record(recorded=told["recorded"], now=told["now"], stale=told["stale"], risen=risen)
