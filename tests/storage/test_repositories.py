@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -423,6 +424,26 @@ async def test_switches_and_work_claims(store: Store) -> None:
     assert not await store.write(
         lambda uow: uow.work.claim("settle", "m_1", "x", m.later(61), m.later(99))
     )
+
+
+async def test_the_figures_by_which_work_was_sent_last_are_known_in_every_process(
+    store: Store,
+) -> None:
+    for kind, figures in (("record", "1 2"), ("stop line", "3"), ("record", "2 3")):
+        await store.write(partial(_noted, kind, figures))
+    told = await store.read(
+        lambda uow: [
+            uow.work.figures(*of)
+            for of in (("record", "m_1"), ("stop line", "m_1"), ("record", "m_2"))
+        ]
+    )
+    assert told == ["2 3", "3", None]
+    # What is noted is no claim of the work itself.
+    assert await store.write(lambda uow: uow.work.claim("record", "m_1", "k1", m.NOW, m.later(60)))
+
+
+def _noted(kind: str, figures: str, uow: UnitOfWork) -> None:
+    uow.work.note_figures(kind, "m_1", figures)
 
 
 async def test_work_that_a_clock_which_ran_ahead_claimed_is_free(store: Store) -> None:
