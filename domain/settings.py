@@ -39,7 +39,7 @@ class Trading:
     close_slippage_bps: int = 300
     max_leverage: int = 3
     close_needs_allowlist: bool = False
-    throttle_close_reserve: int = 0
+    throttle_close_reserve: int = 2
     result_s: int = 5
     paper_latency_ms: int = 400
     paper_depth_share: Decimal = Decimal("0.5")

@@ -158,7 +158,7 @@ async def _builder(venue: Venue, settings: Settings) -> list[Seen]:
     if address is None:
         return [Seen("builder", True, "not set", "no order carries a builder fee")]
     try:
-        mode = (await venue.abstraction(address)).value
+        mode = (await venue.abstraction(address, lane="house")).value
         account = (await venue.account(address, "", lane="house", good_for_s=0)).value
     except Refused as refused:
         return [Seen("builder", False, f"{address}: {refused.refusal.reason}")]

@@ -186,7 +186,7 @@ class Settings(BaseSettings):
     close_max_slippage_bps: int = Field(default=300, ge=0, le=10_000)
     order_max_leverage: int = Field(default=3, ge=1)
     close_needs_allowlist: str = "off"
-    throttle_close_reserve: int = Field(default=0, ge=0, le=60)
+    throttle_close_reserve: int = Field(default=2, ge=0, le=10)
     paper_latency_ms: int = Field(default=400, ge=0, le=10_000)
     paper_depth_share: Decimal = Field(default=Decimal("0.5"), gt=0, le=1, decimal_places=4)
     keeper_scope: Literal["listed", "all"] = "listed"

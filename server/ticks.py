@@ -32,6 +32,7 @@ from tools.trading.stop_line.keeper import StopLines
 log = logging.getLogger("wallet.ticks")
 ORDERS_S: Final = 1
 LONGEST_PAUSE_S: Final = 300
+PAPER_PAUSE_S: Final = 30  # a look at a paper book is due so often
 LAST_S: Final = 0.5
 
 
@@ -88,20 +89,31 @@ class Ticks:
                 self._forever, "failing old transfers", every, self._confirmations.expire
             )
             group.start_soon(self._forever, "checking approved keys", every, self.check_keys)
+            # Each its own round: live orders wait for no market of paper, and no round for
+            # another's pauses.
             group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
+            for name, work in (
+                ("settling paper orders", self.settle_paper),
+                ("watching paper books", self.watch_paper),
+            ):
+                group.start_soon(self._forever, name, ORDERS_S, work, PAPER_PAUSE_S)
             group.start_soon(self._forever, "keeping stop lines", every, self._lines.round)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
 
     async def _forever(
-        self, what: str, every_s: int, work: Callable[[], Awaitable[object]]
+        self,
+        what: str,
+        every_s: int,
+        work: Callable[[], Awaitable[object]],
+        longest_s: int = LONGEST_PAUSE_S,
     ) -> None:
         """Do it again and again; what fails again and again is tried less and less often."""
         pause_s = float(every_s)
         while True:
             went_well = await self._once(what, work)
-            pause_s = every_s if went_well else min(2 * pause_s, max(every_s, LONGEST_PAUSE_S))
+            pause_s = every_s if went_well else min(2 * pause_s, max(every_s, longest_s))
             await anyio.sleep(pause_s)
 
     async def _once(self, what: str, work: Callable[[], Awaitable[object]]) -> bool:
@@ -129,6 +141,8 @@ class Ticks:
         await self.roll_up()
         await self.check_keys()
         await self.settle_orders()
+        await self.settle_paper()
+        await self.watch_paper()
         await self._lines.round()
 
     async def check_keys(self) -> None:
@@ -139,11 +153,17 @@ class Ticks:
     # -- orders
 
     async def settle_orders(self) -> None:
-        """Ask the venue about orders that nobody knows the end of, and end those whose time is
-        up; then look at paper books. Every change is conditional, so that processes may share
-        this.
+        """Ask the venue about live orders that nobody knows the end of, and end those whose time is
+        up. Every change is conditional, so that processes may share this.
         """
-        await settle_due(self.deps)
+        await settle_due(self.deps, "live")
+
+    async def settle_paper(self) -> None:
+        """Look at paper orders that rest."""
+        await settle_due(self.deps, "paper")
+
+    async def watch_paper(self) -> None:
+        """Look at paper books: funding, liquidation, delisting."""
         if self.deps.paper is not None and self.deps.venues is not None:
             await self.deps.paper.watch(self.deps.venues.get(MARKET_NETWORK))
 

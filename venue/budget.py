@@ -1,12 +1,13 @@
-"""The venue's weight budget: 1,200 a minute and address, with a reserve for what must not wait."""
+"""The venue's weight budget: 1,200 a minute and address, in lanes that wait for none below."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
 from domain.ports import Clock
@@ -14,27 +15,39 @@ from domain.refusals import Refused, refusal
 from domain.trading.venue import Lane
 
 A_MINUTE: Final = 1_200
-RELAYS_AT_MOST: Final = 400
-RESERVE: Final = 400  # what closes and the keeper find free, whoever else asks
+RELAYS_AT_MOST: Final = 300
+PAGES_AT_MOST: Final = 200
 SPAN_S: Final = 60
-RESERVED: Final[frozenset[Lane]] = frozenset({"close", "keeper"})
+# What each lane finds free, whatever the lanes below it spent; the highest first.
+RESERVES: Final[Mapping[Lane, int]] = MappingProxyType(
+    {"keeper": 200, "close": 200, "order": 200, "house": 200, "page": 100, "relay": 0}
+)
+LANES: Final[tuple[Lane, ...]] = tuple(RESERVES)
+RESERVE: Final = RESERVES["keeper"] + RESERVES["close"]
+AT_MOST: Final[Mapping[Lane, int]] = MappingProxyType(
+    {"page": PAGES_AT_MOST, "relay": RELAYS_AT_MOST}
+)
+# What one person's account may cost in a minute, so that none takes a lane for himself alone.
+SHARE: Final[Mapping[Lane, int]] = MappingProxyType({"order": 250, "page": 80})
+_Row = tuple[int, Lane, int, str]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What was spent in the last minute: (second, lane, weight), oldest first.
+    """What was spent in the last minute: (second, lane, weight, whose account), oldest first.
 
     A second counts until 60 whole seconds after it, because the venue's own minute may begin
     anywhere in it.
     """
 
-    spent: tuple[tuple[int, Lane, int], ...] = ()
+    spent: tuple[_Row, ...] = ()
 
     @classmethod
     def read(cls, stored: str | None) -> Window:
         """The window behind its stored text."""
-        return cls(tuple((s, lane, w) for s, lane, w in json.loads(stored))) if stored else cls()
+        rows = json.loads(stored) if stored else []
+        return cls(tuple((s, lane, w, who[0] if who else "") for s, lane, w, *who in rows))
 
     def write(self) -> str:
         """Its stored text."""
@@ -46,33 +59,49 @@ class Window:
 
     def used(self, *lanes: Lane) -> int:
         """Weight spent by these lanes, by all where none is named."""
-        return sum(w for _, lane, w in self.spent if not lanes or lane in lanes)
+        return sum(w for _, lane, w, _ in self.spent if not lanes or lane in lanes)
 
-    def fits(self, lane: Lane, weight: int) -> bool:
-        """Whether a lane may spend now.
-
-        The relays stay below their own limit; everyone but closes and the keeper leaves these their
-        reserve.
+    def fits(self, lane: Lane, weight: int, who: str = "") -> bool:
+        """Whether a lane may spend now, for one person's account: within the person's share and
+        the lane's own limit, and leaving every lane above it what is reserved there.
         """
-        if lane == "relay" and self.used("relay") + weight > RELAYS_AT_MOST:
+        if who and lane in SHARE:
+            mine = sum(w for _, of, w, whose in self.spent if (of, whose) == (lane, who))
+            # One answer may be longer than a share; a person with nothing spent gets it.
+            if mine and mine + weight > SHARE[lane]:
+                return False
+        if self.used(lane) + weight > AT_MOST.get(lane, A_MINUTE):
             return False
-        kept = 0 if lane in RESERVED else max(0, RESERVE - self.used(*RESERVED))
-        return self.used() + weight <= A_MINUTE - kept
+        return self.used() + weight <= A_MINUTE - self._left_above(lane)
 
-    def wait_s(self, lane: Lane, weight: int, now_s: int) -> int:
+    def _left_above(self, lane: Lane) -> int:
+        """What the lanes above one still find of their reserves; closes and the keeper share
+        theirs, but for the keeper's part of it.
+        """
+        if lane == "keeper":
+            return 0
+        if lane == "close":
+            return max(0, RESERVES["keeper"] - self.used("keeper"))
+        between = LANES[2 : LANES.index(lane)]
+        first = max(0, RESERVE - self.used("keeper", "close"))
+        return first + sum(max(0, RESERVES[of] - self.used(of)) for of in between)
+
+    def wait_s(self, lane: Lane, weight: int, now_s: int, who: str = "") -> int:
         """Seconds until the lane may spend; 0 where it may now."""
         rest = self.at(now_s)
         waited = 0
-        while rest.spent and not rest.fits(lane, weight):
+        while rest.spent and not rest.fits(lane, weight, who):
             waited = rest.spent[0][0] + SPAN_S + 1 - now_s
             rest = rest.at(now_s + waited)
         return waited
 
-    def plus(self, now_s: int, lane: Lane, weight: int) -> Window:
+    def plus(self, now_s: int, lane: Lane, weight: int, who: str = "") -> Window:
         """The window with one more spending, or with less of an earlier one (`weight` below 0)."""
-        if self.spent and self.spent[-1][:2] == (now_s, lane):
-            return Window((*self.spent[:-1], (now_s, lane, self.spent[-1][2] + weight)))
-        return Window((*self.spent, (now_s, lane, weight)))
+        if self.spent:
+            second, of, before, whose = self.spent[-1]
+            if (second, of, whose) == (now_s, lane, who):
+                return Window((*self.spent[:-1], (now_s, lane, before + weight, who)))
+        return Window((*self.spent, (now_s, lane, weight, who)))
 
 
 class WeightStore(Protocol):
@@ -102,6 +131,7 @@ class Spending:
     lane: Lane
     second: int
     weight: int
+    who: str = ""
 
 
 class Budget:
@@ -117,23 +147,23 @@ class Budget:
     def _now_s(self) -> int:
         return math.floor(self._clock.now().timestamp())
 
-    async def take(self, lane: Lane, weight: int) -> Spending:
-        """Take weight for a call.
+    async def take(self, lane: Lane, weight: int, account: str = "") -> Spending:
+        """Take weight for a call about a person's `account`, if it is about one.
 
         Errors: `venue_unavailable` with the seconds until there is enough.
         """
-        now_s = self._now_s()
+        now_s, who = self._now_s(), account.lower()[-8:] if lane in SHARE else ""
 
         def work(stored: str | None) -> tuple[str, int]:
             window = Window.read(stored).at(now_s)
-            wait = window.wait_s(lane, weight, now_s)
-            return (window if wait else window.plus(now_s, lane, weight)).write(), wait
+            wait = window.wait_s(lane, weight, now_s, who)
+            return (window if wait else window.plus(now_s, lane, weight, who)).write(), wait
 
         wait = await self._store.change(self._key, work)
         if wait:
             why = "this service's share of its request budget is spent for the moment"
             raise Refused(refusal("venue_unavailable", why=why, detail={"retry_after_s": wait}))
-        return Spending(lane, now_s, weight)
+        return Spending(lane, now_s, weight, who)
 
     async def settle(self, spending: Spending, cost: int) -> None:
         """Count what the call did cost in place of what was taken for it."""
@@ -144,9 +174,9 @@ class Budget:
         def work(stored: str | None) -> tuple[str, None]:
             window = Window.read(stored).at(now_s)
             rows = [*window.spent]
-            for n, (second, lane, weight) in enumerate(rows):
-                if (second, lane) == (spending.second, spending.lane):
-                    rows[n] = (second, lane, max(0, weight + cost - spending.weight))
+            for n, (second, lane, weight, who) in enumerate(rows):
+                if (second, lane, who) == (spending.second, spending.lane, spending.who):
+                    rows[n] = (second, lane, max(0, weight + cost - spending.weight), who)
                     break
             return Window(tuple(rows)).write(), None
 
@@ -158,7 +188,6 @@ class Budget:
 
         def work(stored: str | None) -> tuple[str, dict[str, int]]:
             window = Window.read(stored).at(now_s)
-            lanes: tuple[Lane, ...] = ("relay", "house", "close", "keeper")
-            return window.write(), {lane: window.used(lane) for lane in lanes}
+            return window.write(), {lane: window.used(lane) for lane in LANES}
 
         return await self._store.change(self._key, work)

@@ -129,7 +129,7 @@ class Client:
         raise AssertionError("the retry loop returns or raises")
 
     async def _asked(self, read: Read[T], lane: Lane, body: Mapping[str, object]) -> Answer[T]:
-        spending = await self._budget.take(lane, read.worst)
+        spending = await self._budget.take(lane, read.worst, str(body.get("user", "")))
         try:
             async with self._http().post(
                 f"{self.url}/info", json=body, allow_redirects=False

@@ -43,6 +43,7 @@ A = TypeVar("A")
 T = TypeVar("T")
 SLOW_S: Final = 300  # what changes by a deployment at the venue
 CAPS_S: Final = 60
+ABSTRACTION_S: Final = 600
 _FIRST_DEX: Final = ""
 RELAYED_AT_MOST: Final = 512 * 2**10  # bytes of one relayed answer
 _CUT_LATER: Final = frozenset({"historicalOrders"})  # only its first rows are passed on
@@ -156,32 +157,34 @@ class VenueNetwork:
 
     # -- accounts
 
-    async def max_builder_fee(self, user: str, builder: str, *, good_for_s: int) -> Held[int]:
+    async def max_builder_fee(
+        self, user: str, builder: str, *, good_for_s: int, lane: Lane
+    ) -> Held[int]:
         """What a user approved for a builder."""
         key = ("fee", user.lower(), builder.lower())
         return await self._held(
-            key, good_for_s, "house", reads.BUILDER_FEE, _not_negative, user=key[1], builder=key[2]
+            key, good_for_s, lane, reads.BUILDER_FEE, _not_negative, user=key[1], builder=key[2]
         )
 
     async def agents(
-        self, user: str, *, good_for_s: int, fresh: bool = False
+        self, user: str, *, good_for_s: int, fresh: bool = False, lane: Lane = "house"
     ) -> Held[tuple[ApprovedAgent, ...]]:
         """A user's named agents."""
         key = ("agents", user.lower())
         return await self._held(
-            key, good_for_s, "house", reads.AGENTS, values.agents, fresh, user=key[1]
+            key, good_for_s, lane, reads.AGENTS, values.agents, fresh, user=key[1]
         )
 
     async def role(self, address: str) -> UserRole:
         """What an address is at the venue."""
-        answer = await self.client.ask(reads.ROLE, "house", user=address.lower())
+        answer = await self.client.ask(reads.ROLE, "order", user=address.lower())
         return values.role(answer.data)
 
-    async def abstraction(self, user: str) -> Held[Abstraction]:
-        """How the account holds its margin."""
+    async def abstraction(self, user: str, *, lane: Lane) -> Held[Abstraction]:
+        """How the account holds its margin; it hardly ever changes."""
         key = ("abstraction", user.lower())
         read, made = reads.ABSTRACTION, values.abstraction
-        return await self._held(key, CAPS_S, "house", read, made, user=key[1])
+        return await self._held(key, ABSTRACTION_S, lane, read, made, user=key[1])
 
     async def account(
         self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
@@ -199,12 +202,12 @@ class VenueNetwork:
             dex=dex,
         )
 
-    async def balances(self, user: str, *, good_for_s: int) -> Held[tuple[SpotBalance, ...]]:
+    async def balances(
+        self, user: str, *, good_for_s: int, lane: Lane
+    ) -> Held[tuple[SpotBalance, ...]]:
         """A user's spot balances."""
         key = ("balances", user.lower())
-        return await self._held(
-            key, good_for_s, "house", reads.BALANCES, values.balances, user=key[1]
-        )
+        return await self._held(key, good_for_s, lane, reads.BALANCES, values.balances, user=key[1])
 
     async def time(self) -> datetime:
         """The venue's own clock."""
@@ -271,7 +274,7 @@ class VenueNetwork:
         if found is None or found.lower() != signer.lower():
             raise _invalid("it is not the linked wallet's over this approval")
         told = await self.client.post(
-            _agent_action(approval), approval.nonce, _parsed(signature).as_json(), lane="house"
+            _agent_action(approval), approval.nonce, _parsed(signature).as_json(), lane="order"
         )
         self._own.drop(("agents", signer.lower()))
         return told
@@ -319,6 +322,14 @@ class VenueNetwork:
         told = orders.placed(raw)
         self.client.count_answer(raw, told.outcome, told.kind)
         return told
+
+    async def funding(self, coin: str, since: datetime, *, good_for_s: int) -> Held[Any]:
+        """What the venue published of a coin's funding from a time on."""
+        start = int(since.timestamp() * 1_000)
+        read, key = reads.RELAYED["fundingHistory"], ("funding", coin, start)
+        return await self._held(
+            key, good_for_s, "house", read, _as_it_is, True, coin=coin, startTime=start
+        )
 
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
         """Where an order stands."""

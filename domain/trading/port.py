@@ -85,12 +85,14 @@ class Venue(Protocol):
         """The book of a coin, None where the venue has no such market; read fresh, never stale."""
         ...
 
-    async def max_builder_fee(self, user: str, builder: str, *, good_for_s: int) -> Held[int]:
+    async def max_builder_fee(
+        self, user: str, builder: str, *, good_for_s: int, lane: Lane
+    ) -> Held[int]:
         """What a user approved for a builder, in tenths of a basis point."""
         ...
 
     async def agents(
-        self, user: str, *, good_for_s: int, fresh: bool = False
+        self, user: str, *, good_for_s: int, fresh: bool = False, lane: Lane = "house"
     ) -> Held[tuple[ApprovedAgent, ...]]:
         """A user's named agents."""
         ...
@@ -99,7 +101,7 @@ class Venue(Protocol):
         """What an address is at the venue, read fresh."""
         ...
 
-    async def abstraction(self, user: str) -> Held[Abstraction]:
+    async def abstraction(self, user: str, *, lane: Lane) -> Held[Abstraction]:
         """How the account holds its margin."""
         ...
 
@@ -109,7 +111,9 @@ class Venue(Protocol):
         """A user's account on one dex."""
         ...
 
-    async def balances(self, user: str, *, good_for_s: int) -> Held[tuple[SpotBalance, ...]]:
+    async def balances(
+        self, user: str, *, good_for_s: int, lane: Lane
+    ) -> Held[tuple[SpotBalance, ...]]:
         """A user's spot balances."""
         ...
 
@@ -193,6 +197,10 @@ class Venue(Protocol):
         lane: Lane,
     ) -> Placed:
         """Post exactly these bytes, once. Errors: `venue_unavailable` where nothing was sent."""
+        ...
+
+    async def funding(self, coin: str, since: datetime, *, good_for_s: int) -> Held[Any]:
+        """What the venue published of a coin's funding from a time on; never stale."""
         ...
 
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:

@@ -15,9 +15,9 @@ from domain.mandates.targets import VENUE as VENUE
 Network = Literal["mainnet", "testnet"]
 NETWORKS: Final[tuple[Network, ...]] = ("mainnet", "testnet")
 CHAIN_NAMES: Final[Mapping[Network, str]] = {"mainnet": "Mainnet", "testnet": "Testnet"}
-# Who spends the weight: strangers through the relays, the house for its own reads and live orders,
-# closes, the keeper.
-Lane = Literal["relay", "house", "close", "keeper"]
+# Who spends the weight, the last first: strangers through the relays, pages that somebody looks at,
+# the house for its own duties, people's orders and keys, closes, the keeper.
+Lane = Literal["relay", "page", "house", "order", "close", "keeper"]
 MarginMode = Literal["cross", "no_cross", "strict_isolated"]
 T = TypeVar("T")
 

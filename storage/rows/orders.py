@@ -31,6 +31,7 @@ from storage.sql import (
 )
 
 _SHOWN_AT_MOST: Final = 200
+_NEWEST: Final = 20
 _LAST: Final = 2**63 - 1
 
 
@@ -146,6 +147,12 @@ class Orders:
             most=_SHOWN_AT_MOST,
         )
         return self._orders(rows)
+
+    def moved_at(self, owner_id: str) -> datetime | None:
+        """When the newest of a person's live orders was sent or ended."""
+        found = [order for _, order in self.live_of(owner_id, None, _NEWEST)]
+        times = (at for o in found for at in (o.sent_at, o.done_at))
+        return max((at for at in times if at is not None), default=None)
 
     def pending_of_agent(self, agent_id: str, now: datetime) -> int:
         """How many of an agent's orders wait for its owner, or for what became of them."""

@@ -20,7 +20,7 @@ from domain.trading.builder import (
 )
 from domain.trading.modes import live_network
 from domain.trading.own import Link
-from domain.trading.venue import Held, Network
+from domain.trading.venue import Held, Lane, Network
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address, Nothing
 from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
@@ -157,13 +157,13 @@ def _builder(trading: Trading) -> str:
 
 
 async def approved_now(
-    deps: Deps, link: Link, builder: str, *, good_for_s: int
+    deps: Deps, link: Link, builder: str, *, good_for_s: int, lane: Lane
 ) -> Held[int] | None:
     """What the venue says of a wallet's approval; None where it says nothing and nothing is
     held."""
     try:
         venue = venue_of(deps, link.network)
-        return await venue.max_builder_fee(link.wallet, builder, good_for_s=good_for_s)
+        return await venue.max_builder_fee(link.wallet, builder, good_for_s=good_for_s, lane=lane)
     except Refused:
         return None
 
@@ -194,7 +194,7 @@ def may_record(uow: UnitOfWork, ask: Ask[RecordIn, None]) -> _Recording:
 async def ask_venue(deps: Deps, caller: Caller, begun: _Recording) -> Held[int] | None:
     """Check the signature, where one is given, and ask the venue. Errors: `invalid_signature`."""
     _check_signature(deps, begun.link, begun.builder, begun.asked)
-    return await approved_now(deps, begun.link, begun.builder, good_for_s=0)
+    return await approved_now(deps, begun.link, begun.builder, good_for_s=0, lane="order")
 
 
 def recorded(
@@ -264,7 +264,7 @@ async def status_of(deps: Deps, link: Link | None, network: Network) -> dict[str
     builder = trading.builder_address
     if builder is None:
         return body | {"wallet": link.wallet}
-    told = await approved_now(deps, link, builder, good_for_s=CHECK_S)
+    told = await approved_now(deps, link, builder, good_for_s=CHECK_S, lane="page")
     row = await deps.store.read(lambda uow: uow.builder_fees.get(network, link.wallet, builder))
     approved, at, stale = None, None, True
     if told is not None:

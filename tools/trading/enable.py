@@ -310,7 +310,7 @@ async def _settled(venue: Venue, wanted: _Wanted, told: Told) -> Told:
 
 async def _stands(venue: Venue, wanted: _Wanted) -> bool:
     """True where the venue's list of agents is as the approval wants it."""
-    told = (await venue.agents(wanted.link.wallet, good_for_s=0, fresh=True)).value
+    told = (await venue.agents(wanted.link.wallet, good_for_s=0, fresh=True, lane="order")).value
     if wanted.revokes:
         return all(a.name != wanted.name for a in told)
     return any(a.address == wanted.agent for a in told)

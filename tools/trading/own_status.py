@@ -101,7 +101,9 @@ async def agents_told(
 ) -> Held[tuple[ApprovedAgent, ...]] | None:
     """The venue's list of a wallet's agents; None where it says nothing and nothing is held."""
     try:
-        return await venue_of(deps, found.network).agents(found.wallet, good_for_s=good_for_s)
+        return await venue_of(deps, found.network).agents(
+            found.wallet, good_for_s=good_for_s, lane="page"
+        )
     except Refused:
         return None
 
@@ -115,13 +117,13 @@ async def equity_of(deps: Deps, found: Link) -> tuple[str | None, Decimal | None
     wallet = found.wallet
     try:
         venue = venue_of(deps, found.network)
-        mode = (await venue.abstraction(wallet)).value
+        mode = (await venue.abstraction(wallet, lane="page")).value
         if mode in ("unifiedAccount", "portfolioMargin"):
-            held = await venue.balances(wallet, good_for_s=EQUITY_S)
+            held = await venue.balances(wallet, good_for_s=EQUITY_S, lane="page")
             return mode, sum((b.total for b in held.value if b.token == _USDC), Decimal(0))
         worth = Decimal(0)
         for dex in (_FIRST_DEX, *deps.config.trading.dexes):
-            account = await venue.account(wallet, dex, lane="house", good_for_s=EQUITY_S)
+            account = await venue.account(wallet, dex, lane="page", good_for_s=EQUITY_S)
             worth += account.value.account_value
     except Refused:
         return None, None

@@ -64,11 +64,11 @@ async def look(deps: Deps, caller: Caller, begun: _Looking) -> tuple[ApprovedAge
     Errors: `venue_unavailable`.
     """
     venue, wallet = venue_of(deps, begun.link.network), begun.link.wallet
-    told = (await venue.agents(wallet, good_for_s=0, fresh=True)).value
+    told = (await venue.agents(wallet, good_for_s=0, fresh=True, lane="order")).value
     order = begun.order
     if order is not None and order.alive(deps.clock.now()) and listed(order, told) is None:
         await anyio.sleep(deps.config.trading.verify_pause_s)
-        told = (await venue.agents(wallet, good_for_s=0, fresh=True)).value
+        told = (await venue.agents(wallet, good_for_s=0, fresh=True, lane="order")).value
     return told
 
 

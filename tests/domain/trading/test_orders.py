@@ -218,15 +218,25 @@ def test_ten_a_minute_and_sixty_an_hour_with_the_right_time_to_wait() -> None:
     assert throttle.take("w", NOW + timedelta(hours=1)) is None
 
 
-def test_calls_that_are_kept_for_closes_are_not_an_orders() -> None:
+def test_two_closes_a_minute_pass_whatever_orders_did() -> None:
     throttle = Throttle()
-    for minute in range(6):
+    for n in range(12):
+        assert (throttle.take("w", NOW, reserve=2) is None) is (n < 10)
+    closes = [throttle.take("w", NOW, closing=True, reserve=2) for _ in range(3)]
+    assert [full is None for full in closes] == [True, True, False]
+    for minute in range(1, 7):
         for _ in range(10):
-            throttle.take("w", NOW + timedelta(minutes=minute), kept=2)
+            throttle.take("w", NOW + timedelta(minutes=minute), reserve=2)
     late = NOW + timedelta(minutes=20)
-    assert throttle.take("w", late, kept=2) is not None
-    assert [throttle.take("w", late) for _ in range(3)][:2] == [None, None]
-    assert throttle.take("w", late) is not None
+    assert throttle.take("w", late, reserve=2) is not None, "the hour is full"
+    closes = [throttle.take("w", late, closing=True, reserve=2) for _ in range(3)]
+    assert [full is None for full in closes] == [True, True, False]
+
+
+def test_closes_alone_are_ten_a_minute() -> None:
+    throttle = Throttle()
+    taken = [throttle.take("w", NOW, closing=True, reserve=2) for _ in range(12)]
+    assert [full is None for full in taken] == [True] * 10 + [False] * 2
 
 
 def test_one_wallet_does_not_slow_another() -> None:

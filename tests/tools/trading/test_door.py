@@ -323,9 +323,11 @@ async def test_abuse_27_the_61st_of_an_hour_waits_for_the_first(desk: Desk) -> N
         for _ in range(10):
             await desk.do("trade_order", t.caller, mode_seen="live")
         desk.clock.forward(seconds=61)
-    reply = await desk.refused("trade_close", t.caller, product="BTC", mode_seen="live")
+    reply = await desk.refused("trade_order", t.caller, **ORDER)
     assert code(reply) == (429, "wallet_rate_limited")
     assert reply.headers["Retry-After"] == str(3600 - 6 * 61)
+    closed = await desk.do("trade_close", t.caller, product="BTC", mode_seen="live")
+    assert code(closed) == (409, "wallet_no_position"), "a close has its own"
 
 
 # -- reads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -17,7 +18,7 @@ from domain.trading.gate import Fault, Raise, invalid_order
 from domain.trading.indices import text, usdc_text
 from domain.trading.own import Link, usable
 from domain.trading.throttle import A_MINUTE, AN_HOUR
-from domain.trading.venue import NETWORKS, DexAccount, Held, Position
+from domain.trading.venue import NETWORKS, DexAccount, Held, Lane, Position
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
 from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
@@ -36,7 +37,9 @@ from tools.trading.orders.standing import (
 from tools.trading.orders.takes import Sent
 from tools.trading.own_status import agents_told
 
-POSITIONS_S: Final = 2
+POSITIONS_S: Final = 15
+# The venue shows what an order did this long after it was sent or ended at the latest.
+SHOWN_AFTER: Final = timedelta(seconds=3)
 _LIMITS: Final = ("per_order_usdc", "per_day_usdc")
 
 
@@ -197,15 +200,16 @@ async def positions(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     """Positions of every linked account, shown whether or not live orders are on, and of paper."""
     user, now = signed_in(caller), deps.clock.now()
 
-    def read(uow: UnitOfWork) -> tuple[list[Link], list[dict[str, object]]]:
+    def read(uow: UnitOfWork) -> tuple[list[Link], list[dict[str, object]], datetime | None]:
         found = [link for n in NETWORKS if (link := uow.venue.link_of(user, n)) is not None]
         held = deps.paper.positions(uow, user) if deps.paper else []
-        return found, [_paper(p.book, p.position) for p in held]
+        return found, [_paper(p.book, p.position) for p in held], uow.orders.moved_at(user)
 
-    links, paper = await deps.store.read(read)
+    links, paper, moved = await deps.store.read(read)
+    good_for_s = _held_for(moved, now)
     dexes = (FIRST_DEX, *deps.config.trading.dexes)
     asked_for = [(link, dex) for link in links for dex in dexes]
-    told = await asyncio.gather(*(_account(deps, link, dex) for link, dex in asked_for))
+    told = await asyncio.gather(*(_account(deps, link, dex, good_for_s) for link, dex in asked_for))
     silent = any(t is None for t in told)
     live = [
         _live(link, position)
@@ -223,10 +227,21 @@ async def positions(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     return Reply(200, body)
 
 
-async def _account(deps: Deps, link: Link, dex: str) -> Held[DexAccount] | None:
+def _held_for(moved: datetime | None, now: datetime) -> int:
+    """Seconds for which positions may be held: none that were read before the person's own orders
+    had moved them.
+    """
+    if moved is None:
+        return POSITIONS_S
+    return max(0, min(POSITIONS_S, int((now - moved - SHOWN_AFTER).total_seconds())))
+
+
+async def _account(deps: Deps, link: Link, dex: str, good_for_s: int) -> Held[DexAccount] | None:
     venue = venue_of(deps, link.network)
+    # What a person's own order did is not a page's to wait for.
+    lane: Lane = "page" if good_for_s == POSITIONS_S else "order"
     try:
-        return await venue.account(link.wallet, dex, lane="house", good_for_s=POSITIONS_S)
+        return await venue.account(link.wallet, dex, lane=lane, good_for_s=good_for_s)
     except Refused:
         return None
 

@@ -70,7 +70,7 @@ async def gather_open(deps: Deps, caller: Caller, asked: OneOrder) -> Reopening:
     if order.envelope is not None and order.wallet is not None:
         venue = venue_of(deps, order.network)
         try:
-            seen = await venue.order_seen(order.wallet, order.action.cloid, lane="house")
+            seen = await venue.order_seen(order.wallet, order.action.cloid, lane="order")
         except Refused as refused:
             why = why_silent(refused)
             raise Refused(refusal("wallet_venue_unavailable", why=why)) from None

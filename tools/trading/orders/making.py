@@ -146,8 +146,7 @@ def decide(
     figures = _figures(facts, wanted, stand)
     fault = figures if isinstance(figures, Fault) else facts.market.fault or facts.account.fault
     amount = figures.notional if isinstance(figures, Priced) else ZERO
-    held_as_close = _limited_by_close(wanted, facts.mode)
-    mine = () if held_as_close else stand.counters(facts.mode, ask.now)
+    mine = () if wanted.reduce_only else stand.counters(facts.mode, ask.now)
     counters = uow.order_counters.uses(mine)
     attempt = stand.attempt(
         mode_seen=wanted.mode_seen,
@@ -238,11 +237,6 @@ def _missing(stand: Standing, facts: Known) -> Missing | None:
     return facts.account.missing
 
 
-def _limited_by_close(wanted: Wanted, mode: Mode) -> bool:
-    """A reduce-only order opens nothing: it is held to the limit of a close, and to no day's."""
-    return wanted.reduce_only and mode == "live"
-
-
 def _caps(
     stand: Standing,
     wanted: Wanted,
@@ -251,8 +245,9 @@ def _caps(
     counters: Mapping[Counter, DayUse],
     now: datetime,
 ) -> tuple[CapCheck, ...]:
-    if _limited_by_close(wanted, mode):
-        return (per_close(stand, amount),)
+    if wanted.reduce_only:
+        # It opens nothing: live it is held to the limit of a close, and to no day's.
+        return (per_close(stand, amount),) if mode == "live" else ()
     return (per_order(stand, amount), *day_checks(counters, amount, now))
 
 

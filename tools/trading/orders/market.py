@@ -25,7 +25,7 @@ from tools.trading.orders.standing import Standing
 PERPS_S: Final = 20
 BOOK_S: Final = 1
 AGENTS_S: Final = 60
-LEVERAGE_S: Final = 10
+LEVERAGE_S: Final = 60
 FIRST_DEX: Final = ""
 _USDC: Final = 0
 _POOLED: Final = frozenset({"unifiedAccount", "portfolioMargin"})
@@ -63,7 +63,7 @@ def why_silent(refused: Refused) -> str:
     return refused.refusal.reason.rstrip(".")
 
 
-async def product(venue: Venue, deps: Deps, coin: str, *, lane: Lane = "house") -> Market:
+async def product(venue: Venue, deps: Deps, coin: str, *, lane: Lane = "order") -> Market:
     """A product of the allowed dexes, by its full name."""
     dex = dex_of(coin)
     if dex not in (FIRST_DEX, *deps.config.trading.dexes):
@@ -84,7 +84,7 @@ async def product(venue: Venue, deps: Deps, coin: str, *, lane: Lane = "house") 
 
 
 async def market(
-    deps: Deps, venue: Venue, coin: str, *, lane: Lane = "house", opens: bool = True
+    deps: Deps, venue: Venue, coin: str, *, lane: Lane = "order", opens: bool = True
 ) -> Market:
     """A product with its touch; `opens`: also whether it takes more open interest."""
     found = await product(venue, deps, coin, lane=lane)
@@ -105,47 +105,54 @@ async def market(
 
 
 async def agents_of(
-    venue: Venue, link: Link, *, good_for_s: int = AGENTS_S
+    venue: Venue, link: Link, *, good_for_s: int = AGENTS_S, lane: Lane = "order"
 ) -> Held[tuple[ApprovedAgent, ...]]:
     """The approved keys of a wallet, never older than a minute. Errors: `venue_unavailable`."""
-    return await venue.agents(link.wallet, good_for_s=good_for_s, fresh=True)
+    return await venue.agents(link.wallet, good_for_s=good_for_s, fresh=True, lane=lane)
 
 
-async def account(deps: Deps, stand: Standing, perp: Perp | None, *, opens: bool) -> Account:
+async def account(
+    deps: Deps, stand: Standing, perp: Perp | None, *, opens: bool, lane: Lane = "order"
+) -> Account:
     """What a linked account has and lacks for a live order."""
     link = stand.link
     if link is None:
         return Account(missing=Missing(step="link"))
     venue = venue_of(deps, link.network)
     try:
-        told = (await agents_of(venue, link)).value
+        told = (await agents_of(venue, link, lane=lane)).value
         if not usable(stand.key, told, deps.clock.now()):
             return Account(agents=told, missing=Missing(step="enable"))
         if not opens or perp is None:
             return Account(agents=told)
         missing = await _unfunded(venue, link, perp)
-        told_now = await venue.leverage(link.wallet, perp.coin, lane="house", good_for_s=LEVERAGE_S)
+        told_now = await venue.leverage(link.wallet, perp.coin, lane=lane, good_for_s=LEVERAGE_S)
     except Refused as refused:
         return Account(silent=why_silent(refused))
-    most, setting = deps.config.trading.max_leverage, told_now.value.value
-    fault = None
-    if setting > most:
-        rule = f"the account's leverage for it is {setting}; set it to {most} or less at the venue"
-        fault = Fault(field="product", rule=rule, nearest=str(most))
+    setting = told_now.value.value
+    fault = too_high(setting, deps.config.trading.max_leverage)
     builder = await _builder(deps, link)
     return Account(agents=told, missing=missing, fault=fault, leverage=setting, builder=builder)
+
+
+def too_high(setting: int, most: int) -> Fault | None:
+    """What is wrong with an account's leverage for a product."""
+    if setting <= most:
+        return None
+    rule = f"the account's leverage for it is {setting}; set it to {most} or less at the venue"
+    return Fault(field="product", rule=rule, nearest=str(most))
 
 
 async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
     """Whether margin is missing where the product is traded; a pooled account has it in its spot
     balances.
     """
-    mode = (await venue.abstraction(link.wallet)).value
+    mode = (await venue.abstraction(link.wallet, lane="order")).value
     if mode in _POOLED:
-        rows = (await venue.balances(link.wallet, good_for_s=5)).value
+        rows = (await venue.balances(link.wallet, good_for_s=5, lane="order")).value
         worth = sum((b.total for b in rows if b.token == _USDC), Decimal(0))
     else:
-        held = await venue.account(link.wallet, perp.dex, lane="house", good_for_s=5)
+        held = await venue.account(link.wallet, perp.dex, lane="order", good_for_s=5)
         worth = held.value.account_value
     if worth > 0:
         return None
@@ -158,7 +165,7 @@ async def _builder(deps: Deps, link: Link) -> PaidBuilder | None:
     trading = deps.config.trading
     if trading.builder_address is None:
         return None
-    told = await approved_now(deps, link, trading.builder_address, good_for_s=CHECK_S)
+    told = await approved_now(deps, link, trading.builder_address, good_for_s=CHECK_S, lane="order")
     if told is None or told.stale:
         return None
     fee = order_fee(told.value, trading.builder_fee_tenths_bps)

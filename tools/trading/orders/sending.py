@@ -35,7 +35,7 @@ from tools.trading.fields import venue_of
 from tools.trading.orders.confirming import confirm_hash
 from tools.trading.orders.ending import end_order
 from tools.trading.orders.making import marks_of_mandate
-from tools.trading.orders.market import agents_of, product, why_silent
+from tools.trading.orders.market import agents_of, product, too_high, why_silent
 from tools.trading.orders.policies import still_allowed
 from tools.trading.orders.positions import Place, place_of, shrinks
 from tools.trading.orders.reserving import release, reserve
@@ -143,14 +143,25 @@ async def _checked(deps: Deps, venue: Venue, order: Order, signed: Signed) -> Ch
         return replace(found, silent=why_silent(refused))
     if order.closing:
         return await _position(deps, venue, order, link, found)
+    return await _opening(deps, venue, order, link, found)
+
+
+async def _opening(deps: Deps, venue: Venue, order: Order, link: Link, found: Checked) -> Checked:
+    """Whether the market is still where it was, and the account's leverage within the limit."""
     seen = await product(venue, deps, order.product)
-    fault = seen.fault
+    fault, silent = seen.fault, seen.silent
     if seen.perp is not None and out_of_band(order.action.limit_px, seen.perp):
         fault = Fault(field="limit_px", rule="the market moved away; prepare it again")
     if seen.perp is not None and seen.perp.delisted:
         fault = Fault(field="product", rule="it is delisted; the venue has settled its positions")
+    if fault is None and silent is None and not order.action.reduce_only:
+        try:
+            told = await venue.leverage(link.wallet, order.product, lane="order", good_for_s=0)
+            fault = too_high(told.value.value, deps.config.trading.max_leverage)
+        except Refused as refused:
+            silent = why_silent(refused)
     marks = await marks_of_mandate(deps, order.mandate_id)
-    return replace(found, fault=fault, silent=seen.silent, marks=marks)
+    return replace(found, fault=fault, silent=silent, marks=marks)
 
 
 async def _position(deps: Deps, venue: Venue, order: Order, link: Link, found: Checked) -> Checked:
@@ -263,7 +274,7 @@ def unsigned(order: Order) -> dict[str, object]:
 def caps_now(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> tuple[CapCheck, ...]:
     """The limits as they are now, without what the order itself has taken of them."""
     if order.counted_day is None:
-        return (per_close(stand, order.notional),)
+        return (per_close(stand, order.notional),) if order.mode == "live" else ()
     uses = uow.order_counters.uses(stand.counters(order.mode, now))
     own = order.counted if order.counted_day == day_of(now) else Usdc(0)
     checks = day_checks(uses, order.notional, now)
@@ -292,7 +303,7 @@ async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, 
 
 async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> None:
     """Post, write the answer down, and ask where there was none."""
-    lane: Lane = "close" if order.closing else "house"
+    lane: Lane = "close" if order.closing else "order"
     if order.envelope is None:
         raise TypeError("an order that was marked has bytes")
     try:
@@ -307,17 +318,17 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
     if done.status == "executed":
         await fees_of(deps, done)
     elif done.status == "resting":
-        await _looked(deps, done)
+        await _looked(deps, done, lane)
     while done.status == "unknown":
-        done = await _looked(deps, done)
+        done = await _looked(deps, done, lane)
         if done.status == "unknown":
             await anyio.sleep(LOOK_AGAIN_S)
 
 
-async def _looked(deps: Deps, order: Order) -> Order:
+async def _looked(deps: Deps, order: Order, lane: Lane) -> Order:
     """What the venue says of an order now; as it was where the venue says nothing."""
     try:
-        return await look(deps, order)
+        return await look(deps, order, lane)
     except Refused as refused:
         log.info("order %s: %s", order.order_id, refused.refusal.reason)
         return order

@@ -176,6 +176,8 @@ async def _filled_more(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) 
 async def _fills(venue: Venue, order: Order, oid: int | None, lane: Lane) -> End | None:
     """The order's fills, None where the venue does not tell them now."""
     since = (order.sent_at or order.created_at) - _BEFORE
+    # Many rows may come: they are the house's to read, and take nothing of a person's share.
+    lane = "house" if lane == "order" else lane
     try:
         return fills_of(order, await venue.fills(order.wallet or "", since, lane=lane), oid)
     except Refused:

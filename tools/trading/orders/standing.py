@@ -178,8 +178,8 @@ async def counted_close(deps: Deps, caller: Caller) -> None:
 
 async def _counted(deps: Deps, caller: Caller, surface: Surface, *, closing: bool) -> None:
     key = await deps.store.read(lambda uow: _counted_as(uow, deps, caller))
-    kept = 0 if closing else deps.config.trading.throttle_close_reserve
-    full = deps.throttle.take(key, deps.clock.now(), kept=kept)
+    reserve = deps.config.trading.throttle_close_reserve
+    full = deps.throttle.take(key, deps.clock.now(), closing=closing, reserve=reserve)
     if full is not None:
         passed((await standing(deps, caller, surface)).attempt(throttled=full))
 

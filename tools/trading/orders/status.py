@@ -56,7 +56,7 @@ async def status(deps: Deps, caller: Caller, asked: AgentQuery) -> Reply:
     stand = replace(await standing(deps, caller, "terminal"), agent_id=agent_id)
     held = Account()
     if stand.link is not None:
-        held = await account(deps, stand, None, opens=False)
+        held = await account(deps, stand, None, opens=False, lane="page")
     now = deps.clock.now()
 
     def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], list[dict[str, object]]]:

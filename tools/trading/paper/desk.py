@@ -262,7 +262,7 @@ def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
 
 
 def _lane(reduces: bool) -> Lane:
-    return "close" if reduces else "house"
+    return "close" if reduces else "order"
 
 
 def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met]) -> Met:

@@ -12,13 +12,13 @@ import anyio
 from domain.ports import Clock, Venue
 from domain.refusals import Refused, refusal
 from domain.trading.indices import dex_of
-from domain.trading.own import milliseconds
 from domain.trading.paper.filling import later
 from domain.trading.pricing import NoPrice, quote_of
-from domain.trading.venue import Book, Lane, Perp, Relay
+from domain.trading.venue import Book, Lane, Perp
 
 PERPS_S: Final = 20
-RATES_S: Final = 60
+RATES_S: Final = 20
+PUBLISHED_S: Final = 3_600
 FIRST_DEX: Final = ""
 _LOOKS: Final = 3
 _AGAIN: Final = timedelta(milliseconds=100)
@@ -95,14 +95,16 @@ async def figures(
 
 
 async def rate_of(venue: Venue, coin: str, hour: datetime) -> Decimal | None:
-    """The rate that the venue published for an hour, None where it has not."""
-    start = milliseconds(hour - _AROUND)
-    call = Relay("fundingHistory", (("coin", coin), ("startTime", start)))
-    held = await venue.relay(call, RATES_S)
-    for row in held.value:
-        at = datetime.fromtimestamp(row["time"] // 1_000, UTC)
-        if abs(at - hour) <= _AROUND:
-            return Decimal(row["fundingRate"])
+    """The rate that the venue published for an hour, None where it has not. Errors:
+    `venue_unavailable`.
+    """
+    # What was published stays so; what is not published yet is asked again soon.
+    for good_for_s in (PUBLISHED_S, RATES_S):
+        held = await venue.funding(coin, hour - _AROUND, good_for_s=good_for_s)
+        for row in held.value:
+            at = datetime.fromtimestamp(row["time"] // 1_000, UTC)
+            if row["coin"] == coin and abs(at - hour) <= _AROUND:
+                return Decimal(row["fundingRate"])
     return None
 
 

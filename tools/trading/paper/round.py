@@ -3,6 +3,7 @@ look."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from domain.ports import Clock, Venue
+from domain.refusals import Refused
 from domain.settings import Trading
 from domain.times import timestamp
 from domain.trading.paper.amounts import fee_tenths_bps
@@ -23,6 +25,7 @@ from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.trading.paper.market import dexes_of, figures, rate_of
 
+log = logging.getLogger("wallet.paper")
 A_ROUND: Final = 20
 LOOK_S: Final = 30
 # Longer than this without a look is a gap: an order that waits may have been traded through.
@@ -50,16 +53,28 @@ async def watch_books(store: Store, clock: Clock, trading: Trading, venue: Venue
     held = sorted({coin for _, _, coins in due for coin in coins})
     perps = await figures(venue, dexes_of(held, trading.dexes))
     now = clock.now()
-    rates: dict[tuple[str, datetime], Decimal] = {}
-    for coin in held:
-        for hour in _owed(min(seen for _, seen, _ in due), now):
-            rate = await rate_of(venue, coin, hour)
-            if rate is not None:
-                rates[coin, hour] = rate
-    found = Found(perps=perps, rates=rates)
+    hours_owed = _owed(min(seen for _, seen, _ in due), now)
+    found = Found(perps=perps, rates=await _rates(venue, held, hours_owed))
     for book, seen, _ in due:
         await store.write(partial(_looked_at, book, seen, found, now))
     return len(due)
+
+
+async def _rates(
+    venue: Venue, coins: Sequence[str], hours_owed: Sequence[datetime]
+) -> Mapping[tuple[str, datetime], Decimal]:
+    """The published rates; one that is missing holds the funding of its own product alone."""
+    rates: dict[tuple[str, datetime], Decimal] = {}
+    for coin in coins:
+        for hour in hours_owed:
+            try:
+                rate = await rate_of(venue, coin, hour)
+            except Refused as refused:
+                log.warning("the rate of %s at %s: %s", coin, hour, refused.refusal.reason)
+                continue
+            if rate is not None:
+                rates[coin, hour] = rate
+    return rates
 
 
 def _due(uow: UnitOfWork, now: datetime) -> list[tuple[PaperBook, datetime, Sequence[str]]]:
@@ -86,7 +101,11 @@ def _looked_at(
     account, owed = uow.paper.account(book), _owed(seen, now)
     late = [(c, h) for c in account.holdings for h in owed if (c, h) not in found.rates]
     if late and now - owed[-1] < FUNDING_LATE - timedelta(seconds=LOOK_S):
-        # An hour's rate is not published yet; the next round finds the book due again.
+        # An hour's rate is not published yet: the next round finds the book due again, and pays
+        # it then. What is published is paid now, and everything else is looked at.
+        for hour in owed:
+            _fund(uow, book, hour, found, now, waits=True)
+        _settle(uow, book, found, now)
         _end(uow, book, found, now)
         return
     open_still = bool(account.holdings) or waits
@@ -117,12 +136,18 @@ def _fund(
     hour: datetime,
     found: Found,
     now: datetime,
+    *,
+    waits: bool = False,
 ) -> None:
-    """One hour of every position that the book had at the hour."""
+    """One hour of every position that the book had at the hour; `waits`: what cannot be told now is
+    still asked for.
+    """
     then = uow.paper.account_at(book, hour)
     for coin, held in sorted(then.holdings.items()):
         perp, rate = found.perps.get(coin), found.rates.get((coin, hour))
         if perp is None or perp.oracle_px is None or rate is None:
+            if waits:
+                continue
             # It is owed and cannot be told: said as a gap, not made up.
             gap = Gap(since=hour, until=now)
             _append(uow, book, f"{coin}@{timestamp(hour)}", now, found, then, gap)
