@@ -58,6 +58,24 @@ class ChainState:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """The block that a read is of, and that block's own time."""
+
+    block: int
+    block_time: Timestamp
+
+
+def as_of(case: Case) -> AsOf | None:
+    """The older of the block up to which the ledger is complete and the one at which the vault was
+    read; None where neither is known.
+    """
+    vault = case.chain.block if case.chain is not None and case.chain.exists else None
+    known = [block for block in (case.complete, vault) if block is not None]
+    oldest = min(known, key=lambda block: block.number, default=None)
+    return None if oldest is None else AsOf(block=oldest.number, block_time=oldest.at)
+
+
 def age_s(case: Case) -> int | None:
     """Seconds since the block at which the vault was read last; None where it was read now."""
     chain = case.chain

@@ -14,7 +14,7 @@ from domain.mandates.mandate import MandateAttributes
 from domain.money import Usdc
 from domain.reads.fees import fees
 from domain.reads.limits import limits
-from domain.reads.lock import chain_state, lock
+from domain.reads.lock import as_of, chain_state, lock
 from domain.reads.progress import ShownStatus, progress
 from domain.reads.rows import ledger_row
 from domain.reads.steps import steps
@@ -58,6 +58,7 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
     "steps": steps,
     "lock": lock,
     "chain_state": chain_state,
+    "as_of": as_of,
     "exposure": exposure,
     "terms_status": lambda case: case.terms_status,
 }

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from domain.agents.policy import Policy
-from domain.facts import StagedLog, VaultState
+from domain.facts import BlockStamp, StagedLog, VaultState
 from domain.ledger.books import Books
 from domain.ledger.events import Event
 from domain.ledger.measured import Measured
@@ -39,7 +39,9 @@ class Case:
     vault at one block, None where it was not read; `provisional` are chain logs that are not deep
     enough to be ledger rows. `policy` is the agent's, None where unset. `marks` are the venue's
     mark prices by network and product, where they were asked for and told.
-    `wrong_chain`: the mandate's node serves another chain, so that nothing of it is believed.
+    `wrong_chain`: the mandate's node serves another chain, or its nodes do not agree, so that
+    nothing newer of it is believed. `complete` is the block up to which the ledger has what the
+    chain has, None where that is not known here.
     `keeper_key`: the owner approved a key that closes at the venue.
     """
 
@@ -60,6 +62,7 @@ class Case:
     orders: OrdersToday = OrdersToday()
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     wrong_chain: bool = False
+    complete: BlockStamp | None = None
 
     def after(self, state: Books) -> Case:
         """The same with newer books; every report asks for it, where `replace` is slow."""
@@ -81,6 +84,7 @@ class Case:
             self.orders,
             self.marks,
             self.wrong_chain,
+            self.complete,
         )
 
     @property

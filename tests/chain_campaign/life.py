@@ -38,7 +38,16 @@ USD = 10**6
 class Life:
     """One life; the same seed lives the same one again."""
 
-    def __init__(self, world: World, node: EvmChain, seed: int, faulty: Faulty | None = None):
+    def __init__(
+        self,
+        world: World,
+        node: EvmChain,
+        seed: int,
+        faulty: Faulty | None = None,
+        *,
+        among: bool = False,
+    ):
+        self.among = among
         self.world, self.node, self.faulty = world, node, faulty
         self.chance = random.Random(seed)  # noqa: S311
         self.side: Side = side_of(world.evm)
@@ -232,9 +241,9 @@ class Life:
 
     async def rest(self) -> None:
         """Nothing more happens until everything is deep; the node tells the truth from here on,
-        but for the logs that it leaves out.
+        but for the logs that it leaves out; among honest ones it stays as it is.
         """
-        if self.faulty is not None and self.faulty.fault != "omits":
+        if self.faulty is not None and self.faulty.fault != "omits" and not self.among:
             self.faulty.on = False
         for _ in range(self.confirmations + 4):
             self.side.mine()

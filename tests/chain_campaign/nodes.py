@@ -12,9 +12,11 @@ import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-Fault = Literal["disorder", "behind", "nonsense", "omits"]
+Fault = Literal["disorder", "behind", "nonsense", "omits", "stuck", "times"]
 FAULTS: tuple[Fault, ...] = ("disorder", "behind", "nonsense")
 """What the reader bears by itself. `omits` leaves logs out of what it tells."""
+AMONG_FAULTS: tuple[Fault, ...] = ("stuck", "omits", "times", "nonsense", "behind")
+"""What it bears of one node beside two honest ones."""
 
 
 class Faulty:
@@ -53,6 +55,20 @@ class Faulty:
         if method != "eth_getLogs" or not told["result"] or self.chance.random() < 0.6:
             return told
         return told | {"result": [g | {"blockHash": "0x" + "ab" * 32} for g in told["result"]]}
+
+    def stuck(self, method: str, asked: Any, told: Any) -> Any:
+        """The newest block of now and then, for good."""
+        if method == "eth_getBlockByNumber" and asked["params"][0] == "latest":
+            return told | {"result": self._before.setdefault("latest", told["result"])}
+        return told
+
+    def times(self, method: str, asked: Any, told: Any) -> Any:
+        """Another time than the block's own."""
+        if not method.startswith("eth_getBlockBy") or not told["result"]:
+            return told
+        off = self.chance.choice([0, 0, 0, -86_400, 3_600])
+        at = hex(int(told["result"]["timestamp"], 16) + off)
+        return told | {"result": told["result"] | {"timestamp": at}}
 
     def omits(self, method: str, asked: Any, told: Any) -> Any:
         """One log fewer than there are."""

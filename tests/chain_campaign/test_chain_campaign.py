@@ -3,7 +3,8 @@ nodes and bad ones: the ledger comes to what the vault itself says.
 
 `CHAIN_RUNS` and `CHAIN_SEED` choose how many lives, and from which seed on; a life that fails names
 the command that plays it again, and tells its whole story. `CHAIN_OMITS=1` puts them behind nodes
-that leave logs out; `CHAIN_PATTERN` has them leave others out in the same life.
+that leave logs out; `CHAIN_PATTERN` has them leave others out in the same life. `CHAIN_AMONG=1` puts
+two honest nodes behind the bad one, which is asked first and stays bad to the end.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from domain.refusals import Refused
 from tests import npm
 from tests.anvil.chains import running_anvil
 from tests.chain_campaign.life import Life
-from tests.chain_campaign.nodes import FAULTS, Fault, Faulty, before
+from tests.chain_campaign.nodes import AMONG_FAULTS, FAULTS, Fault, Faulty, before
 from tests.world import CHAIN_ID, Evm, a_world, running_evm
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,7 @@ SEED = int(os.environ.get("CHAIN_SEED", "1"))
 RUNS = int(os.environ.get("CHAIN_RUNS", "250"))
 OMITS = os.environ.get("CHAIN_OMITS") == "1"
 PATTERN = os.environ.get("CHAIN_PATTERN", "")
+AMONG = os.environ.get("CHAIN_AMONG") == "1"
 LENGTH = 50
 
 
@@ -55,7 +57,9 @@ def anvil() -> Running:
     return running_anvil
 
 
-async def live(evm: Evm, url: str, seed: int, fault: Fault | None) -> tuple[int, int, int]:
+async def live(
+    evm: Evm, url: str, seed: int, fault: Fault | None, *, among: bool
+) -> tuple[int, int, int]:
     """One life in a database of its own: how many reorganisations it saw, how many of the chain's
     rows were taken back or moved, and how many logs its vault had in the end.
     """
@@ -69,10 +73,13 @@ async def live(evm: Evm, url: str, seed: int, fault: Fault | None) -> tuple[int,
         at = evm.url
         if faulty is not None:
             at = await stack.enter_async_context(before(evm.url, faulty))
-        faced = EvmChains([replace(evm.facts(confirmations=confirmations), rpc_url=at)])
+        facts = replace(evm.facts(confirmations=confirmations), rpc_url=at)
+        if among:
+            facts = replace(facts, rpc_urls=(f"{evm.url}?second", f"{evm.url}?third"))
+        faced = EvmChains([facts])
         stack.push_async_callback(faced.close)
         world.deps = replace(world.deps, chains=faced)
-        life = Life(world, faced.get(CHAIN_ID), seed, faulty)
+        life = Life(world, faced.get(CHAIN_ID), seed, faulty, among=among)
         try:
             await life.play(LENGTH)
         except Exception as error:
@@ -95,6 +102,7 @@ async def campaign(
     seed: int,
     *,
     omits: bool = False,
+    among: bool = False,
 ) -> None:
     """Lives from a seed on, every other one behind a bad node; prints what they came to."""
     wrong, sums, began = list[str](), [0, 0, 0], time.monotonic()
@@ -102,11 +110,15 @@ async def campaign(
         path = folder / f"{n}.sqlite"
         shutil.copyfile(template, path)
         fault: Fault | None = None if n % 2 else FAULTS[n // 2 % len(FAULTS)]
+        if among:
+            fault = AMONG_FAULTS[n % len(AMONG_FAULTS)]
         try:
             with ExitStack() as stack:
                 # Its contracts are put there by a loop of its own.
                 evm = await anyio.to_thread.run_sync(stack.enter_context, running())
-                told = await live(evm, f"sqlite:///{path}", n, "omits" if omits else fault)
+                told = await live(
+                    evm, f"sqlite:///{path}", n, "omits" if omits else fault, among=among
+                )
             sums = [a + b for a, b in zip(sums, told, strict=True)]
         except Exception as error:
             again = f"CHAIN_RUNS=1 CHAIN_SEED={n} pytest {__file__} -m campaign -k {name}"
@@ -144,12 +156,26 @@ async def test_a_few_lives_behind_a_node_that_leaves_logs_out_come_to_the_vaults
     )
 
 
+@pytest.mark.slow
+async def test_a_few_lives_behind_one_bad_node_of_three_come_to_what_the_vault_says(
+    development_chain: Running, sqlite_template: Path, tmp_path: Path
+) -> None:
+    await campaign(development_chain, "development", sqlite_template, tmp_path, 5, SEED, among=True)
+
+
 @pytest.mark.campaign
 async def test_hundreds_of_lives_on_the_development_chain(
     development_chain: Running, sqlite_template: Path, tmp_path: Path
 ) -> None:
     await campaign(
-        development_chain, "development", sqlite_template, tmp_path, RUNS, SEED, omits=OMITS
+        development_chain,
+        "development",
+        sqlite_template,
+        tmp_path,
+        RUNS,
+        SEED,
+        omits=OMITS,
+        among=AMONG,
     )
 
 
@@ -158,4 +184,4 @@ async def test_hundreds_of_lives_on_the_development_chain(
 async def test_hundreds_of_lives_on_anvil(
     anvil: Running, sqlite_template: Path, tmp_path: Path
 ) -> None:
-    await campaign(anvil, "anvil", sqlite_template, tmp_path, RUNS, SEED, omits=OMITS)
+    await campaign(anvil, "anvil", sqlite_template, tmp_path, RUNS, SEED, omits=OMITS, among=AMONG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from storage.verify import verify
 from tests.chain_campaign.life import told_here
 from tests.server.bad_nodes import SCENARIOS, Node, Scenario, stopped_on
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
-from venue.networks import Networks
+from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROUNDS = 12
@@ -208,3 +209,18 @@ async def test_nodes_that_do_not_agree_are_a_data_issue_after_some_minutes(world
     assert issues == sorted(issues)
     assert (issues[3], issues[-1]) == (False, True)
     assert len(deeps) <= 2
+
+
+async def test_a_read_names_its_block_by_the_blocks_own_time(world: World) -> None:
+    m = await working(world)
+    async with read_through(
+        world, [Node(world), Node(world), Node(world)], confirmations=3
+    ) as ticks:
+        for _ in range(4):
+            await a_round(world, ticks)
+        deep = world.evm.chain.blocks[-4]
+        world.clock.forward(seconds=60)
+        told = await m.read()
+        assert told["as_of"]["block"] == deep.number
+        assert datetime.fromisoformat(told["as_of"]["block_time"]).timestamp() == deep.timestamp
+        assert told["chain_state"]["as_of_block"] == deep.number + 3

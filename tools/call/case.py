@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 from weakref import WeakValueDictionary
 
-from domain.facts import Call, Receipt, SignerCheck, Simulation, StagedLog, VaultState
+from domain.facts import BlockStamp, Call, Receipt, SignerCheck, Simulation, StagedLog, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus, agrees, typed_data
 from domain.money import ZERO
@@ -43,6 +43,7 @@ class Facts:
     simulation: Simulation | None = None
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     trouble: bool = False
+    complete: BlockStamp | None = None
 
     @property
     def now(self) -> Facts:
@@ -212,6 +213,7 @@ async def gather_mandate(deps: Deps, caller: Caller, asked: Any, *, signed: bool
     return Facts(
         vault=await vault_as_known(chain, m),
         trouble=chain is not None and chain.trouble is not None,
+        complete=None if chain is None else chain.complete,
         signer=await signature_now(chain, m) if signed else None,
         marks=await venue_marks(deps, m),
     )
@@ -305,6 +307,7 @@ def load_case(
         orders=orders_today(uow, ask, m) if at_venue(m) else OrdersToday(),
         marks=facts.marks,
         wrong_chain=facts.trouble,
+        complete=facts.complete,
     )
 
 

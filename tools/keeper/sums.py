@@ -58,7 +58,7 @@ def compared(
         state, block = uow.ledger.state(m.public_id), vault.block.number
         if ahead(state.journal, block):
             continue
-        if agree(state.measured, vault, named=_named(m)):
+        if agree(state.measured, vault, named=_named(m), agent=_agent(m)):
             uow.sums.agree(m.public_id, block)
             if m.differs_at is not None:
                 uow.readings.forget(m.public_id)
@@ -94,7 +94,9 @@ def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog
         take_tx(uow, desk, m, tx_hash, ())
     for tx_hash, told in groupby(logs, key=lambda g: g.tx_hash):
         take_tx(uow, desk, m, tx_hash, tuple(told))
-    if not agree(uow.ledger.state(m.public_id).measured, one.vault, named=_named(m)):
+    if not agree(
+        uow.ledger.state(m.public_id).measured, one.vault, named=_named(m), agent=_agent(m)
+    ):
         raise StillDiffers
     uow.sums.agree(m.public_id, one.vault.block.number)
     uow.readings.forget(m.public_id)
@@ -102,3 +104,8 @@ def brought(uow: UnitOfWork, desk: Desk, one: Differing, logs: Sequence[VaultLog
 
 def _named(m: Mandate) -> bool:
     return m.signed is None or m.signed.message.get("agent") != OPEN_AGENT
+
+
+def _agent(m: Mandate) -> str | None:
+    """The agent that the signed terms name."""
+    return m.signed.message.get("agent") if m.signed is not None and _named(m) else None

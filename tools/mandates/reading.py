@@ -16,7 +16,7 @@ from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
-from domain.reads.lock import ChainState, Lock, age_s
+from domain.reads.lock import AsOf, ChainState, Lock, age_s
 from domain.reads.progress import (
     PendingClaims,
     Progress,
@@ -102,6 +102,7 @@ FOR_A_MODEL: Final = (
     "limits",
     "mandate",
     "lock",
+    "as_of",
     "chain_state",
     "exposure",
     "fees",
@@ -130,6 +131,7 @@ class MandateRead(Gives):
     steps: tuple[Step, ...] = NOT_ASKED
     lock: Lock = NOT_ASKED
     chain_state: ChainState = NOT_ASKED
+    as_of: AsOf | None = NOT_ASKED
     exposure: Exposure = NOT_ASKED
     terms_status: TermsStatus | None = NOT_ASKED
     left_out: tuple[str, ...] = NOT_ASKED

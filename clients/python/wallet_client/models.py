@@ -133,6 +133,18 @@ class ApprovalTarget(BaseModel):
     selector: str | None
 
 
+class AsOf(BaseModel):
+    """
+    The block that a read is of, and that block's own time.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    block: int
+    block_time: AwareDatetime
+
+
 class AttemptedPlace(BaseModel):
     """
     Where an action went that no entry allows.
@@ -6436,6 +6448,7 @@ class MandateRead(BaseModel):
     steps: list[Step] | None = None
     lock: Lock | None = None
     chain_state: ChainState | None = None
+    as_of: AsOf | None = None
     exposure: Exposure | None = None
     terms_status: TermsStatus | None = None
     left_out: list[str] | None = None

@@ -2582,6 +2582,12 @@ export interface components {
             address: string | null;
             selector: string | null;
         };
+        /** @description The block that a read is of, and that block's own time. */
+        AsOf: {
+            block: number;
+            /** Format: date-time */
+            block_time: string;
+        };
         /** @description Above which amount the owner is asked; null where the agent acts on its own. */
         AskAbove: {
             amount: components["schemas"]["Usdc"] | null;
@@ -4013,6 +4019,7 @@ export interface components {
             steps?: components["schemas"]["Step"][];
             lock?: components["schemas"]["Lock"];
             chain_state?: components["schemas"]["ChainState"];
+            as_of?: components["schemas"]["AsOf"] | null;
             exposure?: components["schemas"]["Exposure"];
             terms_status?: components["schemas"]["TermsStatus"] | null;
             left_out?: string[];

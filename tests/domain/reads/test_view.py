@@ -40,6 +40,7 @@ from tests.domain.material import (
 )
 
 PARTS = {
+    "as_of",
     "mandate",
     "progress",
     "events",

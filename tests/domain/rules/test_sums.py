@@ -33,3 +33,16 @@ def test_a_vault_that_was_settled_past_its_end_was_never_stopped() -> None:
 def test_a_settlement_that_no_row_tells_of_is_seen(stopped: bool) -> None:
     rows = Measured(stopped=STOP if stopped else None)
     assert not agree(rows, replace(VAULT, settled=True, stopped=stopped))
+
+
+def test_a_stop_for_another_reason_than_the_vaults_is_seen() -> None:
+    rows = Measured(stopped=replace(STOP, reason="floor"))
+    assert agree(rows, replace(VAULT, stopped=True, stop_reason=3))
+    assert not agree(rows, replace(VAULT, stopped=True, stop_reason=1))
+
+
+def test_another_agent_than_the_terms_name_is_seen() -> None:
+    mine, other = "0x" + "aB" * 20, "0x" + "cd" * 20
+    assert agree(Measured(), replace(VAULT, agent=mine.lower()), agent=mine)
+    assert agree(Measured(), VAULT, agent=mine)
+    assert not agree(Measured(), replace(VAULT, agent=other), agent=mine)
