@@ -244,6 +244,16 @@ def tokens(sql: Sql, amount: int) -> int | Decimal:
     return amount if sql.dialect == "sqlite" else Decimal(amount)
 
 
+def in_turns(table: str, where: str, whose: str, by: str) -> str:
+    """A query of up to `:most` rows of a table where each owner's first, in an order, comes before
+    anybody's second. `table` may be a join, of which `t` is what is given.
+    """
+    return (
+        f"SELECT * FROM (SELECT t.*, ROW_NUMBER() OVER (PARTITION BY {whose} ORDER BY {by}) "
+        f"AS turn FROM {table} WHERE {where}) AS t ORDER BY turn, {by} LIMIT :most"
+    )
+
+
 def columns(names: Iterable[str]) -> str:
     """`(a, b) VALUES (:a, :b)` for an INSERT."""
     listed = list(names)

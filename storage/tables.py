@@ -206,7 +206,9 @@ Table(
     need("chain_id", BIG), need("tx_hash", Text), need("agent_id", Text), need("asset", Text),
     need("amount", TOKENS), may("amount_actual", TOKENS), need("direction", Text), need("reported_by", Text),
     need("status", Text), may("override_reason", Text), need("reported_at", BIG), may("confirmed_at", BIG),
+    Column("next_at", BIG, nullable=False, server_default=text("0")),  # when the chain is asked again
     PrimaryKeyConstraint("chain_id", "tx_hash"),
+    Index("transfer_reports_waiting", "agent_id", "reported_at", **where("status = 'reported'")),
     Index("transfer_reports_agent", "agent_id", "reported_at", "tx_hash"),
     Index("transfer_reports_open", "chain_id", "status", "reported_at"),
 )  # fmt: skip

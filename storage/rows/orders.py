@@ -26,6 +26,7 @@ from storage.sql import (
     canonical,
     columns,
     first,
+    in_turns,
     micros,
     moment,
 )
@@ -179,10 +180,12 @@ class Orders:
         return moment(row["at"]) if row and row["at"] is not None else None
 
     def to_ask(self, now: datetime, mode: Mode, most: int) -> list[Order]:
-        """Orders about which the venue is due to be asked, the longest due first."""
+        """Orders about which the venue is due to be asked, an owner's before anybody's second, the
+        longest due first.
+        """
+        due = "next_check_at IS NOT NULL AND next_check_at <= :now AND mode = :mode"
         rows = self._sql.rows(
-            "SELECT * FROM orders WHERE next_check_at IS NOT NULL AND next_check_at <= :now "
-            "AND mode = :mode ORDER BY next_check_at LIMIT :most",
+            in_turns("orders t", due, "owner_id", "next_check_at"),
             now=micros(now),
             mode=mode,
             most=most,
@@ -190,12 +193,18 @@ class Orders:
         return self._orders(rows)
 
     def past(self, now: datetime, most: int, *, owner_id: str | None = None) -> list[Order]:
-        """Orders that nobody sent in their time, the oldest first."""
+        """Orders that nobody sent in their time, an owner's before anybody's second, the oldest
+        first.
+        """
         whose = "owner_id = :who AND " if owner_id is not None else ""
         given = {"who": owner_id} if owner_id is not None else {}
         rows = self._sql.rows(
-            f"SELECT * FROM orders WHERE {whose}status IN ({_in(UNSENT)}) AND expires_at <= :now "
-            "ORDER BY expires_at LIMIT :most",
+            in_turns(
+                "orders t",
+                f"{whose}status IN ({_in(UNSENT)}) AND expires_at <= :now",
+                "owner_id",
+                "expires_at",
+            ),
             now=micros(now),
             most=most,
             **given,

@@ -24,7 +24,7 @@ from storage.rows.paper_rows import (
     take_of,
 )
 from storage.rows.paper_states import EVERY, AccountCache, PaperStates
-from storage.sql import LOCKED, Row, Sql, canonical, columns, first, micros, moment
+from storage.sql import LOCKED, Row, Sql, canonical, columns, first, in_turns, micros, moment
 
 ALL_BOOKS: Final = "SELECT * FROM paper_books ORDER BY book"
 ENTRIES_OF: Final = "SELECT * FROM paper_entries WHERE book = :book ORDER BY n"
@@ -204,10 +204,16 @@ class PaperBooks:
         )
 
     def due(self, now: datetime, most: int) -> list[tuple[str, datetime]]:
-        """Books that are to be looked at, and when each was last, the longest due first."""
+        """Books that are to be looked at, and when each was last: an owner's before anybody's
+        second, the longest due first.
+        """
         rows = self._sql.rows(
-            "SELECT book, seen_at FROM paper_watch WHERE due_at <= :now "
-            "ORDER BY due_at LIMIT :most",
+            in_turns(
+                "paper_watch t JOIN paper_books b ON b.book = t.book",
+                "t.due_at <= :now",
+                "b.owner_id",
+                "t.due_at",
+            ),
             now=micros(now),
             most=most,
         )

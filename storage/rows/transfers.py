@@ -13,6 +13,7 @@ from storage.sql import (
     Sql,
     columns,
     first,
+    in_turns,
     maybe_micros,
     maybe_moment,
     micros,
@@ -30,6 +31,9 @@ BOTH_SUMS: Final = (
     ") AS both_sides GROUP BY agent_id, chain_id, asset, state "
     "ORDER BY agent_id, chain_id, asset, state"
 )
+
+
+_WITH_OWNERS: Final = "transfer_reports t JOIN agents a ON a.agent_id = t.agent_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,35 +117,43 @@ class Transfers:
         )
         return int(row["n"]) if row else 0
 
-    def waiting(self, chain_id: int, limit: int, *, after: Report | None = None) -> list[Report]:
-        """Reports without an outcome, oldest first, those behind `after`."""
-        at, last = (micros(after.reported_at), after.tx_hash) if after else (-1, "")
+    def due(
+        self, chain_id: int, status: str, since: datetime | None, now: datetime, most: int
+    ) -> list[Report]:
+        """Reports of a status, made from a time on, inclusive, about which the chain is to be asked
+        now: an owner's before anybody's second, those first that were asked about longest ago.
+        """
+        where = (
+            "t.chain_id = :chain AND t.status = :status AND t.reported_at >= :since "
+            "AND t.next_at <= :now"
+        )
         rows = self._sql.rows(
-            "SELECT * FROM transfer_reports WHERE chain_id = :chain AND status = 'reported' "
-            "AND (reported_at, tx_hash) > (:at, :last) ORDER BY reported_at, tx_hash LIMIT :most",
+            in_turns(_WITH_OWNERS, where, "a.owner_id", "t.next_at, t.tx_hash"),
             chain=chain_id,
-            at=at,
-            last=last,
-            most=limit,
+            status=status,
+            since=-1 if since is None else micros(since),
+            now=micros(now),
+            most=most,
         )
         return [_report(r) for r in rows]
 
-    def failed(
-        self, chain_id: int, since: datetime, limit: int, *, after: Report | None = None
-    ) -> list[Report]:
-        """Failed reports made from a time on, inclusive, oldest first, those behind `after`."""
-        at, last = (micros(after.reported_at), after.tx_hash) if after else (-1, "")
-        rows = self._sql.rows(
-            "SELECT * FROM transfer_reports WHERE chain_id = :chain AND status = 'failed' "
-            "AND reported_at >= :since AND (reported_at, tx_hash) > (:at, :last) "
-            "ORDER BY reported_at, tx_hash LIMIT :most",
-            chain=chain_id,
-            since=micros(since),
-            at=at,
-            last=last,
-            most=limit,
+    def asked(self, when: Sequence[tuple[Report, datetime]]) -> None:
+        """Note when each of some reports is to be asked about again."""
+        rows = [{"at": micros(at), "chain": one.chain_id, "hash": one.tx_hash} for one, at in when]
+        self._sql.run_all(
+            "UPDATE transfer_reports SET next_at = :at WHERE chain_id = :chain AND tx_hash = :hash",
+            rows,
         )
-        return [_report(r) for r in rows]
+
+    def waiting_of(self, owner_id: str) -> dict[str, tuple[int, datetime]]:
+        """By agent of an owner: how many reports have no outcome, and when the first was made."""
+        rows = self._sql.rows(
+            "SELECT t.agent_id, COUNT(*) AS n, MIN(t.reported_at) AS at "
+            f"FROM {_WITH_OWNERS} WHERE a.owner_id = :owner AND t.status = 'reported' "
+            "GROUP BY t.agent_id",
+            owner=owner_id,
+        )
+        return {r["agent_id"]: (int(r["n"]), moment(r["at"])) for r in rows}
 
     def overdue(self, asked: Sequence[int], until: datetime, limit: int) -> list[Report]:
         """Reports without an outcome, made until a time, inclusive, on chains that are not among

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from storage.paging import cursor_of, keys_of
-from storage.sql import Row, Sql, canonical, columns, first, maybe_moment, micros, moment
+from storage.sql import Row, Sql, canonical, columns, first, in_turns, maybe_moment, micros, moment
 
 DeliveryStatus = Literal["waiting", "delivered", "dead"]
 WAITING_MOST: Final = 500
@@ -184,10 +184,15 @@ class Webhooks:
         )
 
     def claim(self, now: datetime, until: datetime, most: int) -> list[tuple[Webhook, Delivery]]:
-        """Take up to `most` webhooks that are due until a time, each with its next delivery."""
+        """Take up to `most` webhooks that are due until a time, an owner's before anybody's second,
+        each with its next delivery.
+        """
+        due = "t.next_at <= :now AND t.busy_until <= :now"
+        turns = in_turns("webhooks t", due, "t.owner_id", "t.next_at")
         rows = self._sql.rows(
-            "SELECT * FROM webhooks WHERE next_at <= :now AND busy_until <= :now "
-            f"ORDER BY next_at LIMIT :most{self._skip}",
+            # What is due is asked once more of the row that is locked: another may have taken it.
+            f"SELECT t.* FROM webhooks t WHERE {due} AND webhook_id IN "
+            f"(SELECT webhook_id FROM ({turns}) AS q){self._skip}",
             now=micros(now),
             most=most,
         )

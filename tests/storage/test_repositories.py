@@ -494,10 +494,9 @@ async def test_a_transfer_is_reported_once(store: Store) -> None:
     )
     assert answers.count(True) == 1
     await store.write(lambda uow: [uow.transfers.add(_report(n)) for n in (2, 3)])
-    assert [r.tx_hash for r in await store.read(lambda uow: uow.transfers.waiting(8453, 2))] == [
-        m.tx(1),
-        m.tx(2),
-    ]
+    await store.write(lambda uow: uow.identities.add_agent(m.agent()))
+    due = await store.read(lambda uow: uow.transfers.due(8453, "reported", None, m.later(9), 2))
+    assert [r.tx_hash for r in due] == [m.tx(1), m.tx(2)]
     done = replace(_report(1), status="confirmed", amount_actual=7, confirmed_at=m.later(9))
     await store.write(lambda uow: uow.transfers.save(done))
     assert (

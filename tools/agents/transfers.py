@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -9,11 +10,16 @@ from pydantic import Field
 from domain.agents.transfers import FAILED, REF_REPORT, REPORTED, Report, TransferReport, reported
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
+from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import ChainId, TxHash
 from tools.call.operation import Answer, Ask, Caller, Operation, Takes
 from tools.keeper.transfers import kept
+
+# Reports that may wait for the chain at once.
+WAITING_AN_AGENT: Final = 100
+WAITING_AN_OWNER: Final = 400
 
 
 class TransferIn(Takes):
@@ -54,6 +60,7 @@ def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Answer:
     )
     if _stands(uow, new):
         raise _duplicate(new)
+    _not_too_many(uow, ask, agent)
     policy = uow.policies.get(agent.agent_id)
     idle = uow.transfers.balance(agent.agent_id, new.chain_id, new.asset, "idle")
     step = reported(new, idle=idle, allow_overdraft=bool(policy and policy.allow_overdraft))
@@ -61,6 +68,24 @@ def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Answer:
         raise _duplicate(new)
     uow.transfers.move(agent.agent_id, step.deltas, ask.now)
     return Answer(step.report.told(), 201)
+
+
+def _not_too_many(uow: UnitOfWork, ask: Ask[TransferIn, None], agent: Agent) -> None:
+    """Refuse a report beyond those that may wait for the chain at once.
+
+    Errors: `rate_limited` until the first of them fails, at the latest.
+    """
+    waiting = uow.transfers.waiting_of(agent.owner_id)
+    mine = {agent.agent_id: waiting[agent.agent_id]} if agent.agent_id in waiting else {}
+    for counted, most, whose in (
+        (mine, WAITING_AN_AGENT, "you"),
+        (waiting, WAITING_AN_OWNER, "the agents of your owner"),
+    ):
+        if sum(n for n, _ in counted.values()) >= most:
+            oldest = min(at for _, at in counted.values())
+            fails = timedelta(seconds=ask.config.transfer_fails_after_s)
+            why = f"{most} transfers reported by {whose} wait for the chain, which is the most."
+            raise Refused(refusal("rate_limited", why=why, retry_at=oldest + fails))
 
 
 def _stands(uow: UnitOfWork, new: Report) -> bool:

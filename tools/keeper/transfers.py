@@ -43,6 +43,11 @@ LATE_A_ROUND: Final = 10
 LATE_FOR: Final = timedelta(days=7)
 
 
+# A report that stays unseen is asked about less and less often: after a tenth of its age.
+YOUNG: Final = timedelta(minutes=5)
+LONGEST_PAUSE: Final = timedelta(minutes=10)
+
+
 FOUND_A_DAY: Final = 500
 
 
@@ -156,7 +161,7 @@ def take_inbound(
     `chain`; how many balances changed.
 
     Shapes: `found` has (transaction hash, log) of all transfers of the transactions, deep enough.
-    A report that waits is the round's to settle. An address that somebody else keeps busy fills no
+    A report that waits is settled by it too. An address that somebody else keeps busy fills no
     more than 500 rows a day.
     """
     logs: dict[str, list[TransferLog]] = {}
@@ -168,7 +173,7 @@ def take_inbound(
         gained = gains(of_tx, token, uow.addresses.holders(chain_id, touched))
         known = uow.transfers.get(chain_id, tx_hash)
         waits = known is not None and known.status == REPORTED and _tells_of(known, gained)
-        if not waits and any(amount > 0 for amount in gained.values()):
+        if waits or any(amount > 0 for amount in gained.values()):
             done += book(uow, chain_id, tx_hash, gained, now)
     return done
 
@@ -185,33 +190,38 @@ async def whole(chain: Chain, found: Sequence[Found]) -> list[Found]:
     return told
 
 
+def pause(age: timedelta) -> timedelta:
+    """How long until a report of an age is asked about again, at the soonest."""
+    return max(timedelta(), min((age - YOUNG) / 10, LONGEST_PAUSE))
+
+
 class Confirmations:
-    """Walks the waiting reports of each chain, a page a round, so that old ones that stay unseen
-    hold nobody up; and those that failed in the last week, which a chain may tell of late.
+    """Asks each chain about reports that wait, some a round, an owner after the other, so that
+    those that stay unseen hold nobody up; and about those that failed in the last week, which a
+    chain may tell of late.
     """
 
     def __init__(self, deps: Deps):
         self._deps = deps
-        self._behind: dict[int, Report | None] = {}
-        self._late_behind: dict[int, Report | None] = {}
 
     async def round(self, chain_id: int) -> int:
         """Ask the chain about the next reports and settle those it decides; how many.
 
         Errors: `chain_unavailable`, `not_configured`.
         """
-        deps, behind = self._deps, self._behind.get(chain_id)
-        waiting = await deps.store.read(
-            lambda uow: uow.transfers.waiting(chain_id, A_ROUND, after=behind)
+        deps, since, now = self._deps, self._overdue() - LATE_FOR, self._deps.clock.now()
+        due = await deps.store.read(
+            lambda uow: (
+                *uow.transfers.due(chain_id, REPORTED, None, now, A_ROUND),
+                *uow.transfers.due(chain_id, FAILED, since, now, LATE_A_ROUND),
+            )
         )
-        self._behind[chain_id] = waiting[-1] if len(waiting) == A_ROUND else None
-        late_behind, since = self._late_behind.get(chain_id), self._overdue() - LATE_FOR
-        late = await deps.store.read(
-            lambda uow: uow.transfers.failed(chain_id, since, LATE_A_ROUND, after=late_behind)
-        )
-        self._late_behind[chain_id] = late[-1] if len(late) == LATE_A_ROUND else None
+        if due:
+            # Before they are asked about: one at which a node fails comes last the next time.
+            again = [(one, now + pause(now - one.reported_at)) for one in due]
+            await deps.store.write(lambda uow: uow.transfers.asked(again))
         chain, done = deps.chains.get(chain_id), 0
-        for one in (*waiting, *late):
+        for one in due:
             done += await self._judged(chain, one, await chain.receipt(one.tx_hash))
         return done
 
