@@ -73,7 +73,8 @@ class Transfers:
         names = [f.name for f in fields(report) if f.name not in ("chain_id", "tx_hash")]
         return (
             self._sql.run(
-                f"UPDATE transfer_reports SET {', '.join(f'{n} = :{n}' for n in names)} "
+                "UPDATE transfer_reports SET next_at = 0, "
+                f"{', '.join(f'{n} = :{n}' for n in names)} "
                 "WHERE chain_id = :chain_id "
                 "AND tx_hash = :tx_hash AND status = 'failed' AND agent_id <> :agent_id",
                 **self._row(report),
@@ -85,7 +86,7 @@ class Transfers:
         """Store a report's outcome."""
         self._sql.run(
             "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = "
-            ":at "
+            ":at, next_at = 0 "
             "WHERE chain_id = :chain AND tx_hash = :hash",
             status=report.status,
             at=maybe_micros(report.confirmed_at),

@@ -218,12 +218,18 @@ class Confirmations:
         )
         if due:
             # Before they are asked about: one at which a node fails comes last the next time.
-            again = [(one, now + pause(now - one.reported_at)) for one in due]
+            again = [(one, self._again(one, now)) for one in due]
             await deps.store.write(lambda uow: uow.transfers.asked(again))
         chain, done = deps.chains.get(chain_id), 0
         for one in due:
             done += await self._judged(chain, one, await chain.receipt(one.tx_hash))
         return done
+
+    def _again(self, one: Report, now: datetime) -> datetime:
+        """When to ask about a report again, at the latest when its time is over."""
+        over = one.reported_at + self._fails_after()
+        then = now + pause(now - one.reported_at)
+        return over if now < over < then else then
 
     async def expire(self) -> int:
         """Fail the reports on chains that cannot be asked, once their time is over; how many."""
