@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import anyio
 from rich.console import Console
@@ -22,6 +24,7 @@ from server.retries import asked_once
 from server.settings import Settings
 from server.wiring import SystemClock, chain_facts
 from storage.revision import latest, revision
+from storage.store import sqlite_path
 
 FILE_COLUMNS: Final = 240
 CLOCK: Final = SystemClock()
@@ -89,8 +92,29 @@ async def _venue(settings: Settings) -> list[Finding]:
     return [Finding(*astuple(seen)) for seen in await examine_venue(settings)]
 
 
+def _without_secrets(url: str) -> str:
+    """Where a database is, without name, password and options; a file by its path."""
+    if url.startswith("sqlite:///"):
+        return url
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _readable(url: str) -> str:
+    """What is to be done where others of the machine can read the file of the database."""
+    if not url.startswith("sqlite:///"):
+        return ""
+    path = Path(sqlite_path(url))
+    open_ = [
+        name
+        for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm")))
+        if name.exists() and name.stat().st_mode & 0o077
+    ]
+    return "others can read it: chmod 600 " + " ".join(map(str, open_)) if open_ else ""
+
+
 async def _database(settings: Settings) -> Finding:
-    shown = settings.database_url.partition("@")[2] or settings.database_url
+    shown = _without_secrets(settings.database_url)
     try:
         at = await revision(settings.database_url)
     except Exception as error:
@@ -102,7 +126,7 @@ async def _database(settings: Settings) -> Finding:
             f"{shown}: revision {at}, {latest()} is needed",
             "run: wallet db upgrade",
         )
-    return Finding("database", True, f"{shown}: revision {at}")
+    return Finding("database", True, f"{shown}: revision {at}", _readable(settings.database_url))
 
 
 def _keeper(settings: Settings) -> Finding:

@@ -34,10 +34,13 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 def endpoint(url: str) -> str:
     """The address of a service's MCP; a bare origin gets `/mcp`.
 
-    Errors: ValueError for what is no address, and for plain http to another machine: the key would
-    travel in the open.
+    Errors: ValueError for what is no address, for one with credentials, and for plain http to
+    another machine: the key would travel in the open.
     """
     parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None:
+        # Whoever lists the processes of a machine reads its command lines.
+        raise ValueError("an address without a name or password: set WALLET_SERVICE_USER_KEY")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address that starts with https://")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:

@@ -55,7 +55,7 @@ class ChainSettings(BaseModel):
     for wallets that do not know the network.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     rpc_url: str | None = None
     rpc_urls: str = ""
@@ -105,6 +105,7 @@ class Settings(BaseSettings):
         toml_file="wallet.toml",
         extra="ignore",
         env_ignore_empty=True,
+        hide_input_in_errors=True,
     )
 
     database_url: str = "sqlite:///wallet.sqlite"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import click
+from pydantic import ValidationError
 
 from domain.refusals import Refused
 from server.settings import Settings
@@ -17,11 +19,28 @@ T = TypeVar("T")
 
 
 def read_settings() -> Settings:
-    """The settings, or the end of the command with what is wrong in them."""
+    """The settings, or the end of the command with what is wrong in them: which one, and what it
+    takes, never what was given.
+    """
     try:
         return Settings()
+    except ValidationError as error:
+        wrong = "; ".join(map(_sentence, error.errors(include_url=False)))
+        raise click.ClickException(f"settings: {wrong}") from None
+    except OSError as error:
+        raise click.ClickException(f"settings: {error.filename}: {error.strerror}") from None
     except ValueError as error:
-        raise click.ClickException(f"settings: {error}") from None
+        # A file or a value that is no TOML or JSON: where, and not what stands there.
+        raise click.ClickException(f"settings: {str(error).splitlines()[0][:120]}") from None
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    """What is wrong with one setting. A rule of our own may name what it was given."""
+    name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper()
+    what, given = str(error["msg"]), str(error.get("input", ""))
+    if any(part in what for part in re.findall(r"[^\s,;'\"]{3,}", given)):
+        what = "it does not have the form that this setting takes"
+    return f"{name}: {what}"
 
 
 class _Unready(click.ClickException):

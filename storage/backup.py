@@ -96,7 +96,8 @@ async def export(source: Store | str, target: Path) -> dict[str, int]:
     """
     url = source if isinstance(source, str) else source.url
     counts = {"ledgers": 0, "rows": 0}
-    with target.open("x", encoding="utf-8") as out:
+    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(made, "w", encoding="utf-8") as out:
         async with long_reader(url) as reader:
             async with reader.snapshot():
                 ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]

@@ -12,7 +12,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from storage.store import OPEN_WAIT_MS, connect_sqlite, sqlite_path
+from storage.store import OPEN_WAIT_MS, connect_sqlite, make_private, sqlite_path
 
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
 
@@ -59,7 +59,7 @@ def _sqlite_engine(url: str) -> Engine:
     """An engine whose transactions hold the write lock from their start and take the DDL in as
     well.
     """
-    Path(sqlite_path(url)).parent.mkdir(parents=True, exist_ok=True)
+    make_private(sqlite_path(url))
     engine = create_engine(
         url, connect_args={"timeout": OPEN_WAIT_MS / 1_000, "isolation_level": None}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sqlite3
 import time
 from collections import deque
@@ -97,6 +98,15 @@ def sqlite_path(url: str) -> str:
     return url.removeprefix("sqlite:///")
 
 
+def make_private(path: str) -> None:
+    """Make the file of a database, where there is none, for its owner alone: SQLite gives the files
+    beside it the same rights.
+    """
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
 def connect_sqlite(
     path: str, *, reads_only: bool = False, wait_ms: int = OPEN_WAIT_MS
 ) -> sqlite3.Connection:
@@ -104,7 +114,7 @@ def connect_sqlite(
 
     Units: `wait_ms` milliseconds, for whoever holds the file, now and at each statement.
     """
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    make_private(path)
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, cached_statements=512
     )
