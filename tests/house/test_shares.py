@@ -1,0 +1,69 @@
+"""Can one owner fill a table, or starve a round? Each table and each round has its answer here."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Final
+
+from storage.schema import metadata
+
+ROOT: Final = Path(__file__).parents[2]
+# Handlers of owners and agents write these: every INSERT of theirs counts against the owner's day
+# (`tools.call.allowance`), shown in tests/tools/call/test_stored.py.
+BY_THE_DAY: Final = {
+    "agent_keys", "agents", "approvals", "balance_events", "balances", "deposit_addresses", "idempotency", "ledger_back_steps", "ledger_checkpoints",
+    "ledger_events", "ledger_heads", "limit_log", "mandates", "order_counters", "order_fills", "orders", "own_limits", "paper_books", "paper_checkpoints",
+    "paper_entries", "paper_snapshots", "paper_watch", "policies", "policy_changes", "proven_addresses", "reservations", "signer_nonces", "transfer_reports",
+    "venue_agent_keys", "venue_builder_fees", "venue_challenges", "venue_intents", "venue_links", "webhooks",
+}  # fmt: skip
+# Anybody makes these, as often a minute and address as challenges are given out; they run out.
+BY_THE_ADDRESS: Final = {"challenges", "sessions", "users"}
+# One row for each of something that is bounded itself.
+ONE_FOR_EACH: Final = {
+    "stored_days": "owner", "hall_agents": "agent", "hall_days": "mandate and day", "venue_keeping": "mandate at the venue", "vault_readings": "vault",
+    "work_claims": "piece of work", "webhook_deliveries": "webhook, 500 that wait, a month",
+}  # fmt: skip
+# What the chain says, whose rows cost gas; and what the operator does.
+OF_THE_CHAIN: Final = {
+    "chain_blocks", "chain_cursors", "chain_inbound", "chain_staging", "chain_vaults", "vault_reading_logs",
+}  # fmt: skip
+OF_THE_HOUSE: Final = {
+    "house_keys", "notice_cursor", "switches", "trade_allowlist", "venue_weights",
+}  # fmt: skip
+TURNS: Final = "tests/storage/test_shares.py::test_an_owner_that_fills_a_queue_keeps_nobody_waiting"
+# By what is run again and again: the test that its turns are shared by owner, or why it has none.
+ROUNDS: Final = {
+    "self.read_chain": "blocks, in their order",
+    "keeping.round": "the vaults read longest ago first; each costs gas, and claims are asked about by "
+    "tests/tools/acting/test_claims_at_once.py::test_one_owners_claims_keep_nobody_elses_waiting",
+    "self.roll_up": "the agents brought up to date longest ago first; an owner has 50",
+    "self._confirmations.expire": "each that is looked at leaves the list; an owner has 400 in it",
+    "self.check_keys": "the links asked about longest ago first; an owner has one a network",
+    "self.settle_orders": TURNS,
+    "self._lines.round": "the mandates at the venue looked at longest ago first; each holds a position",
+    "self.settle_transfers": TURNS,
+}
+
+
+def test_every_table_says_what_bounds_one_owners_part_of_it() -> None:
+    kinds = [BY_THE_DAY, BY_THE_ADDRESS, set(ONE_FOR_EACH), OF_THE_CHAIN, OF_THE_HOUSE]
+    named = [name for kind in kinds for name in kind]
+    assert len(named) == len(set(named))
+    assert set(named) == set(metadata.tables)
+
+
+def _rounds() -> set[str]:
+    """What `Ticks` runs again and again."""
+    tree = ast.parse((ROOT / "server/ticks.py").read_text())
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    forever = [c.args[-1] for c in calls if c.args and ast.unparse(c.args[0]) == "self._forever"]
+    return {ast.unparse(work.args[0] if isinstance(work, ast.Call) else work) for work in forever}
+
+
+def test_every_round_says_how_owners_share_it() -> None:
+    assert _rounds() == set(ROUNDS)
+    for why in ROUNDS.values():
+        path, _, name = why.rpartition(" ")[2].partition("::")
+        if name:
+            assert f"def {name}(" in (ROOT / path).read_text()
