@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test deep stalls demo bench campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
+.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
 
 setup: $(STAMP)
 
@@ -39,6 +39,11 @@ demo: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Strangers who mean no good, one by one and all at once, beside an agent who asks for its limits; under five minutes.
+ABUSE_S ?= 60
+abuse: setup
+	$(BIN)/python -m bench.abuse $(ABUSE_S)
 
 # Ponder's reader beside ours, on the same Anvil and PostgreSQL; npm fetches it, from a lock.
 bench-peers: setup

@@ -41,6 +41,11 @@ def cookie_name(base_url: str) -> str:
     return COOKIE if is_secure(base_url) else LOCAL_COOKIE
 
 
+def token_of(request: web.Request, base_url: str) -> str:
+    """The session's token that a request brings in its cookie, "" without one."""
+    return request.cookies.get(cookie_name(base_url), "")
+
+
 def keep(response: web.Response, base_url: str, token: str) -> None:
     """Put the session into the cookie: for screens only, out of reach of any script."""
     response.set_cookie(
@@ -84,7 +89,7 @@ async def who(deps: Deps, request: web.Request, address: str | None) -> tuple[Ca
 
     Errors: `rate_limited` after too many cookies that are none.
     """
-    token = request.cookies.get(cookie_name(deps.config.base_url), "")
+    token = token_of(request, deps.config.base_url)
     if not token:
         return NOBODY, ""
     try:

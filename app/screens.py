@@ -61,7 +61,7 @@ PAGES: Final[tuple[Page, ...]] = (
 def routes(
     deps: Deps, operations: Sequence[Operation], *, demo: bool = False
 ) -> list[web.RouteDef]:
-    """The routes of the screens. Each has a name, as they count their own calls.
+    """The routes of the screens, each under a name.
 
     `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
     """

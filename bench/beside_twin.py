@@ -105,7 +105,7 @@ async def ours(url: str) -> AsyncIterator[Service]:
     await store.close()
     env = {
         "PATH": os.defpath, "PYTHONPATH": os.getcwd(), "WALLET_DATABASE_URL": url, "WALLET_DOOR": "on",
-        "WALLET_RATE_READS": "0", "WALLET_RATE_WRITES": "0", "WALLET_RATE_ANONYMOUS": "0",
+        "WALLET_RATE_READS": "0", "WALLET_RATE_WRITES": "0", "WALLET_RATE_ANONYMOUS": "0", "WALLET_CONNECTIONS_PER_ADDRESS": "0",
     }  # fmt: skip
     command = [sys.executable, "-m", "server", "serve", "--port", "0"]
     async with (

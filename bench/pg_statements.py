@@ -39,7 +39,7 @@ async def served(url: str) -> AsyncIterator[Served]:
     """A server on a database, until the end of the block."""
     env = {
         "PATH": os.defpath, "PYTHONPATH": os.getcwd(), "WALLET_DATABASE_URL": url, "WALLET_DOOR": "on",
-        "WALLET_RATE_READS": "0", "WALLET_RATE_WRITES": "0", "WALLET_RATE_ANONYMOUS": "0",
+        "WALLET_RATE_READS": "0", "WALLET_RATE_WRITES": "0", "WALLET_RATE_ANONYMOUS": "0", "WALLET_CONNECTIONS_PER_ADDRESS": "0",
     }  # fmt: skip
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "server", "serve", "--port", "0", "--no-keeper",

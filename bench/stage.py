@@ -50,7 +50,9 @@ async def staged(folder: Path) -> AsyncIterator[Stage]:
     await asyncio.to_thread(migrate.upgrade, url)
     store = await open_store(url)
     chains = EvmChains([])
-    settings = Settings(door="on", rate_reads=0, rate_writes=0, rate_anonymous=0)
+    settings = Settings(
+        door="on", rate_reads=0, rate_writes=0, rate_anonymous=0, connections_per_address=0
+    )
     deps = Deps(
         store,
         chains,

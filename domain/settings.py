@@ -74,6 +74,7 @@ class Config:
     agents_per_owner: int = 0
     store_mb_per_day: int = 0
     trusted_proxies: str = ""
+    connections_per_address: int = 0
     webhook_allow_private: bool = False
     webhooks_per_owner: int = 5
     streams_per_caller: int = 10

@@ -24,11 +24,12 @@ from tools.trading.stop_line.telling import gauges_of
 
 log = logging.getLogger("wallet.http")
 
-HEALTH: Final = frozenset({"healthz", "readyz", "metrics"})
+HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
 DEPS: Final = web.AppKey("deps", Deps)
 METRICS: Final = web.AppKey("metrics", Metrics)
 READY: Final = web.AppKey("ready", Readiness)
-GAUGES: Final = web.AppKey("gauges", list[Callable[[], Mapping[str, int]]])
+Gauges = list[Callable[[], Mapping[str, int]]]
+GAUGES: Final = web.AppKey("gauges", Gauges)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -36,9 +37,7 @@ def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
     """The routes that are not operations and are always on."""
     return [
         web.get("/", _index),
-        web.get("/healthz", _healthz, name="healthz"),
-        web.get("/readyz", _readyz, name="readyz"),
-        web.get("/metrics", _metrics, name="metrics"),
+        *HEALTH,
         web.get("/openapi.json", _openapi(operations)),
         web.get("/docs", _docs(operations)),
         web.get("/llms.txt", _llms),
@@ -102,6 +101,10 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
     return web.Response(
         text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
     )
+
+
+HEALTH: Final = (web.get("/healthz", _healthz), web.get("/readyz", _readyz))
+FIGURES: Final = web.get("/metrics", _metrics)
 
 
 def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], Cursor | None]:

@@ -16,17 +16,19 @@ from aiohttp import web
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
-from http_shim.about import DEPS, GAUGES, METRICS, READY, Handler
+from http_shim.about import DEPS, GAUGES, METRICS, READY, Gauges, Handler
+from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise
+from http_shim.admission import expected as _expected
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
-from http_shim.identity import KEY_HEADER, idempotency_key, identify, origin_of, request_id
+from http_shim.identity import KEY_HEADER, idempotency_key, identify, request_id
 from http_shim.kept import KeptAnswers
 from http_shim.metrics import Metrics
-from http_shim.parse import MAX_BODY, parsed
+from http_shim.parse import MAX_BODY, aside, parsed
 from http_shim.ready import Readiness
 from http_shim.stream import Hub, Stream
 from skill import text
 from storage.faults import Unavailable
-from tools.call.charges import charge, charge_stranger
+from tools.call.charges import charge
 from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
 from tools.call.run import door_is_open, refused_reply, run, unavailable
 from tools.call.watch import being_about, mandate_of
@@ -34,12 +36,12 @@ from tools.call.wire import encoded
 
 log = logging.getLogger("wallet.http")
 
-UNCOUNTED: Final = web.AppKey("uncounted", frozenset[str])
-SCREEN: Final = "screen."  # how the names of pages begin
 HUB: Final = web.AppKey("hub", Hub)
 LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 CALLER: Final = web.RequestKey("caller", Caller)
+# What was refused before anything of its body was read; whoever sent it may still be sending.
+UNREAD: Final = (web.HTTPRequestURITooLong, web.HTTPUnsupportedMediaType)
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -74,30 +76,24 @@ def build(
     *,
     mcp: Asgi | None = None,
     screens: Sequence[web.RouteDef] = (),
+    cookie: Cookie | None = None,
 ) -> web.Application:
     """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
-    /messages/, `screens` are pages, each under a name that begins with `SCREEN`.
+    /messages/, `screens` are pages; `cookie` finds the session's token of whoever comes for one.
     """
     app = _beginning(deps)
+    # The constructor still takes a router, and warns that it will not.
+    app._router = app[FRONT] = Admitting(app[DEPS], cookie)
     deps = app[DEPS]
-    # Operations count their own calls, MCP its tools'; health is asked by who runs the service.
-    names = {op.name for op in operations}
-    app[UNCOUNTED] = frozenset(names | set(MCP_ROUTES) | about.HEALTH)
     kept, hub = KeptAnswers(), Hub(deps)
     app[HUB] = hub
-    app[GAUGES].append(hub.gauges)
+    app[GAUGES] += [hub.gauges, app[FRONT].gauges]
     app.on_shutdown.append(hub.leave)
     app.cleanup_ctx.append(hub.lifespan)
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
-        if op.route is not None:
-            app.router.add_route(
-                op.route[0],
-                op.route[1],
-                _way(op, kept, hub),
-                name=op.name,
-                expect_handler=_expected,
-            )
+        for each in op.routes:
+            _add(app, each, _way(each, kept, hub))
     app.add_routes(
         [
             web.get("/wallet/door", _door(operations)),
@@ -115,11 +111,19 @@ def build(
     return app
 
 
-def about_itself(deps: Deps) -> web.Application:
-    """The application of a process that serves nobody: its health and its figures alone."""
+def _add(app: web.Application, op: Operation, way: Handler) -> None:
+    if op.route is not None:
+        app.router.add_route(*op.route, way, name=op.name, expect_handler=_expected)
+
+
+def about_itself(deps: Deps, gauges: Gauges | None = None) -> web.Application:
+    """The application that tells of this process and serves nobody: its health and its figures,
+    with those of `gauges`; for a listener that the public does not reach.
+    """
     app = _beginning(deps)
-    app[UNCOUNTED] = about.HEALTH
-    app.add_routes([page for page in about.routes(()) if page.kwargs.get("name") in about.HEALTH])
+    if gauges is not None:
+        app[GAUGES] = gauges
+    app.add_routes([*about.HEALTH, about.FIGURES])
     return app
 
 
@@ -137,14 +141,6 @@ def _beginning(deps: Deps) -> web.Application:
 
 async def _let_go(app: web.Application) -> None:
     await app[READY].close()
-
-
-async def _expected(request: web.Request) -> None:
-    """Answer `Expect: 100-continue`; other expectations may be ignored (RFC 9110 10.1.1)."""
-    if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        # What counts as sent from here on is the answer.
-        request.writer.output_size = 0
 
 
 async def _dress(request: web.Request, response: web.StreamResponse) -> None:
@@ -174,8 +170,8 @@ async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
 async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
     try:
-        if not _counts_itself(request):
-            charge_stranger(request.app[DEPS], where_from(request))
+        if TURNED_AWAY in request:
+            raise request[TURNED_AWAY]
         response = await handler(request)
     except Exception as error:
         response = _answered(error, request)
@@ -183,16 +179,14 @@ async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "other"
     request.app[METRICS].count(request.method, route, response.status, spent)
+    if is_noise(request, response.status):
+        if number := request.app[FRONT].limited.count():
+            log.info("%d refusals of strangers since this was last said", number)
+        return response
     ms = round(spent * 1_000, 1)
     told = {"method": request.method, "route": route, "status": response.status, "ms": ms}
     log.info("%s %s %s %.1fms", *told.values(), extra=told)
     return response
-
-
-def _counts_itself(request: web.Request) -> bool:
-    """True where whoever answers counts the call; the screens count the operations they ask."""
-    name = _operation(request)
-    return name.startswith(SCREEN) or name in request.app[UNCOUNTED]
 
 
 def _answered(error: Exception, request: web.Request) -> web.Response:
@@ -210,7 +204,9 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
     response = answer(reply)
     if isinstance(error, web.HTTPMethodNotAllowed):
         response.headers["Allow"] = ",".join(sorted(error.allowed_methods))
-    if isinstance(error, web.RequestPayloadError):
+    if isinstance(error, UNREAD):
+        response.set_status(error.status)
+    if isinstance(error, (web.RequestPayloadError, *UNREAD)):
         response.force_close()
     return response
 
@@ -242,18 +238,26 @@ def _as_refused(error: Exception) -> Refused | None:
 
 def _route(op: Operation) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
-        deps = request.app[DEPS]
-        arguments = await _arguments(op, request)
-        address = where_from(request)
+        deps, asker = request.app[DEPS], request[ASKER]
         if op.sessions_only and KEY_HEADER in request.headers:
             raise Refused(refusal("forbidden", why="an agent key is never an owner here"))
-        presumes = op.needs is not None
-        caller = await identify(deps, request.headers, address=address, presumes=presumes)
-        request[CALLER] = caller
+        caller = await _caller(op, request)
+        arguments = await _arguments(op, request)
         key = idempotency_key(request.headers)
-        return answer(await run(op, deps, caller, arguments, key=key, address=address))
+        address, paid = asker.address, asker.paid
+        return answer(await run(op, deps, caller, arguments, key=key, address=address, paid=paid))
 
     return handle
+
+
+async def _caller(op: Operation, request: web.Request) -> Caller:
+    """Who calls; a key that is presumed to be good is looked up, unless the call does it."""
+    deps, asker = request.app[DEPS], request[ASKER]
+    caller = asker.named()
+    if caller.presumed and op.needs is None:
+        caller = await identify(deps, request.headers, address=asker.address)
+    request[CALLER] = caller
+    return caller
 
 
 def _way(op: Operation, kept: KeptAnswers, hub: Hub) -> Handler:
@@ -266,16 +270,16 @@ def _streamed(op: Operation, hub: Hub) -> Handler:
     """A route whose answer says where a stream begins, which then follows."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        deps, address = request.app[DEPS], where_from(request)
+        deps, asker = request.app[DEPS], request[ASKER]
+        caller = await _caller(op, request)
         arguments = await _arguments(op, request)
         last = request.headers.getall("Last-Event-ID", [])
         if len(last) > 1:
             raise invalid("last_event_id", "given twice")
         # Who resumes repeats the address it began with, and says in the header how far it came.
         arguments |= {"last_event_id": last[0]} if last else {}
-        caller = await identify(deps, request.headers, address=address)
-        request[CALLER] = caller
-        reply = await run(op, deps, caller, arguments, address=address)
+        address, paid = asker.address, asker.paid
+        reply = await run(op, deps, caller, arguments, address=address, paid=paid)
         if reply.refused:
             return answer(reply)
         public_id, start = str(reply.body["public_id"]), str(reply.body["id"])
@@ -294,7 +298,8 @@ def _relayed(op: Operation, kept: KeptAnswers) -> Handler:
         now = deps.clock.now()
         found = kept.get(request, now)
         if found is not None:
-            charge(deps, NOBODY, where_from(request), op, now)
+            asker = request[ASKER]
+            charge(deps, NOBODY, asker.address, op, now, paid=asker.paid)
             return found
         response = await whole(request)
         if isinstance(response, web.Response):
@@ -302,12 +307,6 @@ def _relayed(op: Operation, kept: KeptAnswers) -> Handler:
         return response
 
     return handle
-
-
-def where_from(request: web.Request) -> str | None:
-    """The network address that a request counts for."""
-    peer = request.transport.get_extra_info("peername") if request.transport else None
-    return origin_of(request.app[DEPS], peer[0] if peer else None, request.headers)
 
 
 async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
@@ -353,7 +352,7 @@ async def _body(request: web.Request) -> dict[str, object]:
         and request.content_type != "application/json"
     ):
         raise invalid("content-type", "application/json is needed")
-    return parsed(raw)
+    return await aside(parsed, raw)
 
 
 # -- the door

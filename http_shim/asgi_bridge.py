@@ -11,6 +11,8 @@ from typing import Any, Final
 from aiohttp import web
 
 from domain.refusals import Refused, refusal
+from http_shim.admission import ASKER
+from http_shim.asker import STATE
 from http_shim.parse import MAX_BODY
 
 log = logging.getLogger("wallet.http")
@@ -23,6 +25,7 @@ Asgi = Callable[
 POLL_S: Final = 0.25
 LIFESPAN_S: Final = 5
 BODY_S: Final = 20
+LIMITED_S: Final = 1  # for the body of somebody who asked too often
 
 
 class AsgiBridge:
@@ -62,8 +65,10 @@ class AsgiBridge:
         nothing left to say: the connection is cut, so that nobody takes half an answer for a whole
         one.
         """
+        asker = request.get(ASKER)
+        limited = asker is not None and asker.limited is not None
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(LIMITED_S if limited else BODY_S):
                 body = await request.read() if request.can_read_body else b""
         except TimeoutError:
             raise web.RequestPayloadError("late") from None
@@ -113,6 +118,7 @@ class _Call:
         peer = transport.get_extra_info("peername") if transport else None
         local = transport.get_extra_info("sockname") if transport else None
         path, _, query = request.raw_path.partition("?")
+        asker = request.get(ASKER)
         return {
             "type": "http",
             # Up to 2.3, sending to a client that went away does nothing; from 2.4 on it has to
@@ -128,7 +134,7 @@ class _Call:
             "client": tuple(peer[:2]) if peer else None,
             "server": tuple(local[:2]) if local else None,
             "headers": [(k.lower(), v) for k, v in request.raw_headers],
-            "state": {},
+            "state": {} if asker is None else {STATE: asker},
         }
 
     def gone(self) -> bool:

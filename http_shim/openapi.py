@@ -65,6 +65,8 @@ OPEN: Final[Mapping[str, str]] = {
 """Values of successful answers that no schema of ours describes, each with its reason."""
 
 
+POSTED: Final = " By POST for what is longer than the 16 KiB of a request line."
+
 STREAM: Final[Schema] = {
     "type": "string",
     "description": "events `open`, `row` (its data is a LedgerRow, its id the row's), and one "
@@ -78,9 +80,13 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
     paths: dict[str, Schema] = {}
     gives, components = schemas_of(op.gives for op in operations if op.route is not None)
     for op in operations:
-        if op.route is not None:
-            told = _operation(op, gives[op.gives])
-            paths.setdefault(op.route[1], {})[op.route[0].lower()] = told
+        for each in op.routes:
+            method, path = each.route or ("", "")
+            paths.setdefault(path, {})[method.lower()] = _operation(each, gives[op.gives])
+        if op.long and op.route is not None:
+            posted = paths[op.route[1]]["post"]
+            posted["operationId"] += "_post"
+            posted["description"] += POSTED
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -320,7 +326,6 @@ def _texts() -> Schema:
         "/readyz": get(
             "readyz", "service", "The database takes writes", ok(_named("Ready")), failing
         ),
-        "/metrics": get("metrics", "service", "Counters for Prometheus", ok(text, "text/plain")),
         "/openapi.json": get("openapi", "service", "This document", ok(free)),
         "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),
         "/llms.txt": get("llms", "service", "An index for language models", ok(text, "text/plain")),

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+from anyio import to_thread
 
 from domain.refusals import Refused, invalid, refusal
 from tools.call.refused_inputs import VALUES_MAX
 
+T = TypeVar("T")
+
+SHORT: Final = 16 * 1024  # bytes that are read within a millisecond or two
 MAX_BODY: Final = 256 * 1024
 MAX_DEPTH: Final = 32
 ENVELOPE: Final = 8  # levels that a message has around what is handed over
@@ -87,6 +95,21 @@ def bearable(text: str, *, depth: int = MAX_DEPTH) -> None:
             raise invalid("body", f"nested deeper than {depth} levels")
         if number >= MAX_PARTS:
             raise invalid("body", f"at most {VALUES_MAX} values")
+
+
+async def aside(read: Callable[[bytes], T], raw: bytes) -> T:
+    """Read a body in the loop where it is short, else in a thread, one after the other: long ones
+    take many times what an answer may wait. Errors: what reading raises.
+    """
+    if len(raw) <= SHORT:
+        return read(raw)
+    async with _turns(asyncio.get_running_loop()):
+        return await to_thread.run_sync(read, raw)
+
+
+@lru_cache(maxsize=8)
+def _turns(loop: asyncio.AbstractEventLoop) -> asyncio.Lock:
+    return asyncio.Lock()
 
 
 def parsed(raw: bytes) -> dict[str, object]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from app import gate
 from http_shim.application import build
 from http_shim.asgi_bridge import Asgi
 from server.late_screens import LateScreens
@@ -28,6 +30,7 @@ def application(deps: Deps, mcp: Asgi, demo: DemoWallet | None = None) -> web.Ap
         own = [] if demo is None else [web.post(DEMO_ROUTE, demo.handle, name="screen.demo")]
         return [*screens.routes(deps, OPERATIONS, demo=demo is not None), *own]
 
-    app = build(deps, OPERATIONS, mcp=mcp)
+    cookie = partial(gate.token_of, base_url=deps.config.base_url)
+    app = build(deps, OPERATIONS, mcp=mcp, cookie=cookie)
     app.router.register_resource(LateScreens(pages))
     return app

@@ -79,7 +79,7 @@ def mcp(url: str | None) -> None:
 
 @main.command()
 @click.option("--once", is_flag=True, help="One round of every tick, then exit.")
-@click.option("--metrics-port", type=int, help="Tell health and metrics here, to this machine.")
+@click.option("--metrics-port", type=int, help="Health and metrics, on WALLET_METRICS_HOST.")
 def keeper(once: bool, metrics_port: int | None) -> None:
     """Run the chain reader and the keeper without serving."""
     # As in `serve`: what is loaded stays.
@@ -216,9 +216,9 @@ def db() -> None:
 @db.command()
 def upgrade() -> None:
     """Migrate the database to this version."""
-    from storage.migrate import upgrade as run
+    from server.start import upgrade_database
 
-    run(_settings().database_url)
+    _run(lambda: upgrade_database(_settings()))
     _say("wallet: the database is up to date")
 
 

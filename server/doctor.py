@@ -55,7 +55,13 @@ async def examine(settings: Settings) -> list[Finding]:
             for fact in facts:
                 group.start_soon(ask, str(fact.chain_id), partial(_asked, fact))
             database = await _database(settings)
-    found = [database, _keeper(settings), _webhooks(settings), _markets(settings)]
+    found = [
+        database,
+        _keeper(settings),
+        _webhooks(settings),
+        _markets(settings),
+        _proxies(settings),
+    ]
     if not facts:
         found.append(
             Finding(
@@ -151,6 +157,16 @@ def _webhooks(settings: Settings) -> Finding:
     if settings.config().webhook_allow_private:
         return Finding("webhook key", True, "set", "private addresses are called: for tests only")
     return Finding("webhook key", True, "set")
+
+
+def _proxies(settings: Settings) -> Finding:
+    behind = (settings.base_url or "").startswith("https://")
+    if settings.trusted_proxies:
+        return Finding("proxies", True, settings.trusted_proxies)
+    if not behind:
+        return Finding("proxies", True, "none is trusted")
+    why = "all callers count as one: set WALLET_TRUSTED_PROXIES to what serves https"
+    return Finding("proxies", False, "https, and none is trusted", why)
 
 
 def _markets(settings: Settings) -> Finding:

@@ -17,9 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from domain.next_steps import Role
 from domain.refusals import Refused, invalid, refusal
 from domain.shares import gives_way
-from http_shim.parse import MAX_BODY, read
+from http_shim.asker import TOLD_MAX, Asker
+from http_shim.parse import MAX_BODY, aside, read
 from http_shim.parse import message as exact
-from server.mcp_asker import Asker, asker_of
+from server.mcp_asker import asker_in
 from storage.faults import Unavailable
 from tools.call.operation import Deps, Reply
 from tools.call.run import refused_reply, unavailable
@@ -29,7 +30,6 @@ SESSION: Final = "mcp-session-id"
 MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
 HOLDER: Final = "wallet.holder"  # of a request that is made in the name of a session's key
-TOLD_MAX: Final = 8 * 1024  # bytes that are read of somebody who asked too often
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Guard:
             return
         role: Role = "nobody"
         try:
-            asker = await asker_of(self._deps, scope)
+            asker = await asker_in(self._deps, scope)
             role = asker.caller.role
             if scope["method"] == "POST":
                 receive = await self._read(receive, asker)
@@ -199,7 +199,7 @@ class Guard:
         body: bytes = message.get("body", b"")
         if asker.limited is not None and not _is_told_by_a_tool(body):
             raise asker.limited
-        told, first = {**message, "body": exact(body)}, True
+        told, first = {**message, "body": await aside(exact, body)}, True
 
         async def again() -> Message:
             nonlocal first

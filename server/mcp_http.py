@@ -79,8 +79,20 @@ class _Sse:
         self._server, self._transport = server, transport
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._transport.connect_sse(scope, receive, send) as (read, write):
-            await self._server.run(read, write, self._server.create_initialization_options())
+        refused = False
+
+        async def heard(message: Message) -> None:
+            nonlocal refused
+            refused |= message["type"] == "http.response.start" and message["status"] >= 400
+            await send(message)
+
+        try:
+            async with self._transport.connect_sse(scope, receive, heard) as (read, write):
+                await self._server.run(read, write, self._server.create_initialization_options())
+        except ValueError:
+            # It refuses a foreign Host or Origin, and then raises.
+            if not refused:
+                raise
 
 
 class _Leaving:

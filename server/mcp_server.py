@@ -15,8 +15,9 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, invalid, refusal
+from http_shim.asker import Asker
 from http_shim.parse import as_written, bounded, read
-from server.mcp_asker import Asker, asker_of
+from server.mcp_asker import asker_in
 from server.mcp_skill import add_skill
 from server.shelf import Given, Shelf, Shipped
 from skill import text
@@ -75,7 +76,7 @@ class Tools:
     async def list(self, ctx: Context, params: Any) -> t.ListToolsResult:
         """The tools that this caller can use now: the switch is read each time."""
         if ctx.request is not None:
-            limited = (await asker_of(self.deps, ctx.request.scope)).limited
+            limited = (await asker_in(self.deps, ctx.request.scope)).limited
             if limited is not None:
                 block = dict(refused_reply(limited, self.deps.clock.now()).body)
                 raise MCPError(t.INTERNAL_ERROR, limited.refusal.reason, {"refusal": block})
@@ -129,7 +130,7 @@ class Tools:
 
     async def _asker(self, ctx: Context) -> Asker:
         if ctx.request is not None:
-            return await asker_of(self.deps, ctx.request.scope)
+            return await asker_in(self.deps, ctx.request.scope)
         key = self._stdio_key
         caller = await known(self.deps, "agent_key", key, on_mcp=True) if key else NOBODY
         return Asker(None, caller)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
@@ -17,6 +18,8 @@ from http_shim.application import HUB
 from http_shim.listening import address_of, bound, farewell, listen_on
 from http_shim.metrics import Metrics
 from server.application import application
+from server.figures import figures, listener
+from server.files import raise_file_limit, say_once_a_minute
 from server.garbage import settle
 from server.late_mcp import LateMcp
 from server.logs import prepare_logging
@@ -77,6 +80,9 @@ async def serve_until(
     """Serve on a port that is taken already, until the event is set; `demo` is a wallet for who has
     none.
     """
+    raise_file_limit()
+    say_once_a_minute(asyncio.get_running_loop())
+    watched = listener(settings.metrics_host, settings.metrics_port)
     await up_to_date(settings)
     address = address_of(sock)
     metrics = Metrics()
@@ -101,8 +107,9 @@ async def serve_until(
                     stop.set()
 
             group.start_soon(behind)
-            ready(address)
-            await stop.wait()
+            async with figures(parts.deps, watched, app[GAUGES]):
+                ready(address)
+                await stop.wait()
         finally:
             with anyio.CancelScope(shield=True):
                 # What runs by itself lets go meanwhile.

@@ -27,9 +27,12 @@ _QUOTING: Final = (
 
 
 def quiet_sdk() -> None:
-    """Keep the SDK from logging whole messages: at DEBUG it writes each, a refused secret too."""
+    """Keep the SDK from logging what callers send: at DEBUG it writes each message, a refused
+    secret too, and at INFO lines of every session. Asked for less, it says less.
+    """
+    level = max(logging.WARNING, logging.getLogger().level)
     for name in ("mcp", "sse_starlette"):
-        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).setLevel(level)
     for name in _QUOTING:
         found = logging.getLogger(name)
         if not any(isinstance(f, _NoBodies) for f in found.filters):

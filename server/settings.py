@@ -123,6 +123,8 @@ class Settings(BaseSettings):
     keeper_private_key_file: Path | None = None
     service_user_key: SecretStr | None = None
     mcp_wait_s: int = Field(default=120, ge=1, le=3_600)
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = Field(default=None, ge=0, le=65_535)
     log_level: str = "INFO"
     log_format: Literal["text", "json"] = "text"
 
@@ -155,6 +157,7 @@ class Settings(BaseSettings):
     agents_per_owner: int = Field(default=50, ge=0)
     store_mb_per_day: int = Field(default=20, ge=0)
     trusted_proxies: str = ""
+    connections_per_address: int = Field(default=64, ge=0)
     webhook_key: SecretStr | None = Field(default=None, min_length=32)
     webhook_key_file: Path | None = None
     webhook_allow_private: str = "off"
@@ -323,6 +326,7 @@ class Settings(BaseSettings):
             agents_per_owner=self.agents_per_owner,
             store_mb_per_day=self.store_mb_per_day,
             trusted_proxies=self.trusted_proxies,
+            connections_per_address=self.connections_per_address,
             webhook_allow_private=is_on(self.webhook_allow_private),
             webhooks_per_owner=self.webhooks_per_owner,
             streams_per_caller=self.streams_per_caller,

@@ -49,11 +49,21 @@ class _Unready(click.ClickException):
     exit_code = 2
 
 
+def _alone(error: Exception) -> Exception:
+    """What went wrong in a task group, where it is one thing."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
 def run(main: Callable[[], Awaitable[T]]) -> T:
     """Run what a command does; a refusal or a fault of the system ends it with its sentence."""
 
     async def wrapped() -> T:
-        return await main()
+        try:
+            return await main()
+        except ExceptionGroup as several:
+            raise _alone(several) from None
 
     try:
         return asyncio.run(wrapped())

@@ -10,6 +10,9 @@ from typing import Final
 
 from anyio import to_thread
 
+from storage.faults import Unavailable, postgres_trouble, sqlite_trouble
+
+REACHED_S: Final = 10
 _VERSIONED: Final = "SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'"
 _REVISIONS: Final = Path(__file__).parent / "migrations" / "versions"
 
@@ -20,23 +23,25 @@ def latest() -> str:
     return max(found[1] for found in names if found)
 
 
-def is_latest(path: str) -> bool:
-    """True where the file is at that revision; False where it is not, or cannot be asked."""
-    try:
-        return on_sqlite(path) == latest()
-    except sqlite3.Error:
-        return False
-
-
 async def revision(url: str) -> str | None:
     """The revision that a database is at, None for one that is missing or empty; nothing is
     written.
 
-    Errors: the driver's own, where it cannot be asked.
+    Errors: `Unavailable` where it cannot be asked; ValueError for an address of neither kind.
     """
     if url.startswith("sqlite:///"):
-        return await to_thread.run_sync(on_sqlite, url.removeprefix("sqlite:///"))
-    return await on_postgres(url)
+        try:
+            return await to_thread.run_sync(on_sqlite, url.removeprefix("sqlite:///"))
+        except sqlite3.Error as error:
+            raise Unavailable(sqlite_trouble(error) or str(error)) from error
+    if url.startswith(("postgresql://", "postgres://")):
+        return await on_postgres(url)
+    raise ValueError("it begins with sqlite:/// or postgresql://")
+
+
+def is_older(at: str) -> bool:
+    """Whether this version knows how to upgrade from a revision."""
+    return at.isdigit() and at < latest()
 
 
 def on_sqlite(path: str) -> str | None:
@@ -52,11 +57,20 @@ def on_sqlite(path: str) -> str | None:
 
 
 async def on_postgres(url: str) -> str | None:
-    """The revision that a PostgreSQL database is at, None for an empty one."""
+    """The revision that a PostgreSQL database is at, None for an empty one.
+
+    Errors: `Unavailable` where it cannot be reached.
+    """
     import asyncpg  # which a process on SQLite never loads
+    from asyncpg.exceptions import InterfaceError, InternalClientError, PostgresError
 
     # Behind a pooler the next statement may be on another connection.
-    connection = await asyncpg.connect(url, statement_cache_size=0)  # type: ignore[no-untyped-call]
+    try:
+        connection = await asyncpg.connect(url, statement_cache_size=0, timeout=REACHED_S)  # type: ignore[no-untyped-call]
+    except (OSError, TimeoutError) as error:
+        raise Unavailable(postgres_trouble(error) or "it cannot be reached") from error
+    except (PostgresError, InterfaceError, InternalClientError, ValueError) as error:
+        raise Unavailable(" ".join(str(error).split())) from error
     try:
         found: str | None = await connection.fetchval("SELECT version_num FROM alembic_version")
     except asyncpg.UndefinedTableError:

@@ -83,8 +83,10 @@ async def test_every_metric_of_dashboard_and_rules_is_shown_by_a_running_service
     venue = DevVenue(lambda: milliseconds(clock.now()), mainnet=True)
     venue.faults.add(Fault(effect="unknown_field", kind="meta", times=1))
     site, venue_url = await serve(venue)
+    port = free_port()
     settings = Settings(
         database_url=sqlite_url,
+        metrics_port=port,
         venue_mainnet_url=venue_url,
         webhook_key=SecretStr("k" * 40),
         keeper_tick_s=1,
@@ -104,7 +106,7 @@ async def test_every_metric_of_dashboard_and_rules_is_shown_by_a_running_service
             while missing:  # rounds of work come by and by
                 async with http.get(base + "/wallet/mandates") as r:
                     assert r.status == 401
-                async with http.get(base + "/metrics") as r:
+                async with http.get(f"http://127.0.0.1:{port}/metrics") as r:
                     shown = set(re.findall(r"^([a-z_]+)[{ ]", await r.text(), re.MULTILINE))
                 if missing == (missing := wanted - shown):
                     await anyio.sleep(0.2)

@@ -108,16 +108,18 @@ async def test_sigterm_drains_live_clients_and_exits_0(
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_long_calldata_fits_the_request_line(
+async def test_long_calldata_fits_a_body_and_no_request_line(
     served: tuple[subprocess.Popen[str], str],
 ) -> None:
     _, base = served
-    query = {"target": "0x" + "11" * 20, "data": "0x" + "ab" * 30_000}
-    async with (
-        ClientSession() as http,
-        http.get(base + "/wallet/mandates/m_aaaaaaaaaa/execute-call", params=query) as r,
-    ):
-        assert (r.status, (await r.json())["error"]) == (401, "unauthenticated")
+    asked = {"target": "0x" + "11" * 20, "data": "0x" + "ab" * 30_000}
+    async with ClientSession() as http:
+        for name in ("execute-call", "unwind-call"):
+            url = base + "/wallet/mandates/m_aaaaaaaaaa/" + name
+            async with http.get(url, params=asked) as r:
+                assert (r.status, (await r.json())["error"]) == (400, "invalid_request")
+            async with http.post(url, json=asked) as r:
+                assert (r.status, (await r.json())["error"]) == (401, "unauthenticated")
 
 
 @pytest.mark.slow

@@ -20,14 +20,16 @@ def test_the_newest_revision_is_the_migrations_own() -> None:
 
 def test_only_a_file_at_that_revision_is_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "w.sqlite"
-    assert not revision.is_latest(str(path))
-    path.write_bytes(b"no database at all, " * 100)
-    assert not revision.is_latest(str(path))
+    assert revision.on_sqlite(str(path)) is None
+    path.write_bytes(b"")
+    assert revision.on_sqlite(str(path)) is None
     path.unlink()
     migrate.upgrade(f"sqlite:///{path}", "0001")
-    assert not revision.is_latest(str(path))
+    assert revision.on_sqlite(str(path)) == "0001"
+    assert revision.is_older("0001")
     migrate.upgrade(f"sqlite:///{path}")
-    assert revision.is_latest(str(path))
+    assert revision.on_sqlite(str(path)) == revision.latest()
+    assert not revision.is_older(revision.latest())
 
 
 @pytest.mark.pg

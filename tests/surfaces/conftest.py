@@ -18,7 +18,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from domain.settings import Config
-from http_shim.application import build
+from http_shim.about import DEPS, GAUGES
+from http_shim.application import about_itself, build
 from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
@@ -32,12 +33,13 @@ KEY = "ak_" + "k" * 43
 
 @dataclass
 class Service:
-    """A service on a port, with one working mandate and its agent's key."""
+    """A service on a port, its figures on another, with one working mandate and its agent's key."""
 
     base: str
     world: World
     mandate: Mandated
     key: str
+    watched: str = ""
 
 
 @asynccontextmanager
@@ -52,11 +54,14 @@ async def running(url: str, evm: Evm, **settings: Any) -> AsyncIterator[Service]
         server, _ = build_server(world.deps, OPERATIONS)
         app = build(world.deps, OPERATIONS, mcp=mcp_app(server, world.deps.config.base_url))
         runner = await listen(app, "127.0.0.1", 0)
+        beside = await listen(about_itself(app[DEPS], app[GAUGES]), "127.0.0.1", 0)
+        base, watched = (f"http://127.0.0.1:{r.addresses[0][1]}" for r in (runner, beside))
         try:
-            yield Service(f"http://127.0.0.1:{runner.addresses[0][1]}", world, m, KEY)
+            yield Service(base, world, m, KEY, watched)
         finally:
             await drain(server)
             await runner.cleanup()
+            await beside.cleanup()
 
 
 @pytest.fixture
@@ -98,7 +103,7 @@ class Door:
     async def _over_http(
         self, name: str, key: str | None, arguments: dict[str, Any]
     ) -> tuple[int, dict[str, Any]]:
-        op = BY_NAME[name]
+        op = BY_NAME[name].routes[-1 if self.name == "http-post" else 0]
         assert op.route is not None
         method, path = op.route
         left = dict(arguments)
@@ -121,6 +126,7 @@ def _query(value: Any) -> str:
 
 DOORS = [
     "http",
+    "http-post",
     "stdio-2026",
     "stdio-2025",
     "sse-2026",
@@ -136,7 +142,7 @@ async def opened(name: str, service: Service) -> AsyncIterator[Door]:
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(ClientSession())
         client = None
-        if name != "http":
+        if not name.startswith("http"):
             kind, _, era = name.partition("-")
             headers = {"X-Service-User-Key": service.key}
             transport: Any

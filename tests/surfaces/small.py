@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from aiohttp import web
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -126,6 +127,7 @@ class Small:
     gate: Gate
     server: WalletServer
     tools: Tools
+    app: web.Application
 
     async def door(self, value: str) -> None:
         """Turn the bot door."""
@@ -172,11 +174,12 @@ async def small(
     catalogue = (*operations(gate), *more)
     server, tools = build_server(deps, catalogue)
     # Not aiohttp's TestServer: that cancels a handler whose client has gone, which the service does not do.
-    runner = await listen(
-        build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url)), "127.0.0.1", 0
-    )
+    app = build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url))
+    runner = await listen(app, "127.0.0.1", 0)
     try:
-        yield Small(f"http://127.0.0.1:{runner.addresses[0][1]}", deps, store, gate, server, tools)
+        yield Small(
+            f"http://127.0.0.1:{runner.addresses[0][1]}", deps, store, gate, server, tools, app
+        )
     finally:
         await drain(server)
         await runner.cleanup()

@@ -128,7 +128,7 @@ async def test_health_readiness_and_metrics(service: Service) -> None:
         for path in ("/healthz", "/readyz"):
             async with http.get(service.base + path) as r:
                 assert (r.status, (await r.json())["ok"]) == (200, True)
-        async with http.get(service.base + "/metrics") as r:
+        async with http.get(service.watched + "/metrics") as r:
             assert (
                 'wallet_requests_total{method="GET",route="/readyz",status="200"} 1'
                 in await r.text()

@@ -18,7 +18,7 @@ from aiohttp import ClientError, ClientResponse, ClientSession
 from starlette.responses import PlainTextResponse
 
 from domain.refusals import Refused, refusal
-from http_shim import listening
+from http_shim import connections
 from http_shim.parse import MAX_BODY
 from server import mcp_guard
 from server.mcp_guard import Bounds, Guard, Places
@@ -300,14 +300,14 @@ async def test_nothing_that_a_caller_sent_is_logged_at_debug(
 async def test_a_second_head_that_never_ends_is_cut_too(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, wait, begun = LoopClock(), listening.Connection._wait, 0
+    clock, wait, begun = LoopClock(), connections.Connection._wait, 0
 
-    def counted(self: listening.Connection) -> None:
+    def counted(self: connections.Connection) -> None:
         nonlocal begun
         begun += 1
         wait(self)
 
-    monkeypatch.setattr(listening.Connection, "_wait", counted)
+    monkeypatch.setattr(connections.Connection, "_wait", counted)
     async with small(sqlite_url) as s:
         host, _, port = s.base.removeprefix("http://").partition(":")
         with anyio.fail_after(STUCK_S):
@@ -319,7 +319,7 @@ async def test_a_second_head_that_never_ends_is_cut_too(
                 await stream.send(b"GET /healthz HTTP/1.1\r\nHo")
                 while begun == heads:
                     await anyio.sleep(0.01)
-                clock.forward(listening.HEAD_S)
+                clock.forward(connections.HEAD_S)
                 with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
                     await stream.receive()
 

@@ -22,7 +22,7 @@ def figures(text: str) -> dict[str, float]:
 
 
 async def scraped(service: Service) -> dict[str, float]:
-    async with ClientSession() as http, http.get(service.base + "/metrics") as r:
+    async with ClientSession() as http, http.get(service.watched + "/metrics") as r:
         return figures(await r.text())
 
 

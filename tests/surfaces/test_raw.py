@@ -9,7 +9,7 @@ import re
 import anyio
 import pytest
 
-from http_shim import asgi_bridge, listening
+from http_shim import asgi_bridge, connections, listening
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import STUCK_S
 
@@ -134,7 +134,7 @@ async def test_a_body_that_dribbles_is_given_up(
 async def test_a_head_that_never_ends_is_cut(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "HEAD_S", 0.2)
+    monkeypatch.setattr(connections, "HEAD_S", 0.2)
     async with small(sqlite_url) as s:
         with anyio.fail_after(STUCK_S):
             assert await said(s, b"GET /healthz HT") == b""

@@ -8,7 +8,8 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
-from http_shim.application import build
+from http_shim.about import DEPS, GAUGES
+from http_shim.application import about_itself, build
 from tests.tools.trading.conftest import a_desk, order_key
 from tools.catalogue import OPERATIONS
 from venue import reads
@@ -33,18 +34,21 @@ async def test_unknown_fields_and_words_are_counted_by_kind_and_never_by_name(
         )
         refused = {"status": "err", "response": "Nobody has heard this"}
         desk.test.faults.add(Fault(effect="malformed", route="/exchange", value=refused))
-        service = TestServer(build(desk.deps, OPERATIONS))
+        app = build(desk.deps, OPERATIONS)
+        service, watched = TestServer(app), TestServer(about_itself(app[DEPS], app[GAUGES]))
         await service.start_server()
+        await watched.start_server()
         async with ClientSession() as http:
-            async with http.get(service.make_url("/metrics")) as r:
+            async with http.get(watched.make_url("/metrics")) as r:
                 assert "wallet_venue" not in await r.text()
             async with http.get(service.make_url("/wallet/info/meta")) as r:
                 assert r.status == 200
             await desk.ok("own_status", p.caller)
             await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
-            async with http.get(service.make_url("/metrics")) as r:
+            async with http.get(watched.make_url("/metrics")) as r:
                 text = await r.text()
         await service.close()
+        await watched.close()
     assert "# TYPE wallet_venue_unknown_total counter" in text
     found = {m[:3]: int(m[3]) for m in LINE.findall(text)}
     assert found["mainnet", "meta", "field"] > 0

@@ -350,6 +350,7 @@ OPERATIONS: Final = (
         "reserved for it.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
+        long=True,
         takes=Execute,
         gives=ExecuteOut,
         weight=HEAVY,

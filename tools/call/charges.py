@@ -14,6 +14,9 @@ REFUSED: Final = 1  # what a refusal costs beside the call
 WRONG_CREDENTIAL: Final = 5
 OWNER_TIMES: Final = 2  # what one credential may, an owner's may together
 ANONYMOUS: Final = "requests without a key"
+READS: Final = "reads"
+WALLETS_AN_ADDRESS: Final = 10  # that can start signing in as often as one may
+WALLET_LENGTH: Final = 42
 
 
 def counted_address(deps: Deps, peer: str | None, forwarded_for: Sequence[str]) -> str | None:
@@ -22,6 +25,11 @@ def counted_address(deps: Deps, peer: str | None, forwarded_for: Sequence[str]) 
     """
     trusted = _trusted(deps.config.trusted_proxies)
     return origin(peer, ",".join(forwarded_for) if trusted else None, trusted)
+
+
+def is_proxy(deps: Deps, peer: str) -> bool:
+    """Whether an address is one of ours that stands in front."""
+    return origin(peer, "0.0.0.0", _trusted(deps.config.trusted_proxies)) == "0.0.0.0"  # noqa: S104
 
 
 @lru_cache(maxsize=4)
@@ -37,16 +45,23 @@ def charge(
     now: datetime,
     *,
     paid: int = 0,
+    wallet: object = None,
 ) -> None:
-    """Count a call before it runs; `paid` of its weight was counted where it came in.
+    """Count a call before it runs; `paid` of its weight was counted where it came in, as that of a
+    read: a write counts as a write in full. `wallet` is whose sign-in it begins.
 
     Errors: `rate_limited`.
     """
     if op.name == "auth_challenge" and address is not None:
-        deps.rates.take("sign-in challenges", address, deps.config.rate_challenges, now)
+        limit, of = deps.config.rate_challenges, f"{address} {str(wallet)[:WALLET_LENGTH].lower()}"
+        deps.rates.take("sign-in challenges", of, limit, now)
+        # Behind a proxy that is not known as one, everybody has the same address.
+        many = "sign-in challenges of one address"
+        deps.rates.take(many, address, limit * WALLETS_AN_ADDRESS, now)
     if op.relays and address is not None:
         deps.rates.take("relays", address, deps.config.trading.relays_per_minute, now)
-    _take(deps, caller, address, op, now, cost=op.weight - paid, force=False)
+    counted = 0 if op.writes and caller.credential is not None else paid
+    _take(deps, caller, address, op, now, cost=op.weight - counted, force=False)
 
 
 def charge_refusal(
@@ -54,6 +69,25 @@ def charge_refusal(
 ) -> None:
     """Count a refused call once more: it cost as much, and brought nobody on."""
     _take(deps, caller, address, op, now, cost=REFUSED, force=True)
+
+
+def charge_request(
+    deps: Deps, credential: str | None, address: str | None, *, cost: int = 1
+) -> None:
+    """Count a request, whatever it asks for, before anything is done for it: for its credential,
+    where that is a good one, else for its address. Errors: `rate_limited`.
+    """
+    if credential is None:
+        charge_stranger(deps, address, cost=cost)
+    else:
+        limit, now = deps.config.rate_reads, deps.clock.now()
+        deps.rates.take(READS, credential, limit, now, cost=cost)
+
+
+def charge_owner(deps: Deps, caller: Caller, *, cost: int = 1) -> None:
+    """Count a request for the owner behind its credential as well. Errors: `rate_limited`."""
+    limit, now = deps.config.rate_reads, deps.clock.now()
+    _take_of_owner(deps, caller, READS, limit, now, cost=cost)
 
 
 def charge_stranger(deps: Deps, address: str | None, *, cost: int = 1) -> None:
@@ -76,13 +110,27 @@ def _take(
     config = deps.config
     if caller.credential is not None:
         limit = config.rate_writes if op.writes else config.rate_reads
-        what = "writes" if op.writes else "reads"
+        what = "writes" if op.writes else READS
         deps.rates.take(what, caller.credential, limit, now, cost=cost, force=force)
-        if caller.owner_id is not None:
-            # Of all keys of all agents together, and of all sessions: agents never use up what
-            # their owner needs to stop them.
-            whose = "your owner's agents" if caller.role == "agent" else "your sessions"
-            what, limit = f"{what} of {whose} together", limit * OWNER_TIMES
-            deps.rates.take(what, caller.owner_id, limit, now, cost=cost, force=force)
+        _take_of_owner(deps, caller, what, limit, now, cost=cost, force=force)
     elif address is not None:
         deps.rates.take(ANONYMOUS, address, config.rate_anonymous, now, cost=cost, force=force)
+
+
+def _take_of_owner(
+    deps: Deps,
+    caller: Caller,
+    what: str,
+    limit: int,
+    now: datetime,
+    *,
+    cost: int = 1,
+    force: bool = False,
+) -> None:
+    """Count for all keys of all agents together, or for all sessions: agents never use up what
+    their owner needs to stop them.
+    """
+    if caller.owner_id is not None:
+        whose = "your owner's agents" if caller.role == "agent" else "your sessions"
+        what, limit = f"{what} of {whose} together", limit * OWNER_TIMES
+        deps.rates.take(what, caller.owner_id, limit, now, cost=cost, force=force)

@@ -238,6 +238,8 @@ class Operation:
     compared byte for byte, and neither stored nor shown. `relays`: it has a limit a minute and
     address of its own.
     `streams`: over HTTP the answer is where a stream begins, and the stream follows.
+    `long`: what it takes may be longer than a request line, so that the path of its GET takes a
+    POST with a JSON body too.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     """
 
@@ -269,6 +271,7 @@ class Operation:
     idempotency: Callable[[Caller, Any], str | None] | None = None
     in_query: frozenset[str] = frozenset()
     streams: bool = False
+    long: bool = False
 
     @property
     def behind_door(self) -> bool:
@@ -279,6 +282,14 @@ class Operation:
     def path_names(self) -> tuple[str, ...]:
         """Inputs that travel in the path."""
         return tuple(re.findall(r"{(\w+)}", self.route[1])) if self.route else ()
+
+    @property
+    def routes(self) -> tuple[Operation, ...]:
+        """The operation as each of its routes takes it: a `long` one by POST too."""
+        if self.route is None:
+            return ()
+        posted = replace(self, route=("POST", self.route[1]), long=False)
+        return (self, posted) if self.long else (self,)
 
     @property
     def from_query(self) -> bool:

@@ -58,6 +58,10 @@ class Rates:
         while len(self._due) > KEYS_MAX:
             self._due.popitem(last=False)
 
+    def knows(self, what: str, whose: str) -> bool:
+        """Whether a call of somebody was counted lately."""
+        return (what, whose) in self._due
+
     def __len__(self) -> int:
         return len(self._due)
 

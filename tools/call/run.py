@@ -105,7 +105,9 @@ async def _answered(
     paid: int,
 ) -> Reply:
     try:
-        charge(deps, caller, address, op, deps.clock.now(), paid=paid)
+        charge(
+            deps, caller, address, op, deps.clock.now(), paid=paid, wallet=arguments.get("address")
+        )
         if caller.presumed:
             reply = await _presuming(op, deps, caller, arguments, key, surface, address)
         else:

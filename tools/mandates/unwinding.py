@@ -117,6 +117,7 @@ OPERATIONS: Final = (
         "line closed a mandate that keeps its positions.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/unwind-call"),
+        long=True,
         takes=Unwind,
         gives=VaultCallOut,
         handler=unwind_call,

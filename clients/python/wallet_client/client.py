@@ -686,6 +686,32 @@ class WalletClient(Transport):
             },
         )
 
+    async def mandate_execute_call_post(
+        self,
+        *,
+        public_id: str,
+        target: str,
+        data: str,
+        approve_amount: str | None = None,
+        approval_id: str | None = None,
+        why: str | None = None,
+        dry_run: bool | None = None,
+    ) -> models.ExecuteOut:
+        """Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead; once approved, where the vault keeps approvals, it is executeApproved with the owner's signature. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it. By POST for what is longer than the 16 KiB of a request line."""
+        return await self.ask(
+            "POST",
+            f"/wallet/mandates/{public_id}/execute-call",
+            models.ExecuteOut,
+            body={
+                "target": target,
+                "data": data,
+                "approve_amount": approve_amount,
+                "approval_id": approval_id,
+                "why": why,
+                "dry_run": dry_run,
+            },
+        )
+
     async def mandate_forfeit(self, *, public_id: str) -> models.VaultCallOut:
         """Calldata of the vault's stop(), which you may send yourself; final."""
         return await self.ask("POST", f"/wallet/mandates/{public_id}/forfeit", models.VaultCallOut)
@@ -834,6 +860,17 @@ class WalletClient(Transport):
             f"/wallet/mandates/{public_id}/unwind-call",
             models.VaultCallOut,
             query={"target": target, "data": data},
+        )
+
+    async def mandate_unwind_call_post(
+        self, *, public_id: str, target: str, data: str
+    ) -> models.VaultCallOut:
+        """Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused. Its agent may unwind for three days after the close, fairly, unless it was paused before or the stop line closed a mandate that keeps its positions. By POST for what is longer than the 16 KiB of a request line."""
+        return await self.ask(
+            "POST",
+            f"/wallet/mandates/{public_id}/unwind-call",
+            models.VaultCallOut,
+            body={"target": target, "data": data},
         )
 
     async def owner_vault_attach(self, *, public_id: str, tx_hash: str) -> models.MandateOnly:

@@ -1213,7 +1213,11 @@ export interface paths {
          */
         get: operations["mandate_execute_call"];
         put?: never;
-        post?: never;
+        /**
+         * Get calldata to act
+         * @description Checked calldata of the vault's execute(target, data, approveAmount) for you to sign and send. Above the owner's approval amount it answers pending_approval instead; once approved, where the vault keeps approvals, it is executeApproved with the owner's signature. dry_run=true shows the checks. Calldata that would revert is refused, and nothing is reserved for it. By POST for what is longer than the 16 KiB of a request line.
+         */
+        post: operations["mandate_execute_call_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1573,7 +1577,11 @@ export interface paths {
          */
         get: operations["mandate_unwind_call"];
         put?: never;
-        post?: never;
+        /**
+         * Get calldata to unwind
+         * @description Calldata of unwind(target, data) on a closed mandate; you sign it. What would revert is refused. Its agent may unwind for three days after the close, fairly, unless it was paused before or the stop line closed a mandate that keeps its positions. By POST for what is longer than the 16 KiB of a request line.
+         */
+        post: operations["mandate_unwind_call_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2319,23 +2327,6 @@ export interface paths {
         };
         /** The database takes writes */
         get: operations["readyz"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/metrics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Counters for Prometheus */
-        get: operations["metrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -13439,6 +13430,171 @@ export interface operations {
             };
         };
     };
+    mandate_execute_call_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
+                    target: string;
+                    /**
+                     * @description calldata, 0x hex
+                     * @example 0x6e553f65
+                     */
+                    data: string;
+                    /**
+                     * @description USDC the target may pull in this call, as a decimal string. Needed for every call that takes USDC out of the vault: for deposit(assets, receiver) it is assets; leave it out for withdraw and redeem
+                     * @example 12.500000
+                     */
+                    approve_amount?: string;
+                    /** @description an approved item, when the owner had to be asked */
+                    approval_id?: string | null;
+                    /** @description reason the owner reads when the action needs approval */
+                    why?: string | null;
+                    /**
+                     * @description true: the checks alone; nothing is reserved or asked
+                     * @default false
+                     */
+                    dry_run?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Calldata, or with dry_run the checks */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecuteOut"];
+                };
+            };
+            /** @description Held for the owner: pending_approval, no calldata */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecuteOut"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_number, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: approval_expired, below_stop_line, conflict, mandate_ended, mandate_not_accepted, mandate_paused, mandate_stopped, not_configured, over_budget, over_daily_cap, over_per_tx_cap, owner_declined, target_not_allowed, would_revert, wrong_status */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: chain_unavailable, storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: outcome_unknown */
+            504: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     mandate_forfeit: {
         parameters: {
             query?: never;
@@ -15440,6 +15596,137 @@ export interface operations {
             };
             /** @description Refused: mandate_paused, mandate_stopped, not_configured, target_not_allowed, would_revert, wrong_status */
             409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: rate_limited */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: internal */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: storage_unavailable */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    mandate_unwind_call_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the mandate's id */
+                public_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description address, lower case or with its EIP-55 checksum
+                     * @example 0x036cbd53842c5426634e7929541ec2318f3dcf7e
+                     */
+                    target: string;
+                    /**
+                     * @description calldata, 0x hex
+                     * @example 0x6e553f65
+                     */
+                    data: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VaultCallOut"];
+                };
+            };
+            /** @description Refused: invalid_address, invalid_request, secret_not_accepted */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: unauthenticated */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: forbidden */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: mandate_paused, mandate_stopped, not_configured, target_not_allowed, would_revert, wrong_status */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: body_too_large */
+            413: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
                     [name: string]: unknown;
@@ -19750,38 +20037,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
-                };
-            };
-        };
-    };
-    metrics: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The answer */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/plain": string;
-                };
-            };
-            /** @description Refused: rate_limited */
-            429: {
-                headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
-                    "Retry-After": components["headers"]["RetryAfter"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Refusal"];
                 };
             };
         };

@@ -1,0 +1,1 @@
+"""Strangers, and what they can make the service spend."""

@@ -1,0 +1,156 @@
+"""The router's own door: every request is counted, and held to its bounds, before its path is
+routed and its body read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+from aiohttp.web_urldispatcher import MatchInfoError
+
+from domain.refusals import Refused
+from http_shim.about import HEALTH_PATHS
+from http_shim.asker import TOLD_MAX, Asker, asker_of
+from http_shim.identity import origin_of
+from http_shim.parse import MAX_BODY
+from http_shim.seldom import Seldom
+from tools.call.charges import charge_stranger, is_proxy
+from tools.call.operation import NOBODY, Deps
+
+log = logging.getLogger("wallet.http")
+
+BODY_UNIT: Final = 8 * 1024  # bytes of a body that count as one request more
+PATH_MAX: Final = 1_024
+SEGMENTS_MAX: Final = 16
+UNVOUCHED: Final = (
+    "%s sends X-Forwarded-For and is no trusted proxy: all that come through it count as one "
+    "caller; if it is yours, set WALLET_TRUSTED_PROXIES=%s"
+)
+LONG_PATH: Final = f"its path has at most {PATH_MAX} bytes and {SEGMENTS_MAX} segments"
+ENCODED: Final = "its body comes as it is, under no Content-Encoding but identity"
+
+ASKER: Final = web.RequestKey("asker", Asker)
+TURNED_AWAY: Final = web.RequestKey("turned_away", Exception)
+# The token in the cookie of a request for a screen, "" without one.
+Cookie = Callable[[web.Request], str]
+
+
+class Admitting(web.UrlDispatcher):
+    """Routes what is admitted; of the rest it notes why not, for whoever answers."""
+
+    def __init__(self, deps: Deps, cookie: Cookie | None = None):
+        super().__init__()
+        self._deps, self._cookie = deps, cookie
+        self.unvouched = 0
+        self._said_unvouched, self.limited = False, Seldom()
+
+    def gauges(self) -> Mapping[str, int]:
+        """How many requests came through a proxy that is not trusted."""
+        return {"wallet_forwarded_untrusted_total": self.unvouched}
+
+    async def resolve(self, request: web.Request) -> web.UrlMappingMatchInfo:
+        """The route behind a request; that of nothing where it is turned away."""
+        try:
+            await self._admit(request)
+        except (Refused, web.HTTPException) as error:
+            request[TURNED_AWAY] = error
+            return _Nowhere()
+        return await super().resolve(request)
+
+    async def _admit(self, request: web.Request) -> None:
+        path = request.rel_url.raw_path
+        if path in HEALTH_PATHS:
+            return
+        if len(path) > PATH_MAX or path.count("/") > SEGMENTS_MAX:
+            charge_stranger(self._deps, where_from(self._deps, request))
+            raise web.HTTPRequestURITooLong(reason=LONG_PATH)
+        on_mcp, on_screens = _is_mcp(path), path.startswith("/app")
+        cookie = self._cookie(request) if self._cookie and on_screens else None
+        peer = _peer(request)
+        if "X-Forwarded-For" in request.headers:
+            self._count_unvouched(peer)
+        asker = await asker_of(
+            self._deps, request.headers, peer, on_mcp=on_mcp, cookie=cookie, cost=_cost(request)
+        )
+        request[ASKER] = asker
+        if asker.limited is not None and not (on_mcp and _is_short(request)):
+            raise asker.limited
+        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            raise web.HTTPUnsupportedMediaType(reason=ENCODED)
+
+    def _count_unvouched(self, peer: str | None) -> None:
+        """Count a request that a proxy sends which is not known as one; say so of the first."""
+        if peer is None or is_proxy(self._deps, peer):
+            return
+        self.unvouched += 1
+        if not self._said_unvouched:
+            self._said_unvouched = True
+            log.warning(UNVOUCHED, peer, peer)
+
+
+FRONT: Final = web.AppKey("front", Admitting)
+
+
+class _Nowhere(MatchInfoError):
+    """Where those are led that are turned away; no body is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(web.HTTPNotFound())
+
+    @property
+    def expect_handler(self) -> Callable[[web.Request], Awaitable[None]]:
+        """Nothing is expected."""
+        return _unexpected
+
+
+async def _unexpected(_: web.Request) -> None:
+    """Let `Expect: 100-continue` wait for the answer."""
+
+
+def where_from(deps: Deps, request: web.Request) -> str | None:
+    """The network address that a request counts for."""
+    return origin_of(deps, _peer(request), request.headers)
+
+
+def _peer(request: web.Request) -> str | None:
+    peer = request.transport.get_extra_info("peername") if request.transport else None
+    return peer[0] if peer else None
+
+
+def _cost(request: web.Request) -> int:
+    """What a request costs by the size of its body, which is what reading that costs; one that
+    does not say its size counts as the longest.
+    """
+    length = request.content_length
+    if length is None:
+        length = MAX_BODY if request.can_read_body else 0
+    return 1 + min(length, MAX_BODY) // BODY_UNIT
+
+
+async def expected(request: web.Request) -> None:
+    """Answer `Expect: 100-continue`; other expectations may be ignored (RFC 9110 10.1.1)."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # What counts as sent from here on is the answer.
+        request.writer.output_size = 0
+
+
+def is_noise(request: web.Request, status: int) -> bool:
+    """Whether an answer refused something to somebody unknown, which is counted and not told: who
+    can write a line of the log as often as he likes fills it.
+    """
+    known = request[ASKER].caller is not NOBODY if ASKER in request else False
+    return FRONT in request.app and not known and 400 <= status < 500
+
+
+def _is_mcp(path: str) -> bool:
+    return path in ("/mcp", "/sse") or path.startswith("/messages/")
+
+
+def _is_short(request: web.Request) -> bool:
+    """Whether a message is short enough to be answered as by a tool, one request too many or not
+    (contract 1)."""
+    return request.content_length is not None and request.content_length <= TOLD_MAX

@@ -1,0 +1,206 @@
+"""Connections: what never becomes a request is answered in the one shape too, and nobody holds a
+place by waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import resource
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from domain.refusals import Refused, invalid, refusal
+from http_shim.application import SECURITY_HEADERS, answer
+from http_shim.identity import request_id
+from tools.call.charges import charge_stranger, counted_address, is_proxy
+from tools.call.operation import Deps, Reply
+
+log = logging.getLogger("wallet.http")
+
+HEAD_S: Final = 20
+FIRST_BYTE_S: Final = 5
+SAID_MAX: Final = 8 * 1024
+MOST: Final = 1_000_000
+FILES_KEPT: Final = 200  # files that the process needs for itself
+REQUEST_ID_LINE: Final = re.compile(
+    rb"^X-Request-Id:[ \t]*([A-Za-z0-9._-]{1,64})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
+)
+NO_HTTP: Final = "it is not well-formed HTTP"
+
+
+def most() -> int:
+    """How many connections there are files for."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if files == resource.RLIM_INFINITY else max(FILES_KEPT, files - FILES_KEPT)
+
+
+class Crowd:
+    """All connections of a listener, by the address that they come from, the longest idle first.
+
+    An address has so many idle ones, and all together have as many as there are files for. Of one
+    too many the longest idle goes; one that is being answered never does.
+    """
+
+    def __init__(self, deps: Deps | None):
+        self.deps = deps
+        self.each = 0 if deps is None else deps.config.connections_per_address
+        self._most = most()
+        self._by_address: dict[str, dict[Connection, None]] = {}
+        self._all = 0
+
+    def enter(self, connection: Connection) -> bool:
+        """Count a connection in, at the cost of an idle one where there are too many; False where
+        there is no place for it.
+        """
+        alike = self._by_address.setdefault(connection.address, {})
+        alike[connection] = None
+        self._all += 1
+        if self.each and not connection.is_proxy:
+            idle = [one for one in alike if one.is_idle()] if len(alike) > self.each else []
+            if len(idle) > self.each:
+                idle[0].leave()
+        if self._all <= self._most:
+            return True
+        for address in sorted(self._by_address, key=lambda a: -len(self._by_address[a])):
+            for one in self._by_address[address]:
+                if one.is_idle() and one is not connection:
+                    one.leave()
+                    return True
+        return False
+
+    def used(self, connection: Connection) -> None:
+        """It is the last now to be the longest idle."""
+        alike = self._by_address.get(connection.address, {})
+        if connection in alike:
+            del alike[connection]
+            alike[connection] = None
+
+    def left(self, connection: Connection) -> None:
+        """Count it out."""
+        alike = self._by_address.get(connection.address, {})
+        if connection in alike:
+            del alike[connection]
+            self._all -= 1
+        if not alike:
+            self._by_address.pop(connection.address, None)
+
+
+class Connection(RequestHandler):
+    """A connection that answers malformed HTTP with a refusal, and gives the head of each request
+    only so long to arrive.
+    """
+
+    address: str = ""
+    is_proxy: bool = False
+    _late: asyncio.TimerHandle | None = None
+    _waits_for: int = -1
+    _since: float = 0
+    _said: bytes = b""
+    _before: int = 0
+    _heard: bool = False
+
+    def __init__(self, crowd: Crowd, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        self._crowd = crowd
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start the clock of the first request."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        if self._crowd.deps is not None and peer:
+            self.address = counted_address(self._crowd.deps, peer[0], ()) or ""
+            self.is_proxy = is_proxy(self._crowd.deps, peer[0])
+        if self._crowd.enter(self):
+            self._wait()
+        else:
+            self.leave()
+
+    def is_idle(self) -> bool:
+        """Whether nothing is being answered on it."""
+        return self._current_request is None and not self._messages
+
+    def leave(self) -> None:
+        """Close it at once."""
+        self._crowd.left(self)
+        self.force_close()
+
+    def data_received(self, data: bytes) -> None:
+        """Start the clock of a further request at its first byte."""
+        if self.is_idle():
+            if self._waits_for != self._request_count:
+                self._said, self._before = b"", self._request_count
+            self._said = (self._said + data)[:SAID_MAX]
+        super().data_received(data)
+        self._heard = True
+        if not self.is_idle():
+            self._crowd.used(self)
+        elif self._waits_for != self._request_count:
+            self._wait()
+
+    def _wait(self) -> None:
+        """From now on; one timer a connection runs on from request to request."""
+        loop = asyncio.get_running_loop()
+        self._waits_for, self._since = self._request_count, loop.time()
+        if self._late is None:
+            self._late = loop.call_at(self._since + self._patience(), self._give_up)
+
+    def _patience(self) -> float:
+        """How long a head may take; one of which no byte has come, not so long."""
+        return HEAD_S if self._heard else min(FIRST_BYTE_S, HEAD_S)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Stop the clock."""
+        if self._late is not None:
+            self._late.cancel()
+        self._crowd.left(self)
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        self._late = None
+        if self._request_count != self._waits_for:
+            return
+        loop, due = asyncio.get_running_loop(), self._since + self._patience()
+        if loop.time() < due:
+            self._late = loop.call_at(due, self._give_up)
+        else:
+            self.force_close()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what no route saw. Errors: ConnectionError where an answer is on its way
+        already.
+        """
+        if self._crowd.deps is not None and not self.is_proxy:
+            try:
+                charge_stranger(self._crowd.deps, self.address)
+            except Refused as limited:
+                raise ConnectionError("one too many that is no HTTP") from limited
+        log.info("a request that is no HTTP: %s", type(exc).__name__)
+        if request.writer.output_size > 0:
+            raise ConnectionError("half an answer is sent already")
+        fault = Refused(refusal("internal")) if status >= 500 else invalid("request", NO_HTTP)
+        response = answer(Reply(status, fault.refusal.as_json("nobody")))
+        response.headers.update(SECURITY_HEADERS)
+        response.headers["Server"] = "wallet"
+        if self._crowd.deps is not None:
+            ids = self._crowd.deps.ids
+            response.headers["X-Request-Id"] = request_id(self._asked_id(request), ids)
+        response.force_close()
+        return response
+
+    def _asked_id(self, request: web.BaseRequest) -> str:
+        """The id that a request came with; of one that is no HTTP no header was read."""
+        alone = self._request_count - self._before == 1
+        if request.headers or not alone:
+            return request.headers.get("X-Request-Id", "")
+        found: list[bytes] = REQUEST_ID_LINE.findall(self._said.partition(b"\r\n\r\n")[0])
+        return found[0].decode() if len(found) == 1 else ""

@@ -1,0 +1,120 @@
+"""Connections are bounded: who only waits gives way, who is being answered never does."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import resource
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import anyio
+import pytest
+from aiohttp import ClientSession
+
+from http_shim.seldom import SAID_EVERY_S
+from server.files import _Short
+from tests.ports import free_port
+from tests.surfaces.small import ALICE, Small, small
+from tests.waiting import STUCK_S
+
+pytestmark = pytest.mark.anyio
+
+
+def opened(stack: ExitStack, base: str, number: int) -> list[socket.socket]:
+    """Connections on which nothing is said."""
+    host, _, port = base.removeprefix("http://").partition(":")
+    found = [
+        stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(number)
+    ]
+    for one in found:
+        one.setblocking(False)
+    return found
+
+
+def is_closed(one: socket.socket) -> bool:
+    try:
+        return one.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(STUCK_S):
+        while not holds():
+            await anyio.sleep(0.01)
+
+
+async def test_of_too_many_idle_connections_of_an_address_the_oldest_go(sqlite_url: str) -> None:
+    async with small(sqlite_url, connections_per_address=4) as s:
+        with ExitStack() as stack:
+            idle = opened(stack, s.base, 10)
+            await until(lambda: [is_closed(one) for one in idle] == [True] * 6 + [False] * 4)
+            async with ClientSession() as http, http.get(s.base + "/wallet/who") as r:
+                assert r.status == 200
+
+
+async def kept(s: Small, http: ClientSession) -> int:
+    headers = {"X-Service-User-Key": ALICE}
+    async with http.post(s.base + "/wallet/slow/n", json={}, headers=headers) as r:
+        return r.status
+
+
+async def test_who_is_being_answered_does_not_give_way(sqlite_url: str) -> None:
+    told: list[int] = []
+    async with small(sqlite_url, connections_per_address=2) as s, ClientSession() as http:
+        with ExitStack() as stack:
+            async with anyio.create_task_group() as group:
+
+                async def ask() -> None:
+                    told.append(await kept(s, http))
+
+                group.start_soon(ask)
+                with anyio.fail_after(STUCK_S):
+                    await s.gate.entered.wait()
+                idle = opened(stack, s.base, 8)
+                await until(lambda: sum(map(is_closed, idle)) >= 6)
+                s.gate.opened.set()
+    assert told == [201]
+
+
+@pytest.mark.slow
+async def test_two_thousand_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
+    def few_files() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1_024, 1_024))
+
+    port, log = free_port(), tmp_path / "log"
+    env = {"WALLET_DATABASE_URL": f"sqlite:///{tmp_path / 'w.sqlite'}"}
+    command = [sys.executable, "-m", "server", "serve", "--no-keeper", "--port", str(port)]
+    with log.open("w") as out, ExitStack() as stack:
+        process = subprocess.Popen(command, stderr=out, env=env, preexec_fn=few_files)
+        try:
+            await until(lambda: "serving on" in log.read_text())
+            base = f"http://127.0.0.1:{port}"
+            for _ in range(20):
+                opened(stack, base, 100)
+                async with ClientSession() as http, http.get(base + "/wallet/markets") as r:
+                    assert r.status == 200
+        finally:
+            process.terminate()
+            process.wait(STUCK_S)
+    assert "Traceback" not in log.read_text()
+    assert len(log.read_text()) < 10_000
+
+
+def test_being_short_of_files_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    at = 0.0
+    loop, short = None, _Short(lambda: at)
+    for _ in range(500):
+        short(loop, {"exception": OSError(errno.EMFILE, "Too many open files")})  # type: ignore[arg-type]
+    at += SAID_EVERY_S
+    short(loop, {"exception": OSError(errno.EMFILE, "Too many open files")})  # type: ignore[arg-type]
+    said = [r.getMessage() for r in caplog.records]
+    assert [s.split(":")[1].split()[0] for s in said] == ["1", "500"]
