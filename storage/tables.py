@@ -64,6 +64,8 @@ Table(
     UniqueConstraint("event_id", name="one_row_an_event"),
     Index("ledger_tx", "public_id", "tx_hash", "reported_by", "seq"),
     Index("ledger_created", "public_id", "created_at", "seq"),
+    # A statement's rows are those that happened in its week, whenever they were read.
+    Index("ledger_occurred", "public_id", "occurred_at", "seq"),
     Index("ledger_positions", "position", unique=True, info=ON_POSTGRES),
     Index(
         "one_partner_a_row", "public_id", "pairs_with", unique=True,

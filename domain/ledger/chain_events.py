@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -13,6 +13,8 @@ from domain.ledger.payloads import (
     Deposited,
     Executed,
     Marked,
+    Observed,
+    ObservedPosition,
     Payload,
     Place,
     Settled,
@@ -20,7 +22,7 @@ from domain.ledger.payloads import (
     Unwound,
     Withdrawn,
 )
-from domain.money import Usdc
+from domain.money import ZERO, Usdc
 from domain.wire import Args
 
 StepKind = Literal[
@@ -123,6 +125,27 @@ CHAIN_EVENTS: Final = (
     ChainEvent(log="Marked", kind=Kind.NOTE, what=Marked,
                step=("outcome", "mark"), call="record", reads=_marked),
 )  # fmt: skip
+
+# A probe that says more than every USDC there is has not told a value.
+PLAUSIBLE_MICROS: Final = 10**18
+
+
+def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
+    """What a log says of the vault right after it; its cash is for whoever knows the rows before.
+
+    Shapes: `keys` name the vault's value probes in their order. A log that has no values observes
+    no position.
+    """
+    values = args.get("values")
+    if not isinstance(values, (list, tuple)) or len(values) != len(keys):
+        return Observed(block=block, cash=ZERO, positions=(), whole=not keys)
+    positions = tuple(
+        ObservedPosition(key=key, value=Usdc(v) if 0 <= v <= PLAUSIBLE_MICROS else None)
+        for key, v in zip(keys, values, strict=True)
+    )
+    whole = all(p.value is not None for p in positions)
+    return Observed(block=block, cash=ZERO, positions=positions, whole=whole)
+
 
 BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in CHAIN_EVENTS}
 LOG_OF: Final[Mapping[str, str]] = {e.call: e.log for e in CHAIN_EVENTS if e.call is not None}

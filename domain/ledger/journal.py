@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from domain.ledger.events import Event
+from domain.ledger.events import Event, NewEvent
 from domain.ledger.kinds import HOUSE, Kind, Reporter
 from domain.ledger.measured import COUNTS, EMPTY, Measured, Row, step
 from domain.ledger.measured_json import from_json as measured_from
 from domain.ledger.measured_json import to_json as measured_json
 from domain.ledger.pairing import place_of
-from domain.ledger.payloads import Marked, Payload, Reverses
-from domain.ledger.written import read, written
+from domain.ledger.payloads import Marked, Reverses, Told
+from domain.ledger.written import read, write
 from domain.wire import JsonObject
 
 KEPT: Final = 48
@@ -44,13 +44,31 @@ class Journal:
     undone: tuple[str, ...] = ()
     now: Measured = EMPTY
 
-    def flows_after(self, block: int) -> int:
-        """Net flows of rows above a block."""
+    def at(self, place: Place) -> Measured:
+        """The book as it stood right before a place; the oldest that is known for one before."""
         before = self.base
         for row in self.recent:
-            if row.place[0] <= block:
+            if row.place < place:
                 before = step(before, row)
-        return self.now.flows - before.flows
+        return before
+
+    def cash_after(self, place: Place, new: NewEvent) -> int:
+        """The vault's cash after a row that is about to be added at a place; micro-USDC."""
+        newest = not self.recent or place > self.recent[-1].place
+        before = self.now if newest else self.at(place)
+        row = Row(
+            place=place,
+            event_id="",
+            at=new.occurred_at,
+            kind=new.kind,
+            amount=_magnitude(new),
+            what=new.told.what,
+        )
+        return step(before, row).cash or 0
+
+    def flows_after(self, block: int) -> int:
+        """Net flows of rows above a block."""
+        return self.now.flows - self.at((block + 1, 0)).flows
 
 
 NOTHING: Final = Journal()
@@ -96,9 +114,24 @@ def counts(event: Event) -> bool:
 
 def _anew(past: Past, event: Event) -> Journal:
     """The journal told from the first row: one that its base holds moved, or was taken away."""
+    ordered, gone = in_place((*past(), event))
+    early, late = ordered[:-KEPT], ordered[-KEPT:]
+    base = EMPTY
+    for row in early:
+        base = step(base, row)
+    folded = early[-1].place if early else (0, 0)
+    return _told(Journal(base=base, folded=folded, recent=tuple(late), undone=gone))
+
+
+def in_place(events: Iterable[Event]) -> tuple[list[Row], tuple[str, ...]]:
+    """The rows that stand, in the order of their places, and the newest ids of those that a
+    reorganisation took away.
+
+    Shapes: `events` are a mandate's rows from the first on, oldest first.
+    """
     rows: dict[str, Row] = {}
     gone: list[str] = []
-    for e in (*past(), event):
+    for e in events:
         if not counts(e):
             continue
         again, what = e.told.restates, e.told.what
@@ -107,19 +140,19 @@ def _anew(past: Past, event: Event) -> Journal:
             gone.append(what.event_id)
             continue
         row = _row(e, None if again is None else again.event_id)
-        if e.reported_by is Reporter.KEEPER:
+        if _was_read(e):
             above = [k for k, r in rows.items() if _mark_above(r, row.place)]
             rows = {k: r for k, r in rows.items() if k not in above}
         rows.pop(row.event_id, None)
         rows[row.event_id] = row
-    ordered = sorted(rows.values(), key=lambda r: r.place)
-    early, late = ordered[:-KEPT], ordered[-KEPT:]
-    base = EMPTY
-    for row in early:
-        base = step(base, row)
     lost = tuple(dict.fromkeys(g for g in gone if g not in rows))[-KEPT:]
-    folded = early[-1].place if early else (0, 0)
-    return _told(Journal(base=base, folded=folded, recent=tuple(late), undone=lost))
+    return sorted(rows.values(), key=lambda r: r.place), lost
+
+
+def _was_read(event: Event) -> bool:
+    """True for a mark that the house read at a block, and no log of the vault's."""
+    of_log = event.log_index is not None or event.tx_hash is not None
+    return isinstance(event.told.what, Marked) and not of_log and event.told.restates is None
 
 
 def _mark_above(row: Row, place: Place) -> bool:
@@ -127,10 +160,10 @@ def _mark_above(row: Row, place: Place) -> bool:
 
 
 def _unmarked_above(journal: Journal, event: Event) -> Journal:
-    """A keeper that marks a lower block than it marked before reads a chain that went back: what
-    it had read above is of a branch that is gone.
+    """A mark that is read at a lower block than the one before it is of a chain that went back:
+    what was read above is of a branch that is gone.
     """
-    if event.reported_by is not Reporter.KEEPER:
+    if not _was_read(event):
         return journal
     place = _place(event)
     rest = tuple(r for r in journal.recent if not _mark_above(r, place))
@@ -147,10 +180,11 @@ def _row(event: Event, event_id: str | None = None) -> Row:
         kind=event.kind,
         amount=_magnitude(event),
         what=event.told.what,
+        observed=event.told.observed,
     )
 
 
-def _magnitude(event: Event) -> int:
+def _magnitude(event: Event | NewEvent) -> int:
     return max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
 
 
@@ -159,7 +193,7 @@ def _place(event: Event) -> tuple[int, int]:
     order of the ledger.
     """
     what = event.told.what
-    if isinstance(what, Marked) and event.reported_by is Reporter.KEEPER:
+    if isinstance(what, Marked) and _was_read(event):
         return (0, event.seq) if what.block is None else (what.block, END_OF_BLOCK)
     return (0, event.seq) if event.block_number is None else place_of(event)
 
@@ -218,18 +252,19 @@ def from_json(told: JsonObject) -> Journal:
 
 
 def _row_json(row: Row) -> list[Any]:
-    payload = written(row.what)
+    payload = write(Told(what=row.what, observed=row.observed))
     return [*row.place, row.event_id, row.at.isoformat(), row.kind.value, row.amount, payload]
 
 
 def _row_from(told: Sequence[Any]) -> Row:
     block, index, event_id, at, kind, amount, payload = told
-    what: Payload = read(Kind(kind), payload).what
+    told_ = read(Kind(kind), payload)
     return Row(
         place=(block, index),
         event_id=event_id,
         at=datetime.fromisoformat(at),
         kind=Kind(kind),
         amount=amount,
-        what=what,
+        what=told_.what,
+        observed=told_.observed,
     )

@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
+from domain.ledger.copies import changed
+from domain.ledger.day_totals import BEGUN, DayTotals, Interval, resulted
 from domain.ledger.kinds import Kind
+from domain.ledger.movements import movement_of
 from domain.ledger.payloads import (
     AgentPaid,
-    ApprovalTold,
-    ClaimEnded,
     Control,
     Deposited,
     Executed,
     Marked,
+    Observed,
     Payload,
-    Place,
-    RefusedAttempt,
-    Reverses,
-    Said,
     Settled,
-    Signed,
     Stopped,
     Unwound,
-    VenueFilled,
     Withdrawn,
 )
+from domain.ledger.positions import Position, after_call, revalued, shares
 from domain.times import day_of
 
 DAYS_KEPT: Final = 16
@@ -39,8 +36,8 @@ MINUTES_MOST: Final = 1_600  # more than there are in MINUTES_KEPT, so that prun
 class Row:
     """What is kept of a house row.
 
-    Shapes: `place` is (block, log index), a keeper's mark standing at the end of its block;
-    `amount` in micro-USDC, 0 where the row has none.
+    Shapes: `place` is (block, log index), a mark that was read standing at the end of its block;
+    `amount` in micro-USDC, 0 where the row has none; `observed` what the vault held after it.
     """
 
     place: tuple[int, int]
@@ -49,33 +46,7 @@ class Row:
     kind: Kind
     amount: int
     what: Payload
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
-    """A position at one market: what it cost, and what it is worth by the last whole mark.
-
-    Units: micro-USDC; without a mark its value is its cost. `back` says that something came back
-    from it since it was marked.
-    """
-
-    place: Place
-    cost: int = 0
-    value: int = 0
-    back: bool = False
-
-    @property
-    def opened(self) -> bool:
-        """True while there is anything in it; what is marked at nothing may yet recover."""
-        return self.value > 0 or (self.cost > 0 and not self.back)
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """One UTC day: gross spend, and the largest action of it."""
-
-    spent: int = 0
-    largest: int = 0
+    observed: Observed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +64,14 @@ class Mark:
     def worth(self) -> int:
         """Cash and positions."""
         return self.cash + self.positions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The newest whole observation: its block, and when that was."""
+
+    block: int
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +99,11 @@ class Result:
 class Measured:
     """Where the vault stands, by the rows of the house alone.
 
-    Units: micro-USDC. Shapes: `days` by UTC day, `minutes` of spend by UTC minute; `largest_ever`
-    and `busiest_ever` are (amount, day) of days no longer kept; `donated` is what left with
-    `withdrawAll` beyond what was booked; `paused_at` and `stopped` are block times.
+    Units: micro-USDC. Shapes: `days` by UTC day, the newest, and `interval` what happened since the
+    worth was last known; `minutes` of spend by UTC minute; `largest_ever` and `busiest_ever` are
+    (amount, day) of days no longer kept; `donated` is what left with `withdrawAll` beyond what was
+    booked; `paused_at` and `stopped` are block times; `seen` is the newest whole observation of any
+    row, `mark` and `earlier` the newest two of those that were made for their own sake.
     """
 
     rows: int = 0
@@ -134,10 +115,12 @@ class Measured:
     donated: int = 0
     trades: int = 0
     positions: Mapping[str, Position] = field(default_factory=dict)
-    days: Mapping[str, Day] = field(default_factory=dict)
+    days: Mapping[str, DayTotals] = field(default_factory=dict)
+    interval: Interval = BEGUN
     minutes: Mapping[str, int] = field(default_factory=dict)
     largest_ever: tuple[int, str | None] = (0, None)
     busiest_ever: tuple[int, str | None] = (0, None)
+    seen: Seen | None = None
     mark: Mark | None = None
     earlier: Mark | None = None
     paused: bool | None = None
@@ -166,9 +149,7 @@ class Measured:
 
     @property
     def opened(self) -> Mapping[str, Position]:
-        """The open positions; a settlement ends every estimate, its figures are final."""
-        if self.settled is not None:
-            return {}
+        """The open positions; those that a settlement left stay open until they are unwound."""
         return {k: p for k, p in self.positions.items() if p.opened}
 
     @property
@@ -186,59 +167,30 @@ class Measured:
 EMPTY: Final = Measured()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """What one row of the house moves, in micro-USDC; the one place that says so."""
-
-    deposited: int = 0
-    withdrawn: int = 0
-    paid: int = 0
-    spent: int = 0
-    received: int = 0
-
-    @property
-    def flow(self) -> int:
-        """The owner's money, in less out."""
-        return self.deposited - self.withdrawn
-
-    @property
-    def cash(self) -> int:
-        """What the vault's cash changes by."""
-        return self.flow - self.paid - self.spent + self.received
-
-
-STILL: Final = Moved()
-
-
-def moved(what: Payload | None, amount: int) -> Moved:
-    """What a payload moves; `amount` is its row's, 0 where it has none."""
-    match what:
-        case Deposited():
-            return Moved(deposited=amount)
-        case Withdrawn():
-            return Moved(withdrawn=amount)
-        case AgentPaid():
-            return Moved(paid=amount)
-        case Executed():
-            return Moved(spent=what.spent.micros, received=what.received.micros)
-        case Unwound():
-            return Moved(received=what.received.micros)
-        case Stopped() | Settled() | Control() | Marked() | Reverses() | ClaimEnded():
-            return STILL
-        case VenueFilled() | Signed() | ApprovalTold() | Said() | RefusedAttempt() | None:
-            return STILL
-        case other:  # the type checker names what is told anew and not judged here
-            assert_never(other)
-
-
 def step(m: Measured, row: Row) -> Measured:
     """The book after the next row in the order of the chain."""
     acts = _STEPS.get(type(row.what))
-    return m if acts is None else acts(m, row, row.what)
+    if acts is None:
+        return m
+    after = acts(m, row, row.what)
+    whole = row.observed is not None and row.observed.whole
+    if row.observed is not None and whole and _reached(after, row):
+        after = _revalued(after, row, row.observed.values())
+    return _dated(m, row, after)
+
+
+def _reached(m: Measured, row: Row) -> bool:
+    """False for a mark that was read ahead of the ledger: it counts once the rows before it are
+    here. Until then what was bought would count twice, and what was sold not at all.
+    """
+    if not isinstance(row.what, Marked):
+        return True
+    cash = row.what.cash if row.observed is None else row.observed.cash
+    return cash.micros == m.cash
 
 
 def _flowed(m: Measured, row: Row) -> Measured:
-    by = moved(row.what, row.amount)
+    by = movement_of(row.what, row.amount)
     return replace(
         m,
         rows=m.rows + 1,
@@ -257,56 +209,93 @@ def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:
 
 
 def _called(m: Measured, row: Row, what: Executed | Unwound) -> Measured:
-    by = moved(what, row.amount)
-    changed = replace(
+    by = movement_of(what, row.amount)
+    observed = row.observed.values() if row.observed is not None else {}
+    known = row.observed is not None and row.observed.whole
+    after = observed.get(what.place.key, 0 if known else None)
+    traded = changed(
         _flowed(m, row),
         trades=m.trades + isinstance(what, Executed),
-        positions=_traded(m.positions, what.place, by.spent, by.received),
+        positions=after_call(m.positions, what.place, by.spent, by.received, after),
     )
-    if not by.spent:
-        return changed
-    # Per action the larger of what was approved and what left counts (contract 5).
-    approved = what.approved.micros if isinstance(what, Executed) else 0
-    return _spent_on(changed, row.at, by.spent, max(by.spent, approved))
+    return _spent_at(traded, row.at, by.spent) if by.spent else traded
 
 
-def _traded(
-    positions: Mapping[str, Position], place: Place, spent: int, received: int
-) -> Mapping[str, Position]:
-    """What comes back takes the same fraction of cost as of value, rounded down; everything
-    closes.
+def _revalued(m: Measured, row: Row, values: Mapping[str, int]) -> Measured:
+    """Every position at what its probe answered; one that no probe values is worth nothing."""
+    seen = Seen(block=row.place[0], at=row.at)
+    return changed(m, positions=revalued(m.positions, values), seen=seen)
+
+
+def _dated(m: Measured, row: Row, after: Measured) -> Measured:
+    """The book with the row in its UTC day, and an interval ended where the worth is known."""
+    if after is m or isinstance(row.what, (Stopped, Control)):
+        return after
+    by = movement_of(row.what, row.amount)
+    positions = sum(p.value for p in after.opened.values())
+    worth = (after.cash or 0) + positions
+    whole = row.observed.whole if row.observed is not None else isinstance(row.what, Marked)
+    known = (whole and _reached(m, row)) or not after.opened
+    called = isinstance(row.what, Executed)
+    day = _day(m, row.at)
+    day = changed(
+        day,
+        inflow=day.inflow + by.deposited,
+        outflow=day.outflow + by.withdrawn,
+        calls=day.calls + called,
+        trades=day.trades + (called and bool(by.spent or by.received)),
+        put_in=after.deposits - after.withdrawals,
+        deposited=after.deposits,
+        worth=worth,
+        held=positions,
+        measured=after.seen is not None or not after.opened,
+    )
+    interval = m.interval.moved(
+        deposited=by.deposited, withdrawn=by.withdrawn, spent=by.spent, received=by.received
+    )
+    if known:
+        day, interval = resulted(day, interval, worth, positions)
+    if by.spent:
+        # Per action the larger of what was approved and what left counts (contract 5).
+        approved = row.what.approved.micros if isinstance(row.what, Executed) else 0
+        largest = max(day.largest, by.spent, approved)
+        day = changed(day, spent=day.spent + by.spent, largest=largest)
+    days = {**after.days, day.day: day}
+    return _pruned(changed(after, days=days, interval=interval))
+
+
+def _day(m: Measured, at: datetime) -> DayTotals:
+    """The day of a row. Blocks follow each other in time; one that a clock put before the newest
+    day belongs to that.
     """
-    key = place.key
-    old = positions.get(key)
-    if old is None and spent <= 0:
-        return positions
-    p = old or Position(place=place)
-    value, cost = p.value + spent, p.cost + spent
-    if received:
-        rest = max(0, value - received)
-        cost, value = (cost * rest // value if value else cost), rest
-    if not value and (not cost or received > 0):
-        return {k: v for k, v in positions.items() if k != key}
-    back = p.back or received > 0
-    return {**positions, key: replace(p, value=value, cost=cost, back=back)}
+    newest = m.days[max(m.days)] if m.days else None
+    name = day_of(at)
+    if newest is not None and newest.day >= name:
+        return newest
+    positions = sum(p.value for p in m.opened.values())
+    worth = (m.cash or 0) + positions
+    return DayTotals(day=name, start=worth, worth=worth, stood=positions, held=positions)
 
 
-def _spent_on(m: Measured, at: datetime, spent: int, action: int) -> Measured:
-    """Count spend on its UTC day and minute; what comes back never gives cap back."""
-    day, days, minutes = day_of(at), dict(m.days), dict(m.minutes)
-    old, busiest, largest = days.get(day, Day()), m.busiest_ever, m.largest_ever
-    days[day] = Day(old.spent + spent, max(old.largest, action))
+def _pruned(m: Measured) -> Measured:
+    if len(m.days) <= DAYS_KEPT:
+        return m
+    days, busiest, largest = dict(m.days), m.busiest_ever, m.largest_ever
     while len(days) > DAYS_KEPT:
-        first = min(days)
-        gone = days.pop(first)
-        busiest = max(busiest, (gone.spent, first), key=lambda o: o[0])
-        largest = max(largest, (gone.largest, first), key=lambda o: o[0])
-    minute = _minute(at)
+        gone = days.pop(next(iter(days)))
+        busiest = max(busiest, (gone.spent, gone.day), key=lambda o: o[0])
+        largest = max(largest, (gone.largest, gone.day), key=lambda o: o[0])
+    return changed(m, days=days, busiest_ever=busiest, largest_ever=largest)
+
+
+def _spent_at(m: Measured, at: datetime, spent: int) -> Measured:
+    """Count spend in its UTC minute; what comes back never gives cap back."""
+    minutes, minute = dict(m.minutes), _minute(at)
     minutes[minute] = minutes.get(minute, 0) + spent
     if len(minutes) > MINUTES_MOST:
         oldest = _minute(datetime.fromisoformat(max(minutes) + "+00:00") - MINUTES_KEPT)
         minutes = {k: v for k, v in minutes.items() if k >= oldest}
-    return replace(m, days=days, minutes=minutes, busiest_ever=busiest, largest_ever=largest)
+    return changed(m, minutes=minutes)
 
 
 def _minute(at: datetime) -> str:
@@ -314,7 +303,11 @@ def _minute(at: datetime) -> str:
 
 
 def _marked(m: Measured, row: Row, what: Marked) -> Measured:
-    """A whole mark values all positions together; each takes its part of it."""
+    """A mark, whole where every probe answered. One that says the sum alone, as older rows do,
+    values all positions together; each takes its part of it.
+    """
+    if row.observed is not None and not row.observed.whole:
+        return m
     mark = Mark(
         cash=what.cash.micros,
         positions=what.positions.micros,
@@ -323,20 +316,11 @@ def _marked(m: Measured, row: Row, what: Marked) -> Measured:
         block=row.place[0],
         flows=m.flows,
     )
+    marked = changed(m, mark=mark, earlier=m.mark)
+    if row.observed is not None or not _reached(m, row):
+        return marked
     parts = shares({k: p.value or p.cost for k, p in m.positions.items()}, mark.positions)
-    valued = {k: replace(p, value=parts[k]) for k, p in m.positions.items()}
-    kept = {k: replace(p, back=False) if p.value else p for k, p in valued.items() if p.opened}
-    return replace(m, mark=mark, earlier=m.mark, positions=kept)
-
-
-def shares(weights: Mapping[str, int], whole: int) -> dict[str, int]:
-    """A whole in parts by weight, rounded down; the last part takes what is over."""
-    total, left = sum(weights.values()), whole
-    parts = {}
-    for n, (key, weight) in enumerate(weights.items(), start=1):
-        parts[key] = left if n == len(weights) else whole * weight // total if total else 0
-        left -= parts[key]
-    return parts
+    return _revalued(marked, row, parts)
 
 
 def _stopped(m: Measured, row: Row, what: Stopped) -> Measured:
@@ -354,7 +338,9 @@ def _settled(m: Measured, row: Row, what: Settled) -> Measured:
         gain=what.gain.micros,
         agent_fee=what.agent_fee.micros,
     )
-    return replace(m, settled=result)
+    # What nobody observed ends with the estimate that it was.
+    kept = m.positions if row.observed is not None else {}
+    return replace(m, settled=result, positions=kept)
 
 
 def _controlled(m: Measured, row: Row, what: Control) -> Measured:

@@ -7,8 +7,10 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final
 
-from domain.ledger.measured import EMPTY, Day, Ended, Mark, Measured, Position, Result
+from domain.ledger.day_totals import DayTotals, Interval
+from domain.ledger.measured import EMPTY, Ended, Mark, Measured, Result, Seen
 from domain.ledger.payloads import Place
+from domain.ledger.positions import Position
 from domain.wire import JsonObject
 
 Pair = tuple[Callable[[Any], Any], Callable[[Any], Any]]
@@ -51,9 +53,11 @@ def _each(pair: Pair) -> Pair:
 
 _FORMS: Final[Mapping[str, Pair]] = {
     "positions": _each((_position, _position_back)),
-    "days": _each(_plain(Day)),
+    "days": _each(_plain(DayTotals)),
+    "interval": _plain(Interval),
     "largest_ever": (list, tuple),
     "busiest_ever": (list, tuple),
+    "seen": _plain(Seen),
     "mark": _plain(Mark),
     "earlier": _plain(Mark),
     "paused_at": (datetime.isoformat, datetime.fromisoformat),

@@ -295,6 +295,40 @@ class Restates:
     moved: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedPosition:
+    """What one value probe answered; `key` is the market that names it, else its address in lower
+    case. `value` is None where it did not answer. Units: USDC.
+    """
+
+    key: str
+    value: Usdc | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """The vault right after a log, as the log itself says, or at one block that was read.
+
+    Shapes: `whole` says that every value probe of the vault answered, so that cash + positions is
+    its worth. `cash` holds the agent's unpaid fee. Units: USDC.
+    Source: contract 5, "Observations".
+    """
+
+    block: int
+    cash: Usdc
+    positions: tuple[ObservedPosition, ...]
+    whole: bool
+
+    def values(self) -> dict[str, int]:
+        """Micro-USDC by key; a key whose probe did not answer is left out."""
+        known: dict[str, int] = {}
+        for p in self.positions:
+            if p.value is not None:
+                known[p.key] = known.get(p.key, 0) + p.value.micros
+        silent = {p.key for p in self.positions if p.value is None}
+        return {key: value for key, value in known.items() if key not in silent}
+
+
 @dataclass(frozen=True, slots=True)
 class Unusable:
     """A stored value that could not be read as what it must be; it counts as nothing."""
@@ -310,4 +344,5 @@ class Told:
     violation: Violation | None = None
     restates: Restates | None = None
     log_index: int | None = None
+    observed: Observed | None = None
     unusable: tuple[Unusable, ...] = ()

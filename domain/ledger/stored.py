@@ -31,7 +31,8 @@ class Stored:
         if stored is not None:
             bad.append(path)
 
-    def _unusable(self, name: str) -> None:
+    def note(self, name: str) -> None:
+        """Note that the value under a name is unusable."""
         self._bad.append(f"{self.path}.{name}" if self.path else name)
 
     def sub(self, name: str) -> Stored:
@@ -44,7 +45,7 @@ class Stored:
         value = self.values.get(name)
         if value is None or isinstance(value, str):
             return value
-        self._unusable(name)
+        self.note(name)
         return None
 
     def number(self, name: str) -> int | None:
@@ -52,14 +53,14 @@ class Stored:
         value = self.values.get(name)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
-        self._unusable(name)
+        self.note(name)
         return None
 
     def flag(self, name: str) -> bool:
         """True, or it is not."""
         value = self.values.get(name)
         if value is not None and not isinstance(value, bool):
-            self._unusable(name)
+            self.note(name)
         return value is True
 
     def money(self, name: str) -> Usdc | None:
@@ -72,7 +73,7 @@ class Stored:
         except Refused:
             amount = None
         if amount is None or amount < ZERO:
-            self._unusable(name)
+            self.note(name)
             return ZERO
         return amount
 
@@ -86,7 +87,7 @@ class Stored:
         value = self.values.get(name)
         if isinstance(value, str) and _FIGURE.fullmatch(value):
             return Decimal(value)
-        self._unusable(name)
+        self.note(name)
         return Decimal(0)
 
     def at(self, name: str) -> datetime | None:
@@ -94,7 +95,7 @@ class Stored:
         value = self.text(name)
         at = moment_of(value)
         if value is not None and at is None:
-            self._unusable(name)
+            self.note(name)
         return at
 
     def json(self, name: str) -> Json | None:

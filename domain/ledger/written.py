@@ -9,7 +9,15 @@ from typing import Final
 from domain.ledger.copies import maker
 from domain.ledger.forms import Nested, Object, Value, parts_of, what_of
 from domain.ledger.kinds import Kind
-from domain.ledger.payloads import Payload, Restates, Told, Unusable, Violation
+from domain.ledger.payloads import (
+    Observed,
+    ObservedPosition,
+    Payload,
+    Restates,
+    Told,
+    Unusable,
+    Violation,
+)
 from domain.ledger.stored import Stored
 from domain.money import Usdc
 from domain.times import timestamp
@@ -27,9 +35,27 @@ def write(told: Told) -> dict[str, object]:
             placed["moved"] = True
     if told.log_index is not None:
         stored["log_index"] = told.log_index
+    if told.observed is not None:
+        stored["observed"] = _observed_json(told.observed)
     if broken is not None:
         stored["violation"] = {"codes": list(broken.codes), "detail": dict(broken.detail)}
     return stored
+
+
+def _observed_json(o: Observed) -> dict[str, object]:
+    return {
+        "block": o.block,
+        "cash": str(o.cash),
+        "positions": [
+            {
+                "key": p.key,
+                "value": None if p.value is None else str(p.value),
+                "answered": p.value is not None,
+            }
+            for p in o.positions
+        ],
+        "whole": o.whole,
+    }
 
 
 def written(what: Payload, violation: Violation | None = None) -> dict[str, object]:
@@ -67,6 +93,7 @@ def read(kind: Kind, stored: object) -> Told:
         violation=_violation(beside) if beside is not None and beside.there else None,
         restates=_restates(s) if "restates" in s.values else None,
         log_index=s.number("log_index") if "log_index" in s.values else None,
+        observed=_observed(s) if "observed" in s.values else None,
         unusable=tuple([Unusable(path) for path in sorted(bad)]) if bad else (),
     )
 
@@ -85,6 +112,24 @@ def _restates(s: Stored) -> Restates | None:
         event_id=again.text("event_id") or "",
         log_index=again.number("log_index"),
         moved=again.flag("moved"),
+    )
+
+
+def _observed(around: Stored) -> Observed | None:
+    """An observation; one that is damaged anywhere is none, and is named."""
+    bad: list[str] = []
+    s = Stored(around.values, "", bad).sub("observed")
+    listed = s.values.get("positions")
+    positions = []
+    for one in listed if isinstance(listed, (list, tuple)) else ():
+        each = Stored(one, "observed.positions", bad)
+        positions.append(ObservedPosition(key=each.text("key") or "", value=each.money("value")))
+    block = s.number("block")
+    if bad or block is None or not isinstance(listed, (list, tuple)):
+        around.note("observed")
+        return None
+    return Observed(
+        block=block, cash=s.sum("cash"), positions=tuple(positions), whole=s.flag("whole")
     )
 
 

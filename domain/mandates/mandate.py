@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Final, Literal
 
-from domain.mandates.targets import DEFAULT_TARGETS, Missed, ShownTarget, Target, missed
+from domain.mandates.targets import (
+    DEFAULT_TARGETS,
+    Missed,
+    ShownTarget,
+    Target,
+    missed,
+    probe_keys,
+)
 from domain.money import BPS, ZERO, Usdc
 from domain.refusals import Refused
 from domain.times import Timestamp
@@ -256,6 +263,11 @@ class Mandate:
     def markets(self) -> tuple[str, ...]:
         """Ids of the markets behind the targets, in order, once each."""
         return tuple(dict.fromkeys(t.market for t in self.allowed_targets if t.market))
+
+    @property
+    def probe_keys(self) -> tuple[str, ...]:
+        """What each value probe of the vault is named by, in the order of the terms."""
+        return probe_keys(self.allowed_targets)
 
     @property
     def closes_at_venue(self) -> bool:

@@ -162,6 +162,17 @@ class Target:
         )
 
 
+def probe_keys(targets: Iterable[Target]) -> tuple[str, ...]:
+    """What each signed value probe is named by, in the order of the terms: the market that has it,
+    else the probed address in lower case.
+    """
+    keys: dict[str, str] = {}
+    for t in targets:
+        if t.kind == "contract" and t.address is not None and t.selector is not None and t.probe:
+            keys.setdefault(t.address.lower(), t.market or t.address.lower())
+    return tuple(keys.values())
+
+
 NOT_LISTED: Final = "is not among the allowed targets"
 _SELECTOR: Final = len("0x") + 8
 _WORD: Final = 64

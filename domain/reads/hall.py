@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
-from domain.ledger.record import Day
+from domain.ledger.day_totals import RolledDay
 from domain.mandates.mandate import Mandate, Status, StatusName
 from domain.money import Usdc
 from domain.reads.venue_windows import VenueResults, venue_results
@@ -42,7 +42,7 @@ class Standing:
     """
 
     mandate: Mandate
-    days: tuple[Day, ...]
+    days: tuple[RolledDay, ...]
     worth: int | None
     stop_reason: str | None
     violations: int

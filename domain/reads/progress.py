@@ -14,7 +14,7 @@ from domain.reads.fees import WorthSource
 from domain.rules.caps import pending
 from domain.rules.case import Case, shown_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
-from domain.rules.stop_line import fresh
+from domain.rules.stop_line import fresh, latched
 from domain.rules.unwinding import UNWIND_WINDOW
 from domain.rules.venue_side import marks_of, venue_account
 from domain.rules.worth import (
@@ -189,10 +189,14 @@ def leaving(case: Case, at: Valued) -> Leaving:
 
 
 def rules(case: Case) -> tuple[Rule, ...]:
-    """One entry a rule; `ok` is false once it was broken (spec 2.4 rule 2)."""
-    broken = case.state.violations
+    """One entry a rule; `ok` is false once it was broken (spec 2.4 rule 2), and for the stop line
+    while the recorded marks stand below it, whether or not anybody acts on them.
+    """
+    broken = set(case.state.violations)
+    if latched(case.measured, case.config.mark_fresh_s):
+        broken.add("below_stop_line")
     return tuple(
-        Rule(code=code, clause=int(clause), text=RULE_TEXT[code], ok=not broken.get(code))
+        Rule(code=code, clause=int(clause), text=RULE_TEXT[code], ok=code not in broken)
         for code, clause in CLAUSE_OF.items()
     )
 
@@ -337,12 +341,12 @@ def data_issue(case: Case) -> bool:
 
 
 def mark_is_stale(case: Case) -> bool:
-    """True where open positions of a working mandate rest on a house mark that is too old to act
-    on.
+    """True where open positions of a working mandate rest on an observation that is too old to act
+    on, because the vault cannot be read now.
     """
     m = case.measured
-    if case.mandate.status is not Status.WORKING or not m.opened or m.mark is None:
+    if case.mandate.status is not Status.WORKING or not m.opened or m.seen is None:
         return False
     chain = case.chain
     seen = chain is not None and chain.exists and not chain.last_known
-    return not seen and not fresh(m.mark, case)
+    return not seen and not fresh(m.seen.at, case)

@@ -9,15 +9,17 @@ from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 
 from domain.ledger.events import Event
 from domain.ledger.forms import Nested, Object, Value, parts_of
+from domain.ledger.payloads import Observed, Told, Violation
 from domain.ledger.payloads import Payload as What
-from domain.ledger.payloads import Told, Violation
 from domain.money import Usdc
 from domain.reads.shapes import (
     AttemptedPlace,
     BreachDetail,
     Broken,
     LedgerRow,
+    ObservedVault,
     Payload,
+    ProbedPosition,
     Restated,
 )
 
@@ -51,7 +53,22 @@ def payload(told: Told) -> Payload:
         beside["restates"] = Restated(event_id=again.event_id, log_index=again.log_index)
     if told.log_index is not None:
         beside["log_index"] = told.log_index
+    if told.observed is not None:
+        beside["observed"] = observed(told.observed)
     return shown(told.what, **beside)
+
+
+def observed(o: Observed) -> ObservedVault:
+    """What a row says of the vault after it."""
+    return ObservedVault(
+        block=o.block,
+        cash=o.cash,
+        positions=tuple(
+            ProbedPosition(key=p.key, value=p.value, answered=p.value is not None)
+            for p in o.positions
+        ),
+        whole=o.whole,
+    )
 
 
 def shown(what: What, **beside: Any) -> Payload:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from domain.ledger.record import Day
+from domain.ledger.day_totals import RolledDay
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.rules.case import Case
@@ -27,8 +27,8 @@ class SeriesPoint:
     )
     put_in: Usdc = field(metadata=said("deposits - withdrawals up to the end of the day"))
     floor: Usdc = field(metadata=said("the stop line"))
-    deposits: Usdc = field(metadata=said("of the day; a withdrawal undone by a reorg too"))
-    withdrawals: Usdc = field(metadata=said("of the day; a deposit undone by a reorg too"))
+    deposits: Usdc = field(metadata=said("of the day"))
+    withdrawals: Usdc = field(metadata=said("of the day"))
     spent: Usdc = field(metadata=said("what counts against the cap of the day, measured"))
 
 
@@ -44,41 +44,28 @@ class _Built:
     spent: int = 0
 
 
-def series(case: Case, days: Sequence[Day], *, whole: bool) -> tuple[SeriesPoint, ...]:
+def series(case: Case, days: Sequence[RolledDay], *, whole: bool) -> tuple[SeriesPoint, ...]:
     """The points, oldest first; a day in which nothing happened has none.
 
     Shapes: `days` are roll-ups, oldest first; `whole`: every row of the ledger is in them. Today's
     point rests on the books and the vault, as everything else that is shown of it.
     """
-    m, spent = case.mandate, _spent_by_day(days)
+    m = case.mandate
     built = {
         d.day: _Built(
-            worth=d.worth if d.deposited or d.worth else None,
+            worth=d.worth if d.measured and (d.deposited or d.worth) else None,
             put_in=d.put_in,
             deposited=d.deposited,
             deposits=d.inflow,
             withdrawals=d.outflow,
-            spent=spent.pop(d.day, 0),
+            spent=d.spent,
         )
         for d in days
     }
-    for day, micros in spent.items():
-        # Its rows were stored later: what it was worth then nobody measured.
-        before = max((d for d in built if d < day), default=None)
-        put_in, deposited = (built[before].put_in, built[before].deposited) if before else (0, 0)
-        built[day] = _Built(worth=None, put_in=put_in, deposited=deposited, spent=micros)
     if m.status is not Status.SETTLED or not whole:
         _today(case, built)
     shown = sorted(built.items())[-DAYS_SHOWN:]
     return tuple(_point(m, day, b) for day, b in shown)
-
-
-def _spent_by_day(days: Sequence[Day]) -> dict[str, int]:
-    spent: dict[str, int] = {}
-    for told in days:
-        for day, micros in told.spent:
-            spent[day] = spent.get(day, 0) + micros
-    return spent
 
 
 def _today(case: Case, built: dict[str, _Built]) -> None:

@@ -93,6 +93,29 @@ class WholeMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProbedPosition:
+    """What one value probe of the vault answered; `key` is the market that names it, else its
+    address.
+    """
+
+    key: str
+    value: Usdc | None = field(metadata=said("null where it did not answer"))
+    answered: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedVault:
+    """The vault right after a log, or at one block that was read; `whole` where every value probe
+    answered, so that cash + positions is its worth. Cash holds the agent's unpaid fee.
+    """
+
+    block: int
+    cash: Usdc
+    positions: tuple[ProbedPosition, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentControl:
     """The owner took the agent's authority away, or gave it back."""
 
@@ -232,6 +255,7 @@ class ToldPayload:
     violation: Broken | None = field(default=None, metadata=LEFT_OUT)
     restates: Restated | None = field(default=None, metadata=LEFT_OUT)
     log_index: int | None = field(default=None, metadata=LEFT_OUT)
+    observed: ObservedVault | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

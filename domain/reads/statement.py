@@ -12,9 +12,10 @@ from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.reads.step import Step, refusal_of, refused_by
 from domain.reads.steps import grouped, of_events
+from domain.reads.venue_weeks import VenueWeek, venue_weeks
 from domain.reads.weeks import Week
 from domain.rules.codes import CLAUSE_OF
-from domain.rules.worth import realized_micros, valued
+from domain.rules.worth import realized_micros, usdc, worth_as_observed
 from domain.times import Timestamp
 from domain.wire import LEFT_OUT, named, said
 
@@ -56,10 +57,12 @@ class WeekPeriod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorthChange:
-    """Worth at both ends; 0 before the first chain row."""
+    """Worth at both ends by the newest observation at or before each: 0 before the first chain row,
+    null where positions were open that nobody had valued.
+    """
 
-    start: Usdc
-    end: Usdc
+    start: Usdc | None
+    end: Usdc | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ class Result:
     """Realized, and estimated = worth change - net deposits - realized."""
 
     realized: Usdc
-    estimated: Usdc
+    estimated: Usdc | None = field(metadata=said("null where a worth is"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,22 +133,6 @@ class WeekBreach:
     reason: str | None = field(default=None, metadata=LEFT_OUT)
     event_id: str
     at: Timestamp
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VenueWeek:
-    """What live orders that cite the mandate filled in the week, on one network of the venue; in
-    no other figure. `net` is realized less fees, without what is open.
-    """
-
-    network: str
-    realized: Usdc
-    fees: Usdc
-    net: Usdc
-    volume: Usdc
-    orders: int
-    fills: int
-    source: Literal["venue"] = "venue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,25 +196,31 @@ class Span:
     events: Sequence[Event]
 
 
-def _worth(state: Books) -> int:
+Sums = Mapping[str, int | None]
+"""The figures of a period by name, in micro-USDC; None is unknown."""
+
+
+def _worth(state: Books) -> int | None:
     """Worth in micros; 0 before the first chain row, so that the weeks of a life sum up."""
-    return valued(state).worth or 0
+    return 0 if state.measured.cash is None else worth_as_observed(state)
 
 
-def figures(span: Span) -> dict[str, int]:
-    """The sums of a period in micros: worth change = net flows + realized + estimated, exactly."""
+def figures(span: Span) -> Sums:
+    """The sums of a period: worth change = net flows + realized + estimated, exactly."""
     was, now = span.before.measured, span.after.measured
     a, b = span.before.claimed, span.after.claimed
     deposits, withdrawals = now.deposits - was.deposits, now.withdrawals - was.withdrawals
     realized = realized_micros(span.after) - realized_micros(span.before)
     start, end = _worth(span.before), _worth(span.after)
+    change = None if start is None or end is None else end - start
+    net = deposits - withdrawals + realized
     return {
         "start": start,
         "end": end,
         "deposits": deposits,
         "withdrawals": withdrawals,
         "realized": realized,
-        "estimated": (end - start) - (deposits - withdrawals) - realized,
+        "estimated": None if change is None else change - net,
         "fee_tools": b.fee_tools - a.fee_tools,
         "fee_venue": b.fee_venue - a.fee_venue,
         "fee_network": b.fee_network - a.fee_network,
@@ -243,18 +236,18 @@ class _Parts(TypedDict):
     fees: FeesPaid
 
 
-def _parts(f: Mapping[str, int]) -> _Parts:
+def _parts(f: Sums) -> _Parts:
     return {
-        "worth": WorthChange(start=Usdc(f["start"]), end=Usdc(f["end"])),
-        "flows": Flows(deposits=Usdc(f["deposits"]), withdrawals=Usdc(f["withdrawals"])),
-        "result": Result(realized=Usdc(f["realized"]), estimated=Usdc(f["estimated"])),
+        "worth": WorthChange(start=usdc(f["start"]), end=usdc(f["end"])),
+        "flows": Flows(deposits=Usdc(f["deposits"] or 0), withdrawals=Usdc(f["withdrawals"] or 0)),
+        "result": Result(realized=Usdc(f["realized"] or 0), estimated=usdc(f["estimated"])),
         "fees": FeesPaid(
             by_type=FeesByType(
-                tools=Usdc(f["fee_tools"]),
-                venue=Usdc(f["fee_venue"]),
-                network=Usdc(f["fee_network"]),
-                unclassified=Usdc(f["fee_unclassified"]),
-                agent=Usdc(f["fee_agent"]),
+                tools=Usdc(f["fee_tools"] or 0),
+                venue=Usdc(f["fee_venue"] or 0),
+                network=Usdc(f["fee_network"] or 0),
+                unclassified=Usdc(f["fee_unclassified"] or 0),
+                agent=Usdc(f["fee_agent"] or 0),
             )
         ),
     }
@@ -268,7 +261,7 @@ def _allowed_vs_used(span: Span) -> AllowedVsUsed:
     """The week's largest move and busiest UTC day against the caps."""
     first, last = span.week.start.date().isoformat(), span.week.end.date().isoformat()
     told = span.after.measured.days
-    days = {d: v.spent for d, v in told.items() if first <= d < last}
+    days = {d: v.spent for d, v in told.items() if first <= d < last and v.spent}
     for d, amount in span.after.claimed.notional.items():
         if first <= d < last:
             days[d] = days.get(d, 0) + amount
@@ -284,27 +277,6 @@ def _allowed_vs_used(span: Span) -> AllowedVsUsed:
     )
 
 
-def venue_week(span: Span) -> tuple[VenueWeek, ...] | None:
-    """What live orders filled in the week, a network each; None where none did."""
-    found = []
-    for network, now in sorted(span.after.venue.accounts.items()):
-        was = span.before.venue.of(network)
-        if now.fills == was.fills:
-            continue
-        found.append(
-            VenueWeek(
-                network=network,
-                realized=Usdc(now.realized - was.realized),
-                fees=Usdc(now.fees - was.fees),
-                net=Usdc(now.net - was.net),
-                volume=Usdc(now.volume - was.volume),
-                orders=now.orders - was.orders,
-                fills=now.fills - was.fills,
-            )
-        )
-    return tuple(found) or None
-
-
 def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
     """Broken rules, then refused attempts."""
     broken = [
@@ -312,7 +284,7 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
             code=code,
             clause=int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
             event_id=e.event_id,
-            at=e.created_at,
+            at=e.occurred_at,
         )
         for e in events
         for code in e.violation_codes
@@ -323,7 +295,7 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
             clause=next(iter(refused_by(e)), None),
             reason=told.reason,
             event_id=e.event_id,
-            at=e.created_at,
+            at=e.occurred_at,
         )
         for e in events
         if (told := refusal_of(e)) is not None
@@ -341,14 +313,14 @@ def statement(
         period=_period(span.week),
         **_parts(figures(span)),
         allowed_vs_used=_allowed_vs_used(span),
-        venue=venue_week(span),
+        venue=venue_weeks(span.before.venue, span.after.venue),
         breaches=_breaches(span.events),
         steps=tuple(grouped(of_events(span.events)) if steps is None else steps),
         next_cursor=next_cursor,
     )
 
 
-NOTHING: Final[Mapping[str, int]] = dict.fromkeys(
+NOTHING: Final[Sums] = dict.fromkeys(
     (
         "start",
         "end",
@@ -366,10 +338,16 @@ NOTHING: Final[Mapping[str, int]] = dict.fromkeys(
 )
 
 
-def added(sums: Mapping[str, int], spans: Sequence[Span]) -> Mapping[str, int]:
+def added(sums: Sums, spans: Sequence[Span]) -> Sums:
     """The sums of a period with those of some more mandates; begin with `NOTHING`."""
     each = [figures(span) for span in spans]
-    return {name: sums[name] + sum(f[name] for f in each) for name in NOTHING}
+    return {name: _sum([sums[name], *(f[name] for f in each)]) for name in NOTHING}
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    """Their sum; None where one of them is unknown."""
+    known = [v for v in values if v is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def mandate_week(s: Span) -> MandateWeek:
@@ -385,7 +363,7 @@ def mandate_week(s: Span) -> MandateWeek:
 def together(
     mandates: Sequence[MandateWeek],
     period: Week,
-    sums: Mapping[str, int] | None,
+    sums: Sums | None,
     next_cursor: str | None = None,
 ) -> StatementOfAll:
     """Some mandates in one week, under the sums of all where they are given."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from domain.ledger.record import Day
+from domain.ledger.day_totals import RolledDay
 from domain.money import Usdc
 from domain.reads.windows import WINDOWS, since_of
 from domain.wire import named
@@ -37,21 +37,23 @@ class VenueResults:
     source: Literal["venue"] = "venue"
 
 
-def venue_results(mandates: Iterable[Sequence[Day]], today: str) -> tuple[VenueResults, ...] | None:
+def venue_results(
+    mandates: Iterable[Sequence[RolledDay]], today: str
+) -> tuple[VenueResults, ...] | None:
     """The results of some mandates together, a network each; None where no live order filled."""
     days = [day for of in mandates for day in of if day.venue]
     networks = sorted({network for day in days for network in day.venue})
     return tuple(_network(days, network, today) for network in networks) or None
 
 
-def _network(days: Sequence[Day], network: str, today: str) -> VenueResults:
+def _network(days: Sequence[RolledDay], network: str, today: str) -> VenueResults:
     week, month, quarter, ever = (
         _window(days, network, since_of(today, span)) for span in WINDOWS.values()
     )
     return VenueResults(network=network, days_7=week, days_30=month, days_90=quarter, since=ever)
 
 
-def _window(days: Sequence[Day], network: str, since: str | None) -> VenueWindow:
+def _window(days: Sequence[RolledDay], network: str, since: str | None) -> VenueWindow:
     rows = [d.venue.get(network, (0, 0, 0)) for d in days if since is None or d.day >= since]
     net, orders, volume = (sum(row[n] for row in rows) for n in range(3))
     return VenueWindow(net_usdc=Usdc(net), orders=orders, volume_usdc=Usdc(volume))

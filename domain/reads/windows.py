@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Final, Literal
 
-from domain.ledger.record import SCALE, Day
+from domain.ledger.day_totals import SCALE, RolledDay
 from domain.money import BPS, Usdc
 from domain.wire import named
 
@@ -71,9 +71,9 @@ class Chart:
     series: tuple[Series, ...]
 
 
-def together(mandates: Iterable[Sequence[Day]]) -> list[Total]:
+def together(mandates: Iterable[Sequence[RolledDay]]) -> list[Total]:
     """The days on which anything was stored, oldest first, all mandates added up."""
-    by_day: dict[str, list[tuple[int, Day]]] = {}
+    by_day: dict[str, list[tuple[int, RolledDay]]] = {}
     for n, days in enumerate(mandates):
         for day in days:
             by_day.setdefault(day.day, []).append((n, day))
@@ -92,7 +92,7 @@ def together(mandates: Iterable[Sequence[Day]]) -> list[Total]:
     return found
 
 
-def _total(name: str, rows: Sequence[Day], others: int, worth: int) -> Total:
+def _total(name: str, rows: Sequence[RolledDay], others: int, worth: int) -> Total:
     def add(field: str) -> int:
         return sum(getattr(d, field) for d in rows)
 
@@ -109,18 +109,17 @@ def _total(name: str, rows: Sequence[Day], others: int, worth: int) -> Total:
     )
 
 
-def joint(rows: Sequence[Day], others: int) -> int:
-    """The return of several mandates on one day, each weighed by the most that it had in positions
-    (contract 8); `others` is what mandates without a row that day had in them.
+def joint(rows: Sequence[RolledDay], others: int) -> int:
+    """The return of several mandates on one day: 1 + their results over their capital, as it was
+    before the results (contract 8); `others` is what mandates without a row that day had in
+    positions.
 
-    What was put to work during the day and lost nothing is left out of a loss: capital that is
-    put beside one cannot thin it out.
+    So a day whose results add up to nothing returns nothing, and it does not matter which of two
+    equal mandates won. What was put to work on the day and came to no result is no part of it.
     """
-    whole = others + sum(d.most for d in rows)
-    result = sum((d.factor - SCALE) * d.most for d in rows)
-    if result < 0:
-        whole -= sum(d.most - d.stood for d in rows if d.factor >= SCALE)
-    return SCALE + result // whole if whole else SCALE
+    whole = others + sum(d.weight for d in rows)
+    result = sum(d.result for d in rows)
+    return max(0, SCALE + SCALE * result // whole) if whole and result else SCALE
 
 
 def nearest(part: int, whole: int) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from domain.facts import VaultState
-from domain.ledger.measured import Mark, Measured
+from domain.ledger.measured import Measured
+from domain.mandates.mandate import Mandate
 from domain.rules.case import Case
 
 CLOCKS_APART_S: Final = 60
+HOUR: Final = timedelta(hours=1)
 
 
 def below(vault: VaultState) -> bool:
@@ -20,39 +22,48 @@ def below(vault: VaultState) -> bool:
     return known and vault.cash + vault.positions < vault.floor
 
 
-def worth_marking(m: Measured, vault: VaultState, now: datetime, fresh_s: int) -> bool:
-    """True where a mark of this vault would tell anything: its figures changed, the last mark is
-    half as old as one may be, money flowed after it in the chain (a reorganisation may have moved a
-    deposit that it saw), or it stands below its line. What a silent probe leaves out is no mark.
+def worth_marking(m: Mandate, book: Measured, vault: VaultState, fresh_s: int) -> bool:
+    """True where a mark of this vault would tell anything (contract 5, "Observations"): while
+    positions are open the first reading of a UTC day, and one that is more than 1% away from the
+    last observation, at most hourly; below the stop line two in a row. Where a venue's stop line
+    rests on it too, half as often as a mark may be old. No switch and no key is part of it.
+
+    A reading with a silent probe is no mark: its worth is unknown.
     """
-    last = m.mark
     if not vault.measured:
         return False
-    if last is None or below(vault):
+    if below(vault) and not latched(book, fresh_s):
         return True
-    told = (vault.cash.micros, vault.positions.micros, vault.floor.micros)
-    age_s = (now - last.at).total_seconds()
-    # A mark from a time to come was stamped by a clock that ran ahead: it says nothing of its age.
-    old = age_s >= fresh_s / 2 or age_s < -CLOCKS_APART_S
-    return old or m.flows != last.flows or told != (last.cash, last.positions, last.floor)
+    if not vault.positions and not book.opened:
+        return False
+    seen = book.seen
+    if seen is None or vault.block.at.date() > seen.at.date():
+        return True
+    at_venue = any(t.kind == "venue" for t in m.allowed_targets)
+    if at_venue and (vault.block.at - seen.at).total_seconds() >= fresh_s / 2:
+        return True
+    last = book.mark
+    if last is not None and vault.block.at - last.at < HOUR:
+        return False
+    worth = (book.cash or 0) + sum(p.value for p in book.opened.values())
+    now = (vault.cash + vault.positions + vault.fee_owed).micros
+    return abs(now - worth) * 100 > worth
 
 
-def at_stop_line(case: Case) -> bool:
-    """True where two fresh marks in a row stand below the floor (contract 5); an unknown or stale
-    mark says nothing.
-
-    A funded vault only: before the first deposit there is nothing to lose.
+def latched(book: Measured, fresh_s: int) -> bool:
+    """True where the two newest marks, in a row, stand below the floor of a funded vault (contract
+    5): the stop line is reached, and stays so until a mark says otherwise.
     """
-    m = case.measured
-    return bool(m.deposits) and all(
-        mark is not None and fresh(mark, case) and mark.worth < mark.floor
-        for mark in (m.mark, m.earlier)
-    )
+    mark, earlier = book.mark, book.earlier
+    if not book.deposits or mark is None or earlier is None:
+        return False
+    in_a_row = (mark.at - earlier.at).total_seconds() <= fresh_s
+    return in_a_row and all(one.worth < one.floor for one in (mark, earlier))
 
 
-def fresh(mark: Mark, case: Case) -> bool:
-    """True while a mark may be acted on (a setting)."""
-    return -CLOCKS_APART_S <= (case.now - mark.at).total_seconds() <= case.config.mark_fresh_s
+def fresh(at: datetime, case: Case) -> bool:
+    """True while what was observed then may be acted on (a setting)."""
+    return -CLOCKS_APART_S <= (case.now - at).total_seconds() <= case.config.mark_fresh_s
 
 
 def vault_worth(case: Case) -> int | None:
@@ -67,6 +78,6 @@ def vault_worth(case: Case) -> int | None:
         return None
     if not m.opened:
         return m.cash
-    if m.mark is None or m.earlier is None or not fresh(m.mark, case):
+    if m.mark is None or m.earlier is None or not fresh(m.mark.at, case):
         return None
     return max(mark.worth + m.flows - mark.flows for mark in (m.mark, m.earlier))

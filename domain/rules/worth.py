@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from domain.facts import VaultState
 from domain.ledger.books import Books
-from domain.ledger.measured import Position, shares
+from domain.ledger.copies import changed
+from domain.ledger.measured import Measured
+from domain.ledger.positions import Position, revalued, shares
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.rules.case import Case
@@ -45,38 +47,65 @@ class Valued:
         return None if self.worth is None or self.cash is None else self.worth - self.cash
 
 
-def valued(books: Books, lens: VaultState | None = None) -> Valued:
-    """What the vault is worth by the newest whole mark, else by the agent's marks, else at cost.
+def valued(books: Books, lens: VaultState | None = None, keys: Sequence[str] = ()) -> Valued:
+    """Cash, positions and worth out of one observation: what the vault's probes said at one block,
+    with the flows after it; before the first, by the agent's marks, else at cost.
 
-    Shapes: `lens` is the vault read at one block; a block that is newer than the ledger's mark. One
-    with a silent probe is no whole mark: what was not measured is not nothing.
+    Shapes: `lens` is the vault read at one block, `keys` are those of its probes in their order. It
+    counts where every probe answered and it is no older than the ledger's newest observation. Where
+    it knows movements that the ledger does not tell of yet, its worth stands beside the ledger's
+    cash, and what is open has the rest.
     Source: contract 5, "Worth".
     """
     m = books.measured
-    cash, mark = m.cash, m.mark
-    seen = lens if lens is not None and lens.exists and lens.measured else None
+    cash = m.cash
     if cash is None:
         return Valued(worth=None, cash=None, source="cash", positions={})
-    if seen is not None and (mark is None or seen.block.number >= mark.block):
-        held = seen.cash + seen.positions + seen.fee_owed
-        after = books.journal.flows_after(seen.block.number)
-        return _marked(books, held.micros + after, seen.block.at)
-    if m.settled is not None:
-        return Valued(worth=cash, cash=cash, source="cash", positions={})
-    if mark is not None:
-        return _marked(books, mark.worth + m.flows - mark.flows, mark.at)
+    if lens is not None and _counts(m, lens):
+        worth = (lens.cash + lens.positions + lens.fee_owed).micros
+        rest = worth + books.journal.flows_after(lens.block.number) - cash
+        positions = _by_lens(m, lens, keys)
+        if sum(p.value for p in positions.values()) != rest:
+            parts = shares({k: p.value or p.cost for k, p in m.opened.items()}, rest)
+            positions = {k: changed(m.opened[k], value=v) for k, v in parts.items()}
+        if rest >= 0 and (positions or not rest):
+            return _valued(cash, positions, lens.block.at)
+    if m.seen is not None:
+        return _valued(cash, m.opened, m.seen.at)
     return _estimated(books, cash)
 
 
-def _marked(books: Books, worth: int, at: datetime) -> Valued:
-    cash = books.measured.cash or 0
-    opened = books.measured.opened
-    parts = shares({k: p.value or p.cost for k, p in opened.items()}, worth - cash)
+def _counts(m: Measured, lens: VaultState) -> bool:
+    older = m.seen is not None and lens.block.number < m.seen.block
+    return lens.exists and lens.measured and not older
+
+
+def _by_lens(m: Measured, lens: VaultState, keys: Sequence[str]) -> dict[str, Position]:
+    """The open positions at what the vault's probes say."""
+    values: dict[str, int] = {}
+    for key, value in zip(keys, lens.values, strict=False):
+        values[key] = values.get(key, 0) + (ZERO if value is None else value).micros
+    return {k: p for k, p in revalued(m.opened, values).items() if p.opened}
+
+
+def _valued(cash: int, positions: Mapping[str, Position], at: datetime) -> Valued:
     each = {
-        k: Holding(position=p, value=parts[k], source="chain_mark", marked_at=at)
-        for k, p in opened.items()
+        k: Holding(position=p, value=p.value, source="chain_mark", marked_at=at)
+        for k, p in positions.items()
     }
+    worth = cash + sum(p.value for p in positions.values())
     return Valued(worth=worth, cash=cash, source="chain_mark", positions=each)
+
+
+def worth_as_observed(books: Books) -> int | None:
+    """Worth by the newest whole observation in the ledger, for everything that looks back; None
+    where positions are open that nobody has valued, and before the first chain row. No agent's mark
+    is in it.
+    """
+    m = books.measured
+    if m.cash is None or (m.opened and m.seen is None):
+        return None
+    return m.cash + sum(p.value for p in m.opened.values())
 
 
 def _estimated(books: Books, cash: int) -> Valued:
@@ -111,12 +140,12 @@ def valuation(case: Case) -> Valued:
     """What this mandate's vault is worth now; unknown while rows of it are missing."""
     if case.mandate.differs_at is not None:
         return Valued(worth=None, cash=None, source="cash", positions={})
-    return valued(case.state, case.chain)
+    return valued(case.state, case.chain, case.mandate.probe_keys)
 
 
 def unmeasured(case: Case) -> bool:
     """True where the vault was read and a probe of it did not answer, so that its worth is unknown
-    now; what is shown rests on an older mark, or on cost.
+    now; what is shown rests on an older observation, or on cost.
     """
     chain, settled = case.chain, case.measured.settled is not None
     return not settled and chain is not None and chain.exists and not chain.measured

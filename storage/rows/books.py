@@ -123,7 +123,7 @@ def _reads_as(text: str, payload: object) -> bool:
         return False
 
 
-FOLD: Final = 3  # which fold made a checkpoint: a number more with every change of what it comes to
+FOLD: Final = 4  # which fold made a checkpoint: a number more with every change of what it comes to
 
 
 def checkpoint_text(state: Books, row_hash: str) -> str:

@@ -131,15 +131,6 @@ class Hall:
         )
         return [_day(row) for row in rows]
 
-    def newest_days(self, public_id: str, most: int) -> list[HallDay]:
-        """A mandate's newest days, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM hall_days WHERE public_id = :id ORDER BY day DESC LIMIT :most",
-            id=public_id,
-            most=most,
-        )
-        return [_day(row) for row in reversed(list(rows))]
-
     def last_day(self, public_id: str) -> HallDay | None:
         """A mandate's newest day."""
         row = first(

@@ -337,14 +337,16 @@ class Ledger(HouseRows):
             )
         ]
 
-    def before(self, public_id: str, at: int, seq: int, limit: int) -> list[Event]:
+    def before(
+        self, public_id: str, at: int, seq: int, limit: int, *, happened: bool = False
+    ) -> list[Event]:
         """Rows created before a time in micros (exclusive), and at it those below `seq`; newest
-        first.
+        first. `happened`: those that happened before it, whenever they were read.
         """
+        time = "occurred_at" if happened else "created_at"
         rows = self._sql.rows(
             "SELECT * FROM ledger_events WHERE public_id = :public_id "
-            "AND (created_at, seq) < (:at, :seq) "
-            "ORDER BY created_at DESC, seq DESC LIMIT :most",
+            f"AND ({time}, seq) < (:at, :seq) ORDER BY {time} DESC, seq DESC LIMIT :most",
             public_id=public_id,
             at=at,
             seq=seq,

@@ -11,10 +11,9 @@ import pytest
 
 from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, LOG_OF, ChainEvent
 from domain.ledger.events import NewEvent, Reporter
-from domain.ledger.measured import STILL, moved
+from domain.ledger.movements import STILL, movement_of
 from domain.ledger.pairing import ToldLog
 from domain.ledger.payloads import Payload, Told
-from domain.ledger.record import EMPTY, roll
 from domain.ledger.written import read, write
 from tests.domain.material import START, deposit, ledger
 from tools.keeper.reorgs import reversal
@@ -68,7 +67,7 @@ def test_an_owner_names_a_transaction_by_the_log_it_leaves() -> None:
 
 @pytest.mark.parametrize("event", CHAIN_EVENTS, ids=lambda e: e.log)
 def test_what_an_event_moves_is_in_the_record_and_is_taken_back(event: ChainEvent) -> None:
-    """The Hall's record counts it as the measured book does, and a reorganisation leaves nothing."""
+    """The measured book counts it, and a reorganisation leaves nothing."""
     what, amount = event.reads({i["name"]: _value(i["type"]) for i in EVENTS[event.log]})
     log = NewEvent(
         kind=event.kind,
@@ -78,11 +77,11 @@ def test_what_an_event_moves_is_in_the_record_and_is_taken_back(event: ChainEven
         tx_hash="0x01",
         payload=write(Told(what=what, log_index=4)),
     )
-    before = roll(EMPTY, ledger(deposit(500)).events)[0].cash
+    before = ledger(deposit(500)).state.measured.cash or 0
     made = ledger(deposit(500), log)
-    by = moved(what, amount.micros if amount is not None else 0)
-    assert roll(EMPTY, made.events)[0].cash - before == by.cash
+    by = movement_of(what, amount.micros if amount is not None else 0)
+    assert (made.state.measured.cash or 0) - before == by.cash
     assert (by != STILL) is (event.log in MONEY)
     told = ToldLog(first=made.events[-1], now=made.events[-1], stands=True)
     made.add(reversal(told, START, 84532))
-    assert roll(EMPTY, made.events)[0].cash == before
+    assert made.state.measured.cash == before

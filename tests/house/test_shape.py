@@ -221,7 +221,10 @@ NAMED: Mapping[str, str] = {
     "domain/ledger/forms.py": "Form",
     "domain/ledger/keys.py": "Key Inner",
     "domain/ledger/books.py": "Books Breached",
-    "domain/ledger/measured.py": "Measured Row Position Mark Moved",
+    "domain/ledger/measured.py": "Measured Row Mark Seen",
+    "domain/ledger/positions.py": "Position",
+    "domain/ledger/movements.py": "Movement",
+    "domain/ledger/day_totals.py": "DayTotals RolledDay Interval",
 }
 
 

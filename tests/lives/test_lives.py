@@ -83,8 +83,14 @@ class Life:
         uow.mandates.add(self.mandate(market, vault, stage))
 
     def mandate(self, market: str, vault: str, stage: Stage) -> Mandate:
+        probe = "0x" + stage.world.probes()[0][1].hex()
         target = Target(
-            "contract", address=market, selector="0x6e553f65", self_args=(1,), market="test-market"
+            "contract",
+            address=market,
+            selector="0x6e553f65",
+            self_args=(1,),
+            probe=probe,
+            market="test-market",
         )
         back = Target(
             "contract",
@@ -198,15 +204,15 @@ class Life:
         assert self.uow.ledger.state(self.id).measured == before
 
     def mark(self) -> None:
-        """The keeper reads the vault where the reader stands, and marks it."""
+        """The house reads the vault where the reader stands, and marks it."""
         m = self.uow.mandates.get(self.id)
         if m is None or self.at < 0:
             return
         vault = self.branch[self.at].vault
         mark_vaults(self.uow, self.desk(), [m], {m.vault_address or "": vault})
         mark = self.uow.ledger.state(self.id).measured.mark
-        if self.whole and m.status is Status.WORKING and mark is not None:
-            assert worth(self.case(None)) == vault.cash + vault.positions
+        if self.whole and mark is not None and mark.block == vault.block.number:
+            assert worth(self.case(None)) == vault.cash + vault.positions + vault.fee_owed
 
     def claims(self) -> None:
         """The keeper ends what no chain row will answer."""
@@ -258,6 +264,7 @@ class Life:
         at = valued(case.state, vault)
         assert worth(case) == held + vault.positions
         assert at.positions_est == vault.positions.micros
+        assert sum(p.value for p in at.positions.values()) == vault.positions.micros
         assert (told.deposits, told.spent, told.received) == (
             vault.total_deposited.micros, vault.total_spent.micros, vault.total_returned.micros
         )  # fmt: skip

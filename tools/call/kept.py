@@ -5,12 +5,11 @@ the terms alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from domain.ledger.events import Event
-from domain.ledger.record import Day, Record, roll
 from domain.mandates.mandate import Mandate
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
@@ -58,22 +57,6 @@ class _Terms:
     parts: dict[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fold:
-    """What became of a record by some rows."""
-
-    at: Record
-    events: Sequence[Event]
-    reached: tuple[Record, list[Day]]
-
-    def is_of(self, at: Record, events: Sequence[Event]) -> bool:
-        return (
-            len(self.events) == len(events)
-            and all(a is b for a, b in zip(self.events, events, strict=True))
-            and self.at == at
-        )
-
-
 class Kept:
     """By the identity of a row: the store gives the same object while it keeps it. A mandate is
     compared, since each read dates it anew.
@@ -91,7 +74,6 @@ class Kept:
         self._pages: dict[int, _Page] = {}
         self._written: dict[int, tuple[Step, Any]] = {}
         self._terms: dict[str, _Terms] = {}
-        self._folds: dict[int, _Fold] = {}
 
     def of_terms(self, case: Case, name: str, make: Callable[[], Any]) -> Any:
         """The JSON of a part that follows from the mandate, the switches and the keeper's key."""
@@ -142,29 +124,6 @@ class Kept:
         if page.steps is None:
             page.steps = tuple(self.step(s) for s in recorded(case, self.step_of))
         return list(page.steps)
-
-    def rolled(
-        self, at: Record, events: Sequence[Event], past: Callable[[], Iterable[Day]]
-    ) -> tuple[Record, list[Day]]:
-        """The record behind some rows, and the days that they touch, as `roll` makes them; kept
-        where no day of the past was asked for.
-        """
-        found = self._folds.get(id(events[0])) if events else None
-        if found is not None and found.is_of(at, events):
-            return found.reached
-        looked_back: list[bool] = []
-
-        def asked() -> Iterable[Day]:
-            looked_back.append(True)
-            return past()
-
-        reached = roll(at, events, asked)
-        if events and not looked_back:
-            with self._lock:
-                self._folds[id(events[0])] = _Fold(at, events, reached)
-                while len(self._folds) > PAGES:
-                    del self._folds[next(iter(self._folds))]
-        return reached
 
     def row(self, event: Event) -> Any:
         """The JSON of a ledger row."""

@@ -9,13 +9,15 @@ from itertools import groupby
 from typing import Any, Final
 
 from domain.facts import Receipt, VaultLog
-from domain.ledger.chain_events import BY_LOG
+from domain.ledger.books import Books
+from domain.ledger.chain_events import BY_LOG, observed
 from domain.ledger.events import Event, Kind, NewEvent, Reporter
 from domain.ledger.pairing import ToldLog, place_of, tells_same, told_logs
 from domain.ledger.payloads import Executed, Noted, Place, Restates, Told, Unwound
 from domain.ledger.written import write, written
 from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
+from domain.money import Usdc
 from domain.ports import Chain, Ids
 from domain.rules.case import Case
 from domain.rules.standing import standing
@@ -49,6 +51,7 @@ def row_of(log: VaultLog, m: Mandate) -> NewEvent | None:
     what, amount = event.reads(log.args)
     if isinstance(what, (Executed, Unwound)):
         what = replace(what, place=_named(m, what.place))
+    seen = observed(log.args, log.block.number, m.probe_keys)
     return NewEvent(
         kind=event.kind,
         reported_by=Reporter.CHAIN,
@@ -58,7 +61,7 @@ def row_of(log: VaultLog, m: Mandate) -> NewEvent | None:
         chain_id=m.chain_id,
         log_index=log.log_index,
         block_number=log.block.number,
-        payload=write(Told(what=what, log_index=log.log_index)),
+        payload=write(Told(what=what, log_index=log.log_index, observed=seen)),
     )
 
 
@@ -116,7 +119,8 @@ def take_tx(
             rows += _taken(uow, desk, m, log, new, told, again)
         # With a part of the transaction gone, what is left of it is told anew: it was mined again.
         elif gone or _moved(known.now, log):
-            rows += _append(uow, desk, m, _restated(new, known, log)) is not None
+            moved = _with_cash(uow.ledger.state(m.public_id), _restated(new, known, log), log)
+            rows += _append(uow, desk, m, moved) is not None
     if rows:
         follow(uow, m)
     return rows
@@ -168,6 +172,7 @@ def _taken(
         # A log that moved had this index before, and a ledger names a log by the index it had
         # first.
         new = replace(new, log_index=None)
+    new = _with_cash(uow.ledger.state(m.public_id), new, log)
     event = _append(uow, desk, m, new)
     if event is not None and held is not None:
         use_up(uow, m, held, log.tx_hash.lower())
@@ -180,6 +185,16 @@ def _same_call(old: Event, new: NewEvent) -> bool:
         return False
     calls = {(w.place.address, w.place.selector, w.data_hash, w.approved) for w in (a, b)}
     return len(calls) == 1
+
+
+def _with_cash(books: Books, new: NewEvent, log: VaultLog) -> NewEvent:
+    """The row with the cash that the vault had after its log, by the rows before its place."""
+    told, place = new.told, (log.block.number, log.log_index)
+    if told.observed is None:
+        return new
+    cash = Usdc(max(0, books.journal.cash_after(place, new)))
+    told = replace(told, observed=replace(told.observed, cash=cash))
+    return replace(new, payload=write(told))
 
 
 def _append(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> Event | None:

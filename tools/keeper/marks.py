@@ -1,19 +1,18 @@
-"""Marks of vaults: what the keeper writes down of what it read, and which stand below their
-line.
-"""
+"""Marks of vaults: what was read of them at one block, and which stand below their line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from domain.facts import VaultState
+from domain.ledger.chain_events import observed
 from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.payloads import Marked
-from domain.ledger.written import written
+from domain.ledger.payloads import Marked, Told
+from domain.ledger.written import write
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.rules.case import Case
-from domain.rules.stop_line import at_stop_line, below, worth_marking
+from domain.rules.stop_line import below, latched, worth_marking
 from storage.unit_of_work import UnitOfWork
 from tools.keeper.intake import Desk
 
@@ -23,39 +22,46 @@ DUST = Usdc(1_000_000)
 def mark_vaults(
     uow: UnitOfWork, desk: Desk, mandates: Sequence[Mandate], vaults: Mapping[str, VaultState]
 ) -> set[str]:
-    """Note when each vault was read, and mark those of which a mark tells anything; gives the ids
-    of those that stand below their stop line.
+    """Note when each vault was read, and add a mark of those of which one tells anything; gives the
+    ids of those that stand below their stop line, now and on two marks in a row.
 
-    In dry run nothing is written (contract 5): what stands below its line at this one reading is
-    given, for the log. A vault worth less than 1 USDC costs the house no gas.
+    Seeing is no act: the marks are the same with the stop line's dry run on and off, and with or
+    without a key of the house. A vault worth less than 1 USDC costs the house no gas.
     """
     uow.mandates.refreshed([m.public_id for m in mandates], desk.now)
     low: set[str] = set()
     for m in mandates:
         vault = vaults.get(m.vault_address or "")
-        if vault is None or not vault.exists or m.status is not Status.WORKING:
+        if vault is None or not vault.exists or m.vault_address is None:
             continue
-        dry = desk.switches.stop_line_dry_run
-        at_line = below(vault) if dry else _marked(uow, desk, m, vault)
-        if at_line and vault.cash + vault.positions >= DUST:
+        if m.status not in (Status.WORKING, Status.STOPPED):
+            continue
+        book = uow.ledger.state(m.public_id).measured
+        if worth_marking(m, book, vault, desk.config.mark_fresh_s):
+            _mark(uow, desk, m, vault)
+            book = uow.ledger.state(m.public_id).measured
+        at_line = below(vault) and latched(book, desk.config.mark_fresh_s)
+        if at_line and m.status is Status.WORKING and vault.cash + vault.positions >= DUST:
             low.add(m.public_id)
     return low
 
 
-def _marked(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> bool:
-    known = uow.ledger.state(m.public_id).measured
-    if not worth_marking(known, vault, desk.now, desk.config.mark_fresh_s):
-        return False
-    told = Marked(
-        cash=vault.cash, positions=vault.positions, floor=vault.floor, block=vault.block.number
+def _mark(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> None:
+    """Add what the vault said at one block: a row by the chain, and no log of it."""
+    block = vault.block.number
+    what = Marked(cash=vault.cash, positions=vault.positions, floor=vault.floor, block=block)
+    seen = replace(
+        observed({"values": _probed(vault)}, block, m.probe_keys), cash=vault.cash + vault.fee_owed
     )
     row = NewEvent(
         kind=Kind.NOTE,
-        reported_by=Reporter.KEEPER,
-        occurred_at=desk.now,
+        reported_by=Reporter.CHAIN,
+        occurred_at=vault.block.at,
         chain_id=m.chain_id,
-        payload=written(told),
+        payload=write(Told(what=what, observed=seen)),
     )
     uow.ledger.append(m.public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
-    state = uow.ledger.state(m.public_id)
-    return below(vault) and at_stop_line(Case(m, state, desk.now, desk.config, desk.switches))
+
+
+def _probed(vault: VaultState) -> list[int]:
+    return [-1 if v is None else v.micros for v in vault.values]

@@ -12,11 +12,20 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from domain.agents.policy import Policy
-from domain.ledger.record import EMPTY, Day, Record, roll
+from domain.ledger.performance import (
+    NOTHING,
+    DayParts,
+    PerformanceRecord,
+    days_of,
+    fold_days,
+    has_days_since,
+    whole_days,
+)
 from domain.mandates.mandate import Mandate, Status
 from domain.reads.hall import Standing, Subject, facts, foreign, hall_row
 from domain.reads.windows import chart
 from domain.rules.standing import acted_for
+from domain.rules.worth import worth_as_observed
 from domain.settings import Config
 from domain.times import day_of
 from storage.rows.hall import STALE, HallAgent, HallDay
@@ -37,7 +46,7 @@ AT_ONCE: Final = 20
 AGENTS_A_TURN: Final = 20
 ROUND_S: Final = 60
 EVER: Final = "9"
-DAYS_BACK: Final = 40  # that are looked at where a clock was set back
+FIRST_TO_LAST: Final = 2**62
 
 
 class Asked(Protocol):
@@ -66,27 +75,52 @@ class Moment:
 # -------------------------------------------------------------------------------------------------
 
 
-def stored(uow: UnitOfWork, m: Mandate) -> Record:
-    """Where a mandate's roll-up stands; from the first row on where it was made for another
-    agent.
+def stored(uow: UnitOfWork, m: Mandate) -> tuple[PerformanceRecord, dict[str, DayParts]]:
+    """How far a mandate's rows are in its stored days, and these; nothing where they were made for
+    another agent.
     """
-    last = uow.hall.last_day(m.public_id)
-    if last is None or last.agent_id != m.agent_id:
-        return EMPTY
-    return Record.from_json(last.body["record"], Day.from_json(last.body["day"]))
+    rows = uow.hall.days(m.public_id, "", EVER)
+    if not rows or rows[-1].agent_id != m.agent_id:
+        return NOTHING, {}
+    record = rows[-1].body.get("record")
+    days = {r.day: DayParts.from_json(r.day, r.body["measured"], r.body["beside"]) for r in rows}
+    return (NOTHING if record is None else PerformanceRecord.from_json(record)), days
 
 
-def roll_on(uow: UnitOfWork, m: Mandate) -> tuple[Record, list[Day], bool]:
-    """Fold the next rows of a mandate in; the last value says that more are left."""
-    record = stored(uow, m)
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """A mandate's days up to row `record.seq`, and which of them are not stored so.
+
+    Shapes: `events` is how many rows were folded; `gap` says that measured days between those that
+    are stored and those of the ledger's newest state are in neither.
+    """
+
+    record: PerformanceRecord
+    days: Mapping[str, DayParts]
+    changed: frozenset[str]
+    events: int
+    gap: bool
+
+
+def rolled(uow: UnitOfWork, m: Mandate) -> Rolled:
+    """The stored days with the next rows folded in; the measured figures are those of the ledger's
+    newest state as far as that goes back.
+    """
+    record, known = stored(uow, m)
     events = uow.ledger.behind(m.public_id, record.seq, ROWS_AT_ONCE)
-    record, days = roll(record, events, lambda: _past(uow, m))
-    return record, days if events else [], len(events) == ROWS_AT_ONCE
-
-
-def _past(uow: UnitOfWork, m: Mandate) -> list[Day]:
-    rows = uow.hall.newest_days(m.public_id, DAYS_BACK)
-    return [Day.from_json(r.body["day"]) for r in rows if r.agent_id == m.agent_id]
+    reached, added, since = fold_days(record, events)
+    book = uow.ledger.state(m.public_id).measured
+    days, gap = dict(known), False
+    if since is not None:
+        gap = not has_days_since(book, since)
+        first = max(since, min(book.days, default=EVER)) if gap else since
+        for name in {n for n in days if n >= first} | {n for n in book.days if n >= first}:
+            days[name] = replace(days.get(name) or DayParts(day=name), measured=book.days.get(name))
+    for name, more in added.items():
+        part = days.get(name) or DayParts(day=name)
+        days[name] = replace(part, beside=part.beside.plus(more))
+    changed = frozenset(n for n, part in days.items() if known.get(n) != part)
+    return Rolled(reached, days, changed, len(events), gap)
 
 
 def roll_up(uow: UnitOfWork, public_id: str) -> bool:
@@ -96,36 +130,32 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
     m = uow.mandates.get(public_id, lock=True)
     if m is None or m.agent_id is None:
         return False
-    if stored(uow, m) == EMPTY:
+    now = rolled(uow, m)
+    if not now.events:
+        return False
+    days, changed = dict(now.days), set(now.changed)
+    if now.gap:  # the newest state holds too few days: those before are derived again
+        for name, figures in days_of(uow.ledger.house_rows(public_id, FIRST_TO_LAST)).items():
+            days[name] = replace(days.get(name) or DayParts(day=name), measured=figures)
+            changed.add(name)
+    if now.record.seq == now.events:
         uow.hall.drop_days(public_id)
-    record, days, more = roll_on(uow, m)
-    if days and days[-1].day < _newest(uow, m):  # a clock that ran ahead had stamped some
-        uow.hall.drop_days(public_id, days[-1].day)
-    for n, day in enumerate(days, start=1):
-        # Only the newest day says where to go on.
-        body = {"day": day.as_json()} | ({"record": record.as_json()} if n == len(days) else {})
-        uow.hall.put_day(HallDay(public_id, day.day, m.agent_id, body))
-    return more
+        changed = set(days)
+    if not days:  # no row yet that any day tells of; the place where to go on is kept all the same
+        newest = day_of(m.created_at)
+        days[newest] = DayParts(day=newest)
+    newest = max(days)
+    last = uow.hall.last_day(public_id)
+    moved = {newest} | ({last.day} if last is not None and last.day in days else set())
+    for name in sorted(changed | moved):
+        body = days[name].as_json() | ({"record": now.record.as_json()} if name == newest else {})
+        uow.hall.put_day(HallDay(public_id, name, m.agent_id, body))
+    return now.events == ROWS_AT_ONCE
 
 
-def upto(record: Record, days: Mapping[str, Day]) -> dict[str, Day]:
-    """The days without those that a clock which ran ahead had stamped, whose rows are in others."""
-    last = EVER if record.day is None else record.day.day
-    return {name: day for name, day in days.items() if name <= last}
-
-
-def _newest(uow: UnitOfWork, m: Mandate) -> str:
-    last = uow.hall.last_day(m.public_id)
-    return "" if last is None else last.day
-
-
-def standings(
-    uow: UnitOfWork, agent: Agent, mandates: Sequence[Mandate], *, ahead: bool
-) -> list[Standing]:
-    """Some mandates of an agent with their stored days, but those that it did not accept;
-    `ahead` reads on to rows that are not rolled up yet, storing nothing.
-    """
-    return [_standing(uow, agent, m, ahead=ahead) for m in mandates if counts(uow, m)]
+def standings(uow: UnitOfWork, agent: Agent, mandates: Sequence[Mandate]) -> list[Standing]:
+    """Some mandates of an agent with their days, but those that it did not accept."""
+    return [_standing(uow, agent, m) for m in mandates if counts(uow, m)]
 
 
 def counts(uow: UnitOfWork, m: Mandate) -> bool:
@@ -134,19 +164,14 @@ def counts(uow: UnitOfWork, m: Mandate) -> bool:
     return begun and acted_for(m, uow.ledger.state(m.public_id))
 
 
-def _standing(uow: UnitOfWork, agent: Agent, m: Mandate, *, ahead: bool) -> Standing:
-    of_agent = [r for r in uow.hall.days(m.public_id, "", EVER) if r.agent_id == m.agent_id]
-    days = {row.day: Day.from_json(row.body["day"]) for row in of_agent}
-    record = stored(uow, m)
-    if ahead:
-        record, newer, _ = roll_on(uow, m)
-        days = upto(record, days | {d.day: d for d in newer})
+def _standing(uow: UnitOfWork, agent: Agent, m: Mandate) -> Standing:
+    days = rolled(uow, m).days
     state = uow.ledger.state(m.public_id)
-    stopped = state.measured.stopped
+    stopped, worth = state.measured.stopped, worth_as_observed(state)
     return Standing(
         m,
-        tuple(days[d] for d in sorted(days)),
-        max(0, record.worth) if record.funded else None,
+        whole_days((days[d] for d in sorted(days)), measured=worth is not None),
+        worth,
         stopped.reason if stopped else None,
         sum(state.violations.values()),
         own=m.owner_id == agent.owner_id,
@@ -180,7 +205,7 @@ def computed(subject: Subject, known: Sequence[Standing], ask: Asked) -> HallAge
     )
 
 
-def known_row(uow: UnitOfWork, agent: Agent, ask: Asked, *, ahead: bool) -> HallAgent:
+def known_row(uow: UnitOfWork, agent: Agent, ask: Asked) -> HallAgent:
     """An agent's row: computed anew where its mandates are few, else as the keeper stored it,
     with what is known of the agent itself.
     """
@@ -188,7 +213,7 @@ def known_row(uow: UnitOfWork, agent: Agent, ask: Asked, *, ahead: bool) -> Hall
     kept = uow.hall.get(agent.agent_id)
     mandates = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE + 1)
     if len(mandates) <= AT_ONCE:
-        return computed(subject, standings(uow, agent, mandates, ahead=ahead), ask)
+        return computed(subject, standings(uow, agent, mandates), ask)
     if kept is None:  # nothing is known of many until the keeper went over all of them
         return computed(subject, (), ask)
     said = {
@@ -208,7 +233,7 @@ def refresh_row(uow: UnitOfWork, agent_id: str, ask: Asked) -> None:
         return
     many = len(uow.mandates.of_agent(agent_id, after=None, limit=AT_ONCE + 1)) > AT_ONCE
     if not many or uow.hall.get(agent_id) is not None:  # a first row of many is the keeper's
-        uow.hall.put(known_row(uow, agent, ask, ahead=False))
+        uow.hall.put(known_row(uow, agent, ask))
 
 
 async def refresh(deps: Deps, agent_id: str) -> None:
@@ -238,7 +263,7 @@ def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[Standing
     """The next standings, and the cursor behind them; None at the end."""
     agent = uow.identities.agent(agent_id)
     mandates = uow.mandates.of_agent(agent_id, after=at, limit=MANDATES_A_TURN)
-    found = [] if agent is None else standings(uow, agent, mandates, ahead=False)
+    found = [] if agent is None else standings(uow, agent, mandates)
     return found, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -80,7 +79,7 @@ def _period(name: str | None, now: datetime) -> Week:
 async def walk_one(deps: Deps, caller: Caller, asked: StatementIn) -> Written:
     """Each end of the week, its rows, its steps: a turn each, and the long lists some a turn.
 
-    Rows that are stored meanwhile are newer than the page, and in none of it.
+    A row belongs to the week in which it happened, whenever it was read.
     """
     m = await deps.store.read(lambda uow: seen_mandate(uow, caller, asked.public_id))
     period, of = _period(asked.week, deps.clock.now()), m.public_id
@@ -88,9 +87,11 @@ async def walk_one(deps: Deps, caller: Caller, asked: StatementIn) -> Written:
     start = min(end, tuple(keys_of(asked.cursor, (int, int)))) if asked.cursor else end
 
     async def read(last: Event | None, most: int) -> list[Event]:
-        at, seq = (micros(last.created_at), last.seq) if last is not None else start
-        rows = await deps.store.read(lambda uow: uow.ledger.before(of, at, seq, most))
-        return [e for e in rows if e.created_at >= period.start]
+        at, seq = (micros(last.occurred_at), last.seq) if last is not None else start
+        rows = await deps.store.read(
+            lambda uow: uow.ledger.before(of, at, seq, most, happened=True)
+        )
+        return [e for e in rows if e.occurred_at >= period.start]
 
     before = await deps.store.read(lambda uow: uow.ledger.state_before(of, period.start))
     await anyio.lowlevel.checkpoint()
@@ -98,7 +99,7 @@ async def walk_one(deps: Deps, caller: Caller, asked: StatementIn) -> Written:
     await anyio.lowlevel.checkpoint()
     rows = await found(read, asked.limit + 1)
     page = rows[: asked.limit]
-    more = cursor_of(micros(page[-1].created_at), page[-1].seq) if len(rows) > len(page) else None
+    more = cursor_of(micros(page[-1].occurred_at), page[-1].seq) if len(rows) > len(page) else None
     steps = grouped(await each(each_step(page[::-1], KEPT.step_of), _as_it_is))
     told_ = statement(Span(m, period, before, after_, page[::-1]), more, steps=())
     body = told(told_, Statement) | {"steps": await each(steps, KEPT.step)}
@@ -122,7 +123,7 @@ async def walk(deps: Deps, caller: Caller, asked: AllIn) -> Written:
     period, owner = _period(asked.week, deps.clock.now()), caller.user_id or ""
     at = asked.cursor
     spans: list[Span] = []
-    sums: Mapping[str, int] = NOTHING
+    sums = NOTHING
     while True:
         some = await deps.store.read(partial(_some, owner, period, at))
         sums = added(sums, some) if asked.cursor is None else sums

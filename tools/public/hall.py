@@ -95,9 +95,9 @@ def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
     agent = uow.identities.agent(ask.asked.agent_id)
     if agent is None:
         raise not_found("agent")
-    row = known_row(uow, agent, ask, ahead=True)
+    row = known_row(uow, agent, ask)
     newest = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE)
-    rows = (wire(mandate_row(s)) for s in standings(uow, agent, newest, ahead=True))
+    rows = (wire(mandate_row(s)) for s in standings(uow, agent, newest))
     shown_ = list(fitting_rows(rows, MANDATES_BYTES))
     told = {**row.body, "mandates": shown_, "chart": row.chart}
     # Results on paper have a place of their own, so that none can be taken for a measured one.

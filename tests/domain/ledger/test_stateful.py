@@ -182,8 +182,10 @@ class Life(RuleBasedStateMachine):
             period = week_of(period.end)
         weeks = [figures(Span(self.m, period, a, b, ())) for a, b in itertools.pairwise(states)]
         life = figures(Span(self.m, period, states[0], self.made.state, ()))
-        for name in ("deposits", "withdrawals", "realized", "estimated"):
-            assert sum(w[name] for w in weeks) == life[name]
+        for name in ("deposits", "withdrawals", "realized"):
+            assert sum(w[name] or 0 for w in weeks) == life[name]
+        estimated = [w["estimated"] for w in weeks]
+        assert None in estimated or sum(e or 0 for e in estimated) == life["estimated"]
 
 
 TestLife = Life.TestCase

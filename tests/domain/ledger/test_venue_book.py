@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from domain.ledger.books import EMPTY, from_json, to_json
 from domain.ledger.events import NewEvent
-from domain.ledger.record import EMPTY as NO_RECORD
-from domain.ledger.record import Record, roll
+from domain.ledger.performance import NOTHING, PerformanceRecord, fold_days, whole_days
 from domain.reads.venue_windows import venue_results
 from domain.rules.worth import valued
 from tests.domain.material import (
@@ -27,6 +26,7 @@ from tests.domain.material import (
     usdc,
     venue_fill,
 )
+from tests.domain.reads.test_hall import stored
 
 ONE = 1_000_000
 FILLS = st.lists(
@@ -172,15 +172,16 @@ def test_the_halls_days_hold_the_venues_side_apart_and_go_on_from_where_they_sto
         venue_fill("0.001", "60000", fee="0.03"),
         venue_fill("0.001", "61000", side="sell", first=False, fee="0.03"),
     )
-    whole, days = roll(NO_RECORD, made.events)
-    first, before = roll(NO_RECORD, made.events[:2])
-    assert first.day is not None
-    again = Record.from_json(json.loads(json.dumps(first.as_json())), before[-1])
-    assert roll(again, made.events[2:]) == (whole, days)
-    (day,) = days
+    whole, added, _ = fold_days(NOTHING, made.events)
+    first, before, _ = fold_days(NOTHING, made.events[:2])
+    again = PerformanceRecord.from_json(json.loads(json.dumps(first.as_json())))
+    record, later, _ = fold_days(again, made.events[2:])
+    assert record == whole
+    assert {d: before[d].plus(b) for d, b in later.items()} == added
+    (day,) = whole_days(stored(made.events))
     assert (day.net, day.trades) == (0, 0), "the vault's results are the vault's"
     assert day.venue == {"testnet": [940_000, 1, 121 * ONE]}
-    told = venue_results([days], day.day)
+    told = venue_results([[day]], day.day)
     assert told is not None
     assert (told[0].since.net_usdc, told[0].since.orders) == (usdc("0.94"), 1)
-    assert venue_results([roll(NO_RECORD, made.events[:1])[1]], day.day) is None
+    assert venue_results([whole_days(stored(made.events[:1]))], day.day) is None

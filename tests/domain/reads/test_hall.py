@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,11 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger.books import EMPTY as NO_BOOKS
-from domain.ledger.books import after as fold
+from domain.ledger.day_totals import SCALE, DayTotals, RolledDay
 from domain.ledger.events import Event, Kind, Reporter
 from domain.ledger.payloads import Reverses
-from domain.ledger.record import EMPTY, SCALE, Day, Record, after, roll
+from domain.ledger.performance import (
+    NOTHING,
+    DayParts,
+    PerformanceRecord,
+    days_of,
+    fold_days,
+    whole_days,
+)
 from domain.money import Usdc
 from domain.reads.windows import Total, chart, days_live, joint, since_of, together, window
 from tests.domain.material import on_the_wire
@@ -92,17 +98,27 @@ class Story:
         self.at = (self.at + timedelta(days=days)).replace(hour=9, minute=0, second=0)
         return self
 
-    def days(self) -> list[Day]:
-        return roll(EMPTY, self.rows)[1]
+    def days(self) -> list[RolledDay]:
+        return list(whole_days(stored(self.rows)))
 
-    def record(self) -> Record:
-        return roll(EMPTY, self.rows)[0]
+    def worth(self) -> int:
+        return self.days()[-1].worth
 
     def since(self) -> dict[str, Any]:
         return on_the_wire(window(together([self.days()]), None))
 
 
-def factor(days: Iterable[Day]) -> float:
+def stored(rows: Sequence[Event]) -> list[DayParts]:
+    """The days of some rows, as they are stored."""
+    _, added, _ = fold_days(NOTHING, rows)
+    measured = days_of(rows)
+    parts = {d: DayParts(day=d, measured=figures) for d, figures in measured.items()}
+    for day, beside in added.items():
+        parts[day] = replace(parts.get(day) or DayParts(day=day), beside=beside)
+    return [parts[d] for d in sorted(parts)]
+
+
+def factor(days: Iterable[DayTotals]) -> float:
     out = 1.0
     for d in days:
         out *= d.factor / SCALE
@@ -125,15 +141,24 @@ def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
     first, second = (
         Story().deposit(100).trade(spent=60).mark(66).next_day(2).mark(60).withdraw(10).days()
     )
-    at_work = {"stood": 0, "held": 66 * M, "most": 66 * M, "calls": 1}
-    so_far = {"put_in": 100 * M, "deposited": 100 * M}
-    day = Day("2026-11-02", 0, 106 * M, 100 * M, 0, SCALE * 66 // 60, 1, **at_work, **so_far)
-    assert first == replace(day, spent=(("2026-11-02", 60 * M),))
-    assert (second.put_in, second.deposited, second.spent) == (90 * M, 100 * M, ())
-    assert [Day.from_json(json.loads(json.dumps(d.as_json()))) for d in (first, second)] == [
-        first,
-        second,
-    ]
+    assert first == RolledDay(
+        day="2026-11-02",
+        start=0,
+        worth=106 * M,
+        inflow=100 * M,
+        result=6 * M,
+        factor=SCALE * 66 // 60,
+        capital=60 * M,
+        stood=0,
+        held=66 * M,
+        trades=1,
+        calls=1,
+        spent=60 * M,
+        largest=60 * M,
+        put_in=100 * M,
+        deposited=100 * M,
+    )
+    assert (second.put_in, second.deposited, second.spent) == (90 * M, 100 * M, 0)
     assert (second.day, second.start, second.worth, second.net, second.outflow) == (
         "2026-11-04",
         106 * M,
@@ -142,6 +167,8 @@ def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
         10 * M,
     )
     assert (second.stood, second.held, second.factor) == (66 * M, 60 * M, SCALE * 60 // 66)
+    for part in stored(Story().deposit(100).claim(Kind.BUY, 3).rows):
+        assert DayParts.from_json(part.day, **json.loads(json.dumps(part.as_json()))) == part
 
 
 def test_a_fall_and_a_rise_show_as_drawdown() -> None:
@@ -156,51 +183,47 @@ def test_a_fall_and_a_rise_show_as_drawdown() -> None:
     }
 
 
-def test_the_agents_fee_is_a_cost_once_and_its_payout_none() -> None:
+def test_the_agents_fee_is_a_cost_when_it_is_paid_and_whenever_that_is() -> None:
+    """100 becomes 120, then 2 go to the agent: 18 are left, 1.2 x (1 - 2/120) = 1.18."""
     story = Story().deposit(100).trade(spent=100).mark(120).trade(received=120).settle(fee=2)
-    assert story.since()["twr_bps"] == 1800
-    story.withdraw(118)
-    story.row(Kind.PAYOUT, Reporter.CHAIN, 2)
-    assert story.since() == {
-        "net_usdc": "18.000000",
-        "twr_bps": 1800,
-        "max_drawdown_bps": 0,
-        "trades": 2,
-    }
-    assert story.record().worth == 0
+    assert story.since()["twr_bps"] == 2000
+    before = replace(story, rows=[*story.rows]).row(Kind.PAYOUT, Reporter.CHAIN, 2).withdraw(118)
+    behind = story.withdraw(118).row(Kind.PAYOUT, Reporter.CHAIN, 2)
+    for paid in (before, behind):
+        assert paid.since() == {
+            "net_usdc": "18.000000",
+            "twr_bps": 1800,
+            "max_drawdown_bps": 0,
+            "trades": 2,
+        }
+        assert paid.worth() == 0
 
 
 def test_positions_count_at_cost_until_they_are_marked() -> None:
     story = Story().deposit(100).trade(spent=40)
-    assert (story.record().worth, story.since()["twr_bps"]) == (100 * M, 0)
-    assert story.mark(30).record().worth == 90 * M
-    assert story.trade(spent=10).record().worth == 90 * M
-    assert story.trade(received=60).record().worth == 110 * M
+    assert (story.worth(), story.since()["twr_bps"], story.days()[-1].measured) == (
+        100 * M,
+        0,
+        False,
+    )
+    assert story.mark(30).worth() == 90 * M
+    assert story.trade(spent=10).worth() == 90 * M
+    assert story.trade(received=60).worth() == 110 * M
 
 
 def test_a_mark_of_a_block_that_the_ledger_has_not_reached_waits() -> None:
     story = Story().deposit(100).trade(spent=100)
     story.mark(0, cash=100)  # sold on chain; the row comes some blocks later
-    assert (story.record().worth, story.since()["twr_bps"]) == (100 * M, 0)
+    assert (story.worth(), story.since()["twr_bps"]) == (100 * M, 0)
     story.trade(received=100)
-    assert (story.record().worth, story.since()["twr_bps"], story.since()["max_drawdown_bps"]) == (
+    assert (story.worth(), story.since()["twr_bps"], story.since()["max_drawdown_bps"]) == (
         100 * M,
         0,
         0,
     )
     early = Story().deposit(100).mark(60, cash=40)
-    assert early.record().worth == 100 * M
-    assert early.trade(spent=60).record().positions == 60 * M
-
-
-def test_a_probe_that_does_not_answer_is_no_loss_but_a_proven_one_is() -> None:
-    story = Story().deposit(100).trade(spent=60).mark(0).mark(66).mark(0)
-    assert (story.record().worth, story.since()["twr_bps"]) == (106 * M, 1000)
-    assert story.mark(0, by=Reporter.CHAIN).record().worth == 40 * M
-    sold = Story().deposit(100).trade(spent=60).mark(60).trade(received=45).mark(0)
-    assert (sold.record().worth, sold.since()["twr_bps"]) == (85 * M, -2500)
-    settled = Story().deposit(100).trade(spent=60).mark(0).settle()
-    assert settled.since()["twr_bps"] == -10_000
+    assert early.worth() == 100 * M
+    assert early.trade(spent=60).days()[-1].held == 60 * M
 
 
 def test_what_a_reorganisation_takes_back_is_no_result() -> None:
@@ -214,7 +237,7 @@ def test_what_a_reorganisation_takes_back_is_no_result() -> None:
         "payload": dict(gone.payload),
     }
     story.row(Kind.NOTE, Reporter.CHAIN, reverses=told)
-    assert (story.record().worth, story.record().positions) == (100 * M, 0)
+    assert (story.worth(), story.days()[-1].held) == (100 * M, 0)
     assert story.since() == {
         "net_usdc": "0.000000",
         "twr_bps": 0,
@@ -224,31 +247,16 @@ def test_what_a_reorganisation_takes_back_is_no_result() -> None:
     story.row(
         Kind.NOTE,
         Reporter.CHAIN,
-        reverses={"seq": 1, "kind": "deposit", "amount_usdc": "100", "payload": {}},
+        reverses={
+            "event_id": "ev_1",
+            "seq": 1,
+            "kind": "deposit",
+            "amount_usdc": "100",
+            "payload": {},
+        },
     )
-    assert story.record().worth == 0
-    assert story.since()["net_usdc"] == "0.000000"
-
-
-@given(
-    moves=st.lists(
-        st.tuples(st.sampled_from(["deposit", "buy", "sell", "back"]), st.integers(1, 90)),
-        max_size=12,
-    )
-)
-def test_the_record_counts_cash_as_the_measured_book_does(moves: list[tuple[str, int]]) -> None:
-    s = Story().deposit(1_000)
-    for what, amount in moves:
-        if what == "back":
-            s.gone()
-        elif what == "deposit":
-            s.deposit(amount)
-        else:
-            s.trade(**{"spent" if what == "buy" else "received": amount})
-    record, books = EMPTY, NO_BOOKS
-    for event in s.rows:
-        record, books = after(record, event), fold(books, event)
-    assert record.cash == (books.measured.cash or 0)
+    assert story.days()[-1:] == []
+    assert story.since()["net_usdc"] is None
 
 
 def test_a_mandate_without_a_chain_row_has_no_figures() -> None:
@@ -401,29 +409,9 @@ def test_twr_drawdown_and_net_agree_with_numpy(told: list[tuple[float, float]]) 
     assert abs(float(shown["net_usdc"]) - net) < 1e-4
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 2 * 10**18)), min_size=1, max_size=6),
-    st.integers(0, 10**9),
-)
-def test_several_mandates_weigh_by_what_they_had_at_work(
-    rows: list[tuple[int, int]], others: int
-) -> None:
-    days = [_day(stood, stood, f) for stood, f in rows]
-    whole = sum(s for s, _ in rows) + others
-    weights = [s for s, _ in rows] + [others]
-    expected = (
-        float(np.average([f / SCALE for _, f in rows] + [1.0], weights=weights)) if whole else 1.0
-    )
-    assert joint(days, others) / SCALE == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-def _day(stood: int, most: int, f: int, worth: int = 10**12) -> Day:
-    return Day("2026-11-02", worth, worth, factor=f, stood=stood, held=most, most=most)
-
-
 def test_the_first_day_of_an_agent_shows_what_its_money_did() -> None:
-    assert joint([_day(0, 100, SCALE // 2)], 0) == SCALE // 2
-    assert joint([Day("2026-11-02", 0, 0)], 0) == SCALE
+    assert joint([day(100, -50)], 0) == SCALE // 2
+    assert joint([RolledDay(day="2026-11-02")], 0) == SCALE
 
 
 def test_a_mandate_that_lies_idle_hides_no_loss_of_another() -> None:
@@ -434,103 +422,122 @@ def test_a_mandate_that_lies_idle_hides_no_loss_of_another() -> None:
     assert kept.twr_bps == -6000  # 30 put into something on the day of the loss are no part of it
 
 
+def day(capital: int, result: int, *, stood: int = 0) -> RolledDay:
+    """A day of one interval: a result over some capital."""
+    return RolledDay(
+        day="2026-11-02",
+        result=result,
+        factor=SCALE + SCALE * result // capital,
+        capital=capital if result else 0,
+        stood=stood,
+    )
+
+
 def test_two_mandates_that_were_empty_in_the_morning_weigh_by_what_they_traded() -> None:
-    told = [_day(0, 100, SCALE * 9 // 10), _day(0, 1000, SCALE * 11 // 10)]
-    assert joint(told, 0) == SCALE + SCALE * 90 // 1100
+    assert joint([day(100, -10), day(1000, 100)], 0) == SCALE + SCALE * 90 // 1100
+
+
+RESULTS = st.lists(
+    st.tuples(st.integers(10**6, 10**9), st.integers(-(10**6), 2 * 10**6)), min_size=1, max_size=6
+)
+
+
+@given(RESULTS, st.integers(0, 10**9))
+def test_several_mandates_return_their_results_over_their_capital(
+    rows: list[tuple[int, int]], others: int
+) -> None:
+    days = [day(capital, result) for capital, result in rows]
+    result = sum(r for _, r in rows)
+    whole = sum(c for c, r in rows if r) + others
+    expected = 1 + result / whole if whole else 1.0
+    # The capital is known to the last micro-USDC.
+    assert joint(days, others) / SCALE == pytest.approx(expected, rel=1e-6)
+
+
+@given(RESULTS, st.data())
+def test_which_of_two_equal_mandates_won_changes_nothing(
+    rows: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    capital = 10**7
+    results = [r for _, r in rows]
+    swapped = data.draw(st.permutations(results))
+    assert joint([day(capital, r) for r in results], 0) == joint(
+        [day(capital, r) for r in swapped], 0
+    )
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=5))
+def test_results_that_add_up_to_nothing_return_nothing_and_only_they(results: list[int]) -> None:
+    days = [day(10**7, r) for r in [*results, -sum(results)]]
+    assert joint(days, 0) == SCALE
+    assert joint([*days, day(10**7, 1)], 0) > SCALE > joint([*days, day(10**7, -1)], 0)
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, -1]), st.integers(5, 60)), min_size=1, max_size=6))
+def test_even_bets_on_two_mandates_make_no_profit(bets: list[tuple[int, int]]) -> None:
+    """The same share is won on one mandate and lost on the other, each day, swapped at will."""
+    one, other = Story().deposit(1000), Story().deposit(1000)
+    for sign, percent in bets:
+        for story, won in ((one, sign), (other, -sign)):
+            story.trade(spent=100).mark(100 + won * percent).trade(received=100 + won * percent)
+            story.next_day()
+    told = window(together([one.days(), other.days()]), None)
+    assert (str(told.net_usdc), told.twr_bps, told.max_drawdown_bps) == ("0.000000", 0, 0)
 
 
 @given(
-    st.lists(
-        st.tuples(st.integers(1, 10**9), st.integers(0, 10**9), st.integers(0, 2 * 10**18)),
-        min_size=1,
-        max_size=6,
-    ),
+    st.lists(st.tuples(st.integers(10**6, 10**9), st.integers(-(10**6), 10**6)), min_size=1),
     st.integers(0, 10**12),
 )
-def test_money_put_to_work_beside_a_loss_on_the_same_day_never_thins_it_out(
-    rows: list[tuple[int, int, int]], more: int
+def test_money_put_to_work_beside_a_result_on_the_same_day_never_thins_it_out(
+    rows: list[tuple[int, int]], more: int
 ) -> None:
-    days = [_day(stood, stood + fresh, f) for stood, fresh, f in rows]
-    before, now = joint(days, 0), joint([*days, _day(0, more, SCALE)], 0)
-    assert now == before if before < SCALE else SCALE <= now <= before
+    days = [day(capital, result) for capital, result in rows]
+    assert joint([*days, RolledDay(day="2026-11-02", held=more)], 0) == joint(days, 0)
 
 
 # -- the days ----------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 12), st.integers(0, 12))
-def test_rolling_in_parts_gives_the_same_days(a: int, b: int) -> None:
-    story = (
-        Story()
-        .deposit(100)
-        .trade(spent=60)
-        .mark(70)
-        .next_day()
-        .claim(Kind.BUY, 3)
-        .mark(60, cash=1)
-        .deposit(5)
-    )
-    story.next_day(3).trade(received=70).withdraw(20).next_day().mark(3).settle(1)
-    parts = sorted((min(a, len(story.rows)), min(b, len(story.rows))))
-    record, kept = EMPTY, dict[str, Day]()
-    for rows in (story.rows[: parts[0]], story.rows[parts[0] : parts[1]], story.rows[parts[1] :]):
-        record, days = roll(record, rows)
-        kept |= {d.day: d for d in days}
-        if record.day is not None:
-            record = Record.from_json(record.as_json(), Day.from_json(record.day.as_json()))
-    assert [kept[d] for d in sorted(kept)] == story.days()
-    assert record == story.record()
-
-
-def _jumped(days: float, rows: int = 1) -> Story:
-    """Money on one day, and on the next with a clock that ran ahead for some rows."""
-    story = Story().deposit(100).trade(spent=60).next_day().mark(66)
-    true, story.at = story.at, story.at + timedelta(days=days)
-    for n in range(rows):
-        story.deposit(10)
-        story.at += timedelta(days=n + 1)
-    story.at = true
-    return story.mark(60).withdraw(5).next_day().mark(63)
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-def test_days_that_a_clock_stamped_ahead_are_part_of_the_day_that_followed(rows: int) -> None:
-    told, true = _jumped(400, rows), _jumped(0, 1)
-    if rows == 1:
-        assert told.days() == true.days()
-        assert told.record() == true.record()
-    # A jump of several days is believed until the rows after it have said so often enough.
-    for _ in range(9):
-        told.mark(63)
-    assert [d.day for d in told.days()] == [d.day for d in true.days()]
-    assert sum(d.net for d in told.days()) == sum(d.net for d in true.days())
-    assert told.days()[-1].put_in == (95 + 10 * rows) * M
-
-
-def test_a_clock_that_was_behind_for_a_moment_moves_no_day() -> None:
-    story = Story().deposit(100).next_day().mark(0).next_day().trade(spent=60)
-    before, true = story.days(), story.at
-    story.at = true - timedelta(days=300)
-    story.mark(61)
-    story.at = true
-    assert [d.day for d in story.mark(61).days()] == [d.day for d in before]
-
-
-@given(st.integers(0, 20), st.integers(0, 20))
-def test_days_are_the_same_however_the_rows_are_cut_where_a_clock_ran_ahead(a: int, b: int) -> None:
-    story = _jumped(400, 3)
-    for _ in range(9):
-        story.mark(63)
-    record, kept = EMPTY, dict[str, Day]()
-    cuts = sorted((a, b))
+def test_what_is_beside_the_measured_figures_adds_up_in_parts(a: int, b: int) -> None:
+    story = Story().deposit(100).claim(Kind.BUY, 3).next_day().claim(Kind.RESOLVE, 5)
+    story.claim(Kind.FEE, 1).next_day(3).trade(spent=7).claim(Kind.SELL, 2).withdraw(20)
+    cuts = sorted((min(a, len(story.rows)), min(b, len(story.rows))))
+    record, parts = NOTHING, dict[str, DayParts]()
     for rows in (story.rows[: cuts[0]], story.rows[cuts[0] : cuts[1]], story.rows[cuts[1] :]):
-        record, days = roll(record, rows, lambda: list(kept.values()))  # noqa: B023 - it is called at once
-        last = "" if record.day is None else record.day.day
-        kept = {n: d for n, d in (kept | {d.day: d for d in days}).items() if n <= last}
-        if record.day is not None:
-            record = Record.from_json(record.as_json(), Day.from_json(record.day.as_json()))
-    assert [kept[d] for d in sorted(kept)] == story.days()
-    assert record == story.record()
+        record, added, _ = fold_days(record, rows)
+        record = PerformanceRecord.from_json(json.loads(json.dumps(record.as_json())))
+        for name, beside in added.items():
+            before = parts.get(name) or DayParts(day=name)
+            parts[name] = replace(before, beside=before.beside.plus(beside))
+    whole, added, _ = fold_days(NOTHING, story.rows)
+    assert ({d: p.beside for d, p in parts.items()}, record) == (added, whole)
+
+
+def test_days_go_by_block_time_whenever_a_row_is_read() -> None:
+    """Two calls of Sunday night are read on Monday, the later one first."""
+    story = Story(at=MIDNIGHT + timedelta(days=6, hours=23, minutes=50)).deposit(500)
+    sunday, monday = story.at, story.at + timedelta(hours=9)
+    for n, spent in ((2, 40), (1, 30)):
+        told = {"spent": str(Usdc(spent * M)), "received": "0"}
+        event = replace(
+            story.row(Kind.MOVE, Reporter.CHAIN, spent, executed=told).rows.pop(),
+            occurred_at=sunday + timedelta(minutes=n),
+            created_at=monday,
+            block_number=n,
+            log_index=0,
+        )
+        story.rows.append(event)
+    assert [(d.day, d.spent, d.calls) for d in story.days()] == [("2026-11-08", 70 * M, 2)]
+
+
+def test_a_day_on_which_only_the_agent_spoke_stands_as_the_one_before() -> None:
+    story = Story().deposit(100).trade(spent=60).mark(66).next_day().claim(Kind.BUY, 3)
+    first, second = story.days()
+    assert (second.start, second.worth, second.stood, second.held) == (106 * M,) * 2 + (66 * M,) * 2
+    assert (second.claimed_trades, second.factor, second.result) == (1, SCALE, 0)
+    assert first.claimed_trades == 0
 
 
 def test_worth_is_carried_over_days_without_rows() -> None:
@@ -574,6 +581,6 @@ def test_a_window_takes_its_days_and_no_other() -> None:
     assert since_of("2026-11-20", None) is None
 
 
-def test_an_owners_row_changes_nothing_but_the_place() -> None:
-    story = Story().deposit(100).row(Kind.SIGNED, Reporter.OWNER)
-    assert replace(after(story.record(), story.rows[-1]), seq=0) == replace(story.record(), seq=0)
+def test_an_owners_row_is_no_day() -> None:
+    story = Story().deposit(100)
+    assert story.days() == story.next_day().row(Kind.SIGNED, Reporter.OWNER).days()

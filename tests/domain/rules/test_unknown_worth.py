@@ -7,17 +7,20 @@ from datetime import timedelta
 from typing import Any
 
 from domain.facts import BlockStamp, VaultState
+from domain.mandates.targets import Target
 from domain.rules.checks import Wanted, action_checks
 from domain.rules.exposure import exposure
-from domain.rules.stop_line import at_stop_line, below, worth_marking
+from domain.rules.stop_line import below, latched, worth_marking
 from tests.domain.material import (
     CALL,
     MARKET,
     START,
+    TARGET,
     case,
     deposit,
     executed,
     ledger,
+    mandate,
     mandate_read,
     marked,
     usdc,
@@ -60,8 +63,8 @@ def test_a_silent_probe_neither_marks_nor_stops() -> None:
     assert not below(DEAD)
     assert below(replace(DEAD, answered=(True,)))
     m = funded().measured
-    assert not worth_marking(m, DEAD, NOW, 900)
-    assert worth_marking(m, replace(DEAD, answered=(True,)), NOW, 900)
+    assert not worth_marking(mandate(), m, DEAD, 900)
+    assert worth_marking(mandate(), m, replace(DEAD, answered=(True,)), 900)
 
 
 def test_a_vault_that_stands_exactly_on_its_line_goes_on() -> None:
@@ -71,20 +74,33 @@ def test_a_vault_that_stands_exactly_on_its_line_goes_on() -> None:
     ago = [NOW - timedelta(seconds=s) for s in (60, 30)]
     on = [marked(100, 300, 400, place=(5 + n, 0), at=at) for n, at in enumerate(ago)]
     under = [marked(100, "299.999999", 400, place=(5 + n, 0), at=at) for n, at in enumerate(ago)]
-    assert not at_stop_line(funded(*on))
-    assert at_stop_line(funded(*under))
+    assert not latched(funded(*on).measured, 900)
+    assert latched(funded(*under).measured, 900)
+    assert not latched(funded(*under).measured, 29)  # that is not in a row
 
 
-def test_a_mark_that_a_clock_stamped_ahead_is_not_fresh_and_is_made_anew() -> None:
-    vault = replace(DEAD, answered=(True,), positions=usdc(300))
-    later = [NOW + timedelta(days=400, seconds=s) for s in (0, 30)]
-    under = [marked(100, "299", 400, place=(5 + n, 0), at=at) for n, at in enumerate(later)]
-    assert not at_stop_line(funded(*under))
-    same = marked(100, 410, 400, place=(5, 0), at=NOW + timedelta(days=400))
-    seen = replace(vault, positions=usdc(410))
-    assert worth_marking(funded(same).measured, seen, NOW, 900)
-    near = marked(100, 410, 400, place=(5, 0), at=NOW + timedelta(seconds=30))
-    assert not worth_marking(funded(near).measured, seen, NOW, 900)
+def test_open_positions_are_marked_once_a_day_and_where_worth_moved() -> None:
+    """510 at the last observation: 515.1 is 1% more."""
+    whole = marked(100, 410, 400, place=(5, 0), at=NOW - timedelta(minutes=50))
+    book = funded(whole).measured
+
+    def worth(positions: str, **later: Any) -> bool:
+        at = BlockStamp(9, "0x", NOW + timedelta(**later))
+        seen = replace(DEAD, block=at, positions=usdc(positions), answered=(True,))
+        return worth_marking(mandate(), book, seen, 900)
+
+    assert not worth("410", hours=11)
+    assert worth("410", hours=13)  # the next UTC day
+    assert not worth("430")  # the last one is not an hour old
+    assert worth("430", minutes=10)
+    assert not worth("415.1", minutes=10)
+    assert worth("415.100001", minutes=10)
+    assert worth("404.899999", minutes=10)
+    assert worth("299.999999")  # below the line
+    idle = replace(DEAD, positions=usdc(0), cash=usdc(500), answered=(True,))
+    assert not worth_marking(mandate(), ledger(deposit(500)).state.measured, idle, 900)
+    venue = mandate(allowed_targets=(TARGET, Target("venue", venue="hyperliquid")))
+    assert worth_marking(venue, book, replace(idle, positions=usdc(410), cash=usdc(100)), 900)
 
 
 def test_the_pre_check_leaves_an_unknown_worth_to_the_vault() -> None:

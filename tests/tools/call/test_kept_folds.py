@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from domain.ledger.record import EMPTY, Day, Record, roll
 
 from domain.ledger.events import Event
-from domain.ledger.record import EMPTY, Day, Record, roll
 from tests.domain.material import Ledger, deposit, executed, row
 from tools.call import kept as kept_module
 from tools.call.kept import Kept

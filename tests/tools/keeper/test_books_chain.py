@@ -152,11 +152,25 @@ async def test_a_stop_that_a_reorganisation_took_away_is_taken_back(world: World
     assert (read["mandate"]["status"], read["mandate"]["paused"]) == ("working", False)
 
 
-async def test_in_dry_run_the_keeper_writes_nothing(world: World) -> None:
+@pytest.mark.parametrize("dry", [True, False])
+async def test_marks_are_the_same_with_dry_run_on_and_off(world: World, dry: bool) -> None:
+    world.deps = replace(world.deps, defaults=replace(world.deps.defaults, stop_line_dry_run=dry))
     m = await working(world)
-    before = len((await m.read())["events"])
     await ticks(world).round()
-    assert len((await m.read())["events"]) == before
-    world.deps = replace(world.deps, defaults=replace(world.deps.defaults, stop_line_dry_run=False))
+    assert [e for e in (await m.read())["events"] if "marked" in e["payload"]] == []
+    call = await m.execute("60")
+    _, tx = await world.mined(m.agent_wallet, dict(call.body), gas=900_000)
     await ticks(world).round()
-    assert len((await m.read())["events"]) == before + 1
+    events = (await m.read())["events"]
+    (moved,) = [e for e in events if e["tx_hash"] == tx]
+    seen = moved["payload"]["observed"]
+    assert (seen["cash"], seen["whole"]) == ("440.000000", True)
+    (position,) = seen["positions"]
+    assert (position["key"], position["answered"]) == ("test-market", True)
+    world.clock.forward(days=1)
+    world.evm.chain.mine()
+    await ticks(world).round()
+    await ticks(world).round()
+    (mark,) = [e for e in (await m.read())["events"] if "marked" in e["payload"]]
+    assert (mark["reported_by"], mark["payload"]["observed"]["whole"]) == ("chain", True)
+    assert mark["payload"]["marked"]["cash"] == "440.000000"

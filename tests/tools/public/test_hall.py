@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from chain import codec
 from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.record import Day
+from domain.ledger.performance import DayParts
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from server.settings import Settings
@@ -397,7 +398,10 @@ async def test_a_long_ledger_is_rolled_up_in_parts_and_twice_at_once(both: World
     assert not await both.store.write(lambda uow: roll_up(uow, of))
     assert not await both.store.write(lambda uow: roll_up(uow, of))
     (day,) = await both.store.read(lambda uow: uow.hall.days(of, "", "9"))
-    assert Day.from_json(day.body["day"]).claimed_trades == ROWS_AT_ONCE
+    assert (
+        DayParts.from_json(day.day, day.body["measured"], day.body["beside"]).beside.claimed_trades
+        == ROWS_AT_ONCE
+    )
 
 
 async def test_an_agent_is_refreshed_once_and_again_on_the_next_day(world: World) -> None:
@@ -411,21 +415,37 @@ async def test_an_agent_is_refreshed_once_and_again_on_the_next_day(world: World
     assert row["days_live"] == 22
 
 
-async def test_a_clock_that_ran_ahead_leaves_no_day_and_no_row_behind(both: World) -> None:
+async def test_days_that_are_further_back_than_the_newest_state_are_derived_again(
+    both: World,
+) -> None:
+    """Fifty days are read at once, and one call of the first of them last of all."""
     owner, agent = await an_agent(both)
-    of = await seeded(both, agent, owner)
-    await told(both, of, "deposit", "100")
-    both.clock.forward(days=400)
-    await mark(both, of, "100", "0")
-    assert await refresh_stale(both.deps) == 1
-    both.clock.forward(days=-400)
-    assert await refresh_stale(both.deps) == 1, "its row is of a time to come"
-    await trade(both, of, "60")
+    of, begun = await seeded(both, agent, owner), both.clock.now()
+
+    def read_late(uow: UnitOfWork) -> None:
+        for n in (*range(1, 50), 0):
+            what = {"executed": {"spent": "1", "received": "0"}} if n != 1 else {}
+            new = NewEvent(
+                kind=Kind.MOVE if what else Kind.DEPOSIT,
+                reported_by=Reporter.CHAIN,
+                occurred_at=begun + timedelta(days=n),
+                amount_usdc=Usdc.parse("100" if not what else "1"),
+                tx_hash=f"0x{n:064x}",
+                log_index=0,
+                block_number=10 + n,
+                payload=what,
+            )
+            now = begun + timedelta(days=50)
+            uow.ledger.append(of, new, event_id=both.deps.ids.short("ev_"), now=now)
+
+    await both.store.write(read_late)
+    both.clock.forward(days=50)
     await refresh(both.deps, agent.user_id or "")
     days = await both.store.read(lambda uow: uow.hall.days(of, "", "9"))
-    assert [d.day for d in days] == [both.clock.now().date().isoformat()]
-    (row,) = await listed(both)
-    assert (row["days_live"], row["trades_total"]) == (1, 1)
+    parts = [DayParts.from_json(d.day, d.body["measured"], d.body["beside"]).measured for d in days]
+    assert [p.spent for p in parts if p] == [10**6, 0] + [10**6] * 48
+    assert parts[0] is not None
+    assert (parts[0].day, parts[0].calls) == (begun.date().isoformat(), 1)
 
 
 async def test_a_mandate_taken_over_is_rolled_up_for_its_new_agent(world: World) -> None:
