@@ -71,25 +71,25 @@ WAYS: Final = {
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_nothing_waits_and_nothing_is_decided_once_a_mandate_is_over(
-    world: World, way: str
+    both: World, way: str
 ) -> None:
-    m, waits, agreed = await _waiting(world, **({"horizon_days": 1} if way == "end" else {}))
+    m, waits, agreed = await _waiting(both, **({"horizon_days": 1} if way == "end" else {}))
     if way == "end":
-        world.clock.forward(hours=12)
+        both.clock.forward(hours=12)
         waits = await _asked(m, "32")
     over, status = WAYS[way]
     await over(m)
     read = await m.read()
     assert read["progress"]["status"] == status
     assert read["limits"]["used"]["pending_approvals"]["value"] == 0
-    listed = await world.ok("mandate_list", m.owner)
+    listed = await both.ok("mandate_list", m.owner)
     assert [row["pending_approvals"] for row in listed["items"]] == [0]
     for name, named in (("mandate_approvals", {"public_id": m.id}), ("owner_approvals", {})):
-        shown = (await world.ok(name, m.owner, **named))["items"]
+        shown = (await both.ok(name, m.owner, **named))["items"]
         assert {i["approval_id"]: i["status"] for i in shown}[waits] == "expired"
-        pending = await world.ok(name, m.owner, **named, status="pending")
+        pending = await both.ok(name, m.owner, **named, status="pending")
         assert pending["items"] == []
-        expired = (await world.ok(name, m.owner, **named, status="expired"))["items"]
+        expired = (await both.ok(name, m.owner, **named, status="expired"))["items"]
         assert waits in [i["approval_id"] for i in expired]
     for decision in BOTH:
         told = await _decide(m, waits, decision)
