@@ -42,7 +42,17 @@ from tests import npm
 from tests.contracts import harness
 from tests.contracts.mutants import CONTRACTS, KNOWN, SOURCES, Mutant, mutants_of
 
-TESTS: Final = ("edges", "vault", "pressed_probe", "approvals", "factory", "threats", "safe")
+TESTS: Final = (
+    "edges",
+    "vault",
+    "records",
+    "observations",
+    "pressed_probe",
+    "approvals",
+    "factory",
+    "threats",
+    "safe",
+)
 HERE: Final = Path(__file__).parent
 KEPT: Final = harness.ROOT / "build" / "mutants.jsonl"
 TIME_LIMIT_S: Final = 600
@@ -215,7 +225,11 @@ def work(asked: Connection) -> None:
     with Path(os.devnull).open("w") as quiet:
         os.dup2(quiet.fileno(), 1)
     files = [str(HERE / f"test_{name}.py") for name in TESTS]
-    code = pytest.main(["-q", "-n", "0", "-m", "not slow", *files], plugins=[Worker(asked)])
+    loaded = (
+        "ignore::pytest.PytestAssertRewriteWarning"  # this process is a fork: plugins are there
+    )
+    told = ["-q", "-n", "0", "-m", "not slow", "-W", loaded, *files]
+    code = pytest.main(told, plugins=[Worker(asked)])
     os._exit(int(code))
 
 
