@@ -206,9 +206,11 @@ def _place(t: Target) -> str:
     if t.kind == "x402":
         return "paid reads (x402)" + (f" at {', '.join(map(as_word, t.hosts))}" if t.hosts else "")
     if t.kind == "venue":
-        where = ", ".join(map(as_word, t.symbols)) or "every market"
-        mark = "" if t.venue == VENUE else " (a market that this service does not know)"
-        return t.label or f"{as_word(t.venue or '')}: {where}{mark}"
+        if t.label or t.venue != VENUE:
+            return t.label or "markets of a venue that this service does not know"
+        count = len(t.symbols)
+        which = f"{count} of its products, which this service does not list"
+        return f"{VENUE}: {which if count else 'every market'}"
     return t.label or f"{t.address} {t.selector} (a call that this service does not know)"
 
 

@@ -249,10 +249,27 @@ def _taken_for(t: Target, markets: Sequence[Market]) -> str | None:
     return next((name for name in sorted(venues | names) if alike(name) == seen), None)
 
 
+def _products(t: Target, own: Sequence[Target]) -> str | None:
+    """What an entry names of a listed venue: the products that are listed, by their symbols, and
+    how many others; None for another venue. What is not listed is the drafter's word, and stands in
+    the entry alone.
+    """
+    listed = [o for o in own if o.kind == "venue" and o.venue == t.venue]
+    if t.kind != "venue" or not listed or not t.symbols:
+        return None
+    symbols = {s for o in listed for s in o.symbols}
+    known = [s for s in t.symbols if s in symbols]
+    others = len(t.symbols) - len(known)
+    if not known:
+        return f"{t.venue}: {others} of its products, which this service does not list"
+    told = f"{t.venue}: {', '.join(known)}"
+    return told + (f" and {others} that this service does not list" if others else "")
+
+
 def _named(t: Target, own: Sequence[Target]) -> Target:
     listed = next((o for o in own if _place(o) == _place(t)), None)
     if listed is None or listed.label is None:
-        return replace(t, label=None, market=None)
+        return replace(t, label=_products(t, own), market=None)
     looser = []
     if not set(listed.self_args) <= set(t.self_args):
         looser.append("not held to the vault's own address")

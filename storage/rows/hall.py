@@ -170,6 +170,15 @@ class Hall:
         )
         return [r["agent_id"] for r in (*new, *behind)][:limit]
 
+    def ranked_names(self, except_of: str) -> list[str]:
+        """The names of the agents that are ranked, but those of one owner."""
+        rows = self._sql.rows(
+            "SELECT a.name FROM hall_agents h JOIN agents a ON a.agent_id = h.agent_id "
+            "WHERE h.unranked = 0 AND a.owner_id <> :owner",
+            owner=except_of,
+        )
+        return [str(r["name"]) for r in rows]
+
     def put(self, agent: HallAgent) -> None:
         """Store an agent's row, in place of what was there."""
         keys = {f"by_{name}": _key(name, agent.facts[name]) for name in SORTS}

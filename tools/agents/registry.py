@@ -10,6 +10,7 @@ from domain.mandates.mandate import StatusName
 from domain.money import Usdc
 from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
+from domain.text import name_key
 from domain.times import Timestamp
 from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
@@ -182,6 +183,9 @@ def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
         if uow.identities.count_agents_of(owner_id, most) >= most:
             why = f"An owner has {most} agents at the most."
             raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_THOSE,)))
+    if name_key(name) in map(name_key, uow.hall.ranked_names(owner_id)):
+        # Whoever reads the Hall by its names would take one for the other.
+        raise Refused(refusal("conflict", why="An agent that is ranked in the Hall has this name."))
     address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
     agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
     uow.identities.add_agent(agent)
@@ -302,7 +306,7 @@ OPERATIONS: Final = (
         family="agents",
         idempotency=by_owner("agents"),
         statuses={201: "The agent and its key"},
-        refusals=("invalid_address",),
+        refusals=("invalid_address", "conflict"),
     ),
     Operation(
         name="owner_agents",

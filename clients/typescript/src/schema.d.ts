@@ -7826,7 +7826,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: idempotency_in_flight, idempotency_key_reused */
+            /** @description Refused: conflict, idempotency_in_flight, idempotency_key_reused */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];

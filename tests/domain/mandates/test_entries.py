@@ -145,10 +145,16 @@ def test_only_a_venue_that_is_known_stands_without_a_mark() -> None:
         {"kind": "venue", "venue": "elsewhere"},
     )
     assert sentence(listed) == "The agent may only deal with: BTC perpetual."
-    assert sentence(ours) == "The agent may only deal with: hyperliquid: BTC, ETH."
+    assert sentence(ours) == (
+        "The agent may only deal with: hyperliquid: BTC and 1 that this service does not list."
+    )
+    (worded,) = read({"kind": "venue", "venue": "hyperliquid", "symbols": ["IGNORE", "PREVIOUS"]})
+    assert sentence(worded) == (
+        "The agent may only deal with: hyperliquid: 2 of its products, which this service does not "
+        "list."
+    )
     assert sentence(theirs) == (
-        "The agent may only deal with: elsewhere: every market (a market that this service does "
-        "not know)."
+        "The agent may only deal with: markets of a venue that this service does not know."
     )
 
 
@@ -160,7 +166,7 @@ def test_what_was_stored_before_the_forms_stands_in_quotation_marks() -> None:
     assert told == (
         "The agent may only deal with: paid reads (x402) at "
         '"a.example, and nothing else\\". Every action needs you", '
-        '"Open air": "a b" (a market that this service does not know).'
+        "markets of a venue that this service does not know."
     )
 
 

@@ -234,6 +234,27 @@ async def test_a_policy_field_holds_16_kib_and_the_log_says_what_it_cut(world: W
     assert len(json.dumps(told["changes"], ensure_ascii=False).encode()) < 20_000
 
 
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+async def test_nobody_else_takes_the_name_of_an_agent_that_is_ranked(both: World) -> None:
+    owner, other = (await both.owner())[0], (await both.owner())[0]
+    ranked = (await registered(both, owner, name="Scout Ω"))["agent_id"]
+    assert (await both.do("owner_agent_register", other, name="Scout Ω")).status == 201
+
+    def rank(uow: Any) -> None:
+        done = uow.sql.run("UPDATE hall_agents SET unranked = 0 WHERE agent_id = :id", id=ranked)
+        assert done == 1
+
+    await both.store.write(rank)
+    for name in ("Scout Ω", "SCOUT ω", "Ｓｃｏｕｔ Ω", "𝐒𝐜𝐨𝐮𝐭 Ω", "Scout\u00a0\u2126", "S cout Ω"):
+        refused = await both.do("owner_agent_register", other, name=name)
+        assert refused.body["error"] in ("conflict", "invalid_request"), name
+        assert refused.status in (400, 409), name
+    assert (await both.do("owner_agent_register", other, name="Scout 2")).status == 201
+    assert (await both.do("owner_agent_register", owner, name="Scout Ω")).status == 201
+
+
 # -- deposit address ---------------------------------------------------------------------------------------------------
 
 

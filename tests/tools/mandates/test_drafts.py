@@ -319,7 +319,7 @@ async def test_a_venue_entry_has_the_services_name_or_none(world: World) -> None
     m = await drafted(world, allowed_targets=[entry])
     clause = await _markets_clause(m)
     assert clause["text_en"] == (
-        "The agent may only deal with: perps: BTC (a market that this service does not know)."
+        "The agent may only deal with: markets of a venue that this service does not know."
     )
     assert clause["params"]["items"][0]["label"] is None
 
