@@ -41,7 +41,7 @@ bench: setup
 	$(BIN)/python -m bench
 
 # Strangers who mean no good, one by one and all at once, beside an agent who asks for its limits; under five minutes.
-ABUSE_S ?= 60
+ABUSE_S ?= 45
 abuse: setup
 	$(BIN)/python -m bench.abuse $(ABUSE_S)
 
