@@ -20,6 +20,7 @@ from domain.money import Usdc
 from domain.refusals import Refused
 from domain.rules.recorded import closed
 from domain.rules.stop_line import below
+from server.auditing import Auditing
 from server.recording import REST_S, SHORT_REST_S, Recording, Rest
 from server.rereading import Rereading
 from server.settings import Settings
@@ -64,6 +65,7 @@ class Keeping:
         self._recording = Recording(deps, chain, settings.keeper_mark_s)
         self._unseen = Unseen(deps, holder, chain, self._batch)
         self._rereading = Rereading(deps, chain)
+        self._auditing = Auditing(deps, chain)
         self._turns, self._turn = dict[str, int](), count(1)
         self.name = f"keeping chain {chain.chain_id}"
 
@@ -192,6 +194,8 @@ class Keeping:
             for one in differing:
                 self._turns[one.mandate.public_id] = next(self._turn)
                 await self._once("read again", one.mandate, partial(self._read_again, one))
+        with anyio.move_on_after(self._budget_s / READING_SHARE):
+            await self._auditing.round(mandates, told)
 
     def _compared(
         self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork

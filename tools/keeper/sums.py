@@ -13,6 +13,7 @@ from domain.rules.sums import agree, ahead
 from storage.unit_of_work import UnitOfWork
 from tools.keeper.intake import Desk, take_tx, unexplained
 
+CLOSED: Final = "audit of the settled"
 BACK: Final = 128
 """Blocks before the last agreement that are read again too: perhaps a reorganisation was there."""
 
@@ -29,11 +30,14 @@ class Differing:
     vault: VaultState
     low: int
     life: int
+    high: int | None = None
 
     @property
     def blocks(self) -> range:
-        """From around the newest block at which they agreed up to the one that was compared."""
-        return range(self.low, self.vault.block.number + 1)
+        """From around the newest block at which they agreed up to the one that was compared, or up
+        to `high`.
+        """
+        return range(self.low, (self.vault.block.number if self.high is None else self.high) + 1)
 
 
 class StillDiffers(Exception):  # no error: it rolls a reading back that does not add up
@@ -63,17 +67,24 @@ def compared(
             if m.differs_at is not None:
                 uow.readings.forget(m.public_id)
             if vault.settled and not vault.cash and not vault.fee_owed:
-                uow.work.fee_paid(m.public_id)
+                done = uow.readings.of(audit_key(m))
+                if done is not None and done.path == CLOSED:
+                    uow.work.fee_paid(m.public_id)
             continue
         uow.sums.differ(m.public_id, desk.now)
         since = uow.sums.block(m.public_id)
-        life = min(_made_in(uow, m, start_block), block)
+        life = min(made_in(uow, m, start_block), block)
         low = life if since is None else max(life, min(since, block) - BACK)
         found.append(Differing(mandate=m, vault=vault, low=low, life=life))
     return found
 
 
-def _made_in(uow: UnitOfWork, m: Mandate, start_block: int) -> int:
+def audit_key(m: Mandate) -> str:
+    """Under which it is kept how far a mandate's rows were held against the chain."""
+    return f"{m.public_id} audit"
+
+
+def made_in(uow: UnitOfWork, m: Mandate, start_block: int) -> int:
     """The block of the vault's creation, where that is deep; the first of the chain's else."""
     known = uow.chainlog.vault(m.chain_id, m.vault_address or "")
     return start_block if known is None or not known.deep else max(start_block, known.block)
