@@ -262,7 +262,7 @@ async def test_what_was_taken_off_past_us_counts_at_the_mark_and_is_not_closed_a
     assert (await lines.stored(m)).status is Status.WORKING
     lines.desk.test.move("BTC", "58000")
     n = len(lines.log.exchange)
-    for _ in range(4):  # two looks at the line, and two at nothing that is left
+    for _ in range(9):  # two looks at the line, and three minutes of nothing that is left
         await lines.tick()
     assert (await lines.stored(m)).status is Status.STOPPED
     assert lines.log.exchange[n:] == []

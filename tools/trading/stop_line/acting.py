@@ -61,6 +61,8 @@ from tools.trading.stop_line.watched import (
 log = logging.getLogger("wallet.stop_line")
 NO_KEY: Final = "its owner approved no keeper key, or it was revoked or ended"
 BLOCKED: Final = "keeper_blocked"
+# An account that shows nothing of what the fills say is left is believed after this long.
+NOTHING_FOR: Final = timedelta(minutes=3)
 NOTHING_HELD: Final = "the account shows nothing of the mandate"
 
 
@@ -219,6 +221,8 @@ class Acting:
         w = await self._settled(w, held)
         view = await self.sight.view(w, kept.episode, standing, held)
         move = next_move(view)
+        if kept.why == NOTHING_HELD and not isinstance(move, Ended):
+            await self.deps.store.write(partial(self._since_now, w, None))
         if isinstance(move, Close):
             await self._all(w, view, move.cuts)
         elif isinstance(move, Wait):
@@ -229,22 +233,24 @@ class Acting:
             await self._ends(w)
 
     async def _ends(self, w: Watched) -> None:
-        """Nothing is held: at once where the fills say so too, else after a second look, since
-        one answer without a position may be wrong.
+        """Nothing is held: at once where the fills say so too, else once that was so for a while,
+        since an answer without a position may be wrong.
         """
         if holds(w.orders):
             w = await self._settled(w, None)
-        again = w.keeping is not None and w.keeping.why == NOTHING_HELD
-        if holds(w.orders) and not again:
-            await self.deps.store.write(partial(self._nothing_held, w))
+        kept = w.keeping
+        if holds(w.orders) and (kept is None or kept.why != NOTHING_HELD):
+            await self.deps.store.write(partial(self._since_now, w, NOTHING_HELD))
+            return
+        if holds(w.orders) and kept is not None and w.now < kept.changed_at + NOTHING_FOR:
             return
         await self.deps.store.write(partial(self._done, w))
         log.warning("%s on %s is closed", *w.id)
 
-    def _nothing_held(self, w: Watched, uow: UnitOfWork) -> None:
+    def _since_now(self, w: Watched, why: str | None, uow: UnitOfWork) -> None:
         self._insist(uow)
         episode = w.keeping.episode if w.keeping else 1
-        self._keep(uow, w, "open", NOTHING_HELD, episode=episode)
+        self._keep(uow, w, "open", why, episode=episode)
 
     async def waits(self, w: Watched, why: str) -> None:
         """Tell the owner why a tick neither closed anything nor ended; each reason once."""
