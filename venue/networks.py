@@ -334,8 +334,10 @@ class VenueNetwork:
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
         """Where an order stands."""
         answer = await self.client.ask(reads.ORDER_STATUS, lane, user=user.lower(), oid=cloid)
-        if "order" in answer.data and answer.data["order"]["order"].get("cloid") != cloid:
-            raise unavailable("it answers about another order")
+        if "order" in answer.data:
+            told = answer.data["order"]["order"].get("cloid")
+            if told is not None and told.lower() != cloid.lower():
+                raise unavailable("it answers about another order")
         return values.order_seen(answer.data)
 
     async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
