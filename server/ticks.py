@@ -32,7 +32,7 @@ from tools.trading.stop_line.keeper import StopLines
 log = logging.getLogger("wallet.ticks")
 ORDERS_S: Final = 1
 LONGEST_PAUSE_S: Final = 300
-PAPER_PAUSE_S: Final = 30  # a look at a paper book is due so often
+LONGEST_IN_ROUNDS: Final = 30
 LAST_S: Final = 0.5
 
 
@@ -92,25 +92,20 @@ class Ticks:
             # Each its own round: live orders wait for no market of paper, and no round for
             # another's pauses.
             group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
-            for name, work in (
-                ("settling paper orders", self.settle_paper),
-                ("watching paper books", self.watch_paper),
-            ):
-                group.start_soon(self._forever, name, ORDERS_S, work, PAPER_PAUSE_S)
+            group.start_soon(self._forever, "settling paper orders", ORDERS_S, self.settle_paper)
+            group.start_soon(self._forever, "watching paper books", ORDERS_S, self.watch_paper)
             group.start_soon(self._forever, "keeping stop lines", every, self._lines.round)
             for chain in self.parts.chains.with_rpc():
                 name = f"transfers of chain {chain.chain_id}"
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
 
     async def _forever(
-        self,
-        what: str,
-        every_s: int,
-        work: Callable[[], Awaitable[object]],
-        longest_s: int = LONGEST_PAUSE_S,
+        self, what: str, every_s: int, work: Callable[[], Awaitable[object]]
     ) -> None:
-        """Do it again and again; what fails again and again is tried less and less often."""
-        pause_s = float(every_s)
+        """Do it again and again; what fails again and again is tried less and less often, and what
+        is due each second still every half minute.
+        """
+        pause_s, longest_s = float(every_s), min(LONGEST_PAUSE_S, LONGEST_IN_ROUNDS * every_s)
         while True:
             went_well = await self._once(what, work)
             pause_s = every_s if went_well else min(2 * pause_s, max(every_s, longest_s))

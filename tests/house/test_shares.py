@@ -41,6 +41,8 @@ ROUNDS: Final = {
     "self._confirmations.expire": "each that is looked at leaves the list; an owner has 400 in it",
     "self.check_keys": "the links asked about longest ago first; an owner has one a network",
     "self.settle_orders": TURNS,
+    "self.settle_paper": TURNS,
+    "self.watch_paper": TURNS,
     "self._lines.round": "the mandates at the venue looked at longest ago first; each holds a position",
     "self.settle_transfers": TURNS,
 }
