@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from hypothesis import given
@@ -140,7 +140,7 @@ def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: Vi
         touch = quote.touch("buy" if one.is_buy else "sell")
         worse = one.limit_px - touch if one.is_buy else touch - one.limit_px
         assert worse * 10_000 <= LADDER_BPS[one.rung] * touch
-        whole = one.size >= abs(held).quantize(one.size)
+        whole = one.size >= abs(held).quantize(one.size, ROUND_FLOOR)
         assert whole or one.size * touch >= LEAST
 
 
