@@ -13,7 +13,9 @@ from typing import Any, Final
 from domain.ledger.books import EMPTY, Books, after
 from domain.ledger.events import Event
 from domain.ledger.journal import counts
-from domain.ledger.pairing import can_pair, partner
+from domain.ledger.kinds import Reporter
+from domain.ledger.pairing import can_pair, partner, place_of
+from domain.ledger.payloads import Marked
 from storage.reader import LongReader, long_reader
 from storage.rows.back_steps import APART_US, BACK_STEPS_OF
 from storage.rows.books import checkpointed
@@ -115,9 +117,25 @@ class Walk:
         if event.pairs_with != (pair.seq if pair else None):
             self.find("the row does not name the partner that it must", event.seq)
         if self.state is not None:
+            self._observe(event, self.state)
             self.state = after(self.state, event, pair, self._past)
         if counts(event):
             self._house.append(event)
+
+    def _observe(self, event: Event, before: Books) -> None:
+        """The cash that a log was observed with is that of the rows before its place, and the sum
+        of a mark is that of its probes.
+        """
+        seen, what = event.told.observed, event.told.what
+        if seen is None or event.reported_by is not Reporter.CHAIN:
+            return
+        if isinstance(what, Marked) and seen.whole and seen.positions:
+            if what.positions.micros != sum(p.value.micros for p in seen.positions if p.value):
+                self.find("the mark is not the sum of its probes", event.seq)
+        elif event.log_index is not None or event.told.restates is not None:
+            cash = max(0, before.journal.cash_after(place_of(event), event))
+            if cash != seen.cash.micros:
+                self.find("the observed cash is not that of the rows before it", event.seq)
 
     def _past(self) -> tuple[Event, ...]:
         return tuple(self._house)

@@ -52,7 +52,7 @@ class Journal:
                 before = step(before, row)
         return before
 
-    def cash_after(self, place: Place, new: NewEvent) -> int:
+    def cash_after(self, place: Place, new: Event | NewEvent) -> int:
         """The vault's cash after a row that is about to be added at a place; micro-USDC."""
         newest = not self.recent or place > self.recent[-1].place
         before = self.now if newest else self.at(place)
