@@ -25,15 +25,19 @@ def below(vault: VaultState) -> bool:
 def worth_marking(m: Mandate, book: Measured, vault: VaultState, fresh_s: int) -> bool:
     """True where a mark of this vault would tell anything (contract 5, "Observations"): while
     positions are open the first reading of a UTC day, and one that is more than 1% away from the
-    last observation, at most hourly; below the stop line two in a row. Where a venue's stop line
-    rests on it too, half as often as a mark may be old. No switch and no key is part of it.
+    last observation, at most hourly; below the stop line two in a row, and the next above it. Where
+    a venue's stop line rests on it too, half as often as a mark may be old. No switch and no key is
+    part of it.
 
     A reading with a silent probe is no mark: its worth is unknown.
     """
     if not vault.measured:
         return False
-    if below(vault) and not latched(book, fresh_s):
-        return True
+    if below(vault):
+        if not latched(book, fresh_s):
+            return True
+    elif book.mark is not None and book.mark.worth < book.mark.floor:
+        return True  # one reading above the line ends a row of those below it
     if not vault.positions and not book.opened:
         return False
     seen = book.seen

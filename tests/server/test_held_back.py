@@ -17,7 +17,7 @@ from domain.refusals import Refused, refusal
 from server import keeping
 from server.unseen import Unseen
 from storage.unit_of_work import UnitOfWork
-from tests.server.test_keeping import keeper, marked, rounds
+from tests.server.test_keeping import compared, keeper, rounds
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
 from tests.waiting import LoopClock
@@ -132,4 +132,4 @@ async def test_looking_for_unseen_vaults_holds_no_vault_back(
 
     monkeypatch.setattr(Unseen, "_look", silent)
     await ticks.keep()
-    assert await marked(world, m.id)
+    assert await compared(world, m.id)

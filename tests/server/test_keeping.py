@@ -58,6 +58,11 @@ async def marked(world: World, public_id: str) -> bool:
     return books.measured.mark is not None
 
 
+async def compared(world: World, public_id: str) -> bool:
+    """True where the vault was read and held against its rows."""
+    return await world.store.read(lambda uow: uow.sums.block(public_id)) is not None
+
+
 async def spend(world: World, m: Mandated, amount: str) -> None:
     ok, _ = await world.mined(m.agent_wallet, dict((await m.execute(amount)).body), gas=900_000)
     assert ok
@@ -72,6 +77,7 @@ async def rounds(world: World, ticks: Ticks, count: int) -> None:
 
 async def test_a_chain_that_hangs_holds_no_other(world: World) -> None:
     m = await working(world)
+    await spend(world, m, "40")
     stored = await world.store.read(lambda uow: uow.mandates.get(m.id))
     assert stored is not None
     far = replace(stored, public_id="m_far", chain_id=HANGING)

@@ -39,15 +39,6 @@ def refreshes(uow: UnitOfWork) -> list[int]:
     return [r["at"] for r in uow.sql.rows("SELECT refreshed_at AS at FROM mandates") if r["at"]]
 
 
-def marks(uow: UnitOfWork) -> list[int]:
-    """How many marks each vault has."""
-    rows = uow.sql.rows(
-        "SELECT public_id, SUM(CASE WHEN reported_by = 'keeper' THEN 1 ELSE 0 END) AS n "
-        "FROM ledger_events GROUP BY public_id"
-    )
-    return [int(r["n"]) for r in rows]
-
-
 def claims_of_the_hall(uow: UnitOfWork) -> int:
     (row,) = uow.sql.rows("SELECT COUNT(*) AS n FROM work_claims WHERE kind = 'hall row'")
     return int(row["n"])
@@ -63,15 +54,13 @@ async def test_every_vault_is_read_in_half_the_time_in_which_a_mark_is_fresh(
 ) -> None:
     one, clock = many.keeping("k1"), many.world.clock
     fresh_s = many.world.deps.config.mark_fresh_s
-    await many.world.store.write(lambda uow: uow.switches.set("stop_line_dry_run", "off", clock.now(), "t"))  # fmt: skip
     for _ in range(fresh_s // 2 // TICK_S):
         await one.round(every_s=TICK_S / 2)
         clock.forward(seconds=TICK_S)
     assert len(await many.world.store.read(refreshes)) == many.mandates
-    assert set(await many.world.store.read(marks)) == {1}
 
 
-async def test_keepers_share_the_vaults_and_mark_none_twice_in_one_interval(
+async def test_keepers_share_the_vaults_and_read_none_twice_in_one_interval(
     many: field.Field,
 ) -> None:
     clock, store = many.world.clock, many.world.store
@@ -82,7 +71,6 @@ async def test_keepers_share_the_vaults_and_mark_none_twice_in_one_interval(
             group.start_soon(keeper.round, TICK_S / 2)
     assert len(many.lens_calls) == 2, "one call each, of a hundred and more"
     assert sum(many.lens_calls) == many.mandates
-    assert set(await store.read(marks)) == {1}
     for keeper in keepers:  # a second keeper's tick, a little later: nothing is due
         clock.forward(seconds=1)
         await keeper.round(every_s=TICK_S / 2)

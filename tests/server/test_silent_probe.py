@@ -73,6 +73,9 @@ async def test_a_probe_that_goes_silent_neither_stops_nor_marks_nor_costs(
     m, target = await invested(world)
     ticks = keeper(world)
     await ticks.round()
+    world.clock.forward(days=1)
+    world.evm.chain.mine()
+    await ticks.round()
     assert [e["payload"]["marked"]["positions"] for e in await marks(world, m)] == ["400.000000"]
     await values(world, target, 400_000_000, silence)
     before = await sent_by_the_keeper(world)
@@ -117,7 +120,10 @@ async def test_what_nobody_can_measure_is_neither_unwound_nor_settled_by_the_hou
     assert await sent_by_the_keeper(world) == before
     seen = await m.read()
     assert seen["mandate"]["status"] == "stopped"
-    assert (seen["progress"]["worth_source"], seen["progress"]["data_issue"]) == ("cost", True)
+    assert (seen["progress"]["worth_source"], seen["progress"]["data_issue"]) == (
+        "chain_mark",
+        True,
+    )
     assert (await m.as_owner("owner_withdraw_call")).status == 200
     world.clock.forward(days=3)
     world.evm.chain.mine()

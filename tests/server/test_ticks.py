@@ -44,12 +44,19 @@ async def lose(world: World, amount: str) -> None:
 
 async def marks(world: World, m: Mandated) -> list[dict[str, Any]]:
     told = await world.ok("mandate_events", m.owner, public_id=m.id, limit=200)
-    return [e for e in told["items"] if e["reported_by"] == "keeper"]
+    return [e for e in told["items"] if "marked" in e["payload"]]
 
 
-async def test_an_unchanged_vault_is_marked_once_and_its_refresh_time_moves(world: World) -> None:
+async def test_an_unchanged_vault_is_marked_once_a_day_and_its_refresh_time_moves(
+    world: World,
+) -> None:
     m = await working(world)
+    await spend(world, m, "40")
     ticks = keeper(world)
+    await ticks.round()
+    assert await marks(world, m) == [], "its call is an observation of the day"
+    world.clock.forward(days=1)
+    world.evm.chain.mine()
     await ticks.round()
     first = (await m.read())["mandate"]["last_chain_refresh_at"]
     world.clock.forward(seconds=30)
