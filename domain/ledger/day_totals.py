@@ -120,20 +120,18 @@ class Interval:
 
     def capital(self, result: int) -> int:
         """What the interval's result is over: the positions that stood at its begin, before the
-        result; where there were none, what was put into them since; else what stood in them last.
-        A gain where nothing stood is over all the money that may have been there.
+        result; where there were none, what was put into them since; else all the money that may
+        have been there, as for the fee that an agent is paid.
 
         Idle cash beside positions is no part of it, and neither is any figure that holds the
-        result, so that no outcome weighs itself. A loss is never larger than what it is over.
+        result, so that no outcome weighs itself. A loss is never larger than what it is over: where
+        the positions cannot have lost so much, it came out of the money beside.
         """
-        if self.stood >= self.dust:
-            over = self.stood
-        elif self.most:
-            over = self.most
-        else:
-            beside = self.base + self.inflow
-            over = max(self.last, beside) if result > 0 else self.last or beside
-        return max(1, over, -result if over < self.most else 0)
+        beside = max(self.last, self.base + self.inflow)
+        over = self.stood if self.stood >= self.dust else self.most or beside
+        if -result > over:
+            over = -result if over < self.most else max(over, beside)
+        return max(1, over)
 
     @property
     def dust(self) -> int:
