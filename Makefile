@@ -59,9 +59,10 @@ deep: setup
 stalls: setup
 	STALL_S=$${STALL_S:-4} $(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign and not node and not anvil"
 
-# Random lives against the real vault; LIVES_SEED=n plays the same ones again.
+# Random lives against the real vault, told in any order, and shown by a service in every configuration beside a second, slow
+# book; LIVES_SEED=n plays the same ones again.
 lives: setup
-	$(BIN)/pytest -q -x -s tests/lives
+	$(BIN)/pytest -q -x -s tests/lives tests/figures/test_lives.py
 
 # Faults under load, and an audit from outside after each: CAMPAIGN_S seconds of plays, from CAMPAIGN_SEED on.
 campaign: setup
