@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from domain.refusals import Refused
 from server.settings import Settings
@@ -34,7 +35,7 @@ def read_settings() -> Settings:
         raise click.ClickException(f"settings: {str(error).splitlines()[0][:120]}") from None
 
 
-def _sentence(error: Mapping[str, Any]) -> str:
+def _sentence(error: ErrorDetails) -> str:
     """What is wrong with one setting. A rule of our own may name what it was given."""
     name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper()
     what, given = str(error["msg"]), str(error.get("input", ""))

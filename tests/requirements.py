@@ -47,7 +47,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
           T + "mandates/test_drafts.py::test_an_open_offer_is_seen_but_nobodys_before_it_is_accepted")),
         ("a proposal of the owner's own agent carries its name", (T + "mandates/test_drafts.py::test_a_proposal_is_the_owners_draft_with_the_proposers_name",)),
         ("the refresh time is set when the chain failed too; never-read mandates first, then the oldest",
-         (S + "ticks.py::test_an_unchanged_vault_is_marked_once_and_its_refresh_time_moves",
+         (S + "ticks.py::test_an_unchanged_vault_is_marked_once_a_day_and_its_refresh_time_moves",
           STORAGE + "repositories.py::test_the_poller_takes_the_never_read_first_then_the_oldest")),
         ("the read carries every part, and paused with its time", (D + "reads/test_view.py::test_the_read_has_every_part_and_is_json",
                                                                    D + "reads/test_view.py::test_a_paused_mandate_says_so")),
