@@ -62,7 +62,7 @@ def series(case: Case, days: Sequence[RolledDay], *, whole: bool) -> tuple[Serie
         )
         for d in days
     }
-    if m.status is not Status.SETTLED or not whole:
+    if m.status is not Status.SETTLED or case.measured.opened or not whole:
         _today(case, built)
     shown = sorted(built.items())[-DAYS_SHOWN:]
     return tuple(_point(m, day, b) for day, b in shown)

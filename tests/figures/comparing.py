@@ -137,7 +137,7 @@ class Comparing:
 
     def read(self, life: Life, read: Body) -> Iterator[Difference]:
         b = model.book(life.rows)
-        live = None if b.settled else self.town.live(life)
+        live = self.town.live(life)
         wanted, told = model.progress(life.terms, life.rows, live), dict(read["progress"])
         told["positions"] = sorted((p["id"], p["cost"], p["mark"]) for p in told["positions"])
         yield from differ("progress", wanted, told)
@@ -222,7 +222,7 @@ class Comparing:
         if not happened <= set(told) <= set(wanted):
             yield "series.days", sorted(told), sorted(happened)
         b, today = model.book(life.rows), self.today.isoformat()
-        live = None if b.settled else self.town.live(life)
+        live = self.town.live(life)
         if live is not None and today in told:  # its last point is the read's
             wanted[today]["worth"] = shown(b.cash + sum(live.values()))
         for day in sorted(set(wanted) & set(told)):

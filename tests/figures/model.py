@@ -152,7 +152,7 @@ def book(rows: Iterable[Row], until: int | None = None) -> Book:
 
 
 def progress(terms: Terms, rows: Sequence[Row], live: Values | None) -> dict[str, Any]:
-    """The figures of the read; `live` is what the probes say at the newest block, while it is not settled."""
+    """The figures of the read; `live` is what the probes say at the newest block."""
     b = book(rows)
     if live is not None:
         b = replace(b, values=dict(live))
