@@ -11,7 +11,7 @@ from eth_utils import to_checksum_address
 
 from chain.header_hash import computed_hash
 from domain.facts import BlockStamp, VaultState
-from domain.money import ZERO, Usdc
+from domain.money import LIMIT_MICROS, ZERO, Usdc
 
 # What a malformed answer raises while it is read; who asked turns it into `chain_unavailable`.
 NONSENSE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
@@ -150,6 +150,10 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
     def money(name: str) -> Usdc:
         return Usdc(s[name]) if s[name] else ZERO
 
+    values = tuple(_probed(v) for v in s["values"])
+    beyond = sum(
+        v for v, told in zip(s["values"], values, strict=True) if v != SILENT and told is None
+    )
     return VaultState(
         address,
         block,
@@ -163,7 +167,7 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
         lock_reason=s["lockReason"],
         lock_until=datetime.fromtimestamp(s["until"], UTC) if s["until"] else None,
         cash=money("cash"),
-        positions=money("positions"),
+        positions=money("positions") - Usdc(beyond),
         floor=money("floor"),
         spent_today=money("spentToday"),
         total_deposited=money("totalDeposited"),
@@ -171,7 +175,12 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
         total_returned=money("totalReturned"),
         fee_owed=money("feeOwed"),
         balance=money("balance"),
-        answered=tuple(s["answered"]),
+        answered=tuple(v is not None for v in values),
         recorded=money("recorded"),
-        values=tuple(None if v == SILENT else Usdc(v) for v in s["values"]),
+        values=values,
     )
+
+
+def _probed(told: int) -> Usdc | None:
+    """A probe's value; one that says more than every USDC there is has not answered."""
+    return Usdc(told) if told <= LIMIT_MICROS else None

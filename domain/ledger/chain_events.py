@@ -22,7 +22,7 @@ from domain.ledger.payloads import (
     Unwound,
     Withdrawn,
 )
-from domain.money import ZERO, Usdc
+from domain.money import LIMIT_MICROS, ZERO, Usdc
 from domain.wire import Args
 
 StepKind = Literal[
@@ -126,21 +126,18 @@ CHAIN_EVENTS: Final = (
                step=("outcome", "mark"), call="record", reads=_marked),
 )  # fmt: skip
 
-# A probe that says more than every USDC there is has not told a value.
-PLAUSIBLE_MICROS: Final = 10**18
-
 
 def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
     """What a log says of the vault right after it; its cash is for whoever knows the rows before.
 
     Shapes: `keys` name the vault's value probes in their order. A log that has no values observes
-    no position.
+    no position; a probe that says more than every USDC there is has not told a value.
     """
     values = args.get("values")
     if not isinstance(values, (list, tuple)) or len(values) != len(keys):
         return Observed(block=block, cash=ZERO, positions=(), whole=not keys)
     positions = tuple(
-        ObservedPosition(key=key, value=Usdc(v) if 0 <= v <= PLAUSIBLE_MICROS else None)
+        ObservedPosition(key=key, value=Usdc(v) if 0 <= v <= LIMIT_MICROS else None)
         for key, v in zip(keys, values, strict=True)
     )
     whole = all(p.value is not None for p in positions)
