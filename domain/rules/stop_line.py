@@ -25,28 +25,29 @@ def below(vault: VaultState) -> bool:
 def worth_marking(m: Mandate, book: Measured, vault: VaultState, fresh_s: int) -> bool:
     """True where a mark of this vault would tell anything (contract 5, "Observations"): while
     positions are open the first reading of a UTC day, and one that is more than 1% away from the
-    last observation, at most hourly; below the stop line two in a row, and the next above it. Where
-    a venue's stop line rests on it too, half as often as a mark may be old. No switch and no key is
-    part of it.
+    last observation, at most hourly; below the stop line two in a row, and the next above
+    it, which the next below it follows after half of the time in which a mark is fresh. Where a
+    venue's stop line rests on it too, as often as that. No switch and no key is part of it.
 
     A reading with a silent probe is no mark: its worth is unknown.
     """
     if not vault.measured:
         return False
     if below(vault):
-        if not latched(book, fresh_s):
+        if not latched(book, fresh_s) and not _ended_lately(book, vault.block.at, fresh_s):
             return True
     elif book.mark is not None and book.mark.worth < book.mark.floor:
         return True  # one reading above the line ends a row of those below it
     if not vault.positions and not book.opened:
         return False
-    seen = book.seen
-    if seen is None or vault.block.at.date() > seen.at.date():
+    # A mark that was read ahead of the ledger counts as soon as the rows before it are there.
+    last = book.mark
+    newest = max((one.at for one in (book.seen, last) if one is not None), default=None)
+    if newest is None or vault.block.at.date() > newest.date():
         return True
     at_venue = any(t.kind == "venue" for t in m.allowed_targets)
-    if at_venue and (vault.block.at - seen.at).total_seconds() >= fresh_s / 2:
+    if at_venue and (vault.block.at - newest).total_seconds() >= fresh_s / 2:
         return True
-    last = book.mark
     if last is not None and vault.block.at - last.at < HOUR:
         return False
     worth = (book.cash or 0) + sum(p.value for p in book.opened.values())
@@ -63,6 +64,17 @@ def latched(book: Measured, fresh_s: int) -> bool:
         return False
     in_a_row = (mark.at - earlier.at).total_seconds() <= fresh_s
     return in_a_row and all(one.worth < one.floor for one in (mark, earlier))
+
+
+def _ended_lately(book: Measured, at: datetime, fresh_s: int) -> bool:
+    """True while a row of marks below the line was just ended by one above it: a worth that swings
+    about its line at every reading would fill the ledger with marks.
+    """
+    mark, earlier = book.mark, book.earlier
+    if mark is None or earlier is None:
+        return False
+    ended = earlier.worth < earlier.floor and mark.worth >= mark.floor
+    return ended and (at - mark.at).total_seconds() < fresh_s / 2
 
 
 def fresh(at: datetime, case: Case) -> bool:
