@@ -250,8 +250,13 @@ def _dated(m: Measured, row: Row, after: Measured) -> Measured:
         held=positions,
         measured=after.seen is not None or not after.opened,
     )
+    # What was given and leaves with everything is nobody's result: it came and went beside.
+    given = after.donated - m.donated
     interval = m.interval.moved(
-        deposited=by.deposited, withdrawn=by.withdrawn, spent=by.spent, received=by.received
+        deposited=by.deposited,
+        withdrawn=by.withdrawn - given,
+        spent=by.spent,
+        received=by.received,
     )
     if known:
         day, interval = resulted(day, interval, worth, positions)

@@ -312,7 +312,7 @@ def returns(rows: Sequence[Row]) -> dict[date, Day]:
         day = day_of(row.at)
         stood.setdefault(day, b.positions or 0)
         was, b = b, after(b, row)
-        span.flows += b.committed - was.committed
+        span.flows += b.committed - was.committed + b.gifts - was.gifts
         span.paid += b.payouts - was.payouts
         span.put_in += b.spent - was.spent
         if (row.values is not None or b.positions == 0) and b.worth is not None:
