@@ -56,13 +56,16 @@ async def test_a_log_tells_what_each_probe_answered_and_the_state_says_the_same(
 
 def test_a_probe_that_did_not_answer_has_no_value() -> None:
     at = BlockStamp(9, "0x", datetime(2030, 1, 1, tzinfo=UTC))
+    beyond = 2**128 - 1  # more than every USDC there is
     told: tuple[object, ...] = (
-        True, False, False, True, 0, 0, "0x" + "11" * 20, 0, *[0] * 9,
-        (True, False, True), 7, (5, SILENT, 2**128 - 1),
+        True, False, False, True, 0, 0, "0x" + "11" * 20, 0, 0, 5 + 10**18 + beyond, *[0] * 7,
+        (True, False, True, True), 7, (5, SILENT, 10**18, beyond),
     )  # fmt: skip
     state = vault_state("0x" + "22" * 20, at, told)
-    assert state.values == (Usdc(5), None, Usdc(2**128 - 1))
-    assert (state.answered, state.measured, state.recorded) == ((True, False, True), False, Usdc(7))
+    assert state.values == (Usdc(5), None, Usdc(10**18), None)
+    assert state.positions == Usdc(5 + 10**18)
+    assert state.answered == (True, False, True, False)
+    assert (state.measured, state.recorded) == (False, Usdc(7))
     digest, words = b"\1" * 32, (1, 2, 3, 128, 3, 5, SILENT, 2**128 - 1)
     (topic,) = [t for t in codec.event_topics("MandateVault") if t == MARKED]
     data = b"".join(w.to_bytes(32, "big") for w in words)
