@@ -255,10 +255,16 @@ def _about() -> Schema:
             ok=yes,
             database=yes,
             chains={"type": "array", "items": _named("ChainTrouble")},
+            nodes={"type": "array", "items": _named("NodeTrouble")},
         ),
         "ChainTrouble": _closed(
             chain_id={"type": "integer"},
             trouble={"type": "string", "description": "why nothing of this chain is believed"},
+        ),
+        "NodeTrouble": _closed(
+            chain_id={"type": "integer"},
+            node={"type": "integer", "description": "its place in the settings, from 1"},
+            fault={"type": "string", "description": "why it is left out"},
         ),
         "McpTools": _closed(tools={"type": "array", "items": _named("McpTool")}),
         "McpTool": tool,

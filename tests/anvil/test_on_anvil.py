@@ -18,7 +18,7 @@ from tests.chain.test_reader_ledger import (
 from tests.server.test_ticks import (
     test_a_chain_that_does_not_answer_fails_no_read,
     test_a_dry_run_sends_nothing,
-    test_an_unchanged_vault_is_marked_once_and_its_refresh_time_moves,
+    test_an_unchanged_vault_is_marked_once_a_day_and_its_refresh_time_moves,
     test_two_fresh_marks_at_the_line_stop_close_and_settle,
     test_two_keepers_settle_once,
 )
@@ -49,7 +49,7 @@ __all__ = [
     "test_a_session_without_the_owner_s_key_approves_nothing",
     "test_a_shallow_reorganisation_leaves_no_trace",
     "test_an_action_above_the_amount_goes_out_with_the_owner_s_signature_once",
-    "test_an_unchanged_vault_is_marked_once_and_its_refresh_time_moves",
+    "test_an_unchanged_vault_is_marked_once_a_day_and_its_refresh_time_moves",
     "test_pausing_and_resuming_follow_the_chain",
     "test_reconcile_tells_landed_reverted_and_not_seen",
     "test_the_reader_brings_everything_once_and_resumes",

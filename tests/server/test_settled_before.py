@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,18 +30,30 @@ def evm() -> Iterator[Evm]:
 
 
 def before_0025(url: str) -> None:
-    """The file as revision 0024 left it: nothing lists a settled mandate whose fee is paid."""
-    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-    for sql in (
-        "DROP TABLE vault_readings",
-        "DROP TABLE vault_reading_logs",
-        "DROP INDEX orders_made",
-        "DELETE FROM work_claims",
-        "UPDATE alembic_version SET version_num = '0024'",
-    ):
-        connection.execute(sql)
+    """The rows in a file of revision 0024, where nothing lists a settled mandate whose fee is
+    paid; it takes the place of the newer file.
+    """
+    path = url.removeprefix("sqlite:///")
+    migrate.upgrade(f"{url}.old", "0024")
+    connection = sqlite3.connect(f"{path}.old")
+    connection.execute("ATTACH ? AS newer", (path,))
+    named = "SELECT name FROM {}sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    tables = {name for (name,) in connection.execute(named.format(""))} - {"alembic_version"}
+    for table in tables & {name for (name,) in connection.execute(named.format("newer."))}:
+        if table in ("work_claims", "hall_agents", "ledger_checkpoints"):
+            continue
+        columns = [
+            {row[1] for row in connection.execute(f"PRAGMA {of}table_info({table})")}
+            for of in ("", "newer.")
+        ]
+        both = ", ".join(sorted(columns[0] & columns[1]))
+        connection.execute(f"DELETE FROM {table}")  # names of the schema's own
+        connection.execute(f"INSERT INTO {table} ({both}) SELECT {both} FROM newer.{table}")
     connection.commit()
     connection.close()
+    for left_over in ("", "-wal", "-shm"):
+        Path(f"{path}{left_over}").unlink(missing_ok=True)
+    Path(f"{path}.old").rename(path)
 
 
 async def left(world: World, m: Mandated, *, hides: bool) -> None:

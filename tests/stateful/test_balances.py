@@ -209,9 +209,14 @@ class Balances(RuleBasedStateMachine):
         if known is None or not (known["status"] == "reported" or late):
             assert told is None
             return
-        who, out = known["who"], known["direction"] == "out"
         known["status"] = "failed" if actual is None else "confirmed"
         assert told.status == known["status"]
+        self.settled(tx, actual, late=late)
+
+    def settled(self, tx: str, actual: int | None, *, late: bool = False) -> None:
+        """What an outcome does to the balances of whoever reported it."""
+        known = self.reports[tx]
+        who, out = known["who"], known["direction"] == "out"
         if actual is None:
             self.add(who, in_transit=-known["amount"], idle=known["amount"] if out else 0)
             return
@@ -253,11 +258,14 @@ class Balances(RuleBasedStateMachine):
         known = self.reports.get(tx)
         told = gained.get(known["who"], 0) if known else 0
         bears_out = known and (told > 0 if known["direction"] == "in" else told < 0)
-        if known and bears_out and known["status"] == "reported":
-            assert added == 0  # that report's round books it
-            return
         late = 0
-        if known and bears_out:
+        if known and bears_out and known["status"] == "reported":
+            amount = abs(gained.pop(known["who"]))
+            actual = None if (known["who"], tx) in self.booked else amount
+            known["status"] = "failed" if actual is None else "confirmed"
+            self.settled(tx, actual)
+            late = 1
+        elif known and bears_out:
             # What the chain told of it before stands.
             late = int(known["status"] == "failed" and (known["who"], tx) not in self.booked)
             amount = gained.pop(known["who"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.world import BY_NAME, Mandated, World, drafted, signed, working
+from tools.agents.transfers import WAITING_AN_AGENT
 from tools.call.fit import MOST
 from tools.call.operation import Caller, Operation, Reply
 from tools.call.run import run
@@ -51,7 +52,7 @@ async def filled(world: World) -> Mandated:
             "mandate_report_refusal", reason="server_guard", attempted={"x": "y" * 3_900}
         )
         assert told.status == 201, told.body
-    for n in range(150):
+    for n in range(WAITING_AN_AGENT):
         moved = {"chain_id": 31337, "asset": f"ASSET{n:05d}", "amount": "1", "tx_hash": f"0x{n:064x}"}  # fmt: skip
         await world.ok("transfer_report", m.agent, direction="in", **moved)
     for _ in range(3):
@@ -123,7 +124,7 @@ async def test_many_balances_are_cut_over_mcp_and_whole_over_http(world: World) 
     whole = await world.ok("agent_balances", m.agent, agent_id=agent_id)
     told: Any = (await over_mcp(world, op, m.agent, agent_id=agent_id)).body
     assert set(whole) == {"agent_id", "balances"}
-    assert len(whole["balances"]) >= 150
+    assert len(whole["balances"]) >= WAITING_AN_AGENT
     assert told["cut"]["fields"] == ["balances"]
     assert 20 < len(told["balances"]) < 60
     assert told["balances"] == whole["balances"][: len(told["balances"])]

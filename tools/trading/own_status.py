@@ -99,10 +99,12 @@ class OwnStatusOut(Gives):
 async def agents_told(
     deps: Deps, found: Link, *, good_for_s: int
 ) -> Held[tuple[ApprovedAgent, ...]] | None:
-    """The venue's list of a wallet's agents; None where it says nothing and nothing is held."""
+    """The venue's list of a wallet's agents; None where it says nothing and nothing is held. Orders
+    rest on it: a page that spent its share still tells of a key that was approved just now.
+    """
     try:
         return await venue_of(deps, found.network).agents(
-            found.wallet, good_for_s=good_for_s, lane="page"
+            found.wallet, good_for_s=good_for_s, lane="order"
         )
     except Refused:
         return None

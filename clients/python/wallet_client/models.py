@@ -1161,6 +1161,15 @@ class NextEvent(BaseModel):
     at: AwareDatetime
 
 
+class NodeTrouble(BaseModel):
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    chain_id: int
+    node: Annotated[int, Field(description="its place in the settings, from 1")]
+    fault: Annotated[str, Field(description="why it is left out")]
+
+
 class OnFloor(BaseModel):
     """
     What becomes of open positions at the stop line.
@@ -1515,6 +1524,7 @@ class Ready(BaseModel):
     ok: bool
     database: bool
     chains: list[ChainTrouble]
+    nodes: list[NodeTrouble]
 
 
 class RecordOut(BaseModel):
@@ -2659,28 +2669,15 @@ class Windows(BaseModel):
 
 class WorthChange(BaseModel):
     """
-    Worth at both ends; 0 before the first chain row.
+    Worth at both ends by the newest observation at or before each: 0 before the first chain row,
+    null where positions were open that nobody had valued.
     """
 
     model_config = ConfigDict(
         extra="ignore",
     )
-    start: Annotated[
-        str,
-        Field(
-            description="USDC with 6 decimals",
-            examples=["12.500000"],
-            pattern="^-?\\d+\\.\\d{6}$",
-        ),
-    ]
-    end: Annotated[
-        str,
-        Field(
-            description="USDC with 6 decimals",
-            examples=["12.500000"],
-            pattern="^-?\\d+\\.\\d{6}$",
-        ),
-    ]
+    start: Usdc | None
+    end: Usdc | None
 
 
 class AgentFee(BaseModel):
@@ -4565,6 +4562,20 @@ class PolicyOut(BaseModel):
     changed: bool | None = None
 
 
+class ProbedPosition(BaseModel):
+    """
+    What one value probe of the vault answered; `key` is the market that names it, else its
+    address.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    key: str
+    value: Annotated[Usdc | None, Field(description="null where it did not answer")]
+    answered: bool
+
+
 class Progress(BaseModel):
     """
     How a mandate stands. What nobody measured is null; estimates are named so.
@@ -4811,14 +4822,7 @@ class Result(BaseModel):
             pattern="^-?\\d+\\.\\d{6}$",
         ),
     ]
-    estimated: Annotated[
-        str,
-        Field(
-            description="USDC with 6 decimals",
-            examples=["12.500000"],
-            pattern="^-?\\d+\\.\\d{6}$",
-        ),
-    ]
+    estimated: Annotated[Usdc | None, Field(description="null where a worth is")]
 
 
 class SelfDelegation(BaseModel):
@@ -4921,7 +4925,7 @@ class SeriesPoint(BaseModel):
     deposits: Annotated[
         str,
         Field(
-            description="of the day; a withdrawal undone by a reorg too",
+            description="of the day",
             examples=["12.500000"],
             pattern="^-?\\d+\\.\\d{6}$",
         ),
@@ -4929,7 +4933,7 @@ class SeriesPoint(BaseModel):
     withdrawals: Annotated[
         str,
         Field(
-            description="of the day; a deposit undone by a reorg too",
+            description="of the day",
             examples=["12.500000"],
             pattern="^-?\\d+\\.\\d{6}$",
         ),
@@ -6026,6 +6030,28 @@ class MeOut(BaseModel):
     books: list[str]
 
 
+class ObservedVault(BaseModel):
+    """
+    The vault right after a log, or at one block that was read; `whole` where every value probe
+    answered, so that cash + positions is its worth. Cash holds the agent's unpaid fee.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    block: int
+    cash: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    positions: list[ProbedPosition]
+    whole: bool
+
+
 class PlanOut(BaseModel):
     """
     Ordered steps out of everything.
@@ -6091,7 +6117,7 @@ class SeriesOut(BaseModel):
     complete: Annotated[
         bool,
         Field(
-            description="false while the house has not added all rows up: the newest days before today may be missing, and today's deposits, withdrawals"
+            description="false while the house has not added all rows up: some days may be missing"
         ),
     ]
 
@@ -6194,6 +6220,7 @@ class ToldPayload(BaseModel):
     violation: Broken | None = None
     restates: Restated | None = None
     log_index: int | None = None
+    observed: ObservedVault | None = None
 
 
 class AgentStatusOut(BaseModel):
@@ -6367,6 +6394,7 @@ class Payload(BaseModel):
     violation: Broken | None = None
     restates: Restated | None = None
     log_index: int | None = None
+    observed: ObservedVault | None = None
     reverses: Reversed | None = None
 
 

@@ -4194,6 +4194,23 @@ export interface components {
             /** Format: date-time */
             at: string;
         };
+        NodeTrouble: {
+            chain_id: number;
+            /** @description its place in the settings, from 1 */
+            node: number;
+            /** @description why it is left out */
+            fault: string;
+        };
+        /**
+         * @description The vault right after a log, or at one block that was read; `whole` where every value probe
+         *     answered, so that cash + positions is its worth. Cash holds the agent's unpaid fee.
+         */
+        ObservedVault: {
+            block: number;
+            cash: components["schemas"]["Usdc"];
+            positions: components["schemas"]["ProbedPosition"][];
+            whole: boolean;
+        };
         /** @description A mandate that waits for an agent, and what could be lost in it. */
         Offer: {
             mandate: components["schemas"]["MandateAttributes"];
@@ -4495,6 +4512,7 @@ export interface components {
             violation?: components["schemas"]["Broken"] | null;
             restates?: components["schemas"]["Restated"] | null;
             log_index?: number | null;
+            observed?: components["schemas"]["ObservedVault"] | null;
             reverses?: components["schemas"]["Reversed"] | null;
         };
         /** @description Where the paymaster of ERC-7677 answers. */
@@ -4691,6 +4709,16 @@ export interface components {
             /** @description ISO 8601, UTC; null where it never was */
             as_of: string | null;
         };
+        /**
+         * @description What one value probe of the vault answered; `key` is the market that names it, else its
+         *     address.
+         */
+        ProbedPosition: {
+            key: string;
+            /** @description null where it did not answer */
+            value: components["schemas"]["Usdc"] | null;
+            answered: boolean;
+        };
         /** @description One product. `live`: orders of it can be live here at all, whoever asks. */
         Product: {
             product: string;
@@ -4802,6 +4830,7 @@ export interface components {
             ok: boolean;
             database: boolean;
             chains: components["schemas"]["ChainTrouble"][];
+            nodes: components["schemas"]["NodeTrouble"][];
         };
         /** @description What is known of a transaction, a key or an action. */
         ReconcileOut: {
@@ -4979,7 +5008,8 @@ export interface components {
         /** @description Realized, and estimated = worth change - net deposits - realized. */
         Result: {
             realized: components["schemas"]["Usdc"];
-            estimated: components["schemas"]["Usdc"];
+            /** @description null where a worth is */
+            estimated: components["schemas"]["Usdc"] | null;
         };
         /** @description The row whose log a reorganisation took away. */
         Reversed: {
@@ -5067,7 +5097,7 @@ export interface components {
              * @description of the last point
              */
             as_of: string;
-            /** @description false while the house has not added all rows up: the newest days before today may be missing, and today's deposits, withdrawals */
+            /** @description false while the house has not added all rows up: some days may be missing */
             complete: boolean;
         };
         /** @description One UTC day, as it stood at its end; today as it stands. */
@@ -5080,9 +5110,9 @@ export interface components {
             put_in: components["schemas"]["Usdc"];
             /** @description the stop line */
             floor: components["schemas"]["Usdc"];
-            /** @description of the day; a withdrawal undone by a reorg too */
+            /** @description of the day */
             deposits: components["schemas"]["Usdc"];
-            /** @description of the day; a deposit undone by a reorg too */
+            /** @description of the day */
             withdrawals: components["schemas"]["Usdc"];
             /** @description what counts against the cap of the day, measured */
             spent: components["schemas"]["Usdc"];
@@ -5383,6 +5413,7 @@ export interface components {
             violation?: components["schemas"]["Broken"] | null;
             restates?: components["schemas"]["Restated"] | null;
             log_index?: number | null;
+            observed?: components["schemas"]["ObservedVault"] | null;
         };
         /** @description The agent's name for a part of a position. */
         ToldPosition: {
@@ -5848,10 +5879,13 @@ export interface components {
             /** @description where the vault's USDC goes if this is mined next; null where the vault could not be read */
             pays: components["schemas"]["Pays"] | null;
         };
-        /** @description Worth at both ends; 0 before the first chain row. */
+        /**
+         * @description Worth at both ends by the newest observation at or before each: 0 before the first chain row,
+         *     null where positions were open that nobody had valued.
+         */
         WorthChange: {
-            start: components["schemas"]["Usdc"];
-            end: components["schemas"]["Usdc"];
+            start: components["schemas"]["Usdc"] | null;
+            end: components["schemas"]["Usdc"] | null;
         };
     };
     responses: never;
