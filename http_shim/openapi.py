@@ -186,9 +186,13 @@ def _responses(op: Operation, gives: Schema) -> Schema:
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)
-    return told | {
-        str(status): _refused(status, codes) for status, codes in sorted(by_status.items())
-    }
+    refused = {str(status): _refused(status, codes) for status, codes in sorted(by_status.items())}
+    return told | refused | _unread()
+
+
+def _unread() -> Schema:
+    """What is refused before it is looked at: a path that is too long, and an encoded body."""
+    return {status: _refused(int(status), ["invalid_request"]) for status in ("414", "415")}
 
 
 def _answer(meaning: str, schema: Schema, media: str = "application/json") -> Schema:
@@ -296,7 +300,7 @@ def _texts() -> Schema:
 
     def get(name: str, tag: str, summary: str, *answers: Schema) -> Schema:
         responses = {status: answer for told in answers for status, answer in told.items()}
-        responses["429"] = _refused(429, ["rate_limited"])
+        responses |= _unread() | {"429": _refused(429, ["rate_limited"])}
         return {
             "get": {
                 "operationId": name,

@@ -112,12 +112,15 @@ def _total(name: str, rows: Sequence[RolledDay], others: int, worth: int) -> Tot
 def joint(rows: Sequence[RolledDay], others: int) -> int:
     """The return of several mandates on one day: 1 + their results over their capital, as it was
     before the results (contract 8); `others` is what mandates without a row that day had in
-    positions.
+    positions. One that stands alone has its own, chained over the day.
 
-    So a day whose results add up to nothing returns nothing, and it does not matter which of two
-    equal mandates won. What was put to work on the day and came to no result is no part of it.
+    So a day on which several come to nothing together returns nothing, and it does not matter which
+    of two equal ones won. What was put to work on the day and came to no result is no part of it.
     """
-    whole = others + sum(d.weight for d in rows)
+    at_work = [d for d in rows if d.weight]
+    if len(at_work) == 1 and not others:
+        return at_work[0].factor
+    whole = others + sum(d.weight for d in at_work)
     result = sum(d.result for d in rows)
     return max(0, SCALE + SCALE * result // whole) if whole and result else SCALE
 

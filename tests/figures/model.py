@@ -352,7 +352,10 @@ def joint(
         idle = sum(standing(rows, day) for rows, e in zip(lives, each, strict=True) if day not in e)
         result = sum(d.result for d in today)
         capital = sum((d.capital for d in today), Fraction(idle))
-        if result and capital:
+        at_work = [d for d in today if d.capital]
+        if len(at_work) == 1 and not idle:
+            index *= max(Fraction(0), at_work[0].factor)
+        elif result and capital:
             index *= max(Fraction(0), 1 + result / capital)
         top = max(top, index)
         fall = max(fall, 1 - index / top)

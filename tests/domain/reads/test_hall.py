@@ -437,6 +437,16 @@ def test_two_mandates_that_were_empty_in_the_morning_weigh_by_what_they_traded()
     assert joint([day(100, -10), day(1000, 100)], 0) == SCALE + SCALE * 90 // 1100
 
 
+def test_a_mandate_that_stands_alone_has_its_chained_return() -> None:
+    """-5 on 10, then +5 on 100: nothing in the end, and 0.5 x 1.05 of the money at work."""
+    story = Story().deposit(1000).trade(spent=10).mark(5).trade(received=5)
+    story.trade(spent=100).mark(105)
+    (told,) = story.days()
+    assert (told.result, told.factor) == (0, SCALE // 2 * 105 // 100)
+    assert joint([told], 0) == told.factor
+    assert joint([told, day(10**7, 0, stood=10**7)], 0) == SCALE
+
+
 RESULTS = st.lists(
     st.tuples(st.integers(10**6, 10**9), st.integers(-(10**6), 2 * 10**6)), min_size=1, max_size=6
 )
