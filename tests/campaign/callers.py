@@ -13,12 +13,15 @@ import orjson
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
 from tests.campaign.house import KEY, MANDATES, House, seeded
+from tools.agents.transfers import WAITING_AN_AGENT
 
 # A server may answer so, and the same call with the same key is safe.
 AGAIN = {429, 503}
 IN_FLIGHT = "idempotency_in_flight"
 ANSWER_S = 15
 PAUSE_S = 0.05
+
+TRANSFERS = "/wallet/transfers/report"
 
 
 @dataclass
@@ -96,13 +99,16 @@ class Callers:
 
     async def _calls(self, n: int) -> None:
         dice = seeded(f"{self.seed}/{n}")
+        # No chain answers here, and so many reports of an agent may wait for one at once.
+        transfers = WAITING_AN_AGENT // (2 * self.count)
         for i in range(1_000_000):
             if self._stop.is_set():
                 return
             if dice.random() < 0.1:
                 await self._read(dice)
             else:
-                write = _write(dice, f"c{self.seed}-{n}-{i}")
+                write = _write(dice, f"c{self.seed}-{n}-{i}", transfers=transfers > 0)
+                transfers -= write.path == TRANSFERS
                 self.writes.append(write)
                 await self._until_answered(write, dice)
             await asyncio.sleep(dice.random() * 2 * self.pace_s)
@@ -145,14 +151,14 @@ class Callers:
                 self.slowest_read_s = max(self.slowest_read_s, time.monotonic() - started)
 
 
-def _write(dice: random.Random, key: str) -> Write:
+def _write(dice: random.Random, key: str, *, transfers: bool) -> Write:
     now = time.time()
-    if dice.random() < 0.2:
+    if dice.random() < 0.2 and transfers:
         amount = f"{dice.randint(1, 999)}.{dice.randint(0, 999_999):06d}"
         body = {
             "chain_id": 84532, "asset": "USDC", "amount": amount, "direction": "in", "tx_hash": f"0x{dice.getrandbits(256):064x}",
         }  # fmt: skip
-        return Write("/wallet/transfers/report", key, body, now)
+        return Write(TRANSFERS, key, body, now)
     kind = dice.choice(("note", "buy", "sell"))
     told: dict[str, Any] = {"kind": kind, "payload": {"text": f"said {key}"}}
     if kind != "note":

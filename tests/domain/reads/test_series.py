@@ -43,10 +43,10 @@ def test_days_worked_by_hand() -> None:
         ("04", "435", "440", "400", "400", "60", "0"),
         ("05", "435", "440", "400", "0", "0", "0"),
     ]
-    assert [p[0] for p in told(led, at=led.at + timedelta(days=9), status=Status.SETTLED)] == [
-        "02",
-        "04",
-    ]
+    later, over = led.at + timedelta(days=9), Status.SETTLED
+    assert [p[0] for p in told(led, at=later, status=over)] == ["02", "04", "13"]
+    led.add(executed(0, 35, tx="0x2", at=led.at, place=(11, 0)))
+    assert [p[0] for p in told(led, at=later, status=over)] == ["02", "04"], "nothing is open"
 
 
 def test_spend_counts_on_the_day_of_its_block_and_not_of_its_row() -> None:
