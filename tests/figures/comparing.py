@@ -129,9 +129,16 @@ class Comparing:
         was, now = b.worth, b.cash + sum((mark.values or {}).values())
         if not others or model.day_of(others[-1].at) != today or was is None:
             return
-        low = now * life.terms.budget < b.deposits * life.terms.floor
+        # One reading below the line, and the one that ends a row of those.
+        low = any(self._low(life, one) for one in (mark, others[-1]))
         if abs(now - was) * 100 <= was and not low:
             yield "observed.needless", mark, (shown(was), shown(now))
+
+    def _low(self, life: Life, mark: Row) -> bool:
+        """Whether a mark stands below the stop line, in proportion while the budget is not paid in."""
+        b = model.book([r for r in sorted(life.rows) if r < mark])
+        worth = b.cash + sum((mark.values or {}).values())
+        return worth * life.terms.budget < b.deposits * life.terms.floor
 
     # -- one mandate
 

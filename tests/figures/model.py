@@ -297,9 +297,12 @@ class _Span:
         """(result, capital, whether it is plain) where the span ends at a book."""
         assert b.worth is not None
         r, dust = b.worth - self.worth - self.flows, Fraction(max(USDC, self.worth // 100))
-        c = Fraction(self.standing if self.standing >= dust else self.put_in)
-        if c == 0 and r == -self.paid:  # the agent's fee is over all the money there
-            return r, Fraction(self.worth or 1), True
+        # What stood, where it was no dust; else that and what was put beside it.
+        c = Fraction(self.standing if self.standing >= dust else self.standing + self.put_in)
+        if (
+            not self.put_in and c < dust and r == -self.paid
+        ):  # the agent's fee is over all the money there
+            return r, Fraction(self.worth or 1), not c
         return r, max(c, Fraction(1)), r == 0 or (c >= dust and -r <= c)
 
 
