@@ -122,11 +122,14 @@ BARE: dict[str, Alters] = {
 
 @dataclass(frozen=True)
 class Sends:
-    """A page that sends: how its mandate comes about, its query, and what of it may be altered."""
+    """A page that sends: how its mandate comes about, its query, what of it may be altered, and
+    its place where that is not its name.
+    """
 
     make: Callable[[World], Awaitable[Mandated]]
     alters: Mapping[str, Alters]
     query: Callable[[Mandated], str] = lambda _: ""
+    place: str | None = None
 
 
 PAGES = {
@@ -143,6 +146,7 @@ PAGES = {
         "a digit of the agent": calldata(-1), "the agent on the screen": shown("agent"),
         "the vault on the screen": shown("vault"),
     }),
+    "record": Sends(working, BARE, place="record-value"),
     "stop": Sends(working, BARE),
     "withdraw": Sends(working, BARE),
     "unwind": Sends(stopped, {
@@ -162,7 +166,7 @@ async def test_a_transaction_that_was_altered_cannot_be_sent(stage: Stage, kind:
     page = PAGES[kind]
     m = await page.make(stage.world)
     await stage.world.mint(m.owner_wallet.address, "1000")
-    wallet, path = stage.wallet(m), f"/app/mandates/{m.id}/{kind}{page.query(m)}"
+    wallet, path = stage.wallet(m), f"/app/mandates/{m.id}/{page.place or kind}{page.query(m)}"
     async with stage.window(wallet) as window:
         await window.sign_in()
         await window.goto(path)
