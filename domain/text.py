@@ -89,13 +89,6 @@ def shown(text: str) -> str:
     return _UNFIT.sub(lambda found: f"\\u{{{ord(found.group()):04X}}}", text)
 
 
-def name_key(name: str) -> str:
-    """What names have in common that a reader takes for one: their letters in NFKC, whatever their
-    case, width and spaces.
-    """
-    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
 # Where Unicode puts what newer versions than Python's add: emoji, and ideographs.
 _MAY_COME: Final = ((0x1F000, 0x1FBFF), (0x20000, 0x3FFFD))
 

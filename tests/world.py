@@ -164,7 +164,8 @@ class World:
     ) -> tuple[Caller, LocalWallet]:
         """An agent of an owner, with a wallet and a key."""
         wallet = self.wallet()
-        told = await self.ok("owner_agent_register", owner, name="Scout", address=wallet.address)
+        name = await free_name(self.store, owner)
+        told = await self.ok("owner_agent_register", owner, name=name, address=wallet.address)
         if accepts:
             await self.ok(
                 "owner_agent_policy_put",
@@ -174,7 +175,7 @@ class World:
                 **policy,
             )
         return Caller(
-            "agent", told["agent_id"], owner.user_id, wallet.address, "Scout", hashed(told["key"])
+            "agent", told["agent_id"], owner.user_id, wallet.address, name, hashed(told["key"])
         ), wallet
 
     async def prove(self, agent: Caller, wallet: LocalWallet) -> None:
@@ -200,6 +201,12 @@ class World:
             Call(call["chain_id"], call["to"], call["data"], call["value"]), gas=gas
         )
         return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()
+
+
+async def free_name(store: Store, owner: Caller) -> str:
+    """A name that no agent of the owner has: Scout, Scout 2, Scout 3 …"""
+    names = await store.read(lambda uow: uow.identities.names_of(owner.user_id or ""))
+    return f"Scout {len(names) + 1}" if names else "Scout"
 
 
 @dataclass

@@ -71,6 +71,7 @@ class Stage:
     owner: Owner
     command: Sequence[str]
     limit_s: int
+    cases: int = 0
 
     async def forward_to(self, at: datetime) -> None:
         """Move time; the owner's session ended meanwhile, so he signs in anew.
@@ -90,9 +91,9 @@ class Stage:
         address = wallet.address
         await wallet.close()
         ask = self.owner.ask
-        agent = await ask(
-            "POST", "/wallet/agents", {"name": "Under test", "address": address}, expect=201
-        )
+        self.cases += 1
+        named = {"name": f"Under test {self.cases}", "address": address}
+        agent = await ask("POST", "/wallet/agents", named, expect=201)
         await ask("PUT", f"/wallet/agents/{agent['agent_id']}/policy", {"accepts_mandates": True})
         body = {
             "budget_usdc": "500",

@@ -79,15 +79,10 @@ class Identities(People):
         )
         return [_agent(r) for r in rows]
 
-    def count_agents_of(self, owner_id: str, most: int) -> int:
-        """How many agents an owner has, up to `most`."""
-        return len(
-            self._sql.rows(
-                "SELECT agent_id FROM agents WHERE owner_id = :owner LIMIT :most",
-                owner=owner_id,
-                most=most,
-            )
-        )
+    def names_of(self, owner_id: str) -> list[str]:
+        """The names of an owner's agents."""
+        rows = self._sql.rows("SELECT name FROM agents WHERE owner_id = :owner", owner=owner_id)
+        return [str(r["name"]) for r in rows]
 
     # -- keys
     # ---------------------------------------------------------------------------------------------

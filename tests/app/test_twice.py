@@ -37,7 +37,7 @@ async def test_an_agent_is_registered_once_and_its_key_shown_once(site: Site) ->
     assert "This form was sent twice, and acted once." in again.said
     assert f"/app/agents/{agent['agent_id']}#keys" in again.links()
     more = hidden(await browser.get("/app/agents"))  # the page made anew: another agent is meant
-    assert (await browser.post("/app/agents", more | {"name": "Scout"})).status == 200
+    assert (await browser.post("/app/agents", more | {"name": "Scout 2"})).status == 200
     assert len((await site.world.ok("owner_agents", owner))["items"]) == 2
 
 

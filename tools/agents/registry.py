@@ -10,7 +10,6 @@ from domain.mandates.mandate import StatusName
 from domain.money import Usdc
 from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
-from domain.text import name_key
 from domain.times import Timestamp
 from storage.rows.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
@@ -27,6 +26,7 @@ from tools.call.fields import (
     OwnAgentId,
     Page,
 )
+from tools.call.names import is_equal_to_one
 from tools.call.once import by_owner
 from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
 from tools.keeper.rollup import refresh_row
@@ -174,18 +174,28 @@ _THOSE: Final = NextStep(
     OWNER,
 )
 
+_ANOTHER: Final = NextStep("Register it under another name", None, "POST /wallet/agents", OWNER)
+
+
+def _name_taken(why: str, *steps: NextStep) -> Refused:
+    """The refusal of a name that a reader takes for another agent's."""
+    fields = [{"loc": "name", "msg": why}]
+    return Refused(refusal("conflict", why=why, detail={"fields": fields}, next=(_ANOTHER, *steps)))
+
 
 def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
     """Register an agent and mint its first key."""
     name, most, owner_id = ask.asked.name, ask.config.agents_per_owner, ask.caller.user_id or ""
-    if most:
-        uow.identities.user(owner_id, lock=True)
-        if uow.identities.count_agents_of(owner_id, most) >= most:
-            why = f"An owner has {most} agents at the most."
-            raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_THOSE,)))
-    if name_key(name) in map(name_key, uow.hall.ranked_names(owner_id)):
+    uow.identities.user(owner_id, lock=True)
+    names = uow.identities.names_of(owner_id)
+    if most and len(names) >= most:
+        why = f"An owner has {most} agents at the most."
+        raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_THOSE,)))
+    if is_equal_to_one(name, names):
+        raise _name_taken("You have an agent whose name reads the same.", _THOSE)
+    if is_equal_to_one(name, uow.hall.ranked_names(owner_id)):
         # Whoever reads the Hall by its names would take one for the other.
-        raise Refused(refusal("conflict", why="An agent that is ranked in the Hall has this name."))
+        raise _name_taken("An agent that is ranked in the Hall has a name that reads the same.")
     address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
     agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
     uow.identities.add_agent(agent)

@@ -1,13 +1,36 @@
-"""What a name may look like: nothing that can be taken for another script's letters."""
+"""What a name may look like: nothing that can be taken for another script's letters, or for
+another name.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from typing import Final
 
 from domain.text import unfit_name
+from tools.call.refused_inputs import as_latin, folded
 
 _WORD: Final = re.compile(r"\w+")
+# What is one letter to a reader within Latin too, by the same table (UTS 39).
+_AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn"})
+
+
+def reads_as(name: str) -> frozenset[str]:
+    """What a reader may take a name for; names that have one of these in common are equal: its
+    letters in NFKC, whatever their case and spaces, and the same with look-alikes as one letter,
+    without marks and punctuation.
+    """
+    plain = "".join(unicodedata.normalize("NFKC", name).casefold().split())
+    seen = folded(as_latin(name)).translate(_AS_ONE)
+    return frozenset({plain, "".join(c for c in seen if unicodedata.category(c)[0] not in "PZ")})
+
+
+def is_equal_to_one(name: str, names: Iterable[str]) -> bool:
+    """True where a reader may take the name for one of `names`."""
+    taken = reads_as(name)
+    return any(not taken.isdisjoint(reads_as(other)) for other in names)
 
 
 def unnamable(name: str) -> str | None:

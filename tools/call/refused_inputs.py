@@ -130,6 +130,13 @@ def folded(text: str) -> str:
     return text.lower()
 
 
+def as_latin(text: str) -> str:
+    """The text in NFKC with letters that look like Latin ones, capitals among them, as these."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text).translate(_look_alikes())
+
+
 def _narrow(text: str) -> str:
     """The text with what stands for a whole phrase cut to its beginning, so that no name is many
     times as long folded as it was sent.

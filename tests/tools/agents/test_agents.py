@@ -237,22 +237,94 @@ async def test_a_policy_field_holds_16_kib_and_the_log_says_what_it_cut(world: W
 # -- names -----------------------------------------------------------------------------------------------------------
 
 
+ALIKE = (
+    "Scout Ω",
+    "SCOUT ω",
+    "Ｓｃｏｕｔ Ω",
+    "𝐒𝐜𝐨𝐮𝐭 Ω",
+    "Scout\u00a0\u2126",
+    "S cout Ω",
+    "Scout-Ω.",
+    "Scóut Ω",
+    "Sc0ut Ω",
+)
+
+
+def refused_name(reply: Any) -> str:
+    """The sentence with which a name is refused as another's."""
+    assert (reply.status, reply.body["error"], reply.body["retry_safe"]) == (409, "conflict", False)
+    assert reply.body["detail"]["fields"] == [{"loc": "name", "msg": reply.body["reason"]}]
+    assert reply.body["next"][0]["route"] == "POST /wallet/agents"
+    return str(reply.body["reason"])
+
+
+async def rank(world: World, agent_id: str, *, ranked: bool = True) -> None:
+    """Say in the Hall's rows that an agent is ranked, or not."""
+
+    def write(uow: Any) -> None:
+        done = uow.sql.run(
+            "UPDATE hall_agents SET unranked = :n WHERE agent_id = :id",
+            n=int(not ranked),
+            id=agent_id,
+        )
+        assert done == 1
+
+    await world.store.write(write)
+
+
 async def test_nobody_else_takes_the_name_of_an_agent_that_is_ranked(both: World) -> None:
     owner, other = (await both.owner())[0], (await both.owner())[0]
     ranked = (await registered(both, owner, name="Scout Ω"))["agent_id"]
-    assert (await both.do("owner_agent_register", other, name="Scout Ω")).status == 201
+    earlier = await registered(both, other, name="Scout Ω")  # neither was ranked
+    await rank(both, ranked)
+    third = (await both.owner())[0]
+    for name in ALIKE:
+        why = refused_name(await both.do("owner_agent_register", third, name=name))
+        assert "ranked in the Hall" in why, name
+        assert "Scout" not in why
+    await registered(both, third, name="Scout 2")
+    # Of two that were called the same before, each stands with its id; both may be ranked later.
+    await rank(both, earlier["agent_id"])
+    listed = (await both.ok("hall_list"))["items"]
+    assert {ranked, earlier["agent_id"]} <= {
+        r["agent_id"] for r in listed if r["name"] == "Scout Ω"
+    }
+    await rank(both, ranked, ranked=False)
+    refused_name(await both.do("owner_agent_register", third, name="Scout Ω"))
+    await rank(both, earlier["agent_id"], ranked=False)
+    await registered(both, third, name="Scout Ω")
 
-    def rank(uow: Any) -> None:
-        done = uow.sql.run("UPDATE hall_agents SET unranked = 0 WHERE agent_id = :id", id=ranked)
-        assert done == 1
 
-    await both.store.write(rank)
-    for name in ("Scout Ω", "SCOUT ω", "Ｓｃｏｕｔ Ω", "𝐒𝐜𝐨𝐮𝐭 Ω", "Scout\u00a0\u2126", "S cout Ω"):
-        refused = await both.do("owner_agent_register", other, name=name)
-        assert refused.body["error"] in ("conflict", "invalid_request"), name
-        assert refused.status in (400, 409), name
-    assert (await both.do("owner_agent_register", other, name="Scout 2")).status == 201
-    assert (await both.do("owner_agent_register", owner, name="Scout Ω")).status == 201
+async def test_an_owner_has_no_two_agents_whose_names_read_the_same(both: World) -> None:
+    owner, other = (await both.owner())[0], (await both.owner())[0]
+    first = await registered(both, owner, name="Scout Ω")
+    for name in ALIKE:
+        why = refused_name(await both.do("owner_agent_register", owner, name=name))
+        assert why == "You have an agent whose name reads the same.", name
+    for pair in (("Sail", "SaiI"), ("modem", "modern"), ("BOT", "ВОТ"), ("Zoë", "zoe"), ("Agent 1", "Agent l"), ("ΑΒΕ", "abe"), ("ΑΛΦΑ", "αλφα")):  # fmt: skip
+        await registered(both, owner, name=pair[0])
+        refused_name(await both.do("owner_agent_register", owner, name=pair[1]))
+    for name in ("Scout", "Scout 2", "5cout Ω", "Scout Ω 2", "🤖", "🦾", "日本AI", "日本BI", "C+"):
+        await registered(both, owner, name=name)
+    await registered(both, other, name="Scout Ω")
+    # Without a live key an agent cannot act, and its record goes on: its name is not free.
+    keys = {"agent_id": first["agent_id"], "key_id": first["key_id"]}
+    await both.ok("owner_agent_key_revoke", owner, **keys)
+    refused_name(await both.do("owner_agent_register", owner, name="Scout Ω"))
+
+
+async def test_one_of_two_registrations_at_once_takes_a_name(both: World) -> None:
+    owner, _ = await both.owner()
+    replies: list[Any] = []
+
+    async def register(name: str) -> None:
+        replies.append(await both.do("owner_agent_register", owner, name=name))
+
+    async with anyio.create_task_group() as tasks:
+        for name in ("Rate Runner", "RATE RUNNER", "Rate Runner", "Ｒate Runner"):
+            tasks.start_soon(register, name)
+    assert sorted(r.status for r in replies) == [201, 409, 409, 409]
+    assert len((await both.ok("owner_agents", owner))["items"]) == 1
 
 
 # -- deposit address ---------------------------------------------------------------------------------------------------

@@ -239,8 +239,8 @@ async def test_no_open_answer_of_the_hall_outgrows_64_kib(world: World) -> None:
         await seeded(world, agent, owner, world.deps.ids.short("m_"))
     world.clock.forward(days=500)
     await mark(world, of, "1000000000000", "0")
-    for _ in range(60):
-        await world.ok("owner_agent_register", owner, name="字" * 60)
+    for n in range(60):  # longer in UTF-8 than in letters
+        await world.ok("owner_agent_register", owner, name="字" * n + "語" * (60 - n))
     await refresh_stale(world.deps)
     one = await world.ok("hall_agent", agent_id=agent.user_id)
     assert len(json.dumps(one, ensure_ascii=False).encode()) < 65_536

@@ -9,6 +9,7 @@ from eth_account import Account
 
 from domain.trading.orders import Order
 from tests.tools.trading.conftest import Desk, Person, order_key
+from tests.world import free_name
 from tools.call.operation import Caller, Reply
 
 BTC = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20"}
@@ -115,10 +116,11 @@ async def trading(desk: Desk, p: Person, *, listed: bool = True) -> Trader:
 
 async def agent(desk: Desk, t: Trader, **policy: Any) -> Caller:
     """An agent of a trader, with a policy that names the venue."""
-    told = await desk.ok("owner_agent_register", t.caller, name="Scout")
+    name = await free_name(desk.store, t.caller)
+    told = await desk.ok("owner_agent_register", t.caller, name=name)
     fields = {"accepts_mandates": True, "venues": ["hyperliquid"]} | policy
     await desk.ok("owner_agent_policy_put", t.caller, agent_id=told["agent_id"], **fields)
-    return Caller("agent", told["agent_id"], t.caller.user_id, None, "Scout", "k")
+    return Caller("agent", told["agent_id"], t.caller.user_id, None, name, "k")
 
 
 async def day_use(desk: Desk) -> dict[str, tuple[int, int]]:
