@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Final
 
 import orjson
 from aiohttp import web
+from anyio import to_thread
 
 from http_shim.metrics import Metrics
 from http_shim.openapi import document
@@ -33,12 +35,36 @@ GAUGES: Final = web.AppKey("gauges", Gauges)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+class Document:
+    """The OpenAPI document, which takes a second to make: made once, in a thread, for the first
+    who asks.
+    """
+
+    def __init__(self, operations: Sequence[Operation], base_url: str):
+        self._operations, self._base_url = operations, base_url
+        self._made: bytes | None = None
+        self._making = asyncio.Lock()
+
+    async def read(self) -> bytes:
+        """The document as it is sent."""
+        async with self._making:
+            if self._made is None:
+                self._made = await to_thread.run_sync(self._make)
+            return self._made
+
+    def _make(self) -> bytes:
+        return orjson.dumps(document(self._operations, base_url=self._base_url))
+
+
+DOCUMENT: Final = web.AppKey("document", Document)
+
+
 def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
     """The routes that are not operations and are always on."""
     return [
         web.get("/", _index),
         *HEALTH,
-        web.get("/openapi.json", _openapi(operations)),
+        web.get("/openapi.json", _openapi),
         web.get("/docs", _docs(operations)),
         web.get("/llms.txt", _llms),
         web.get("/wallet/refusals.md", _refusals(operations)),
@@ -111,16 +137,9 @@ def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], Cursor | None]:
     return lambda uow: uow.chainlog.cursor(chain_id)
 
 
-def _openapi(operations: Sequence[Operation]) -> Handler:
-    kept: dict[str, bytes] = {}
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        base_url = request.app[DEPS].config.base_url
-        if base_url not in kept:
-            kept[base_url] = orjson.dumps(document(operations, base_url=base_url))
-        return web.Response(body=kept[base_url], content_type="application/json", charset="utf-8")
-
-    return handle
+async def _openapi(request: web.Request) -> web.StreamResponse:
+    body = await request.app[DOCUMENT].read()
+    return web.Response(body=body, content_type="application/json", charset="utf-8")
 
 
 def _docs(operations: Sequence[Operation]) -> Handler:

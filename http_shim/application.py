@@ -16,7 +16,7 @@ from aiohttp import web
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from http_shim import about
-from http_shim.about import DEPS, GAUGES, METRICS, READY, Gauges, Handler
+from http_shim.about import DEPS, DOCUMENT, GAUGES, METRICS, READY, Document, Gauges, Handler
 from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise
 from http_shim.admission import expected as _expected
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
@@ -86,7 +86,7 @@ def build(
     app._router = app[FRONT] = Admitting(app[DEPS], cookie)
     deps = app[DEPS]
     kept, hub = KeptAnswers(), Hub(deps)
-    app[HUB] = hub
+    app[HUB], app[DOCUMENT] = hub, Document(operations, deps.config.base_url)
     app[GAUGES] += [hub.gauges, app[FRONT].gauges]
     app.on_shutdown.append(hub.leave)
     app.cleanup_ctx.append(hub.lifespan)
@@ -175,6 +175,9 @@ async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = await handler(request)
     except Exception as error:
         response = _answered(error, request)
+        # Its frames refer to the request, and that to whatever turned it away: the two, and a body
+        # of 256 kB, would be there until the collector comes.
+        error.__traceback__ = None
     spent = time.perf_counter() - started
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "other"

@@ -24,7 +24,9 @@ STATE: Final = "wallet.asker"  # where it stands in an ASGI scope's state
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who it is and where from; `paid` is what the request has cost already. `trouble` is why
-    no caller can be named: a tool tells it as its refusal, as it tells every other.
+    no caller can be named: a tool tells it as its refusal, as it tells every other. It is never
+    raised itself: the frames that it came through would hold the request that it belongs to, and
+    the request's body, until the collector comes.
     """
 
     address: str | None
@@ -35,14 +37,23 @@ class Asker:
     def named(self) -> Caller:
         """Who calls. Errors: `unauthenticated`, `rate_limited`, `Unavailable`."""
         if self.trouble is not None:
-            raise self.trouble
+            raise _anew(self.trouble)
         return self.caller
 
     @property
     def limited(self) -> Refused | None:
-        """The refusal, where there was one request too many."""
+        """The refusal, where there was one request too many; a new one each time."""
         trouble = self.trouble
-        return trouble if isinstance(trouble, Refused) and trouble.code == "rate_limited" else None
+        if isinstance(trouble, Refused) and trouble.code == "rate_limited":
+            return Refused(trouble.refusal)
+        return None
+
+
+def _anew(trouble: Refused | Unavailable) -> Refused | Unavailable:
+    """The same, as if it had never been raised."""
+    if isinstance(trouble, Refused):
+        return Refused(trouble.refusal)
+    return Unavailable(trouble.why, unknown=trouble.unknown)
 
 
 async def asker_of(
@@ -74,7 +85,7 @@ async def asker_of(
             charge_request(deps, caller.credential, address, cost=cost)
         charge_owner(deps, caller, cost=cost)
     except (Refused, Unavailable) as trouble:
-        return Asker(address, trouble=trouble)
+        return Asker(address, trouble=_anew(trouble))
     return Asker(address, caller, paid=1)
 
 

@@ -89,6 +89,15 @@ class Crowd:
             self._by_address.pop(connection.address, None)
 
 
+def _let_go(error: BaseException | None) -> None:
+    """Take the frames from an error of the parser, and from those behind it: what came in refers
+    to the error, and they to what came in, so that both would be there until the collector comes.
+    """
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__
+
+
 class Connection(RequestHandler):
     """A connection that answers malformed HTTP with a refusal, and gives the head of each request
     only so long to arrive.
@@ -135,6 +144,8 @@ class Connection(RequestHandler):
                 self._said, self._before = b"", self._request_count
             self._said = (self._said + data)[:SAID_MAX]
         super().data_received(data)
+        for message, _ in self._messages:
+            _let_go(getattr(message, "exc", None))
         self._heard = True
         if not self.is_idle():
             self._crowd.used(self)

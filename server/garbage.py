@@ -16,5 +16,8 @@ def settle() -> None:
     """
     gc.collect()
     gc.freeze()
+    # How much lives now is measured against what lived at the last full collection: from here on
+    # nothing did, so that the next one is not put off until as much as a start makes has gathered.
+    gc.collect()
     gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
     gc.enable()

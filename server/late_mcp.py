@@ -1,12 +1,11 @@
 """MCP over HTTP for a process that serves other doors too: its library is loaded, in a thread, by
-the first request that speaks it.
+the first request that speaks it, or by `server.process` once it serves.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -42,10 +41,14 @@ class LateMcp:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
+        app = await self.load()
+        await app(scope, receive, send)
+
+    async def load(self) -> Starlette:
+        """The application behind it. Errors: whatever keeps it from being loaded."""
         self._wanted.set()
         # One that gives up waiting must not take the others' application along.
-        app = await asyncio.shield(self._app)
-        await app(scope, receive, send)
+        return await asyncio.shield(self._app)
 
     async def drain(self) -> None:
         """End the open streams, where there can be any."""
@@ -72,7 +75,6 @@ class LateMcp:
             self._app.set_exception(error)
             await ended
             return
-        gc.freeze()
         self._server = server
         async with server.session_manager.run(), anyio.create_task_group() as group:
             group.start_soon(_watch_door, tools)

@@ -316,9 +316,7 @@ def _holder(asker: Asker) -> tuple[bool, str, str | None]:
     """
     if asker.limited is not None:
         raise asker.limited
-    if isinstance(asker.trouble, Unavailable):
-        raise asker.trouble
-    caller = asker.caller
+    caller = asker.named() if isinstance(asker.trouble, Unavailable) else asker.caller
     if caller.credential is None:
         return False, asker.address or "?", None
     return True, caller.credential, caller.owner_id

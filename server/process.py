@@ -101,7 +101,7 @@ async def serve_until(
 
             async def behind() -> None:
                 try:
-                    await _behind_the_answers(parts, keeper=keeper)
+                    await _behind_the_answers(parts, mcp, keeper=keeper)
                 except (Refused, ValueError) as error:
                     wrong.append(error)
                     stop.set()
@@ -123,15 +123,16 @@ async def serve_until(
         raise wrong[0]
 
 
-async def _behind_the_answers(parts: Wired, *, keeper: bool) -> None:
-    """Load, in a thread, what talks to chains and to the venue, which the first answers do without;
-    then do the work of a keeper.
+async def _behind_the_answers(parts: Wired, mcp: LateMcp, *, keeper: bool) -> None:
+    """Load, in a thread, what the first answers do without and the first stranger would make it
+    load: what talks to chains and to the venue, and MCP; then do the work of a keeper.
 
     Errors: Refused, ValueError for a setting of theirs that cannot be.
     """
     await anyio.sleep(HEAD_START_S)
     try:
         await parts.load()
+        await mcp.load()
     finally:
         settle()
     if keeper:
