@@ -16,6 +16,8 @@ from aiohttp.web_protocol import RequestHandler
 from domain.refusals import Refused, invalid, refusal
 from http_shim.application import SECURITY_HEADERS, answer
 from http_shim.identity import request_id
+from http_shim.metrics import Metrics
+from http_shim.seldom import Seldom
 from tools.call.charges import charge_stranger, counted_address, is_proxy
 from tools.call.operation import Deps, Reply
 
@@ -45,12 +47,22 @@ class Crowd:
     too many the longest idle goes; one that is being answered never does.
     """
 
-    def __init__(self, deps: Deps | None):
+    def __init__(self, deps: Deps | None, metrics: Metrics | None = None):
         self.deps = deps
         self.each = 0 if deps is None else deps.config.connections_per_address
         self._most = most()
         self._by_address: dict[str, dict[Connection, None]] = {}
         self._all = 0
+        self._metrics, self._seldom = metrics, Seldom()
+
+    def count_malformed(self, error: BaseException | None) -> None:
+        """Count what is no HTTP, and say so once a minute: whoever sends it has no name, behind a
+        proxy not even an address.
+        """
+        if self._metrics is not None:
+            self._metrics.malformed.inc()
+        if number := self._seldom.count():
+            log.info("%d requests that are no HTTP, now a %s", number, type(error).__name__)
 
     def enter(self, connection: Connection) -> bool:
         """Count a connection in, at the cost of an idle one where there are too many; False where
@@ -187,15 +199,18 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what no route saw. Errors: ConnectionError where an answer is on its way
-        already.
+        """Answer what no route saw, and close. Its address pays for it, unless that is a proxy's:
+        all who come through it would be refused, and where it gets no answer it takes this server
+        for dead. What is no HTTP costs no more than a request that is refused as one too many.
+
+        Errors: ConnectionError where an answer is on its way already, and for one too many.
         """
+        self._crowd.count_malformed(exc)
         if self._crowd.deps is not None and not self.is_proxy:
             try:
                 charge_stranger(self._crowd.deps, self.address)
             except Refused as limited:
                 raise ConnectionError("one too many that is no HTTP") from limited
-        log.info("a request that is no HTTP: %s", type(exc).__name__)
         if request.writer.output_size > 0:
             raise ConnectionError("half an answer is sent already")
         fault = Refused(refusal("internal")) if status >= 500 else invalid("request", NO_HTTP)

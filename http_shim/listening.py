@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from http_shim.about import DEPS
+from http_shim.about import DEPS, METRICS
 from http_shim.application import LEAVING
 from http_shim.connections import Connection, Crowd
 
@@ -32,7 +32,7 @@ class _Site(web.SockSite):
 
     def __init__(self, runner: web.AppRunner, sock: socket.socket):
         super().__init__(runner, sock)
-        self._deps = runner.app.get(DEPS)
+        self._deps, self._metrics = runner.app.get(DEPS), runner.app.get(METRICS)
 
     async def start(self) -> None:
         """Open the port."""
@@ -54,7 +54,7 @@ class _Site(web.SockSite):
                 **QUIET,
             )
 
-        crowd = Crowd(self._deps)
+        crowd = Crowd(self._deps, self._metrics)
         self._server = await loop.create_server(connection, sock=self._sock, backlog=ACCEPTS)
         # The system's queue is longer than what is taken out of it in one go.
         self._sock.listen(BACKLOG)

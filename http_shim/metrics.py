@@ -58,6 +58,9 @@ class Metrics:
         self._refusals = Counter(
             "wallet_refusals", "Refusals, by code.", ("code", "operation"), registry=own
         )
+        self.malformed = Counter(
+            "wallet_malformed", "Requests that are no well-formed HTTP.", registry=own
+        )
         self._beside_calls(own)
 
     def _beside_calls(self, own: CollectorRegistry) -> None:

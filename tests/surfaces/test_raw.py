@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from http_shim import asgi_bridge, connections, listening
+from http_shim.about import METRICS
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import STUCK_S
 
@@ -99,6 +100,38 @@ async def test_malformed_http_is_answered_with_the_id_of_its_request(
     found = re.findall(rb"(?i)^x-request-id: (.*?)\r$", heads.rpartition(b"HTTP/1.1 400")[2], re.M)
     assert len(found) == 1
     assert found[0] == told if told else re.fullmatch(rb"r_[a-z2-7]{10}", found[0])
+
+
+MALFORMED = (
+    b"NOT HTTP AT ALL\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 20_000 + b"\r\n\r\n",
+    b"POST /wallet/wait HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+)
+
+
+async def test_what_is_no_http_behind_a_proxy_is_answered_and_refused_to_nobody_else(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    hop = b"X-Forwarded-For: 203.0.113.66\r\n"
+    good = b"GET /wallet/who HTTP/1.1\r\n" + HOST + hop + b"Connection: close\r\n\r\n"
+    async with small(sqlite_url, trusted_proxies="127.0.0.1", rate_anonymous=10) as s:
+        with anyio.fail_after(STUCK_S):
+            told = [(await said(s, one)).split()[1] for one in MALFORMED * 30]
+            assert (await said(s, good)).split()[1] == b"200"
+        counted = s.app[METRICS].render({})
+    # An answer each time: a proxy takes a server that hangs up for dead.
+    assert set(told) == {b"400"}
+    assert f"wallet_malformed_total {len(told)}.0" in counted
+    assert sum("no HTTP" in r.getMessage() for r in caplog.records) == 1
+    assert len(caplog.text) < 2_000
+
+
+async def test_what_is_no_http_is_paid_for_by_its_address(sqlite_url: str) -> None:
+    async with small(sqlite_url, rate_anonymous=5) as s:
+        with anyio.fail_after(STUCK_S):
+            told = [await said(s, MALFORMED[0]) for _ in range(7)]
+    assert [one.split()[1:2] for one in told] == [[b"400"]] * 5 + [[]] * 2
 
 
 @pytest.mark.parametrize("header", [b"X-Service-User-Key: ak_\xff", b"Authorization: Bearer \xff"])
