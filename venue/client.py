@@ -20,14 +20,15 @@ from aiohttp import (
     DummyCookieJar,
     TCPConnector,
 )
+from pydantic import ValidationError
 
 from domain.refusals import Refused, refusal
 from domain.trading.venue import Lane, Told
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, Spending
-from venue.met import Met
-from venue.reads import Read
-from venue.shapes import Malformed, T, Tally
+from venue.json_readers import Tally
+from venue.reads import Read, T
+from venue.unknown_fields import UnknownFieldCounts
 from venue.words import OTHER, answered, kind_of
 
 BODY_AT_MOST: Final = 2 * 2**20
@@ -86,7 +87,7 @@ class Client:
         self.url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
         self._session: ClientSession | None = None
         self._silent_until: dict[Lane, datetime] = {}
-        self.met = Met()
+        self.met = UnknownFieldCounts()
 
     def _http(self) -> ClientSession:
         if self._session is None or self._session.closed:
@@ -235,8 +236,8 @@ def _read(read: Read[T], raw: bytes) -> tuple[Answer[T] | None, int]:
     except orjson.JSONDecodeError:
         return None, read.worst
     try:
-        return Answer(read.shape(told, tally), len(raw), tally), read.cost(told)
-    except Malformed:
+        return Answer(read.value(told, tally), len(raw), tally), read.cost(told)
+    except ValidationError:
         return None, read.cost(told)
 
 

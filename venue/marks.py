@@ -9,8 +9,8 @@ from typing import Final
 
 from domain.ports import Clock
 from domain.trading.venue import Perp
+from venue.json_readers import MARK_FACTOR
 
-FACTOR: Final = 10
 # After this long without a price that was near, the venue's new one is the price.
 HOLDS: Final = timedelta(hours=1)
 
@@ -42,4 +42,4 @@ class LastMarks:
 
 
 def _of(px: Decimal | None, last: Decimal) -> Decimal | None:
-    return px if px is not None and last / FACTOR <= px <= last * FACTOR else None
+    return px if px is not None and last / MARK_FACTOR <= px <= last * MARK_FACTOR else None

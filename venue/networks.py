@@ -32,7 +32,7 @@ from domain.trading.venue import (
     UserRole,
     VenueFill,
 )
-from venue import actions, forms, orders, reads, signing, values
+from venue import actions, json_types, orders, reads, signing, values
 from venue.cache import Cache
 from venue.client import Client, unavailable
 from venue.marks import LastMarks
@@ -121,7 +121,9 @@ class VenueNetwork:
             raise Refused(refusal("not_found", what="dex"))
         number = index
 
-        def made(told: tuple[forms.Meta, list[forms.Context]]) -> tuple[Perp, ...]:
+        def made(
+            told: tuple[json_types.MetaJson, list[json_types.ContextJson]],
+        ) -> tuple[Perp, ...]:
             return self._marks.near(values.perps(dex, number, *told))
 
         return await self._held(("perps", dex), good_for_s, lane, reads.PERPS, made, dex=dex)
@@ -146,10 +148,10 @@ class VenueNetwork:
     async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
         """The book of a coin."""
 
-        def made(told: forms.Book | None) -> tuple[Book | None] | None:
+        def made(told: json_types.BookJson | None) -> tuple[Book | None] | None:
             if told is None:
                 return (None,)
-            read = values.book(told) if told["coin"] == coin else None
+            read = values.book(told) if told.coin == coin else None
             return None if read is None else (read,)
 
         held = await self._held(("book", coin), good_for_s, lane, reads.BOOK, made, True, coin=coin)
@@ -212,7 +214,7 @@ class VenueNetwork:
     async def time(self) -> datetime:
         """The venue's own clock."""
         answer = await self.client.ask(reads.CLOCK, "house")
-        told = values.moment(answer.data["time"])
+        told = values.moment(answer.data.time)
         if told is None:
             raise unavailable("its clock cannot be read")
         return told
@@ -334,10 +336,10 @@ class VenueNetwork:
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
         """Where an order stands."""
         answer = await self.client.ask(reads.ORDER_STATUS, lane, user=user.lower(), oid=cloid)
-        if "order" in answer.data:
-            told = answer.data["order"]["order"].get("cloid")
-            if told is not None and told.lower() != cloid.lower():
-                raise unavailable("it answers about another order")
+        update = answer.data.order
+        named = None if update is None else update.order.cloid
+        if named is not None and named.lower() != cloid.lower():
+            raise unavailable("it answers about another order")
         return values.order_seen(answer.data)
 
     async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:

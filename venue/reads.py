@@ -5,28 +5,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, get_args
+from functools import cache
+from typing import Annotated, Any, Final, Generic, TypeVar, get_args
+
+from pydantic import TypeAdapter
 
 from domain.trading.venue import Abstraction
-from venue import forms
-from venue.shapes import (
-    HourlyRate,
-    Shape,
-    T,
-    count,
-    each,
-    figure,
-    maybe,
-    obj,
-    pair,
-    rows,
-    shape_of,
-    soft,
-    soft_figure,
-    text,
-    whole,
+from venue import json_types as types
+from venue.json_readers import (
+    FeeTenthsBps,
+    Figure,
+    HourlyRateText,
+    Missing,
+    Pair,
+    Rows,
+    Soft,
+    SoftOrNull,
+    Tally,
+    Text,
+    VenueJson,
+    Whole,
+    figures,
     word,
 )
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)  # made by the first answer: a process that reads nothing makes none
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,13 @@ class Read(Generic[T]):
 
     kind: str
     weight: int
-    shape: Shape[T]
+    form: Any
     rows_at_most: int = 0
+
+    def value(self, answer: object, tally: Tally) -> T:
+        """An answer in its form; `tally` counts what else it holds. Errors: ValidationError."""
+        read: T = _adapter(self.form).validate_python(answer, context=tally)
+        return read
 
     @property
     def worst(self) -> int:
@@ -54,83 +67,127 @@ class Read(Generic[T]):
         return self.weight + -(-counted // 20)
 
 
-# What is only passed on.
-_soft_text: Final = soft(maybe(text))
-_soft_whole: Final = soft(maybe(whole))
-_FUNDING: Final = obj(
-    {"coin": text, "fundingRate": shape_of(HourlyRate), "time": whole}, {"premium": soft_figure}
-)
-_PREDICTED: Final = obj(
-    {"fundingRate": soft_figure, "nextFundingTime": whole}, {"fundingIntervalHours": _soft_whole}
-)
-_DAY: Final = obj(
-    {"date": text, "userCross": soft_figure, "userAdd": soft_figure, "exchange": soft_figure}
-)
-_VIP: Final = obj(
-    {}, dict.fromkeys(("ntlCutoff", "cross", "add", "spotCross", "spotAdd"), soft_figure)
-)
-_MAKER: Final = obj({}, {"makerFractionCutoff": soft_figure, "add": soft_figure})
-_SCHEDULE: Final = obj(
-    {},
-    {
-        **dict.fromkeys(("cross", "add", "spotCross", "spotAdd", "referralDiscount"), soft_figure),
-        "tiers": soft(obj({}, {"vip": rows(_VIP), "mm": rows(_MAKER)})),
-        "stakingDiscountTiers": soft(
-            rows(obj({}, {"bpsOfMaxSupply": soft_figure, "discount": soft_figure}))
-        ),
-    },
-)
-_USER_FEES: Final = obj(
-    {"feeSchedule": _SCHEDULE, "userCrossRate": soft_figure, "userAddRate": soft_figure},
-    {
-        "dailyUserVlm": soft(rows(_DAY)),
-        "userSpotCrossRate": soft_figure,
-        "userSpotAddRate": soft_figure,
-        "activeReferralDiscount": soft_figure,
-        "trial": _soft_text,
-        "feeTrialEscrow": soft_figure,
-        "nextTrialAvailableTimestamp": _soft_whole,
-        "stakingLink": soft(
-            maybe(obj({}, {"type": text, "stakingUser": text, "tradingUser": text}))
-        ),
-        "activeStakingDiscount": soft(
-            maybe(obj({}, {"bpsOfMaxSupply": soft_figure, "discount": soft_figure}))
-        ),
-    },
-)
-_HISTORY: Final = rows(pair(whole, figure))
-_PERIOD: Final = obj({"accountValueHistory": _HISTORY, "pnlHistory": _HISTORY, "vlm": soft_figure})
+class RelayedRead(Read[Any]):
+    """A read that is passed on: the venue's own JSON, cut to the fields that are known."""
 
-DEXES: Final = Read("perpDexs", 20, each(maybe(shape_of(forms.Dex))))
-PERPS: Final = Read("metaAndAssetCtxs", 20, shape_of(tuple[forms.Meta, list[forms.Context]]))
-SPOT_META: Final = Read("spotMeta", 20, shape_of(forms.SpotMeta))
-CATEGORIES: Final = Read("perpCategories", 20, rows(pair(text, text)))
-ANNOTATIONS: Final = Read(
-    "perpConciseAnnotations", 20, rows(pair(text, shape_of(forms.Annotation)))
-)
-AT_CAP: Final = Read("perpsAtOpenInterestCap", 20, rows(text))
-BOOK: Final = Read("l2Book", 2, maybe(shape_of(forms.Book)))
-CLOCK: Final = Read("exchangeStatus", 2, shape_of(forms.Clock))
-ACCOUNT: Final = Read("clearinghouseState", 2, shape_of(forms.Clearinghouse))
-BALANCES: Final = Read("spotClearinghouseState", 2, shape_of(forms.Balances))
-BUILDER_FEE: Final = Read("maxBuilderFee", 20, count(0, 10_000))
-AGENTS: Final = Read("extraAgents", 20, shape_of(list[forms.Agent]))
-ROLE: Final = Read("userRole", 60, shape_of(forms.Role))
-ABSTRACTION: Final = Read("userAbstraction", 20, word(get_args(Abstraction)))
-LEVERAGE: Final = Read("activeAssetData", 20, shape_of(forms.ActiveAsset))
-ORDER_STATUS: Final = Read("orderStatus", 2, shape_of(forms.OrderStatus))
-OPEN_ORDERS: Final = Read("openOrders", 20, shape_of(list[forms.OpenOrder]))
-FILLS: Final = Read("userFillsByTime", 20, shape_of(list[forms.Fill]), 2_000)
+    def value(self, answer: object, tally: Tally) -> Any:
+        """As for every read; what the venue did not send stays missing."""
+        adapter = _adapter(self.form)
+        value = adapter.validate_python(answer, context=tally)
+        return adapter.dump_python(value, by_alias=True, exclude_unset=True, warnings=False)
 
-RELAYED: Final[Mapping[str, Read[Any]]] = {
+
+# -- what is only passed on
+
+
+class _FundingJson(VenueJson):
+    coin: Text
+    funding_rate: HourlyRateText
+    time: Whole
+    premium: Soft[Figure] = None
+
+
+class _PredictedJson(VenueJson):
+    funding_rate: Soft[Figure]
+    next_funding_time: Whole
+    funding_interval_hours: SoftOrNull[Whole] = None
+
+
+class _DayJson(VenueJson):
+    date: Text
+    user_cross: Soft[Figure]
+    user_add: Soft[Figure]
+    exchange: Soft[Figure]
+
+
+_Vip = Annotated[VenueJson, figures("ntl_cutoff", "cross", "add", "spot_cross", "spot_add")]
+_Maker = Annotated[VenueJson, figures("maker_fraction_cutoff", "add")]
+_Discount = Annotated[VenueJson, figures("bps_of_max_supply", "discount")]
+
+
+class _TiersJson(VenueJson):
+    vip: Missing[Rows[_Vip]] = None
+    mm: Missing[Rows[_Maker]] = None
+
+
+class _ScheduleJson(VenueJson):
+    cross: Soft[Figure] = None
+    add: Soft[Figure] = None
+    spot_cross: Soft[Figure] = None
+    spot_add: Soft[Figure] = None
+    referral_discount: Soft[Figure] = None
+    tiers: Soft[_TiersJson] = None
+    staking_discount_tiers: Soft[Rows[_Discount]] = None
+
+
+class _StakingJson(VenueJson):
+    type: Missing[Text] = None
+    staking_user: Missing[Text] = None
+    trading_user: Missing[Text] = None
+
+
+class _UserFeesJson(VenueJson):
+    fee_schedule: _ScheduleJson
+    user_cross_rate: Soft[Figure]
+    user_add_rate: Soft[Figure]
+    daily_user_vlm: Soft[Rows[_DayJson]] = None
+    user_spot_cross_rate: Soft[Figure] = None
+    user_spot_add_rate: Soft[Figure] = None
+    active_referral_discount: Soft[Figure] = None
+    trial: SoftOrNull[Text] = None
+    fee_trial_escrow: Soft[Figure] = None
+    next_trial_available_timestamp: SoftOrNull[Whole] = None
+    staking_link: SoftOrNull[_StakingJson] = None
+    active_staking_discount: SoftOrNull[_Discount] = None
+
+
+class _PeriodJson(VenueJson):
+    account_value_history: Rows[Pair[Whole, Figure]]
+    pnl_history: Rows[Pair[Whole, Figure]]
+    vlm: Soft[Figure]
+
+
+# -- the reads
+
+DEXES: Final[Read[list[types.DexJson | None]]] = Read("perpDexs", 20, list[types.DexJson | None])
+_Listing = Pair[types.MetaJson, list[types.ContextJson]]
+PERPS: Final[Read[_Listing]] = Read("metaAndAssetCtxs", 20, _Listing)
+SPOT_META: Final[Read[types.SpotMetaJson]] = Read("spotMeta", 20, types.SpotMetaJson)
+CATEGORIES: Final[Read[list[tuple[str, str]]]] = Read("perpCategories", 20, Rows[Pair[Text, Text]])
+ANNOTATIONS: Final[Read[list[tuple[str, types.AnnotationJson]]]] = Read(
+    "perpConciseAnnotations", 20, Rows[Pair[Text, types.AnnotationJson]]
+)
+AT_CAP: Final[Read[list[str]]] = Read("perpsAtOpenInterestCap", 20, Rows[Text])
+BOOK: Final[Read[types.BookJson | None]] = Read("l2Book", 2, types.BookJson | None)
+CLOCK: Final[Read[types.ClockJson]] = Read("exchangeStatus", 2, types.ClockJson)
+ACCOUNT: Final[Read[types.ClearinghouseJson]] = Read(
+    "clearinghouseState", 2, types.ClearinghouseJson
+)
+BALANCES: Final[Read[types.BalancesJson]] = Read("spotClearinghouseState", 2, types.BalancesJson)
+BUILDER_FEE: Final[Read[int]] = Read("maxBuilderFee", 20, FeeTenthsBps)
+AGENTS: Final[Read[list[types.AgentJson]]] = Read("extraAgents", 20, list[types.AgentJson])
+ROLE: Final[Read[types.RoleJson]] = Read("userRole", 60, types.RoleJson)
+ABSTRACTION: Final[Read[str]] = Read(
+    "userAbstraction", 20, Annotated[str, word(get_args(Abstraction))]
+)
+LEVERAGE: Final[Read[types.ActiveAssetJson]] = Read("activeAssetData", 20, types.ActiveAssetJson)
+ORDER_STATUS: Final[Read[types.OrderStatusJson]] = Read("orderStatus", 2, types.OrderStatusJson)
+OPEN_ORDERS: Final[Read[list[types.OpenOrderJson]]] = Read(
+    "openOrders", 20, list[types.OpenOrderJson]
+)
+FILLS: Final[Read[list[types.FillJson]]] = Read("userFillsByTime", 20, list[types.FillJson], 2_000)
+
+RELAYED: Final[Mapping[str, RelayedRead]] = {
     r.kind: r
     for r in (
-        Read("meta", 20, shape_of(forms.Meta)),
-        SPOT_META,
-        Read("fundingHistory", 20, rows(_FUNDING), 500),
-        Read("predictedFundings", 20, rows(pair(text, rows(pair(text, maybe(_PREDICTED)))))),
-        Read("historicalOrders", 20, rows(shape_of(forms.OrderUpdate)), 2_000),
-        Read("userFees", 20, _USER_FEES),
-        Read("portfolio", 20, rows(pair(text, _PERIOD))),
+        RelayedRead("meta", 20, types.MetaJson),
+        RelayedRead("spotMeta", 20, types.SpotMetaJson),
+        RelayedRead("fundingHistory", 20, Rows[_FundingJson], 500),
+        RelayedRead(
+            "predictedFundings", 20, Rows[Pair[Text, Rows[Pair[Text, _PredictedJson | None]]]]
+        ),
+        RelayedRead("historicalOrders", 20, Rows[types.OrderUpdateJson], 2_000),
+        RelayedRead("userFees", 20, _UserFeesJson),
+        RelayedRead("portfolio", 20, Rows[Pair[Text, _PeriodJson]]),
     )
 }

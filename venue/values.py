@@ -1,4 +1,4 @@
-"""From the venue's answers, in their known form, to values with exact figures."""
+"""From the venue's answers to the values that this service reckons with: one function an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from domain.trading.venue import (
     VenueFill,
     book_hash,
 )
-from venue import forms
+from venue import json_types as types
+from venue.json_readers import FEE_ROUNDING, FEE_SHARE, TIME_MS
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MARGIN: Final[Mapping[str, MarginMode]] = {
@@ -34,22 +35,14 @@ _MARGIN: Final[Mapping[str, MarginMode]] = {
 }
 _ROLES: Final[Mapping[str, UserRole]] = {role: role for role in get_args(UserRole)}
 _ABSTRACTIONS: Final[Mapping[str, Abstraction]] = {mode: mode for mode in get_args(Abstraction)}
-_HIGHEST_FEE: Final = Decimal("0.05")  # of what was traded; a maker may be paid as much
-_A_CENT: Final = Decimal("0.01")
 _SIDES: Final[Mapping[str, bool]] = {"B": True, "A": False}
 _FIRST_OF_DEX: Final = 100_000
 _A_DEX: Final = 10_000
-_LATEST_MS: Final = 253_402_300_799_000
 
 
 def moment(ms: int) -> datetime | None:
     """A time of the venue's; None where no calendar has it."""
-    return _EPOCH + timedelta(milliseconds=ms) if 0 <= ms <= _LATEST_MS else None
-
-
-def decimal(figure: str | None) -> Decimal | None:
-    """A figure, exactly; None stays None."""
-    return None if figure is None else Decimal(figure)
+    return _EPOCH + timedelta(milliseconds=ms) if TIME_MS.least <= ms <= TIME_MS.most else None
 
 
 def asset_id(dex_index: int, place: int) -> int:
@@ -58,108 +51,97 @@ def asset_id(dex_index: int, place: int) -> int:
     return place if dex_index == 0 else _FIRST_OF_DEX + dex_index * _A_DEX + place
 
 
-def _margin_mode(asset: forms.Asset) -> MarginMode:
-    told = asset.get("marginMode")
-    if isinstance(told, str) and told in _MARGIN:
-        return _MARGIN[told]
-    # A mode that is not known is held for the strictest, so that nobody counts on cross margin.
-    return "strict_isolated" if told is not None or asset.get("onlyIsolated") else "cross"
+def _margin_mode(asset: types.AssetJson) -> MarginMode:
+    mode = asset.margin_mode
+    if mode is not None and mode in _MARGIN:
+        return _MARGIN[mode]
+    # A mode that is not known is taken for the strictest, so that nothing counts on cross margin.
+    return "strict_isolated" if mode is not None or asset.only_isolated else "cross"
 
 
 def perps(
-    dex: str, dex_index: int, meta: forms.Meta, contexts: Sequence[forms.Context]
+    dex: str, dex_index: int, meta: types.MetaJson, contexts: Sequence[types.ContextJson]
 ) -> tuple[Perp, ...]:
     """A dex's perpetuals with their figures, in the order of their ids; contexts beyond the
     universe tell nothing."""
-    figures = [*contexts, *(forms.Context() for _ in meta["universe"][len(contexts) :])]
+    missing = [types.ContextJson() for _ in meta.universe[len(contexts) :]]
     return tuple(
-        _perp(dex, asset_id(dex_index, n), asset, meta.get("collateralToken"), context)
-        for n, (asset, context) in enumerate(zip(meta["universe"], figures, strict=False))
+        _perp(dex, asset_id(dex_index, n), asset, meta.collateral_token, context)
+        for n, (asset, context) in enumerate(
+            zip(meta.universe, [*contexts, *missing], strict=False)
+        )
     )
 
 
 def _perp(
-    dex: str, number: int, asset: forms.Asset, token: int | None, context: forms.Context
+    dex: str, number: int, asset: types.AssetJson, token: int | None, context: types.ContextJson
 ) -> Perp:
     return Perp(
-        coin=asset["name"],
+        coin=asset.name,
         dex=dex,
         asset_id=number,
-        sz_decimals=asset["szDecimals"],
-        max_leverage=asset["maxLeverage"],
+        sz_decimals=asset.sz_decimals,
+        max_leverage=asset.max_leverage,
         margin_mode=_margin_mode(asset),
-        growth_mode=asset.get("growthMode") == "enabled",
+        growth_mode=asset.growth_mode == "enabled",
         collateral_token=token,
-        delisted=bool(asset.get("isDelisted")),
-        has_book=context.get("midPx") is not None and context.get("impactPxs") is not None,
-        mark_px=decimal(context.get("markPx")),
-        oracle_px=decimal(context.get("oraclePx")),
-        mid_px=decimal(context.get("midPx")),
-        prev_day_px=decimal(context.get("prevDayPx")),
-        funding=decimal(context.get("funding")),
-        open_interest=decimal(context.get("openInterest")),
-        day_volume=decimal(context.get("dayNtlVlm")),
+        delisted=bool(asset.is_delisted),
+        has_book=context.mid_px is not None and context.impact_pxs is not None,
+        mark_px=context.mark_px,
+        oracle_px=context.oracle_px,
+        mid_px=context.mid_px,
+        prev_day_px=context.prev_day_px,
+        funding=context.funding,
+        open_interest=context.open_interest,
+        day_volume=context.day_ntl_vlm,
     )
 
 
-def book(told: forms.Book) -> Book | None:
+def book(answer: types.BookJson) -> Book | None:
     """A snapshot; None where its time cannot be read."""
-    at = moment(told["time"])
-    sides = [
-        tuple(Level(Decimal(r["px"]), Decimal(r["sz"]), r["n"]) for r in side)
-        for side in told["levels"]
-    ]
+    at = moment(answer.time)
     if at is None:
         return None
-    named = book_hash(told["coin"], at, sides[0], sides[1])
-    return Book(told["coin"], at, sides[0], sides[1], named)
+    bids, asks = (tuple(Level(v.px, v.sz, v.n) for v in side) for side in answer.levels)
+    return Book(answer.coin, at, bids, asks, book_hash(answer.coin, at, bids, asks))
 
 
-def agents(told: Sequence[forms.Agent]) -> tuple[ApprovedAgent, ...]:
-    """Named agents; the unnamed one is never told."""
+def agents(answer: Sequence[types.AgentJson]) -> tuple[ApprovedAgent, ...]:
+    """Named agents; the unnamed one is not among them."""
     return tuple(
         ApprovedAgent(
-            a["name"],
-            a["address"].lower(),
-            None if (until := a.get("validUntil")) is None else moment(until),
+            a.name, a.address.lower(), None if a.valid_until is None else moment(a.valid_until)
         )
-        for a in told
+        for a in answer
     )
 
 
-def _position(told: forms.Position) -> Position:
-    leverage = told.get("leverage")
+def _position(position: types.PositionJson) -> Position:
+    setting = position.leverage
     return Position(
-        coin=told["coin"],
-        size=Decimal(told["szi"]),
-        entry_px=decimal(told.get("entryPx")),
-        value=decimal(told.get("positionValue")),
-        unrealized=decimal(told.get("unrealizedPnl")),
-        liquidation_px=decimal(told.get("liquidationPx")),
-        leverage=None if leverage is None else leverage["value"],
-        cross=leverage is not None and leverage["type"] == "cross",
+        coin=position.coin,
+        size=position.size,
+        entry_px=position.entry_px,
+        value=position.position_value,
+        unrealized=position.unrealized_pnl,
+        liquidation_px=position.liquidation_px,
+        leverage=None if setting is None else setting.value,
+        cross=setting is not None and setting.type == "cross",
     )
 
 
-def account(dex: str, told: forms.Clearinghouse) -> DexAccount | None:
+def account(dex: str, answer: types.ClearinghouseJson) -> DexAccount | None:
     """An account on one dex; None where its time cannot be read."""
-    at = moment(told["time"])
+    at = moment(answer.time)
     if at is None:
         return None
-    return DexAccount(
-        dex,
-        at,
-        Decimal(told["marginSummary"]["accountValue"]),
-        Decimal(told["withdrawable"]),
-        tuple(_position(p["position"]) for p in told["assetPositions"]),
-    )
+    positions = tuple(_position(row.position) for row in answer.asset_positions)
+    return DexAccount(dex, at, answer.margin_summary.account_value, answer.withdrawable, positions)
 
 
-def balances(told: forms.Balances) -> tuple[SpotBalance, ...]:
+def balances(answer: types.BalancesJson) -> tuple[SpotBalance, ...]:
     """Spot balances."""
-    return tuple(
-        SpotBalance(b["token"], Decimal(b["total"]), Decimal(b["hold"])) for b in told["balances"]
-    )
+    return tuple(SpotBalance(b.token, b.total, b.hold) for b in answer.balances)
 
 
 def seen_as(status: str) -> SeenAs:
@@ -176,85 +158,81 @@ def seen_as(status: str) -> SeenAs:
     return "refused" if status == "rejected" or status.endswith("Rejected") else "unknown"
 
 
-def order_seen(told: forms.OrderStatus) -> OrderSeen | None:
+def order_seen(answer: types.OrderStatusJson) -> OrderSeen | None:
     """Where an order stands; None where the venue knows of none."""
-    if told["status"] != "order" or "order" not in told:
+    update = answer.order
+    if answer.status != "order" or update is None:
         return None
-    update = told["order"]
-    order = update["order"]
+    order = update.order
     return OrderSeen(
-        oid=order["oid"],
-        coin=order["coin"],
-        is_buy=_SIDES.get(order["side"]),
-        status=update["status"],
-        seen_as=seen_as(update["status"]),
-        size=decimal(order.get("origSz")),
-        left=decimal(order["sz"]),
+        oid=order.oid,
+        coin=order.coin,
+        is_buy=_SIDES.get(order.side),
+        status=update.status,
+        seen_as=seen_as(update.status),
+        size=None if order.orig_sz is None else Decimal(order.orig_sz),
+        left=None if order.sz is None else Decimal(order.sz),
     )
 
 
-def open_orders(told: Sequence[forms.OpenOrder]) -> tuple[OpenOrder, ...]:
+def open_orders(answer: Sequence[types.OpenOrderJson]) -> tuple[OpenOrder, ...]:
     """Orders that may still trade."""
-    return tuple(
-        OpenOrder(coin=row["coin"], oid=row["oid"], cloid=row.get("cloid")) for row in told
-    )
+    return tuple(OpenOrder(coin=row.coin, oid=row.oid, cloid=row.cloid) for row in answer)
 
 
-def fills(told: Sequence[forms.Fill]) -> tuple[VenueFill, ...] | None:
+def fills(answer: Sequence[types.FillJson]) -> tuple[VenueFill, ...] | None:
     """Fills whose fee is in USDC, oldest first; None where the time of one cannot be read, or its
     fee is no fee.
     """
-    read = []
-    for row in told:
-        if row.get("feeToken") not in (None, "USDC"):
-            continue
-        at, worth = moment(row["time"]), Decimal(row["px"]) * Decimal(row["sz"])
-        most = worth * _HIGHEST_FEE + _A_CENT
-        if at is None or max(abs(Decimal(row["fee"])), Decimal(row.get("builderFee") or 0)) > most:
-            return None
-        read.append(
-            VenueFill(
-                coin=row["coin"],
-                px=Decimal(row["px"]),
-                size=Decimal(row["sz"]),
-                is_buy=row["side"] == "B",
-                at=at,
-                oid=row["oid"],
-                tid=row["tid"],
-                fee=Decimal(row["fee"]),
-                builder_fee=Decimal(row.get("builderFee") or 0),
-                closed_pnl=Decimal(row["closedPnl"]),
-                cloid=row.get("cloid"),
-            )
-        )
-    return tuple(sorted(read, key=lambda f: (f.at, f.tid)))
+    read = [_fill(row) for row in answer if row.fee_token in (None, "USDC")]
+    whole = [fill for fill in read if fill is not None]
+    return tuple(sorted(whole, key=lambda f: (f.at, f.tid))) if len(whole) == len(read) else None
 
 
-def leverage(told: forms.ActiveAsset) -> Leverage:
+def _fill(row: types.FillJson) -> VenueFill | None:
+    at, builder_fee = moment(row.time), row.builder_fee or Decimal(0)
+    if at is None or max(abs(row.fee), builder_fee) > row.px * row.sz * FEE_SHARE + FEE_ROUNDING:
+        return None
+    return VenueFill(
+        coin=row.coin,
+        px=row.px,
+        size=row.sz,
+        is_buy=_SIDES[row.side],
+        at=at,
+        oid=row.oid,
+        tid=row.tid,
+        fee=row.fee,
+        builder_fee=builder_fee,
+        closed_pnl=row.closed_pnl,
+        cloid=row.cloid,
+    )
+
+
+def leverage(answer: types.ActiveAssetJson) -> Leverage:
     """An account's setting for one product."""
-    return Leverage(told["leverage"]["value"], told["leverage"]["type"] == "cross")
+    return Leverage(answer.leverage.value, answer.leverage.type == "cross")
 
 
-def role(told: forms.Role) -> UserRole:
+def role(answer: types.RoleJson) -> UserRole:
     """What an address is at the venue; `unknown` for a word that is not known."""
-    return _ROLES.get(told["role"], "unknown")
+    return _ROLES.get(answer.role, "unknown")
 
 
-def abstraction(told: str) -> Abstraction:
+def abstraction(mode: str) -> Abstraction:
     """How an account holds its margin; `unknown` for a word that is not known."""
-    return _ABSTRACTIONS.get(told, "unknown")
+    return _ABSTRACTIONS.get(mode, "unknown")
 
 
-def dexes(told: Sequence[forms.Dex | None]) -> dict[str, int]:
+def dexes(answer: Sequence[types.DexJson | None]) -> dict[str, int]:
     """Builder dexes by name with their index; the first is "" and 0."""
-    return {"": 0} | {d["name"]: n for n, d in enumerate(told) if n and d is not None}
+    return {"": 0} | {d.name: n for n, d in enumerate(answer) if n and d is not None}
 
 
-def names(told: Sequence[tuple[str, forms.Annotation]]) -> dict[str, str]:
+def names(answer: Sequence[tuple[str, types.AnnotationJson]]) -> dict[str, str]:
     """Coin to its name for people."""
-    return {coin: name for coin, a in told if (name := a.get("displayName"))}
+    return {coin: a.display_name for coin, a in answer if a.display_name}
 
 
-def tokens(told: forms.SpotMeta) -> dict[int, str]:
+def tokens(answer: types.SpotMetaJson) -> dict[int, str]:
     """Token index to name."""
-    return {t["index"]: t["name"] for t in told["tokens"]}
+    return {token.index: token.name for token in answer.tokens}

@@ -19,9 +19,9 @@ from venue import reads, signing
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, InMemory
 from venue.client import BODY_AT_MOST, Client
-from venue.met import NAMES_LOGGED
 from venue.networks import VenueNetwork
 from venue.reads import Read
+from venue.unknown_fields import NAMES_LOGGED
 
 pytestmark = pytest.mark.anyio
 META = {

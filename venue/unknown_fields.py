@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from venue.shapes import Tally
+from venue.json_readers import Tally
 
 log = logging.getLogger("wallet.venue")
 # field: an unknown field; status: an unknown word where the words are listed; malformed: a figure
@@ -17,7 +17,7 @@ What = Literal["field", "status", "malformed", "dropped", "form", "words"]
 NAMES_LOGGED: Final = 256
 
 
-class Met:
+class UnknownFieldCounts:
     """Counts of one process and network.
 
     The keys are (kind of request, what), both out of lists of this service's own; the names that
