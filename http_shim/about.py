@@ -22,6 +22,7 @@ from storage.rows.chainlog import Cursor
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps, Operation
 from tools.call.run import refused_reply, unavailable
+from tools.trading.orders.ending import CONTRADICTIONS
 from tools.trading.stop_line.telling import gauges_of
 
 log = logging.getLogger("wallet.http")
@@ -120,6 +121,12 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
         for (network, kind, what), times in deps.venues.met().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
+        for (network, kind), times in deps.venues.refused().items():
+            labels = f'network="{network}",kind="{kind}"'
+            gauges[f"wallet_venue_answers_refused_total{{{labels}}}"] = times
+        for (network, part), times in CONTRADICTIONS.items():
+            labels = f'network="{network}",part="{part}"'
+            gauges[f"wallet_venue_contradictions_total{{{labels}}}"] = times
         if gauges["wallet_database_up"]:
             gauges |= await deps.store.read(partial(gauges_of, now=deps.clock.now()))
     for more in request.app[GAUGES]:

@@ -38,6 +38,10 @@ class LateVenues:
         """How often the venue said what is not known here."""
         return {} if self._made is None else self._made.met()
 
+    def refused(self) -> Mapping[tuple[Network, str], int]:
+        """How often an answer of the venue's was refused as a whole."""
+        return {} if self._made is None else self._made.refused()
+
     async def close(self) -> None:
         """Close what was opened."""
         if self._made is not None:

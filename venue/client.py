@@ -138,6 +138,9 @@ class Client:
                 raw = await self._body(response)
         except (ClientError, OSError) as error:
             raise _Passing(f"no answer ({type(error).__name__})") from None
+        except _Nothing:
+            self.met.refuse(read.kind)
+            raise
         if response.status in _PASSING:
             await self._settle(spending, read.weight)
             raise _Passing(f"HTTP {response.status}")
@@ -151,9 +154,15 @@ class Client:
         await self._settle(spending, cost)
         if answer is None:
             self.met.count(read.kind, "form")
-            raise _Nothing(f"its answer to {read.kind} is not of a known form")
+            raise self.refused(read.kind, f"its answer to {read.kind} is not of a known form")
+        self.met.refuse(read.kind, 0)
         self.met.note(read.kind, answer.tally)
         return answer
+
+    def refused(self, kind: str, why: str) -> Refused:
+        """The refusal for an answer that cannot be used, which is counted."""
+        self.met.refuse(kind)
+        return unavailable(why)
 
     async def _settle(self, spending: Spending, cost: int) -> None:
         await self._budget.settle(spending, cost)
@@ -188,7 +197,11 @@ class Client:
 
     def count_answer(self, raw: bytes | None, outcome: str, kind: str | None) -> None:
         """Count an answer to an action whose form, or whose words, are not known here."""
-        if raw is not None and outcome == "unknown":
+        if raw is None:
+            return
+        unread = outcome == "unknown" and kind is None
+        self.met.refuse(EXCHANGE, int(unread))
+        if unread:
             self.met.count(EXCHANGE, "form")
         if kind == OTHER:
             self.met.count(EXCHANGE, "words")

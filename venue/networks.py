@@ -34,7 +34,7 @@ from domain.trading.venue import (
 )
 from venue import actions, json_types, orders, reads, signing, values
 from venue.cache import Cache
-from venue.client import Client, unavailable
+from venue.client import Client
 from venue.marks import LastMarks
 from venue.reads import Read
 from venue.signing import Signature, TypedData
@@ -89,7 +89,7 @@ class VenueNetwork:
             answer = await self.client.ask(read, lane, **parameters)
             value = made(answer.data)
             if value is None:
-                raise unavailable(f"its answer to {read.kind} cannot be read")
+                raise self.client.refused(read.kind, f"its answer to {read.kind} cannot be read")
             return value, answer.size
 
         cache = self._relayed if lane == "relay" else self._own
@@ -216,7 +216,7 @@ class VenueNetwork:
         answer = await self.client.ask(reads.CLOCK, "house")
         told = values.moment(answer.data.time)
         if told is None:
-            raise unavailable("its clock cannot be read")
+            raise self.client.refused(reads.CLOCK.kind, "its clock cannot be read")
         return told
 
     # -- approvals
@@ -339,7 +339,7 @@ class VenueNetwork:
         update = answer.data.order
         named = None if update is None else update.order.cloid
         if named is not None and named.lower() != cloid.lower():
-            raise unavailable("it answers about another order")
+            raise self.client.refused(reads.ORDER_STATUS.kind, "it answers about another order")
         return values.order_seen(answer.data)
 
     async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
@@ -353,7 +353,7 @@ class VenueNetwork:
         answer = await self.client.ask(reads.FILLS, lane, user=user.lower(), startTime=start)
         read = values.fills(answer.data)
         if read is None:
-            raise unavailable("its fills cannot be read")
+            raise self.client.refused(reads.FILLS.kind, "its fills cannot be read")
         return read
 
 

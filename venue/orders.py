@@ -86,7 +86,7 @@ def placed(raw: bytes | None) -> Placed:
 def _refused(words: str) -> Placed:
     kind = kind_of(words)
     if kind == "duplicate_nonce":
-        return _UNKNOWN
+        return Placed(outcome="unknown", kind=kind)
     return Placed(outcome="refused", words=words[:500], kind=kind)
 
 

@@ -26,12 +26,22 @@ class UnknownFieldCounts:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, What]] = Counter()
+        self._refused: Counter[str] = Counter()
         self._logged: set[tuple[str, str]] = set()
 
     @property
     def counts(self) -> Mapping[tuple[str, What], int]:
         """How often, by (kind of request, what)."""
         return self._counts
+
+    @property
+    def refused(self) -> Mapping[str, int]:
+        """How often an answer was refused as a whole, by kind; 0 for one that was always taken."""
+        return self._refused
+
+    def refuse(self, kind: str, times: int = 1) -> None:
+        """Count an answer that is refused as a whole; 0 for one that is taken."""
+        self._refused[kind] += times
 
     def count(self, kind: str, what: What, times: int = 1) -> None:
         """Count something that was met."""

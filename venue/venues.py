@@ -30,6 +30,14 @@ class Networks:
             for (kind, what), times in venue.client.met.counts.items()
         }
 
+    def refused(self) -> Mapping[tuple[Network, str], int]:
+        """How often an answer of the venue's was refused as a whole."""
+        return {
+            (network, kind): times
+            for network, venue in self._venues.items()
+            for kind, times in venue.client.met.refused.items()
+        }
+
     async def close(self) -> None:
         """Close every session."""
         for venue in self._venues.values():

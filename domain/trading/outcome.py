@@ -8,13 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal, NamedTuple, get_args
 
 from domain.refusals import Refusal
 from domain.trading.orders import Happening, Order, OrderFill
 from domain.trading.venue import OrderSeen, VenueFill
 
 ZERO: Final = Decimal(0)
+Part = Literal["filled", "price", "product", "side"]
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
+
+
+class Doubt(NamedTuple):
+    """Which part of the venue's word cannot be an order's, and why."""
+
+    part: Part
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +43,7 @@ class End:
     fills: tuple[OrderFill, ...] = ()
     whole: bool = False
     verified: bool = True
-    doubt: str | None = None
+    doubt: Doubt | None = None
 
 
 def filled_size(fills: Iterable[OrderFill]) -> Decimal:
@@ -42,7 +51,7 @@ def filled_size(fills: Iterable[OrderFill]) -> Decimal:
     return sum((f.size for f in fills), ZERO)
 
 
-def contradiction(order: Order, end: End) -> str | None:
+def contradiction(order: Order, end: End) -> Doubt | None:
     """Why an end cannot be this order's: it filled more than was asked or less than before, at a
     worse price than its limit, or something else than it; None where it can be.
     """
@@ -51,14 +60,15 @@ def contradiction(order: Order, end: End) -> str | None:
     known, size = order.filled_size or ZERO, order.action.size
     for filled in (end.size, filled_size(end.fills) if end.fills else None):
         if filled is not None and not ZERO <= filled <= size:
-            return f"{filled:f} of {size:f} is said to be filled"
+            return Doubt("filled", f"{filled:f} of {size:f} is said to be filled")
     # Fills may be told one after another; the order's own figure only grows.
     if end.size is not None and end.size < known:
-        return f"{end.size:f} is said to be filled after {known:f}"
+        return Doubt("filled", f"{end.size:f} is said to be filled after {known:f}")
     prices = [f.px for f in end.fills] + ([] if end.avg_px is None else [end.avg_px])
     worse = next((px for px in prices if beyond(order, px)), None)
     if worse is not None:
-        return f"a price of {worse:f} is said beyond the limit of {order.action.limit_px:f}"
+        limit = order.action.limit_px
+        return Doubt("price", f"a price of {worse:f} is said beyond the limit of {limit:f}")
     return None
 
 
@@ -76,8 +86,9 @@ def fills_of(order: Order, rows: Sequence[VenueFill], oid: int | None) -> End:
     )
     end = End(happening="fill", fills=tuple(_fill(row) for row in own))
     if other is not None:
+        part: Part = "product" if other.coin != order.product else "side"
         side = "buy" if other.is_buy else "sell"
-        return replace(end, doubt=f"a fill is said to {side} {other.coin}")
+        return replace(end, doubt=Doubt(part, f"a fill is said to {side} {other.coin}"))
     return end
 
 
@@ -103,10 +114,10 @@ def filled_by_status(order: Order, seen: OrderSeen) -> Decimal | None:
     return (order.action.size if seen.size is None else seen.size) - seen.left
 
 
-def other_order(order: Order, seen: OrderSeen) -> str | None:
+def other_order(order: Order, seen: OrderSeen) -> Doubt | None:
     """Why a status is another order's; None where it is this one's."""
     if seen.coin != order.product:
-        return f"its product is said to be {seen.coin}"
+        return Doubt("product", f"its product is said to be {seen.coin}")
     if seen.is_buy is not None and seen.is_buy is not order.action.is_buy:
-        return f"its side is said to be {'buy' if seen.is_buy else 'sell'}"
+        return Doubt("side", f"its side is said to be {'buy' if seen.is_buy else 'sell'}")
     return None

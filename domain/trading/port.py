@@ -42,99 +42,79 @@ class Venue(Protocol):
     @property
     def network(self) -> Network:
         """Which of the venue's networks this is; their data never mix."""
-        ...
 
     @property
     def url(self) -> str:
         """Where it is reached, for a browser that asks it by itself."""
-        ...
 
     async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
         """An allowed read for strangers, cut to the known fields; figures stay the venue's own
         strings."""
-        ...
 
     async def dexes(self, *, lane: Lane = "house") -> Held[Mapping[str, int]]:
         """Builder dexes by name with their index; the first dex is "" and 0."""
-        ...
 
     async def perps(
         self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
     ) -> Held[tuple[Perp, ...]]:
         """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does
         not have."""
-        ...
 
     async def categories(self) -> Held[Mapping[str, str]]:
         """Coin to category, for coins of builder dexes."""
-        ...
 
     async def display_names(self) -> Held[Mapping[str, str]]:
         """Coin to its name for people, where the venue gives one."""
-        ...
 
     async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
         """Coins of a dex that take no more open interest."""
-        ...
 
     async def token_names(self) -> Held[Mapping[int, str]]:
         """Token index to name."""
-        ...
 
     async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
         """The book of a coin, None where the venue has no such market; read fresh, never stale."""
-        ...
 
     async def max_builder_fee(
         self, user: str, builder: str, *, good_for_s: int, lane: Lane
     ) -> Held[int]:
         """What a user approved for a builder, in tenths of a basis point."""
-        ...
 
     async def agents(
         self, user: str, *, good_for_s: int, fresh: bool = False, lane: Lane = "house"
     ) -> Held[tuple[ApprovedAgent, ...]]:
         """A user's named agents."""
-        ...
 
     async def role(self, address: str) -> UserRole:
         """What an address is at the venue, read fresh."""
-        ...
 
     async def abstraction(self, user: str, *, lane: Lane) -> Held[Abstraction]:
         """How the account holds its margin."""
-        ...
 
     async def account(
         self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
     ) -> Held[DexAccount]:
         """A user's account on one dex."""
-        ...
 
     async def balances(
         self, user: str, *, good_for_s: int, lane: Lane
     ) -> Held[tuple[SpotBalance, ...]]:
         """A user's spot balances."""
-        ...
 
     async def time(self) -> datetime:
         """The venue's own clock, read fresh."""
-        ...
 
     def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, object]:
         """What a wallet signs to approve an agent (EIP-712)."""
-        ...
 
     def agent_signer(self, approval: AgentApproval, signature: Mapping[str, object]) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
         malformed one or a high s."""
-        ...
 
     def builder_typed_data(
         self, builder: str, max_fee_rate: str, chain: str
     ) -> Mapping[str, object]:
         """What a wallet signs to approve a builder, its message without the nonce."""
-        ...
 
     def builder_signer(
         self,
@@ -146,11 +126,9 @@ class Venue(Protocol):
     ) -> str | None:
         """EIP-55 address behind `{r, s, v}` over a builder's approval. Errors:
         `invalid_signature`."""
-        ...
 
     def text_signer(self, text: str, signature: str) -> str | None:
         """EIP-55 address behind 65 bytes over a text (EIP-191). Errors: `invalid_signature`."""
-        ...
 
     async def approve_agent(
         self, approval: AgentApproval, signature: Mapping[str, object], signer: str
@@ -160,23 +138,19 @@ class Venue(Protocol):
         Errors: `venue_unavailable` where nothing was sent; `invalid_signature` where it is not the
         signer's.
         """
-        ...
 
     # -- orders
 
     def held_book(self, coin: str, good_for_s: int) -> Book | None:
         """The book of a coin if one is held that is not older; nothing is asked."""
-        ...
 
     async def leverage(
         self, user: str, coin: str, *, lane: Lane, good_for_s: int
     ) -> Held[Leverage]:
         """The account's own setting for a product; never stale."""
-        ...
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
         """What an order key signs, in every form that a signer may want to see it in."""
-        ...
 
     def action_signer(
         self,
@@ -186,7 +160,6 @@ class Venue(Protocol):
     ) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an action. Errors: `invalid_signature` for a
         malformed one or a high s."""
-        ...
 
     async def place(
         self,
@@ -197,23 +170,18 @@ class Venue(Protocol):
         lane: Lane,
     ) -> Placed:
         """Post exactly these bytes, once. Errors: `venue_unavailable` where nothing was sent."""
-        ...
 
     async def funding(self, coin: str, since: datetime, *, good_for_s: int) -> Held[Any]:
         """What the venue published of a coin's funding from a time on; never stale."""
-        ...
 
     async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
         """Where an order stands, None where the venue knows of none; read fresh."""
-        ...
 
     async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
         """An account's orders on one dex that may still trade; read fresh."""
-        ...
 
     async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
         """An account's fills from a time on, oldest first, at most 2,000; read fresh."""
-        ...
 
 
 class Venues(Protocol):
@@ -221,11 +189,12 @@ class Venues(Protocol):
 
     def get(self, network: Network) -> Venue:
         """Return the venue. Errors: `not_configured`."""
-        ...
 
     def met(self) -> Mapping[tuple[Network, str, str], int]:
         """How often the venue said what is not known here, by network, kind and what."""
-        ...
+
+    def refused(self) -> Mapping[tuple[Network, str], int]:
+        """How often an answer of the venue's was refused as a whole, by network and kind."""
 
 
 class OrderSigner(Protocol):
@@ -236,13 +205,11 @@ class OrderSigner(Protocol):
 
     async def keeper_address(self, network: Network, wallet: str) -> str:
         """The address of the key that it made for a linked wallet; made at the first question."""
-        ...
 
     async def keeper_renewed(self, network: Network, wallet: str, spent: str) -> str:
         """The address of a key in place of a spent one, which signs no more; asked twice, the
         same.
         """
-        ...
 
     async def keeper_signed(
         self,
@@ -258,4 +225,3 @@ class OrderSigner(Protocol):
         Shapes: `terms` are `message`, `chain_id`, `verifying_contract`, `signature` and `targets`.
         Units: `expires_after` ms since 1970. Errors: NotSigned with the signer's reason.
         """
-        ...

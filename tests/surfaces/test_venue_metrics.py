@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
+from domain.trading.outcome import PARTS
+from domain.trading.venue import NETWORKS
 from http_shim.about import DEPS, GAUGES
 from http_shim.application import about_itself, build
 from tests.tools.trading.conftest import a_desk, order_key
@@ -17,6 +20,7 @@ from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 KINDS = {r.kind for r in vars(reads).values() if isinstance(r, reads.Read)} | set(reads.RELAYED)
+CONTRADICTED = 'wallet_venue_contradictions_total{{network="{}",part="{}"}} '
 LINE = re.compile(
     r'wallet_venue_unknown_total\{network="(\w+)",kind="(\w+)",what="(\w+)"\} ([0-9]+)'
 )
@@ -40,9 +44,16 @@ async def test_unknown_fields_and_words_are_counted_by_kind_and_never_by_name(
         await watched.start_server()
         async with ClientSession() as http:
             async with http.get(watched.make_url("/metrics")) as r:
-                assert "wallet_venue" not in await r.text()
+                text = await r.text()
+                assert "wallet_venue_unknown" not in text
+                assert 'wallet_venue_answers_refused_total{network="mainnet"' not in text
+                for network, part in product(NETWORKS, PARTS):  # from 0 on
+                    assert CONTRADICTED.format(network, part) in text
             async with http.get(service.make_url("/wallet/info/meta")) as r:
                 assert r.status == 200
+            await desk.ok("own_status", p.caller)
+            desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=5, times=1))
+            desk.clock.forward(minutes=10)
             await desk.ok("own_status", p.caller)
             await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
             async with http.get(watched.make_url("/metrics")) as r:
@@ -56,5 +67,8 @@ async def test_unknown_fields_and_words_are_counted_by_kind_and_never_by_name(
     assert found["testnet", "exchange", "words"] == 1
     assert {kind for _, kind, _ in found} <= KINDS | {"exchange"}
     assert len(found) == text.count("wallet_venue_unknown_total{")
+    assert '{network="mainnet",kind="meta"} 0\n' in text, "a kind that is answered counts from 0"
+    assert 'wallet_venue_answers_refused_total{network="testnet",kind="extraAgents"} 1\n' in text
+    assert "# TYPE wallet_venue_answers_refused_total counter" in text
     assert "unheardOf" not in text
     assert 'a="b' not in text

@@ -15,7 +15,7 @@ import stamina
 from domain.refusals import Refused
 from domain.trading.venue import AgentApproval, Relay
 from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
-from venue import reads, signing
+from venue import orders, reads, signing
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, InMemory
 from venue.client import BODY_AT_MOST, Client
@@ -229,6 +229,77 @@ async def test_malformed_figures_left_out_rows_and_other_forms_are_counted_apart
         ("fundingHistory", "dropped"): 1,
         ("meta", "form"): 1,
     }
+
+
+async def test_answers_that_are_refused_as_a_whole_are_counted_by_kind(
+    script: Scripted, client: Client, venue: VenueNetwork
+) -> None:
+    other_coin = {"coin": "ETH", "time": 1, "levels": [[], []]}
+    fill = {
+        "coin": "BTC", "px": "1", "sz": "1", "side": "B", "time": 1, "oid": 1, "tid": 1, "fee": "1", "closedPnl": "0",
+    }  # fmt: skip
+    order = {
+        "coin": "BTC",
+        "side": "B",
+        "limitPx": "1",
+        "sz": "1",
+        "oid": 1,
+        "timestamp": 1,
+        "cloid": "0x" + "22" * 16,
+    }
+    update = {"order": order, "status": "open", "statusTimestamp": 1}
+    answers = (
+        META,
+        {"universe": 5},
+        other_coin,
+        [fill],
+        {"status": "order", "order": update},
+        {"time": -1},
+    )
+    script.say(*(told(a) for a in answers), raw(b"x" * (BODY_AT_MOST + 1)))
+    await client.ask(META_READ, "house")
+    asked = (
+        client.ask(META_READ, "house"),
+        venue.book("BTC", lane="house", good_for_s=0),
+        venue.fills(WALLET, Clock().at, lane="house"),
+        venue.order_seen(WALLET, "0x" + "11" * 16, lane="house"),
+        venue.time(),
+        venue.open_orders(WALLET, "", lane="house"),
+    )
+    for one in asked:
+        with pytest.raises(Refused):
+            await one
+    assert client.met.refused == {
+        "meta": 1,
+        "l2Book": 1,
+        "userFillsByTime": 1,
+        "orderStatus": 1,
+        "exchangeStatus": 1,
+        "openOrders": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "times"),
+    [
+        (told({"status": "ok", "response": {"type": "default"}}), 0), (told({"status": "err", "response": "Something new"}), 0), (told({"status": "new"}), 1),
+    ],
+)  # fmt: skip
+async def test_an_answer_to_an_action_that_is_no_answer_is_counted(
+    answer: Any, times: int, script: Scripted, client: Client, venue: VenueNetwork
+) -> None:
+    script.say(answer)
+    await venue.approve_agent(APPROVAL, signature(), WALLET)
+    assert client.met.refused == {"exchange": times}
+
+
+async def test_a_used_nonce_is_an_answer_of_which_nothing_is_known(
+    script: Scripted, client: Client
+) -> None:
+    told = orders.placed(b'{"status": "err", "response": "Invalid nonce: duplicate nonce 5"}')
+    assert (told.outcome, told.kind) == ("unknown", "duplicate_nonce")
+    client.count_answer(b"", told.outcome, told.kind)
+    assert (client.met.refused, client.met.counts) == ({"exchange": 0}, {})
 
 
 async def test_names_that_the_venue_makes_up_are_counted_without_end_and_logged_within_bounds(

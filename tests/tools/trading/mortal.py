@@ -60,6 +60,9 @@ class MortalVenues:
     def met(self) -> Any:
         return self._inner.met()
 
+    def refused(self) -> Any:
+        return self._inner.refused()
+
 
 def mortal(lines: Lines, holder: str, fate: Fate) -> StopLines:
     """A keeper of a process with a fate of its own."""

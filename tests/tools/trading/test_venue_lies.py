@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from domain.trading.outcome import Part
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
+from tools.trading.orders.ending import CONTRADICTIONS
 from tools.trading.orders.settling import settle_due
 from venue.devvenue import Fault
 
@@ -236,6 +239,32 @@ async def test_a_fill_that_was_told_too_small_counts_whole_in_the_end(desk: Desk
     ((used, reserved),) = set((await day_use(desk)).values())
     assert reserved == 0
     assert used == found.counted.micros > 19_000_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "part"),
+    [("orderStatus", ("order", "order", "sz"), "5", "filled"), ("orderStatus", ("order", "order", "coin"), "ETH", "product"), ("orderStatus", ("order", "order", "side"), "A", "side"),
+     ("userFillsByTime", (0, "px"), "70000", "price"), ("userFillsByTime", (0, "side"), "A", "side"), ("userFillsByTime", (0, "sz"), "5", "filled")],
+)  # fmt: skip
+async def test_what_contradicts_an_order_is_counted_by_its_part(
+    kind: str, path: tuple[Any, ...], value: str, part: Part, desk: Desk
+) -> None:
+    before = Counter(CONTRADICTIONS)
+    t = await trader(desk)
+    if kind == "orderStatus":
+        await rests(t)
+        answer = {**here(t).history[-1].dated(), "status": "canceled"} if part == "filled" else None
+        if answer is not None:
+            answer = {**answer, "order": {**answer["order"], "sz": value}, "statusTimestamp": 1}
+            says(desk, kind, {"status": "order", "order": answer})
+        else:
+            says(desk, kind, value, *path)
+        await settled(desk)
+    else:
+        made = await t.prepare()
+        says(desk, kind, value, *path)
+        await t.execute(made)
+    assert (Counter(CONTRADICTIONS) - before).keys() == {("testnet", part)}
 
 
 # -- an order that the venue forgot

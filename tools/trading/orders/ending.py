@@ -7,10 +7,12 @@ reads it again and leaves it.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Final
 
 from domain.money import ZERO, Usdc
@@ -23,8 +25,9 @@ from domain.trading.orders import (
     asks_again,
     becomes,
 )
-from domain.trading.outcome import End, contradiction, filled_size
+from domain.trading.outcome import PARTS, Doubt, End, Part, contradiction, filled_size
 from domain.trading.precision import notional
+from domain.trading.venue import NETWORKS, Network
 from storage.unit_of_work import UnitOfWork
 from tools.call.notices import order_unknown
 from tools.trading.orders.filling import average, keep_fills
@@ -33,6 +36,9 @@ from tools.trading.orders.reserving import corrected, release
 log = logging.getLogger("wallet.orders")
 RESTING_S: Final = 30
 UNKNOWN: Final = "wallet_outcome_unknown"
+# How often this process heard the venue contradict an order, by network and part of its word: from
+# 0 on, so that a rate sees the first.
+CONTRADICTIONS: Final = Counter[tuple[Network, Part]](dict.fromkeys(product(NETWORKS, PARTS), 0))
 Counting = Callable[[Order, Usdc | None], Order]
 """Takes an order's part of the day: what it used of it, None while that is not known."""
 
@@ -81,11 +87,12 @@ def end_order(
     return uow.orders.save(after, order) if first is None else uow.orders.add(after)
 
 
-def doubted(uow: UnitOfWork, order: Order, end: End, why: str, now: datetime) -> Order:
+def doubted(uow: UnitOfWork, order: Order, end: End, doubt: Doubt, now: datetime) -> Order:
     """Write down that the venue's word cannot be this order's: nothing of it is taken, nothing that
     is reserved is given back, and the operator reads why.
     """
-    log.error("order %s at the venue: %s; it is not believed", order.order_id, why)
+    CONTRADICTIONS[order.network, doubt.part] += 1
+    log.error("order %s at the venue: %s; it is not believed", order.order_id, doubt.why)
     known = order.status in DONE or order.status == "unknown"
     after = replace(
         order,
@@ -95,7 +102,7 @@ def doubted(uow: UnitOfWork, order: Order, end: End, why: str, now: datetime) ->
         next_check_at=asks_again(order.tries, now),
     )
     if order.status not in DONE:
-        reason = f"The venue contradicts the order: {why}."
+        reason = f"The venue contradicts the order: {doubt.why}."
         after = replace(after, refusal={"error": UNKNOWN, "reason": reason})
     if not known:
         order_unknown(uow, after, now)
