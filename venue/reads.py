@@ -37,7 +37,7 @@ def _adapter(form: Any) -> TypeAdapter[Any]:
     return TypeAdapter(form)  # made by the first answer: a process that reads nothing makes none
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # a generic that is called with its type takes no slots
 class Read(Generic[T]):
     """One type of `POST /info`.
 
@@ -149,33 +149,27 @@ class _PeriodJson(VenueJson):
 
 # -- the reads
 
-DEXES: Final[Read[list[types.DexJson | None]]] = Read("perpDexs", 20, list[types.DexJson | None])
 _Listing = Pair[types.MetaJson, list[types.ContextJson]]
-PERPS: Final[Read[_Listing]] = Read("metaAndAssetCtxs", 20, _Listing)
-SPOT_META: Final[Read[types.SpotMetaJson]] = Read("spotMeta", 20, types.SpotMetaJson)
-CATEGORIES: Final[Read[list[tuple[str, str]]]] = Read("perpCategories", 20, Rows[Pair[Text, Text]])
-ANNOTATIONS: Final[Read[list[tuple[str, types.AnnotationJson]]]] = Read(
-    "perpConciseAnnotations", 20, Rows[Pair[Text, types.AnnotationJson]]
-)
-AT_CAP: Final[Read[list[str]]] = Read("perpsAtOpenInterestCap", 20, Rows[Text])
-BOOK: Final[Read[types.BookJson | None]] = Read("l2Book", 2, types.BookJson | None)
-CLOCK: Final[Read[types.ClockJson]] = Read("exchangeStatus", 2, types.ClockJson)
-ACCOUNT: Final[Read[types.ClearinghouseJson]] = Read(
-    "clearinghouseState", 2, types.ClearinghouseJson
-)
-BALANCES: Final[Read[types.BalancesJson]] = Read("spotClearinghouseState", 2, types.BalancesJson)
-BUILDER_FEE: Final[Read[int]] = Read("maxBuilderFee", 20, FeeTenthsBps)
-AGENTS: Final[Read[list[types.AgentJson]]] = Read("extraAgents", 20, list[types.AgentJson])
-ROLE: Final[Read[types.RoleJson]] = Read("userRole", 60, types.RoleJson)
-ABSTRACTION: Final[Read[str]] = Read(
-    "userAbstraction", 20, Annotated[str, word(get_args(Abstraction))]
-)
-LEVERAGE: Final[Read[types.ActiveAssetJson]] = Read("activeAssetData", 20, types.ActiveAssetJson)
-ORDER_STATUS: Final[Read[types.OrderStatusJson]] = Read("orderStatus", 2, types.OrderStatusJson)
-OPEN_ORDERS: Final[Read[list[types.OpenOrderJson]]] = Read(
-    "openOrders", 20, list[types.OpenOrderJson]
-)
-FILLS: Final[Read[list[types.FillJson]]] = Read("userFillsByTime", 20, list[types.FillJson], 2_000)
+_Annotations = Rows[Pair[Text, types.AnnotationJson]]
+_Abstraction = Annotated[str, word(get_args(Abstraction))]
+DEXES: Final = Read[list[types.DexJson | None]]("perpDexs", 20, list[types.DexJson | None])
+PERPS: Final = Read[_Listing]("metaAndAssetCtxs", 20, _Listing)
+SPOT_META: Final = Read[types.SpotMetaJson]("spotMeta", 20, types.SpotMetaJson)
+CATEGORIES: Final = Read[Rows[Pair[Text, Text]]]("perpCategories", 20, Rows[Pair[Text, Text]])
+ANNOTATIONS: Final = Read[_Annotations]("perpConciseAnnotations", 20, _Annotations)
+AT_CAP: Final = Read[Rows[Text]]("perpsAtOpenInterestCap", 20, Rows[Text])
+BOOK: Final = Read[types.BookJson | None]("l2Book", 2, types.BookJson | None)
+CLOCK: Final = Read[types.ClockJson]("exchangeStatus", 2, types.ClockJson)
+ACCOUNT: Final = Read[types.ClearinghouseJson]("clearinghouseState", 2, types.ClearinghouseJson)
+BALANCES: Final = Read[types.BalancesJson]("spotClearinghouseState", 2, types.BalancesJson)
+BUILDER_FEE: Final = Read[int]("maxBuilderFee", 20, FeeTenthsBps)
+AGENTS: Final = Read[list[types.AgentJson]]("extraAgents", 20, list[types.AgentJson])
+ROLE: Final = Read[types.RoleJson]("userRole", 60, types.RoleJson)
+ABSTRACTION: Final = Read[str]("userAbstraction", 20, _Abstraction)
+LEVERAGE: Final = Read[types.ActiveAssetJson]("activeAssetData", 20, types.ActiveAssetJson)
+ORDER_STATUS: Final = Read[types.OrderStatusJson]("orderStatus", 2, types.OrderStatusJson)
+OPEN_ORDERS: Final = Read[list[types.OpenOrderJson]]("openOrders", 20, list[types.OpenOrderJson])
+FILLS: Final = Read[list[types.FillJson]]("userFillsByTime", 20, list[types.FillJson], 2_000)
 
 RELAYED: Final[Mapping[str, RelayedRead]] = {
     r.kind: r
