@@ -24,6 +24,7 @@ from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.call.watch import being_about
 from tools.keeper.rollup import refresh_stale
+from tools.keeper.sign_ins import end_old
 from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
 from tools.trading.keys import check_due
 from tools.trading.orders.settling import settle_due
@@ -89,6 +90,7 @@ class Ticks:
                 self._forever, "failing old transfers", every, self._confirmations.expire
             )
             group.start_soon(self._forever, "checking approved keys", every, self.check_keys)
+            group.start_soon(self._forever, "ending old sign-ins", every, self.end_sign_ins)
             # Each its own round: live orders wait for no market of paper, and no round for
             # another's pauses.
             group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
@@ -135,6 +137,7 @@ class Ticks:
         await self._confirmations.expire()
         await self.roll_up()
         await self.check_keys()
+        await self.end_sign_ins()
         await self.settle_orders()
         await self.settle_paper()
         await self.watch_paper()
@@ -144,6 +147,10 @@ class Ticks:
         """Ask the venue anew about keys that the keeper may use."""
         if self.deps.venues is not None:
             await check_due(self.deps, self.holder)
+
+    async def end_sign_ins(self) -> None:
+        """Take out sessions and sign-in texts that are over, or too many."""
+        await end_old(self.deps)
 
     # -- orders
 

@@ -144,13 +144,14 @@ Table(
     "challenges", metadata,
     Column("nonce", Text, primary_key=True), need("message", Text), need("address", Text), need("chain_id", BIG),
     need("expires_at", BIG),
+    Index("challenges_expiry", "expires_at"),
 )  # fmt: skip
 Table(
     "sessions", metadata,
     Column("token_hash", Text, primary_key=True), need("user_id", Text), need("created_at", BIG),
     need("expires_at", BIG), need("longest_at", BIG),
     Column("signer_type", Text, nullable=False, server_default="eoa"), may("chain_id", BIG),
-    Index("sessions_expiry", "expires_at"),
+    Index("sessions_expiry", "expires_at"), Index("sessions_user", "user_id"),
 )  # fmt: skip
 Table(
     "approvals", metadata,

@@ -158,12 +158,20 @@ HELLO: Final = rpc(
     clientInfo={"name": "stranger", "version": "1"},
 )
 TAKES: Final = JSON + b"Accept: application/json, text/event-stream\r\n"
+META: Final = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "stranger", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+MODERN: Final = (
+    b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: hall_list\r\n"
+)
 
 
 async def mcp_flood(me: Stranger, n: int) -> None:
     """Sessions, lists and calls without a key."""
-    call = rpc("tools/call", name="hall_list", arguments={})
-    modern = TAKES + b"MCP-Protocol-Version: 2026-07-28\r\n"
+    call = rpc("tools/call", name="hall_list", arguments={}, _meta=META)
+    modern = TAKES + MODERN
     await me.send(*[post("/mcp", HELLO, TAKES), post("/mcp", call, modern)] * 25)
 
 

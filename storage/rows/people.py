@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -15,6 +16,27 @@ SESSION: Final = (
     "WHERE s.token_hash = :hash AND s.expires_at > :now"
 )
 _USER: Final = "SELECT user_id, address, account FROM users WHERE "
+# Where something of a person's may be, beside sessions: who has nothing in any of them is one more
+# row, and the next sign-in makes it anew.
+OF_PERSONS: Final = {
+    "agents": "owner_id",
+    "approvals": "owner_id",
+    "mandates": "owner_id",
+    "orders": "owner_id",
+    "own_limits": "user_id",
+    "paper_books": "owner_id",
+    "venue_builder_fees": "user_id",
+    "venue_challenges": "user_id",
+    "venue_intents": "user_id",
+    "venue_links": "user_id",
+    "webhooks": "owner_id",
+}
+# Of a person of whom a vault was ever funded.
+FUNDED: Final = (
+    "SELECT 1 FROM mandates m WHERE m.owner_id = {} "
+    "AND m.status IN ('working', 'stopped', 'settled')"
+)
+_AT_ONCE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +197,7 @@ class People:
         signer_type: SignerType = "eoa",
         chain_id: int | None = None,
     ) -> None:
-        """Open a session, with how its text was signed; dead ones go."""
-        self._sql.run("DELETE FROM sessions WHERE expires_at < :now", now=micros(now))
+        """Open a session, with how its text was signed."""
         self._sql.run(
             "INSERT INTO sessions "
             + columns(
@@ -229,7 +250,59 @@ class People:
 
     def end_session(self, token_hash: str) -> bool:
         """Close a session at once."""
-        return self._sql.run("DELETE FROM sessions WHERE token_hash = :hash", hash=token_hash) == 1
+        where = "FROM sessions WHERE token_hash = :hash"
+        users = [
+            str(r["user_id"]) for r in self._sql.rows("SELECT user_id " + where, hash=token_hash)
+        ]
+        ended = self._sql.run("DELETE " + where, hash=token_hash) == 1
+        self._forget(users)
+        return ended
+
+    def end_sessions(self, now: datetime, most: int) -> int:
+        """Take some sessions out that are over, and of persons of whom no vault was ever funded
+        those that would end first, where there are more than `most`; with each its person who has
+        nothing else. How many: fewer than at once can be where none is left.
+        """
+        rows = self._sql.rows(
+            "SELECT s.token_hash, s.user_id FROM sessions s WHERE s.expires_at < :now "
+            "OR (s.expires_at <= (SELECT expires_at FROM sessions ORDER BY expires_at DESC LIMIT 1 "
+            f"OFFSET :most) AND NOT EXISTS ({FUNDED.format('s.user_id')})) "
+            "ORDER BY s.expires_at LIMIT :at_once",
+            now=micros(now),
+            most=most,
+            at_once=_AT_ONCE,
+        )
+        if rows:
+            names = {f"i{n}": r["token_hash"] for n, r in enumerate(rows)}
+            self._sql.run(f"DELETE FROM sessions WHERE token_hash IN ({_named(names)})", **names)
+            self._forget(sorted({str(r["user_id"]) for r in rows}))
+        return len(rows)
+
+    def end_challenges(self, now: datetime, most: int) -> None:
+        """Take the sign-in texts out that are too old, and the oldest of more than `most`."""
+        self._sql.run(
+            "DELETE FROM challenges WHERE expires_at < :now OR expires_at <= (SELECT expires_at "
+            "FROM challenges ORDER BY expires_at DESC LIMIT 1 OFFSET :most)",
+            now=micros(now),
+            most=most,
+        )
+
+    def _forget(self, users: list[str]) -> None:
+        """Delete those of some persons who have nothing."""
+        if not users:
+            return
+        names = {f"i{n}": user for n, user in enumerate(users)}
+        ids, places = _named(names), {"sessions": "user_id"} | OF_PERSONS
+        nowhere = " ".join(
+            f"AND user_id NOT IN (SELECT {column} FROM {table} WHERE {column} IN ({ids}))"
+            for table, column in places.items()
+        )
+        self._sql.run(f"DELETE FROM users WHERE user_id IN ({ids}) {nowhere}", **names)
+
+
+def _named(values: Mapping[str, object]) -> str:
+    """The parameters of a list in a statement."""
+    return ", ".join(f":{name}" for name in values)
 
 
 def account_of(address: str, chain_id: int | None) -> str:

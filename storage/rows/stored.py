@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from storage.rows.people import FUNDED
 from storage.sql import Sql, first
 
 
@@ -39,10 +40,4 @@ class StoredDays:
 
     def funded(self, owner_id: str) -> bool:
         """True where a vault of the owner's was ever funded."""
-        found = first(
-            self._sql,
-            "SELECT 1 AS one FROM mandates WHERE owner_id = :owner "
-            "AND status IN ('working', 'stopped', 'settled') LIMIT 1",
-            owner=owner_id,
-        )
-        return found is not None
+        return first(self._sql, FUNDED.format(":owner") + " LIMIT 1", owner=owner_id) is not None

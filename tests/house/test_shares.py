@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import Final
 
+from storage.rows.people import OF_PERSONS
 from storage.schema import metadata
 
 ROOT: Final = Path(__file__).parents[2]
@@ -17,7 +18,8 @@ BY_THE_DAY: Final = {
     "paper_entries", "paper_snapshots", "paper_watch", "policies", "policy_changes", "proven_addresses", "reservations", "signer_nonces", "transfer_reports",
     "venue_agent_keys", "venue_builder_fees", "venue_challenges", "venue_intents", "venue_links", "webhooks",
 }  # fmt: skip
-# Anybody makes these, as often a minute and address as challenges are given out; they run out.
+# Anybody makes these, as often a minute and address as challenges are given out; they run out, and
+# there is only so much of them: tests/tools/keeper/test_sign_ins.py.
 BY_THE_ADDRESS: Final = {"challenges", "sessions", "users"}
 # One row for each of something that is bounded itself.
 ONE_FOR_EACH: Final = {
@@ -40,6 +42,7 @@ ROUNDS: Final = {
     "self.roll_up": "the agents brought up to date longest ago first; an owner has 50",
     "self._confirmations.expire": "each that is looked at leaves the list; an owner has 400 in it",
     "self.check_keys": "the links asked about longest ago first; an owner has one a network",
+    "self.end_sign_ins": "tests/tools/keeper/test_sign_ins.py::test_ten_thousand_wallets_leave_little_and_a_funded_owner_stays",
     "self.settle_orders": TURNS,
     "self.settle_paper": TURNS,
     "self.watch_paper": TURNS,
@@ -53,6 +56,16 @@ def test_every_table_says_what_bounds_one_owners_part_of_it() -> None:
     named = [name for kind in kinds for name in kind]
     assert len(named) == len(set(named))
     assert set(named) == set(metadata.tables)
+
+
+def test_a_person_is_looked_for_wherever_something_of_theirs_may_be() -> None:
+    named = {
+        table.name
+        for table in metadata.tables.values()
+        if {"owner_id", "user_id"} & {column.name for column in table.columns}
+    }
+    # A day's count says nothing that a new row would not.
+    assert named - {"users", "sessions", "stored_days"} == set(OF_PERSONS)
 
 
 def _rounds() -> set[str]:

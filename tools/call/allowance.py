@@ -24,6 +24,11 @@ MB: Final = 1_000_000
 # their owner, who may have to undo what they do.
 FUNDED_TIMES: Final = 10
 AGENTS_QUARTERS: Final = 3
+# All owners of whom no vault was ever funded have so many allowances together: wallets are free.
+# Each may have what is left of three quarters of it; the last quarter is for who had little.
+TOGETHER: Final = ""
+TOGETHER_TIMES: Final = 25
+LITTLE: Final = 65_536
 
 
 async def admit(deps: Deps, op: Operation, caller: Caller) -> None:
@@ -35,9 +40,7 @@ async def admit(deps: Deps, op: Operation, caller: Caller) -> None:
     if owner_id is None or not allowance_mb or op.destructive:
         return
     now = deps.clock.now()
-    day = deps.stored.days.get(owner_id)
-    if day is None or day.day != day_of(now):
-        day = await _looked_up(deps, owner_id, now)
+    day = await _day(deps, owner_id, now)
     most = _most(allowance_mb, day, caller)
     if day.written + day.since >= most:
         day = await _looked_up(deps, owner_id, now)  # a vault may have been funded since
@@ -45,8 +48,44 @@ async def admit(deps: Deps, op: Operation, caller: Caller) -> None:
     if day.written + day.since >= most:
         why = f"More than {most / MB:g} MB would be stored today for one owner"
         why += ", all agents together." if caller.role == "agent" else "."
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-        raise Refused(refusal("rate_limited", why=why, retry_at=midnight))
+        raise _full(why, now)
+    if not day.funded:
+        await _admit_beside_all(deps, owner_id, allowance_mb, day, now)
+
+
+async def _admit_beside_all(
+    deps: Deps, owner_id: str, allowance_mb: int, day: Day, now: datetime
+) -> None:
+    """Let a write of an owner through of whom no vault was funded yet, beside all others of whom
+    none was. Errors: `rate_limited`.
+    """
+    every = await _day(deps, TOGETHER, now)
+    if _is_within(allowance_mb, day, every):
+        return
+    every = await _looked_up(deps, TOGETHER, now)
+    day = await _looked_up(deps, owner_id, now)
+    if not day.funded and not _is_within(allowance_mb, day, every):
+        raise _full("Too much was stored today for owners of whom no vault was funded yet.", now)
+
+
+def _is_within(allowance_mb: int, day: Day, every: Day) -> bool:
+    """Whether an owner's day has room in what is left of everybody's."""
+    most, mine = allowance_mb * MB * TOGETHER_TIMES, day.written + day.since
+    left = most - every.written - every.since
+    return mine < left - most // 4 or (mine < LITTLE and left > 0)
+
+
+def _full(why: str, now: datetime) -> Refused:
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return Refused(refusal("rate_limited", why=why, retry_at=midnight))
+
+
+async def _day(deps: Deps, owner_id: str, now: datetime) -> Day:
+    """An owner's day as this process knows it."""
+    day = deps.stored.days.get(owner_id)
+    if day is None or day.day != day_of(now):
+        day = await _looked_up(deps, owner_id, now)
+    return day
 
 
 def _most(allowance_mb: int, day: Day, caller: Caller) -> int:
@@ -85,10 +124,9 @@ async def written(
 
 
 async def _add(deps: Deps, owner_id: str, count: int) -> None:
-    now = deps.clock.now()
-    day = deps.stored.days.get(owner_id)
-    if day is None or day.day != day_of(now):
-        day = await _looked_up(deps, owner_id, now)
+    day = await _day(deps, owner_id, deps.clock.now())
+    if owner_id != TOGETHER and not day.funded:
+        await _add(deps, TOGETHER, count)
     day.since += count
     if day.since < STEP:
         return

@@ -77,14 +77,45 @@ async def test_an_owner_fills_its_day_and_can_still_end_things(small: World) -> 
 async def test_a_funded_vault_gives_ten_times_as_much_at_once(small: World) -> None:
     m = await signed(small)
     taken, _ = await until_refused(m, m.agent)
+    await fund(m)
+    for n in range(taken):
+        assert not (await told(m, m.agent, n)).refused
 
-    def fund(uow: Any) -> None:
+
+async def fund(m: Mandated) -> None:
+    def funded(uow: Any) -> None:
         found = uow.mandates.get(m.id, lock=True)
         uow.mandates.save(replace(found, status=Status.WORKING))
 
-    await small.store.write(fund)
-    for n in range(taken):
-        assert not (await told(m, m.agent, n)).refused
+    await m.world.store.write(funded)
+
+
+async def test_owners_without_a_vault_share_a_day_and_funded_ones_never_notice(
+    small: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "TOGETHER_TIMES", 2)
+    monkeypatch.setattr(allowance, "LITTLE", 40_000)
+    funded, little = await signed(small), await signed(small)
+    await fund(funded)
+    greedy = [await signed(small) for _ in range(2)]
+    # Of three quarters of what is for all, each may have as much as is left.
+    taken = [(await until_refused(m, m.agent))[0] for m in greedy]
+    assert taken[0] > taken[1] > 0
+    # Who has little goes on beside them, and at last is told why not and until when.
+    few, refused = await until_refused(little, little.agent)
+    assert taken[1] > few > 0
+    assert "no vault was funded" in refused["reason"]
+    assert refused["retry_at"] == "2026-11-21T00:00:00.000Z"
+    assert sum(taken) + few < 2 * ALLOWANCE / 900
+    # Another process finds the same.
+    small.deps = replace(small.deps, stored=Stored())
+    assert (await told(greedy[0], greedy[0].agent, 0)).refused
+    for n in range(100):
+        assert not (await told(funded, funded.agent, n)).refused
+    await fund(greedy[0])
+    assert not (await told(greedy[0], greedy[0].agent, 0)).refused
+    small.clock.forward(hours=12)
+    assert not (await told(little, little.agent, 0)).refused
 
 
 async def test_another_process_knows_what_was_stored(small: World) -> None:
