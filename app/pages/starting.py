@@ -16,6 +16,7 @@ from app.views import start
 from domain.refusals import Refused, invalid
 
 PERCENTAGE: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,2}))?\s*%?")
+NONE: Final = "none"  # an agent that asks for nothing, where an empty field may be an oversight
 AMOUNTS: Final = ("per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc")
 
 
@@ -77,9 +78,21 @@ def _days(visit: Visit) -> int | None:
     return None if given is None else int(given)
 
 
+def _filled(visit: Visit, m: Json) -> None:
+    """Refuse a form that leaves out what the sentence leaves open: the preset fills none of it.
+
+    Errors: `invalid_request`.
+    """
+    for name in sorted(start.missing(m) - {"market"}):
+        if visit.field(name) is None:
+            raise invalid(name, "fill this in: your sentence was not understood here")
+
+
 def _typed(visit: Visit, m: Json) -> dict[str, object]:
     """The fields of the form as an operation takes them."""
+    _filled(visit, m)
     share, agent = _bps(visit, "share"), visit.field("agent")
+    asks_above = visit.field("approval_above_usdc")
     kept = {t["market"] for t in m["allowed_targets"] if t.get("market")}
     chosen = [str(name) for name in visit.form.getall("market", [])]
     others = any(
@@ -98,6 +111,7 @@ def _typed(visit: Visit, m: Json) -> dict[str, object]:
     return {
         "budget_usdc": visit.field("budget_usdc") or "",
         **{name: visit.field(name) for name in AMOUNTS},
+        "approval_above_usdc": None if asks_above == NONE else asks_above,
         "stop_floor_bps": _bps(visit, "stop_floor"),
         "horizon_days": _days(visit),
         "payout_rule": None if share is None else {"bps": share},

@@ -36,7 +36,7 @@ class Read:
 
     name: str
     value: str
-    theirs: str
+    theirs: str | None
     why: str
 
 
@@ -61,6 +61,7 @@ class Start:
     unclear: tuple[Read, ...]
     unrelated: tuple[str, ...]
     fields: Mapping[str, str]
+    missing: frozenset[str]
     on_floor: str
     markets: tuple[Choice, ...]
     other_calls: int
@@ -78,8 +79,8 @@ def empty(note: str = "", refused: Json | None = None, *, agent: str = "") -> St
     """The first page: a sentence; `agent`: whom it is for, where that is known already."""
     return Start(
         note=note, public_id=None, understood=(), assumed=(), unclear=(), unrelated=(), fields={},
-        on_floor="keep", markets=(), other_calls=0, agents=(), more_agents=False, open_board=False,
-        clauses=(), worst=None, ready=False, agent=agent,
+        missing=frozenset(), on_floor="keep", markets=(), other_calls=0, agents=(),
+        more_agents=False, open_board=False, clauses=(), worst=None, ready=False, agent=agent,
         problem=None if refused is None else refusal.view(refused, None),
     )  # fmt: skip
 
@@ -106,7 +107,7 @@ def _reads(rows: Sequence[Json]) -> tuple[Read, ...]:
         Read(
             name=TERMS[r["term"]],
             value=_value(r["term"], r["value"]),
-            theirs=r.get("text", ""),
+            theirs=r.get("text"),
             why=r.get("why", ""),
         )
         for r in rows
@@ -125,7 +126,30 @@ def _unclear(rows: Sequence[Json]) -> tuple[Read, ...]:
     )
 
 
+# The field of the form behind a term.
+FIELDS: Final[Mapping[str, str]] = {
+    "budget_usdc": "budget_usdc",
+    "per_tx_cap_usdc": "per_tx_cap_usdc",
+    "daily_cap_usdc": "daily_cap_usdc",
+    "approval_above_usdc": "approval_above_usdc",
+    "stop_floor_bps": "stop_floor",
+    "payout_rule": "share",
+    "horizon_days": "horizon_days",
+    "on_floor": "on_floor",
+    "allowed_targets": "market",
+}
+
+
+def missing(m: Json) -> frozenset[str]:
+    """The fields of terms that the sentence leaves open, empty until they are filled in."""
+    return frozenset(FIELDS[term] for term in m["unclear_terms"] if term in FIELDS)
+
+
 def _fields(m: Json) -> dict[str, str]:
+    return _known(m) | dict.fromkeys(missing(m), "")
+
+
+def _known(m: Json) -> dict[str, str]:
     return {
         "budget_usdc": typed(m["budget_usdc"]),
         "per_tx_cap_usdc": typed(m["per_tx_cap_usdc"]),
@@ -150,6 +174,13 @@ def _agents(m: Json, own: Sequence[Json], hall: Sequence[Json]) -> tuple[Choice,
     )
 
 
+def _at_the_line(m: Json, typed: Mapping[str, str] | None, still: frozenset[str]) -> str:
+    """What is chosen for the stop line; empty where the sentence leaves it open."""
+    if typed is not None:
+        return typed.get("on_floor", "keep")
+    return "" if "on_floor" in still else str(m["on_floor"])
+
+
 def view(
     read: Json,
     note: Json | None,
@@ -164,6 +195,7 @@ def view(
     typed into fields that were refused.
     """
     m = read["mandate"]
+    still = missing(m)
     told: Json = note or {"understood": (), "assumed": (), "unclear": (), "unrelated": ()}
     named = {t["market"] for t in m["allowed_targets"] if t.get("market")}
     return Start(
@@ -174,7 +206,8 @@ def view(
         unclear=_unclear(told["unclear"]) if m["needs_review"] else (),
         unrelated=tuple(r["text"] for r in told["unrelated"]),
         fields=_fields(m) | dict(typed or {}),
-        on_floor=(typed or m)["on_floor"] if typed is None or "on_floor" in typed else "keep",
+        missing=still,
+        on_floor=_at_the_line(m, typed, still),
         markets=tuple(
             Choice(value=r["id"], theirs=r["name"], note=r["status"], chosen=r["id"] in named)
             for r in markets["items"]
@@ -187,7 +220,7 @@ def view(
         more_agents=any(page.get("next_cursor") for page in (own, hall)),
         open_board=m["open_board"],
         clauses=clauses.view(read["clauses"]),
-        worst=worst.view(read["exposure"], live=False),
+        worst=None if still else worst.view(read["exposure"], live=False),
         ready=(m["agent_id"] is not None or m["open_board"]) and not m["needs_review"],
         problem=None if refused is None else refusal.view(refused, m["public_id"]),
     )

@@ -343,9 +343,22 @@ CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
 )
 
 
+# The term behind a clause: of a term that a note leaves open there is nothing to say yet.
+_SAYS: Final = (
+    "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "allowed_targets",
+    "approval_above_usdc", "on_floor", "horizon_days", "payout_rule", None,
+)  # fmt: skip
+
+
 def clauses(m: Mandate, switches: Switches, *, keeper_key: bool = False) -> tuple[Clause, ...]:
-    """The ten clauses in their order (spec 2.3); 7 waits for the key where the venue is named."""
-    told = tuple(clause(m, switches) for clause in CLAUSES)
+    """The ten clauses in their order (spec 2.3), without those of terms that are unclear; 7 waits
+    for the key where the venue is named.
+    """
+    told = tuple(
+        clause(m, switches)
+        for term, clause in zip(_SAYS, CLAUSES, strict=True)
+        if term not in m.unclear_terms
+    )
     if keeper_key or not m.closes_at_venue:
         return told
     at_stop = ClauseKey.AT_STOP

@@ -76,6 +76,9 @@ class PayoutRule:
     bps: int
 
 
+_TARGETS: Final = said("what the agent may deal with; markets_list tells how each call is encoded")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreedTerms:
     """What is agreed, and where it stands.
@@ -87,19 +90,11 @@ class AgreedTerms:
     agent_name: str | None = field(metadata=said("the owner's name for the agent"))
     open_board: bool
     purpose: str = field(metadata=said("the owner's own words"))
-    budget_usdc: Usdc
-    horizon_days: int
-    stop_floor_bps: int
     target_bps: int | None
-    payout_rule: PayoutRule
-    allowed_targets: tuple[ShownTarget, ...] = field(
-        metadata=said("what the agent may deal with; markets_list tells how each call is encoded")
-    )
     markets: tuple[str, ...]
     per_tx_cap_usdc: Usdc | None
     daily_cap_usdc: Usdc | None
     approval_above_usdc: Usdc | None
-    on_floor: Literal["keep", "close"]
     chain_id: int
     vault_address: str | None
     status: StatusName
@@ -112,6 +107,12 @@ class AgreedTerms:
     )
     proposed_by_agent_id: str | None
     needs_review: bool
+    unclear_terms: tuple[str, ...] = field(
+        metadata=said(
+            "the terms of a draft that its note leaves open: none is given out for signing before "
+            "the owner has PUT typed fields"
+        )
+    )
     created_at: Timestamp
     signed_at: Timestamp | None
     ends_at: Timestamp | None
@@ -125,13 +126,27 @@ class MandateAttributes(AgreedTerms):
     """A mandate as it is shown (spec 2.2, contract 3)."""
 
     public_id: str
+    budget_usdc: Usdc
+    horizon_days: int
+    stop_floor_bps: int
+    payout_rule: PayoutRule
+    allowed_targets: tuple[ShownTarget, ...] = field(metadata=_TARGETS)
+    on_floor: Literal["keep", "close"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftAttributes(AgreedTerms):
-    """A draft that may not be stored; `public_id` is null where it is not."""
+    """A draft that may not be stored; `public_id` is null where it is not, and so is every term
+    that its note leaves open.
+    """
 
     public_id: str | None
+    budget_usdc: Usdc | None
+    horizon_days: int | None
+    stop_floor_bps: int | None
+    payout_rule: PayoutRule | None
+    allowed_targets: tuple[ShownTarget, ...] | None = field(metadata=_TARGETS)
+    on_floor: Literal["keep", "close"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +185,8 @@ class Mandate:
     (spec 2.2).
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
+    `unclear_terms` are the terms that the note of a draft leaves open; what stands in them
+    meanwhile is no word of the owner's.
     `provisional` is never stored: it marks what the ledger does not say yet.
     `approvals_on_chain` is what the factory of its terms says, None while it was not asked: vaults
     of such a factory take an action above the approval amount with the owner's signature alone.
@@ -221,6 +238,7 @@ class Mandate:
     signed: Signed | None = None
     legacy_caps: Mapping[str, object] = field(default_factory=dict)
     needs_review: bool = False
+    unclear_terms: tuple[str, ...] = ()
     provisional: bool = False
 
     @property
@@ -316,6 +334,7 @@ class Mandate:
             provisional=self.provisional,
             proposed_by_agent_id=self.proposed_by_agent_id,
             needs_review=self.needs_review,
+            unclear_terms=self.unclear_terms,
             created_at=self.created_at,
             signed_at=self.signed_at,
             ends_at=self.ends_at,
@@ -325,10 +344,11 @@ class Mandate:
         )
 
     def draft_attributes(self) -> DraftAttributes:
-        """The same of a draft that may not be stored."""
-        told = self.attributes()
-        agreed = {f.name: getattr(told, f.name) for f in fields(AgreedTerms)}
-        return DraftAttributes(public_id=self.public_id or None, **agreed)
+        """The same of a draft that may not be stored, without the terms that are unclear."""
+        known = self.attributes()
+        values = {f.name: getattr(known, f.name) for f in fields(DraftAttributes)}
+        values |= dict.fromkeys(self.unclear_terms, None) | {"public_id": self.public_id or None}
+        return DraftAttributes(**values)
 
 
 def _usable(value: object) -> bool:

@@ -14,9 +14,8 @@ from server.demo.story import StepFailed
 from tools.call.wire import wire
 
 NOTE: Final = (
-    "Put 500 USDC to work in the Test Market for two weeks, at most 100 per action and 300 a day. "
-    "Never lose more than 20%. Ask me above 80. The agent gets 10% of profits. Close everything at "
-    "the floor."
+    "Budget 500 USDC for two weeks, at most 100 per action and 300 a day. Never lose more than "
+    "20%. Ask me above 80. The agent gets 10% of profits. Close everything at the floor."
 )
 
 
@@ -65,7 +64,9 @@ async def signs(s: Stage) -> None:
             "purpose",
         )
     }
-    corrected = terms | {"daily_cap_usdc": "250", "agent_id": s.seen["agent_id"]}
+    corrected = terms | {
+        "daily_cap_usdc": "250", "markets": ["test-market"], "agent_id": s.seen["agent_id"],
+    }  # fmt: skip
     told = await s.owner.ask("PUT", s.path, corrected)
     s.story.same(
         "the owner corrects the cap per day to", told["mandate"]["daily_cap_usdc"], "250.000000"

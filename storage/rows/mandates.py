@@ -385,6 +385,7 @@ def mandate_of(body: JsonObject) -> Mandate:
     for name in TIMES:
         values[name] = maybe_moment(values.get(name))
     values["allowed_targets"] = tuple(Target.from_json(t) for t in values["allowed_targets"])
+    values["unclear_terms"] = tuple(values.get("unclear_terms") or ())
     values["status"] = Status(values["status"])
     frame, signed = values["frame"], values["signed"]
     values["frame"] = TermsFrame(frame[0], frame[1], int(frame[2])) if frame else None

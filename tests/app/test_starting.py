@@ -85,6 +85,31 @@ async def test_a_field_that_is_wrong_is_told_and_nothing_that_was_typed_is_lost(
     assert (await m.read())["mandate"]["approval_above_usdc"] is None
 
 
+async def test_what_a_sentence_leaves_open_is_an_empty_field_that_has_to_be_filled(
+    site: Site,
+) -> None:
+    _, wallet = await site.world.owner()
+    browser = await site.signed_in(wallet)
+    at = await begun(browser, "Budget 500 USDC, 30 days. Stop at 400. Check with me.")
+    page = await browser.get(at)
+    fine(page)
+    assert page.one("input", id="budget_usdc").attributes["value"] == "500"
+    for name in ("stop_floor", "approval_above_usdc"):
+        field = page.one("input", id=name).attributes
+        assert (field["value"], field.get("aria-invalid")) == ("", "true")
+    assert "not understood" in page.said
+    assert "If the agent turns hostile" not in page.said
+    public_id = at.partition("=")[2]
+    left = await browser.post(f"/app/start/{public_id}", form(page, stop_floor="20"))
+    assert left.status == 400
+    assert "your sentence was not understood here" in left.said
+    filled = form(page, stop_floor="20", approval_above_usdc="none", then="stay")
+    assert (await browser.post(f"/app/start/{public_id}", filled)).status == 303
+    page = await browser.get(at)
+    assert "not understood" not in page.said
+    assert "If the agent turns hostile" in page.said
+
+
 async def test_a_draft_goes_to_the_open_board(site: Site) -> None:
     m = await drafted(site.world)
     browser = await site.signed_in(m.owner_wallet)

@@ -5,12 +5,17 @@ After a wanted change: `python -m tests.house.test_documents` writes them anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
+
+import pytest
 
 from skill.text import refusals_md
+from tests.house.note_forms import forms_md
 from tools.catalogue import OPERATIONS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "refusals.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def refusals() -> str:
@@ -18,9 +23,14 @@ def refusals() -> str:
     return refusals_md(OPERATIONS)
 
 
-def test_the_refusals_are_documented_one_by_one() -> None:
-    assert DOCUMENT.read_text() == refusals()
+MADE: Final[dict[str, Callable[[], str]]] = {"refusals.md": refusals, "notes.md": forms_md}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_from_the_code_is_documented_as_it_is(name: str) -> None:
+    assert (DOCS / name).read_text() == MADE[name]()
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(refusals())
+    for page, made in MADE.items():
+        (DOCS / page).write_text(made())

@@ -98,7 +98,12 @@ def _tool_field(field: Schema) -> Schema:
     }
     if isinstance(kind, list) and "null" in kind:
         told["type"] = next(k for k in kind if k != "null")
-    return told
+    # Hosts take flat inputs alone: the fields inside of an object stand in its description.
+    closed = told.get("additionalProperties") is False
+    return {k: v for k, v in told.items() if not (closed and k in _INSIDE)}
+
+
+_INSIDE: Final = frozenset({"properties", "additionalProperties", "required"})
 
 
 # What a schema means unsaid, and the most that a JSON number can tell: no use to a model.

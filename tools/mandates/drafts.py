@@ -94,13 +94,13 @@ def new_draft(
     terms: Terms,
     *,
     kept: bool | None,
-    needs_review: bool = False,
+    unclear_terms: tuple[str, ...] = (),
 ) -> Mandate:
-    """Store a new draft; `needs_review` where a note was not understood whole."""
+    """Store a new draft; `unclear_terms` are those that its note leaves open."""
     _not_too_many(uow, ask, owner.user_id)
     m = blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, terms)
     m = applied(uow, ask, m, terms, kept=kept, own_chain=owner.chain_id)
-    m = replace(m, needs_review=needs_review)
+    m = replace(m, needs_review=bool(unclear_terms), unclear_terms=unclear_terms)
     uow.mandates.add(m)
     return m
 
@@ -152,7 +152,7 @@ def correct(uow: UnitOfWork, ask: Ask[Correct, bool | None]) -> Reply:
     # Typed fields say what was meant, whatever a note left open.
     own = ask.caller.chain_id
     changed = applied(uow, ask, m, ask.asked, kept=ask.facts, own_chain=own)
-    changed = replace(changed, needs_review=False)
+    changed = replace(changed, needs_review=False, unclear_terms=())
     return Reply(200, shown(uow, ask, _saved(uow, ask, m, changed)))
 
 
@@ -238,7 +238,7 @@ def _accepted(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, obje
     return {"public_id": m.public_id, "mandate": m.attributes(), "exposure": worst}
 
 
-_BAD: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_address")
+BAD_TERMS: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_address")
 
 
 OPERATIONS: Final = (
@@ -254,7 +254,7 @@ OPERATIONS: Final = (
         gather=gather_draft,
         writes=True,
         statuses={201: "The draft"},
-        refusals=_BAD,
+        refusals=BAD_TERMS,
     ),
     Operation(
         name="mandate_propose",
@@ -269,7 +269,7 @@ OPERATIONS: Final = (
         writes=True,
         on_mcp=True,
         statuses={201: "The draft, for the owner to read"},
-        refusals=_BAD,
+        refusals=BAD_TERMS,
     ),
     Operation(
         name="owner_mandate_correct",
@@ -283,7 +283,7 @@ OPERATIONS: Final = (
         gather=gather_draft,
         writes=True,
         idempotent=True,
-        refusals=(*_BAD, "mandate_signed", "wrong_status", "conflict"),
+        refusals=(*BAD_TERMS, "mandate_signed", "wrong_status", "conflict"),
     ),
     Operation(
         name="owner_mandate_assign",

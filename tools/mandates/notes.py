@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-import anyio
 from pydantic import Field
 
 from domain.ledger.books import EMPTY
 from domain.mandates.clauses import Clause, clauses
-from domain.mandates.mandate import DraftAttributes
-from domain.mandates.markets import from_config, resolve
+from domain.mandates.mandate import DraftAttributes, Mandate
+from domain.mandates.markets import from_config
+from domain.mandates.notes.draft import Draft, parse_note
 from domain.mandates.targets import ShownTarget
+from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.rules.case import Case
 from domain.rules.exposure import Exposure, exposure
-from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.call.approving import kept_for_drafts
 from tools.call.case import keeper_key
 from tools.call.fields import Lines
 from tools.call.once import by_owner
 from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
-from tools.mandates.drafts import new_draft, owner_of
-from tools.mandates.typed_fields import NOTE_MAX, Terms, applied, blank
-
-if TYPE_CHECKING:
-    from domain.mandates.purpose.draft import Draft
+from tools.mandates.drafts import BAD_TERMS, new_draft, owner_of
+from tools.mandates.typed_fields import NOTE_MAX, Terms, TypedFields, applied, blank, payout
 
 TermName = Literal[
     "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "horizon_days",
@@ -35,13 +32,26 @@ TermName = Literal[
 ]  # fmt: skip
 
 
+class NotedTerms(TypedFields):
+    """Typed fields beside a note: any of a create body. They win over what the note says."""
+
+    budget_usdc: Usdc | None = None
+    open_board: bool = Field(
+        default=False, description="offer it to every agent; only where no agent is named"
+    )
+
+
 class Note(Takes):
-    """A purpose note in plain words."""
+    """A purpose note in plain words, and typed terms beside it."""
 
     note: Lines = Field(
         max_length=NOTE_MAX,
         description="what the money is for, how much, how long, in plain words",
         examples=["500 USDC for lending, at most 50 per trade, 30 days"],
+    )
+    terms: NotedTerms | None = Field(
+        default=None,
+        description="the fields of mandate_propose that you know; they win over the note",
     )
     save: bool = Field(default=False, description="store the draft; needs an owner session")
 
@@ -54,15 +64,18 @@ class FeeValue(Gives):
 
 
 class UnderstoodOut(Gives):
-    """A term that a clause of the note states."""
+    """A term that was typed, or that the note states."""
 
     term: TermName
-    value: str | int | FeeValue | list[str] | None
-    text: str = Field(description="the clause's own words: the writer's, nobody has checked them")
+    value: str | int | FeeValue | list[str] | list[ShownTarget] | None
+    text: str | None = Field(
+        description="the note's own words, which are the writer's, nobody has checked them; null "
+        "of a term that was typed"
+    )
 
 
 class AssumedOut(Gives):
-    """A term that the note does not state clearly, and the value it has meanwhile."""
+    """A term that nothing in the note can concern, and the value it has."""
 
     term: TermName
     value: str | int | FeeValue | list[ShownTarget] | None
@@ -79,31 +92,33 @@ class CouldBeOut(Gives):
 
 
 class UnclearOut(Gives):
-    """A clause of which nothing was taken."""
+    """Words of which nothing was taken."""
 
-    text: str = Field(description="the clause's own words: the writer's, nobody has checked them")
+    text: str = Field(description="the note's own words: the writer's, nobody has checked them")
     why: str = Field(description="the service's own words")
     could_be: list[CouldBeOut]
 
 
 class UnrelatedOut(Gives):
-    """A clause with a figure that is about something else than the terms."""
+    """A sentence without a figure or a word of the terms."""
 
-    text: str = Field(description="the clause's own words: the writer's, nobody has checked them")
+    text: str = Field(description="the note's own words: the writer's, nobody has checked them")
 
 
 class DraftOut(Gives):
-    """What a note was understood as; each figure of it is in one of the three lists."""
+    """What a note was understood as; a term that it leaves open is null in the draft, has no
+    clause, and is listed in what is unclear.
+    """
 
     draft: DraftAttributes
     clauses: list[Clause]
-    exposure: Exposure
+    exposure: Exposure | None = Field(description="null while an amount behind it is unclear")
     understood: list[UnderstoodOut]
     assumed: list[AssumedOut]
     unclear: list[UnclearOut]
     unrelated: list[UnrelatedOut]
     needs_review: bool = Field(
-        description="true where a clause is unclear: no terms are given for signing until the "
+        description="true where something is unclear: no terms are given for signing until the "
         "owner has PUT typed fields"
     )
     saved: bool
@@ -118,54 +133,68 @@ class NoteFacts:
     kept: bool | None
 
 
-def _closed(config: Config, chain_id: int) -> dict[str, str]:
-    """Why a market cannot be named in a draft on a chain, by market id."""
-    markets, closed = from_config(config.markets), {}
-    for market in markets:
-        try:
-            resolve([market.id], markets, chain_id)
-        except Refused as no:
-            closed[market.id] = no.refusal.fields[0]["msg"]
-    return closed
+_MONEY_AT_RISK: Final = frozenset({"budget_usdc", "daily_cap_usdc", "stop_floor_bps"})
+# Null says something of these; of the others that nothing was typed.
+_MAY_BE_NULL: Final = frozenset({"approval_above_usdc", "target_bps"})
+
+
+def _typed(terms: NotedTerms | None) -> dict[str, object]:
+    """The fields that were typed, by name."""
+    if terms is None:
+        return {}
+    given = {n: getattr(terms, n) for n in sorted(terms.model_fields_set)}
+    typed = {n: v for n, v in given.items() if v is not None or n in _MAY_BE_NULL}
+    if "payout_rule" in typed:
+        kind, bps = payout(terms)
+        typed["payout_rule"] = {"kind": kind, "bps": bps}
+    return typed
 
 
 async def read_note(deps: Deps, caller: Caller, asked: Note) -> NoteFacts:
-    """Read the note in a thread: the loop is not held, whatever a stranger writes."""
-    now, config = deps.clock.now(), deps.config
-    chain_id = caller.chain_id or config.default_chain_id
+    """Read the note beside its typed terms."""
+    typed = _typed(asked.terms)
+    chosen = asked.terms.chain_id if asked.terms else None
+    chain_id = chosen or caller.chain_id or deps.config.default_chain_id
+    names = [market.name for market in from_config(deps.config.markets)]
+    read = parse_note(asked.note, market_names=names, typed=typed)
+    return NoteFacts(read, await kept_for_drafts(deps, chain_id))
 
-    def read() -> Draft:
-        # Its grammar takes a while to load, and most processes on an agent's machine read no note.
-        from domain.mandates.purpose.draft import parse_note
 
-        names = {x.id: x.name for x in from_config(config.markets)}
-        return parse_note(asked.note, now=now, market_names=names, closed=_closed(config, chain_id))
-
-    kept = await kept_for_drafts(deps, chain_id)
-    return NoteFacts(await anyio.to_thread.run_sync(read), kept)
+def _terms(asked: Note, read: Draft) -> Terms:
+    """The create body: what was typed, what was read, and the preset in all that is open."""
+    typed = _typed(asked.terms)
+    known = {n: v for n, v in read.terms.items() if n != "allowed_targets"} | typed
+    caps = [known[n] for n in ("per_tx_cap_usdc", "daily_cap_usdc") if n in known]
+    amounts = [cap if isinstance(cap, Usdc) else Usdc.parse(cap) for cap in caps]
+    # Never shown where it is open; it only has to be no less than the caps that are known.
+    budget = {"budget_usdc": max([Usdc.parse(500), *amounts])}
+    return Terms.model_validate(budget | {"purpose": asked.note} | known)
 
 
 def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
     """Answer with the draft of a note; store nothing unless an owner asks for it."""
-    read = ask.facts.read
-    terms = Terms.model_validate(dict(read.terms) | {"purpose": ask.asked.note})
-    caller = ask.caller
+    read, caller = ask.facts.read, ask.caller
+    terms, unclear = _terms(ask.asked, read), read.left_open
     if ask.asked.save and caller.role == "nobody":
         raise Refused(refusal("unauthenticated", needs="an owner session, to save a draft"))
     if ask.asked.save and caller.role != "owner":
         raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
     if ask.asked.save:
-        owner, review = owner_of(caller), read.needs_review
-        m = new_draft(uow, ask, owner, terms, kept=ask.facts.kept, needs_review=review)
+        owner = owner_of(caller)
+        m = new_draft(uow, ask, owner, terms, kept=ask.facts.kept, unclear_terms=unclear)
     else:
         m, own = blank(ask, "", "", "", terms), caller.chain_id
         m = applied(uow, ask, m, terms, kept=ask.facts.kept, own_chain=own)
-    case = Case(m, EMPTY, ask.now, ask.config, ask.switches)
+        m = replace(m, needs_review=read.needs_review, unclear_terms=unclear)
+    at_risk = Case(m, EMPTY, ask.now, ask.config, ask.switches)
     told = {
-        "draft": replace(m, needs_review=read.needs_review).draft_attributes(),
+        "draft": m.draft_attributes(),
         "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
-        "exposure": exposure(case),
-        "understood": [{"term": u.term, "value": u.value, "text": u.text} for u in read.understood],
+        "exposure": None if _MONEY_AT_RISK & set(unclear) else exposure(at_risk),
+        "understood": [
+            {"term": u.term, "value": _shown(m, u.term, u.value), "text": u.text}
+            for u in read.understood
+        ],
         "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],
         "unclear": [
             {
@@ -183,6 +212,11 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
     return Reply(201 if ask.asked.save else 200, told)
 
 
+def _shown(m: Mandate, term: str, value: object) -> object:
+    """A value as it is told; calls with the labels of the service."""
+    return [t.shown() for t in m.allowed_targets] if term == "allowed_targets" else value
+
+
 def _saved_once(caller: Caller, asked: Note) -> str | None:
     """The scope of the key of a draft that is stored."""
     return by_owner("drafts")(caller, asked) if asked.save and caller.role == "owner" else None
@@ -192,8 +226,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_draft",
         title="Read a purpose note",
-        summary="Turn a purpose note in plain words into a draft: what was understood, what was "
-        "assumed, what is unclear. Stores nothing unless an owner saves it.",
+        summary="Turn a purpose note, and typed terms beside it, into a draft: what was "
+        "understood, assumed, unclear. Stores nothing unless an owner saves it.",
         auth="open",
         route=("POST", "/wallet/mandates/draft"),
         takes=Note,
@@ -205,6 +239,6 @@ OPERATIONS: Final = (
         idempotency=_saved_once,
         on_mcp=True,
         statuses={200: "The draft, not stored", 201: "The draft, stored"},
-        refusals=("unauthenticated", "forbidden"),
+        refusals=("unauthenticated", "forbidden", *BAD_TERMS),
     ),
 )

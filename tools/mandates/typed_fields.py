@@ -31,10 +31,11 @@ NOTE_MAX: Final = 2_000
 BUDGET_MAX: Final = Usdc(10**18)
 
 
-class Propose(Takes):
-    """The typed fields of a draft (contract 3); what is left out takes the Standard preset."""
+class TypedFields(Takes):
+    """The typed fields of a draft but its budget (contract 3); what is left out takes the Standard
+    preset.
+    """
 
-    budget_usdc: Usdc
     purpose: Lines = Field(default="", max_length=NOTE_MAX, description="the owner's purpose note")
     per_tx_cap_usdc: Usdc | None = None
     daily_cap_usdc: Usdc | None = None
@@ -69,6 +70,12 @@ class Propose(Takes):
     agent_id: str | None = Field(
         default=None, max_length=64, description="the agent that is to act; its policy must accept"
     )
+
+
+class Propose(TypedFields):
+    """The typed fields of a draft, which names its budget."""
+
+    budget_usdc: Usdc
 
 
 class Terms(Propose):
@@ -109,7 +116,7 @@ def caps(terms: Propose) -> tuple[Usdc, Usdc]:
     return per_tx, per_day
 
 
-def payout(terms: Propose) -> tuple[str, int]:
+def payout(terms: TypedFields) -> tuple[str, int]:
     """(kind, bps) of the payout rule."""
     rule = terms.payout_rule
     if rule is None:

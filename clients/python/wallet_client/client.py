@@ -421,7 +421,6 @@ class WalletClient(Transport):
             "/wallet/mandates",
             models.MandateOut,
             body={
-                "budget_usdc": budget_usdc,
                 "purpose": purpose,
                 "per_tx_cap_usdc": per_tx_cap_usdc,
                 "daily_cap_usdc": daily_cap_usdc,
@@ -435,6 +434,7 @@ class WalletClient(Transport):
                 "on_floor": on_floor,
                 "chain_id": chain_id,
                 "agent_id": agent_id,
+                "budget_usdc": budget_usdc,
                 "open_board": open_board,
             },
         )
@@ -456,14 +456,19 @@ class WalletClient(Transport):
         )
 
     async def mandate_draft(
-        self, *, note: str, save: bool | None = None, idempotency_key: str | None = None
+        self,
+        *,
+        note: str,
+        terms: dict[str, Any] | None = None,
+        save: bool | None = None,
+        idempotency_key: str | None = None,
     ) -> models.DraftOut:
-        """Turn a purpose note in plain words into a draft: what was understood, what was assumed, what is unclear. Stores nothing unless an owner saves it."""
+        """Turn a purpose note, and typed terms beside it, into a draft: what was understood, assumed, unclear. Stores nothing unless an owner saves it."""
         return await self.ask(
             "POST",
             "/wallet/mandates/draft",
             models.DraftOut,
-            body={"note": note, "save": save},
+            body={"note": note, "terms": terms, "save": save},
             idempotency_key=idempotency_key,
         )
 
@@ -491,7 +496,6 @@ class WalletClient(Transport):
             "/wallet/mandates/propose",
             models.MandateOut,
             body={
-                "budget_usdc": budget_usdc,
                 "purpose": purpose,
                 "per_tx_cap_usdc": per_tx_cap_usdc,
                 "daily_cap_usdc": daily_cap_usdc,
@@ -505,6 +509,7 @@ class WalletClient(Transport):
                 "on_floor": on_floor,
                 "chain_id": chain_id,
                 "agent_id": agent_id,
+                "budget_usdc": budget_usdc,
             },
         )
 
@@ -534,7 +539,6 @@ class WalletClient(Transport):
             f"/wallet/mandates/{public_id}",
             models.MandateOut,
             body={
-                "budget_usdc": budget_usdc,
                 "purpose": purpose,
                 "per_tx_cap_usdc": per_tx_cap_usdc,
                 "daily_cap_usdc": daily_cap_usdc,
@@ -548,6 +552,7 @@ class WalletClient(Transport):
                 "on_floor": on_floor,
                 "chain_id": chain_id,
                 "agent_id": agent_id,
+                "budget_usdc": budget_usdc,
                 "open_board": open_board,
             },
         )

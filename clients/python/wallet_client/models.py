@@ -2062,37 +2062,9 @@ class TypedField(BaseModel):
     type: str
 
 
-class UnderstoodOut(BaseModel):
-    """
-    A term that a clause of the note states.
-    """
-
-    model_config = ConfigDict(
-        extra="ignore",
-    )
-    term: Literal[
-        "budget_usdc",
-        "per_tx_cap_usdc",
-        "daily_cap_usdc",
-        "stop_floor_bps",
-        "horizon_days",
-        "payout_rule",
-        "approval_above_usdc",
-        "on_floor",
-        "target_bps",
-        "markets",
-        "allowed_targets",
-    ]
-    value: str | int | FeeValue | list[str] | None
-    text: Annotated[
-        str,
-        Field(description="the clause's own words: the writer's, nobody has checked them"),
-    ]
-
-
 class UnrelatedOut(BaseModel):
     """
-    A clause with a figure that is about something else than the terms.
+    A sentence without a figure or a word of the terms.
     """
 
     model_config = ConfigDict(
@@ -2100,7 +2072,7 @@ class UnrelatedOut(BaseModel):
     )
     text: Annotated[
         str,
-        Field(description="the clause's own words: the writer's, nobody has checked them"),
+        Field(description="the note's own words: the writer's, nobody has checked them"),
     ]
 
 
@@ -2849,7 +2821,7 @@ class AssetsOut(BaseModel):
 
 class AssumedOut(BaseModel):
     """
-    A term that the note does not state clearly, and the value it has meanwhile.
+    A term that nothing in the note can concern, and the value it has.
     """
 
     model_config = ConfigDict(
@@ -3416,7 +3388,8 @@ class DeliveryPage(BaseModel):
 
 class DraftAttributes(BaseModel):
     """
-    A draft that may not be stored; `public_id` is null where it is not.
+    A draft that may not be stored; `public_id` is null where it is not, and so is every term
+    that its note leaves open.
     """
 
     model_config = ConfigDict(
@@ -3426,29 +3399,11 @@ class DraftAttributes(BaseModel):
     agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
     open_board: bool
     purpose: Annotated[str, Field(description="the owner's own words")]
-    budget_usdc: Annotated[
-        str,
-        Field(
-            description="USDC with 6 decimals",
-            examples=["12.500000"],
-            pattern="^-?\\d+\\.\\d{6}$",
-        ),
-    ]
-    horizon_days: int
-    stop_floor_bps: int
     target_bps: int | None
-    payout_rule: PayoutRule
-    allowed_targets: Annotated[
-        list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget],
-        Field(
-            description="what the agent may deal with; markets_list tells how each call is encoded"
-        ),
-    ]
     markets: list[str]
     per_tx_cap_usdc: Usdc | None
     daily_cap_usdc: Usdc | None
     approval_above_usdc: Usdc | None
-    on_floor: Literal["keep", "close"]
     chain_id: int
     vault_address: str | None
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
@@ -3461,6 +3416,12 @@ class DraftAttributes(BaseModel):
     ]
     proposed_by_agent_id: str | None
     needs_review: bool
+    unclear_terms: Annotated[
+        list[str],
+        Field(
+            description="the terms of a draft that its note leaves open: none is given out for signing before the owner has PUT typed fields"
+        ),
+    ]
     created_at: AwareDatetime
     signed_at: AwareDatetime | None
     ends_at: AwareDatetime | None
@@ -3468,6 +3429,17 @@ class DraftAttributes(BaseModel):
     paused_at: AwareDatetime | None
     last_chain_refresh_at: AwareDatetime | None
     public_id: str | None
+    budget_usdc: Usdc | None
+    horizon_days: int | None
+    stop_floor_bps: int | None
+    payout_rule: PayoutRule | None
+    allowed_targets: Annotated[
+        list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget] | None,
+        Field(
+            description="what the agent may deal with; markets_list tells how each call is encoded"
+        ),
+    ]
+    on_floor: Literal["keep", "close"] | None
 
 
 class ExecutedCall(BaseModel):
@@ -3913,29 +3885,11 @@ class MandateAttributes(BaseModel):
     agent_name: Annotated[str | None, Field(description="the owner's name for the agent")]
     open_board: bool
     purpose: Annotated[str, Field(description="the owner's own words")]
-    budget_usdc: Annotated[
-        str,
-        Field(
-            description="USDC with 6 decimals",
-            examples=["12.500000"],
-            pattern="^-?\\d+\\.\\d{6}$",
-        ),
-    ]
-    horizon_days: int
-    stop_floor_bps: int
     target_bps: int | None
-    payout_rule: PayoutRule
-    allowed_targets: Annotated[
-        list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget],
-        Field(
-            description="what the agent may deal with; markets_list tells how each call is encoded"
-        ),
-    ]
     markets: list[str]
     per_tx_cap_usdc: Usdc | None
     daily_cap_usdc: Usdc | None
     approval_above_usdc: Usdc | None
-    on_floor: Literal["keep", "close"]
     chain_id: int
     vault_address: str | None
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"]
@@ -3948,6 +3902,12 @@ class MandateAttributes(BaseModel):
     ]
     proposed_by_agent_id: str | None
     needs_review: bool
+    unclear_terms: Annotated[
+        list[str],
+        Field(
+            description="the terms of a draft that its note leaves open: none is given out for signing before the owner has PUT typed fields"
+        ),
+    ]
     created_at: AwareDatetime
     signed_at: AwareDatetime | None
     ends_at: AwareDatetime | None
@@ -3955,6 +3915,24 @@ class MandateAttributes(BaseModel):
     paused_at: AwareDatetime | None
     last_chain_refresh_at: AwareDatetime | None
     public_id: str
+    budget_usdc: Annotated[
+        str,
+        Field(
+            description="USDC with 6 decimals",
+            examples=["12.500000"],
+            pattern="^-?\\d+\\.\\d{6}$",
+        ),
+    ]
+    horizon_days: int
+    stop_floor_bps: int
+    payout_rule: PayoutRule
+    allowed_targets: Annotated[
+        list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget],
+        Field(
+            description="what the agent may deal with; markets_list tells how each call is encoded"
+        ),
+    ]
+    on_floor: Literal["keep", "close"]
 
 
 class MandateOnly(BaseModel):
@@ -5153,7 +5131,7 @@ class Unclassified(BaseModel):
 
 class UnclearOut(BaseModel):
     """
-    A clause of which nothing was taken.
+    Words of which nothing was taken.
     """
 
     model_config = ConfigDict(
@@ -5161,7 +5139,7 @@ class UnclearOut(BaseModel):
     )
     text: Annotated[
         str,
-        Field(description="the clause's own words: the writer's, nobody has checked them"),
+        Field(description="the note's own words: the writer's, nobody has checked them"),
     ]
     why: Annotated[str, Field(description="the service's own words")]
     could_be: list[CouldBeOut]
@@ -5176,6 +5154,43 @@ class UnderWayOut(BaseModel):
         extra="ignore",
     )
     orders: list[OrderOut]
+
+
+class UnderstoodOut(BaseModel):
+    """
+    A term that was typed, or that the note states.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore",
+    )
+    term: Literal[
+        "budget_usdc",
+        "per_tx_cap_usdc",
+        "daily_cap_usdc",
+        "stop_floor_bps",
+        "horizon_days",
+        "payout_rule",
+        "approval_above_usdc",
+        "on_floor",
+        "target_bps",
+        "markets",
+        "allowed_targets",
+    ]
+    value: (
+        str
+        | int
+        | FeeValue
+        | list[str]
+        | list[VaultTarget | PaidReadTarget | ContractTarget | VenueTarget]
+        | None
+    )
+    text: Annotated[
+        str | None,
+        Field(
+            description="the note's own words, which are the writer's, nobody has checked them; null of a term that was typed"
+        ),
+    ]
 
 
 class UnwoundCall(BaseModel):
@@ -5666,7 +5681,8 @@ class DoorOrderOut(BaseModel):
 
 class DraftOut(BaseModel):
     """
-    What a note was understood as; each figure of it is in one of the three lists.
+    What a note was understood as; a term that it leaves open is null in the draft, has no
+    clause, and is listed in what is unclear.
     """
 
     model_config = ConfigDict(
@@ -5674,7 +5690,9 @@ class DraftOut(BaseModel):
     )
     draft: DraftAttributes
     clauses: list[Clause]
-    exposure: Exposure
+    exposure: Annotated[
+        Exposure | None, Field(description="null while an amount behind it is unclear")
+    ]
     understood: list[UnderstoodOut]
     assumed: list[AssumedOut]
     unclear: list[UnclearOut]
@@ -5682,7 +5700,7 @@ class DraftOut(BaseModel):
     needs_review: Annotated[
         bool,
         Field(
-            description="true where a clause is unclear: no terms are given for signing until the owner has PUT typed fields"
+            description="true where something is unclear: no terms are given for signing until the owner has PUT typed fields"
         ),
     ]
     saved: bool

@@ -979,7 +979,7 @@ export interface paths {
         put?: never;
         /**
          * Read a purpose note
-         * @description Turn a purpose note in plain words into a draft: what was understood, what was assumed, what is unclear. Stores nothing unless an owner saves it.
+         * @description Turn a purpose note, and typed terms beside it, into a draft: what was understood, assumed, unclear. Stores nothing unless an owner saves it.
          */
         post: operations["mandate_draft"];
         delete?: never;
@@ -2589,7 +2589,7 @@ export interface components {
             next_cursor: string | null;
             as_of: string | null;
         };
-        /** @description A term that the note does not state clearly, and the value it has meanwhile. */
+        /** @description A term that nothing in the note can concern, and the value it has. */
         AssumedOut: {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
@@ -3226,7 +3226,10 @@ export interface components {
             checks?: components["schemas"]["OrderChecks"] | null;
             next?: components["schemas"]["OrderStep"][];
         };
-        /** @description A draft that may not be stored; `public_id` is null where it is not. */
+        /**
+         * @description A draft that may not be stored; `public_id` is null where it is not, and so is every term
+         *     that its note leaves open.
+         */
         DraftAttributes: {
             agent_id: string | null;
             /** @description the owner's name for the agent */
@@ -3234,19 +3237,11 @@ export interface components {
             open_board: boolean;
             /** @description the owner's own words */
             purpose: string;
-            budget_usdc: components["schemas"]["Usdc"];
-            horizon_days: number;
-            stop_floor_bps: number;
             target_bps: number | null;
-            payout_rule: components["schemas"]["PayoutRule"];
-            /** @description what the agent may deal with; markets_list tells how each call is encoded */
-            allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[];
             markets: string[];
             per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
             daily_cap_usdc: components["schemas"]["Usdc"] | null;
             approval_above_usdc: components["schemas"]["Usdc"] | null;
-            /** @enum {string} */
-            on_floor: "keep" | "close";
             chain_id: number;
             vault_address: string | null;
             /** @enum {string} */
@@ -3256,6 +3251,8 @@ export interface components {
             provisional: boolean;
             proposed_by_agent_id: string | null;
             needs_review: boolean;
+            /** @description the terms of a draft that its note leaves open: none is given out for signing before the owner has PUT typed fields */
+            unclear_terms: string[];
             /** Format: date-time */
             created_at: string;
             signed_at: string | null;
@@ -3264,17 +3261,28 @@ export interface components {
             paused_at: string | null;
             last_chain_refresh_at: string | null;
             public_id: string | null;
+            budget_usdc: components["schemas"]["Usdc"] | null;
+            horizon_days: number | null;
+            stop_floor_bps: number | null;
+            payout_rule: components["schemas"]["PayoutRule"] | null;
+            /** @description what the agent may deal with; markets_list tells how each call is encoded */
+            allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
+            on_floor: ("keep" | "close") | null;
         };
-        /** @description What a note was understood as; each figure of it is in one of the three lists. */
+        /**
+         * @description What a note was understood as; a term that it leaves open is null in the draft, has no
+         *     clause, and is listed in what is unclear.
+         */
         DraftOut: {
             draft: components["schemas"]["DraftAttributes"];
             clauses: components["schemas"]["Clause"][];
-            exposure: components["schemas"]["Exposure"];
+            /** @description null while an amount behind it is unclear */
+            exposure: components["schemas"]["Exposure"] | null;
             understood: components["schemas"]["UnderstoodOut"][];
             assumed: components["schemas"]["AssumedOut"][];
             unclear: components["schemas"]["UnclearOut"][];
             unrelated: components["schemas"]["UnrelatedOut"][];
-            /** @description true where a clause is unclear: no terms are given for signing until the owner has PUT typed fields */
+            /** @description true where something is unclear: no terms are given for signing until the owner has PUT typed fields */
             needs_review: boolean;
             saved: boolean;
             public_id: string | null;
@@ -3944,19 +3952,11 @@ export interface components {
             open_board: boolean;
             /** @description the owner's own words */
             purpose: string;
-            budget_usdc: components["schemas"]["Usdc"];
-            horizon_days: number;
-            stop_floor_bps: number;
             target_bps: number | null;
-            payout_rule: components["schemas"]["PayoutRule"];
-            /** @description what the agent may deal with; markets_list tells how each call is encoded */
-            allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[];
             markets: string[];
             per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
             daily_cap_usdc: components["schemas"]["Usdc"] | null;
             approval_above_usdc: components["schemas"]["Usdc"] | null;
-            /** @enum {string} */
-            on_floor: "keep" | "close";
             chain_id: number;
             vault_address: string | null;
             /** @enum {string} */
@@ -3966,6 +3966,8 @@ export interface components {
             provisional: boolean;
             proposed_by_agent_id: string | null;
             needs_review: boolean;
+            /** @description the terms of a draft that its note leaves open: none is given out for signing before the owner has PUT typed fields */
+            unclear_terms: string[];
             /** Format: date-time */
             created_at: string;
             signed_at: string | null;
@@ -3974,6 +3976,14 @@ export interface components {
             paused_at: string | null;
             last_chain_refresh_at: string | null;
             public_id: string;
+            budget_usdc: components["schemas"]["Usdc"];
+            horizon_days: number;
+            stop_floor_bps: number;
+            payout_rule: components["schemas"]["PayoutRule"];
+            /** @description what the agent may deal with; markets_list tells how each call is encoded */
+            allowed_targets: (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[];
+            /** @enum {string} */
+            on_floor: "keep" | "close";
         };
         /** @description The mandate's attributes. */
         MandateOnly: {
@@ -5507,9 +5517,9 @@ export interface components {
             /** @constant */
             source: "agent";
         };
-        /** @description A clause of which nothing was taken. */
+        /** @description Words of which nothing was taken. */
         UnclearOut: {
-            /** @description the clause's own words: the writer's, nobody has checked them */
+            /** @description the note's own words: the writer's, nobody has checked them */
             text: string;
             /** @description the service's own words */
             why: string;
@@ -5519,17 +5529,17 @@ export interface components {
         UnderWayOut: {
             orders: components["schemas"]["OrderOut"][];
         };
-        /** @description A term that a clause of the note states. */
+        /** @description A term that was typed, or that the note states. */
         UnderstoodOut: {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
-            value: string | number | components["schemas"]["FeeValue"] | string[] | null;
-            /** @description the clause's own words: the writer's, nobody has checked them */
-            text: string;
+            value: string | number | components["schemas"]["FeeValue"] | string[] | (components["schemas"]["VaultTarget"] | components["schemas"]["PaidReadTarget"] | components["schemas"]["ContractTarget"] | components["schemas"]["VenueTarget"])[] | null;
+            /** @description the note's own words, which are the writer's, nobody has checked them; null of a term that was typed */
+            text: string | null;
         };
-        /** @description A clause with a figure that is about something else than the terms. */
+        /** @description A sentence without a figure or a word of the terms. */
         UnrelatedOut: {
-            /** @description the clause's own words: the writer's, nobody has checked them */
+            /** @description the note's own words: the writer's, nobody has checked them */
             text: string;
         };
         /** @description What the vault measured of a call that brought a position back after the end. */
@@ -12340,11 +12350,6 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description USDC, at most 6 decimals
-                     * @example 12.500000
-                     */
-                    budget_usdc: string;
-                    /**
                      * @description the owner's purpose note
                      * @default
                      */
@@ -12396,6 +12401,11 @@ export interface operations {
                     chain_id?: number | null;
                     /** @description the agent that is to act; its policy must accept */
                     agent_id?: string | null;
+                    /**
+                     * @description USDC, at most 6 decimals
+                     * @example 12.500000
+                     */
+                    budget_usdc: string;
                     /**
                      * @description offer it to every agent; only where no agent is named
                      * @default false
@@ -12556,6 +12566,71 @@ export interface operations {
                      * @example 500 USDC for lending, at most 50 per trade, 30 days
                      */
                     note: string;
+                    /** @description the fields of mandate_propose that you know; they win over the note */
+                    terms?: {
+                        /**
+                         * @description the owner's purpose note
+                         * @default
+                         */
+                        purpose?: string;
+                        /**
+                         * @description USDC, at most 6 decimals
+                         * @example 12.500000
+                         */
+                        per_tx_cap_usdc?: string | null;
+                        /**
+                         * @description USDC, at most 6 decimals
+                         * @example 12.500000
+                         */
+                        daily_cap_usdc?: string | null;
+                        /**
+                         * @description how much of the budget may be lost, in 1/10000
+                         * @default 2000
+                         */
+                        stop_floor_bps?: number;
+                        /** @description gain hoped for, in 1/10000; binds nobody */
+                        target_bps?: number | null;
+                        /**
+                         * @description days from signing to the end
+                         * @default 30
+                         */
+                        horizon_days?: number;
+                        /** @description {kind: share_of_verified_gain, bps: 0..3000} */
+                        payout_rule?: {
+                            [key: string]: unknown;
+                        } | null;
+                        /** @description {kind: vault | x402, hosts? | contract, address, selector, self_args: places of the vault's address | venue, venue, symbols?} */
+                        allowed_targets?: {
+                            [key: string]: unknown;
+                        }[] | null;
+                        /** @description market ids, resolved into allowed_targets */
+                        markets?: string[] | null;
+                        /**
+                         * @description USDC, at most 6 decimals
+                         * @example 12.500000
+                         */
+                        approval_above_usdc?: string | null;
+                        /**
+                         * @description at the stop line: keep positions, or close them
+                         * @default keep
+                         * @enum {string}
+                         */
+                        on_floor?: "keep" | "close";
+                        /** @description EIP-155 id; default: the service's own */
+                        chain_id?: number | null;
+                        /** @description the agent that is to act; its policy must accept */
+                        agent_id?: string | null;
+                        /**
+                         * @description USDC, at most 6 decimals
+                         * @example 12.500000
+                         */
+                        budget_usdc?: string | null;
+                        /**
+                         * @description offer it to every agent; only where no agent is named
+                         * @default false
+                         */
+                        open_board?: boolean;
+                    } | null;
                     /**
                      * @description store the draft; needs an owner session
                      * @default false
@@ -12585,7 +12660,7 @@ export interface operations {
                     "application/json": components["schemas"]["DraftOut"];
                 };
             };
-            /** @description Refused: invalid_request, secret_not_accepted */
+            /** @description Refused: invalid_address, invalid_number, invalid_request, secret_not_accepted */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12615,7 +12690,17 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Refused: idempotency_in_flight, idempotency_key_reused */
+            /** @description Refused: not_found */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Refused: agent_not_accepting, idempotency_in_flight, idempotency_key_reused */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -12710,11 +12795,6 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description USDC, at most 6 decimals
-                     * @example 12.500000
-                     */
-                    budget_usdc: string;
-                    /**
                      * @description the owner's purpose note
                      * @default
                      */
@@ -12766,6 +12846,11 @@ export interface operations {
                     chain_id?: number | null;
                     /** @description the agent that is to act; its policy must accept */
                     agent_id?: string | null;
+                    /**
+                     * @description USDC, at most 6 decimals
+                     * @example 12.500000
+                     */
+                    budget_usdc: string;
                 };
             };
         };
@@ -13037,11 +13122,6 @@ export interface operations {
             content: {
                 "application/json": {
                     /**
-                     * @description USDC, at most 6 decimals
-                     * @example 12.500000
-                     */
-                    budget_usdc: string;
-                    /**
                      * @description the owner's purpose note
                      * @default
                      */
@@ -13093,6 +13173,11 @@ export interface operations {
                     chain_id?: number | null;
                     /** @description the agent that is to act; its policy must accept */
                     agent_id?: string | null;
+                    /**
+                     * @description USDC, at most 6 decimals
+                     * @example 12.500000
+                     */
+                    budget_usdc: string;
                     /**
                      * @description offer it to every agent; only where no agent is named
                      * @default false

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from domain.mandates.purpose.draft import parse_note
 from tests.world import CHAIN_ID, Mandated, World, drafted, market_targets, signed, working
 from tools.call.operation import NOBODY
 
@@ -48,51 +45,86 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
     assert stored["terms_status"] is None
 
 
-async def test_a_note_that_names_a_market_nobody_can_use_yet_is_read_and_told(world: World) -> None:
-    rows = (
-        {"id": "soon", "name": "Vault of Tomorrow", "status": "planned", "kind": "erc4626"},
-        {
-            "id": "far",
-            "name": "Distant Vault",
-            "status": "live",
-            "kind": "erc4626",
-            "address": "0x" + "11" * 20,
-            "chain_id": 1,
-        },
-        {"id": "here", "name": "Open Venue", "status": "live", "kind": "venue", "venue": "perps"},
-    )
-    world = replace(
-        world, deps=replace(world.deps, config=replace(world.deps.config, markets=rows))
-    )
-    for name, why in (
-        ("Vault of Tomorrow", "it is only planned"),
-        ("Distant Vault", "it is on chain 1"),
-    ):
-        told = await world.do("mandate_draft", NOBODY, note=f"$500 in {name}")
-        assert told.status == 200
-        (clause,) = told.body["unclear"][-1:]
-        assert (told.body["needs_review"], clause["text"]) == (True, f"in {name}")
-        assert why in clause["why"]
-        assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402"]
-    told = await world.do("mandate_draft", NOBODY, note="$500 in Open Venue")
-    assert [t["kind"] for t in told.body["draft"]["allowed_targets"]] == ["vault", "x402", "venue"]
+async def test_a_market_is_chosen_by_its_id_and_by_no_word_of_a_note(world: World) -> None:
+    note = "$500. Use the Test Market."
+    told = await world.ok("mandate_draft", NOBODY, note=note)
+    assert (told["needs_review"], told["draft"]["allowed_targets"]) == (True, None)
+    terms = {"markets": ["test-market"], "chain_id": CHAIN_ID}
+    typed = await world.ok("mandate_draft", NOBODY, note=note, terms=terms)
+    assert typed["needs_review"] is False
+    assert typed["draft"]["markets"] == ["test-market"]
 
 
-async def test_every_clause_of_a_note_is_told_where_it_went(world: World) -> None:
+async def test_every_sentence_of_a_note_is_told_where_it_went(world: World) -> None:
     told = await world.ok(
         "mandate_draft",
         NOBODY,
-        note="Budget 700 USDC. Never act without asking me. The venue charges a 0.1% fee.",
+        note="Budget 700 USDC. Never act without asking me. Be nice to strangers.",
     )
     assert told["understood"] == [
         {"term": "budget_usdc", "value": "700.000000", "text": "Budget 700 USDC"}
     ]
-    (clause,) = told["unclear"]
-    assert clause["text"] == "Never act without asking me"
-    assert clause["could_be"] == [{"term": "approval_above_usdc", "value": "0.000001"}]
-    assert told["unrelated"] == [{"text": "The venue charges a 0.1% fee"}]
+    (sentence,) = told["unclear"]
+    assert sentence["text"] == "Never act without asking me"
+    assert sentence["could_be"] == [{"term": "approval_above_usdc", "value": None}]
+    assert told["unrelated"] == [{"text": "Be nice to strangers"}]
     assert (told["needs_review"], told["draft"]["needs_review"]) == (True, True)
-    assert "approval_above_usdc" in {a["term"] for a in told["assumed"]}
+    assert "approval_above_usdc" not in {a["term"] for a in told["assumed"]}
+
+
+async def test_what_a_note_leaves_open_is_null_and_has_no_clause(world: World) -> None:
+    owner, _ = await world.owner()
+    note = "Budget around 500 USDC, 30 days. Stop at a 20% loss."
+    told = (await world.do("mandate_draft", owner, note=note, save=True)).body
+    unclear = {
+        "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc",
+        "stop_floor_bps", "horizon_days",
+    }  # fmt: skip
+    assert set(told["draft"]["unclear_terms"]) == unclear
+    assert {told["draft"][name] for name in unclear} == {None}
+    assert {c["key"] for c in told["clauses"]} == {"markets", "at_stop", "agent_fee", "your_floors"}
+    assert told["exposure"] is None
+    on = {"public_id": told["public_id"]}
+    kept = await world.ok("mandate_get", owner, **on)
+    assert [c["n"] for c in kept["clauses"]] == [c["n"] for c in told["clauses"]]
+    put = await world.ok("owner_mandate_correct", owner, **on, budget_usdc="500")
+    assert (put["mandate"]["needs_review"], put["mandate"]["unclear_terms"]) == (False, [])
+    assert [c["n"] for c in put["clauses"]] == list(range(1, 11))
+
+
+async def test_typed_terms_win_over_the_note_and_settle_what_it_leaves_open(world: World) -> None:
+    owner, _ = await world.owner()
+    note = "Budget 500 USDC, 50 per trade. Take whatever cut you think fair."
+    terms = {"per_tx_cap_usdc": "20", "payout_rule": {"bps": 500}, "target_bps": None}
+    open_still = await world.ok("mandate_draft", NOBODY, note=note, terms=terms)
+    assert "payout_rule" not in open_still["draft"]["unclear_terms"]
+    told = (await world.do("mandate_draft", owner, note=note, terms=terms, save=True)).body
+    typed = {u["term"]: u["value"] for u in told["understood"] if u["text"] is None}
+    assert typed["per_tx_cap_usdc"] == "20.000000"
+    assert typed["payout_rule"] == {"kind": "share_of_verified_gain", "bps": 500}
+    assert told["draft"]["per_tx_cap_usdc"] == "20.000000"
+    stored = (await world.ok("mandate_get", owner, public_id=told["public_id"]))["mandate"]
+    assert (stored["per_tx_cap_usdc"], stored["purpose"]) == ("20.000000", note)
+
+
+@pytest.mark.parametrize(
+    ("terms", "loc"),
+    [
+        (
+            {"per_tx_cap_usdc": "50", "daily_cap_usdc": "20", "budget_usdc": "100"},
+            "per_tx_cap_usdc",
+        ),
+        ({"horizon_days": 0}, "terms.horizon_days"),
+        ({"budget": "100"}, "terms.budget"),
+        ({"payout_rule": {"bps": 4000}}, "payout_rule.bps"),
+    ],
+)
+async def test_typed_terms_are_validated_like_a_create_body(
+    world: World, terms: dict[str, Any], loc: str
+) -> None:
+    told = await world.do("mandate_draft", NOBODY, note="a plan", terms=terms)
+    assert (told.status, told.body["error"]) == (400, "invalid_request")
+    assert [f["loc"] for f in told.body["detail"]["fields"]] == [loc]
 
 
 async def test_an_unclear_draft_gives_out_no_terms_until_its_owner_has_put_fields(
@@ -456,18 +488,3 @@ async def test_text_that_no_database_holds_is_refused_wherever_it_stands(
         reply = await both.do(name, owner, **fields)
         assert (reply.status, reply.body["error"]) == (400, "invalid_request"), name
     assert await _mandates(both) == before
-
-
-async def test_a_note_is_read_in_a_thread_so_that_nobody_waits_for_it(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads = list[int]()
-
-    def reading(*note: Any, **known: Any) -> Any:
-        threads.append(threading.get_ident())
-        return parse_note(*note, **known)
-
-    monkeypatch.setattr("domain.mandates.purpose.draft.parse_note", reading)
-    await world.ok("mandate_draft", NOBODY, note="500 USDC for 30 days")
-    assert len(threads) == 1
-    assert threads[0] != threading.get_ident()

@@ -1,0 +1,356 @@
+"""A note and typed terms, settled into a draft: what is understood, what is unclear, what the
+preset fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS
+from domain.mandates.notes import forms as f
+from domain.mandates.notes.reader import Reading, Said, Unread, read
+from domain.mandates.notes.tokens import SHARE
+from domain.mandates.notes.words import EVERY
+from domain.money import BPS, MICROS, Usdc
+
+NOTE_MAX: Final = 2_000
+TX_BPS: Final = 1_000
+DAY_BPS: Final = 3_000
+MAX_BUDGET: Final = 10**18
+MARKETS: Final = "markets"
+FEE_KIND: Final = "share_of_verified_gain"
+DEFAULT_MARKETS: Final = ({"kind": "vault"}, {"kind": "x402", "hosts": []})
+PRESET: Final[Mapping[str, object]] = MappingProxyType({
+    f.BUDGET: "500.000000", f.FLOOR: 2000, f.DAYS: 30, f.FEE: {"kind": FEE_KIND, "bps": 1000},
+    f.ASK: None, f.ON_FLOOR: "keep", f.AIM: None,
+})  # fmt: skip
+_ASSUMED: Final = Usdc.parse(PRESET[f.BUDGET])
+_AMOUNTS: Final = frozenset({f.BUDGET, f.TX, f.DAY})
+# In the order of a create body.
+_ORDER: Final = (
+    f.BUDGET, f.TX, f.DAY, f.FLOOR, f.AIM, f.DAYS, f.FEE, f.ASK, f.ON_FLOOR, f.TARGETS,
+)  # fmt: skip
+SILENT: Final = "the note does not say"
+_UNREAD: Final = "it is not one of the forms that are read"
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """A term that the note states in the words of `text`, or that was typed: then it is None."""
+
+    term: str
+    value: Any
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """A term that nothing speaks of, and why it has its value."""
+
+    term: str
+    value: Any
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CouldBe:
+    """What unclear words may mean; `value` is None where they give none."""
+
+    term: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """Words of which nothing was taken, and why."""
+
+    text: str
+    why: str
+    could_be: tuple[CouldBe, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a note and typed terms come to.
+
+    Shapes: `terms` are the fields of a create body that are known; `left_open` are those that are
+    unclear, which no preset fills.
+    """
+
+    terms: Mapping[str, object]
+    left_open: tuple[str, ...]
+    understood: tuple[Understood, ...]
+    assumed: tuple[Assumed, ...]
+    unclear: tuple[Unclear, ...]
+    unrelated: tuple[str, ...]
+
+    @property
+    def needs_review(self) -> bool:
+        """True where the owner has to say what was meant before anything is signed."""
+        return bool(self.unclear)
+
+
+def parse_note(
+    note: str,
+    *,
+    market_names: Collection[str] = (),
+    typed: Mapping[str, object] = MappingProxyType({}),
+) -> Draft:
+    """Read a purpose note beside typed terms, which win; total and deterministic.
+
+    Shapes: `typed` are fields of a create body by name; amounts as `Usdc`.
+    Units: amounts in the result are 6-decimal strings.
+    Source: spec 4.1 (deterministic parser), contract 3 (purpose notes, Standard preset).
+    """
+    if len(note) > NOTE_MAX:
+        reading = Reading(unread=[Unread(note[:NOTE_MAX], 0, EVERY, ())])
+    else:
+        reading = read(note, market_names)
+    fixed = frozenset({*typed, f.TARGETS} if MARKETS in typed else typed)
+    return _Settling(reading, typed, fixed).draft()
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """The value of a term that an item states, or why it states none and what it could be."""
+
+    said: Said
+    term: str
+    value: Any = None
+    why: str = ""
+    could_be: tuple[CouldBe, ...] = ()
+
+
+@dataclass(slots=True)
+class _Settling:
+    reading: Reading
+    typed: Mapping[str, object]
+    fixed: frozenset[str]
+    doubts: dict[str, str] = field(default_factory=dict)
+    claims: list[_Claim] = field(default_factory=list)
+
+    def draft(self) -> Draft:
+        """The draft, once no term is in doubt that was not before."""
+        for unread in self.reading.unread:
+            for term in unread.terms:
+                self.doubt(term, f"“{_short(unread.text)}” is unclear")
+        while True:
+            known = len(self.doubts)
+            budget = self.budget()
+            self.claims = [c for said in self.reading.said for c in _claims(said, budget)]
+            self.claims = [c for c in self.claims if c.term not in self.fixed]
+            self.contradict(budget)
+            # Each round only adds doubts, of which there are as many as terms.
+            if len(self.doubts) == known:
+                return self.settled()
+
+    def doubt(self, term: str, why: str) -> None:
+        if term not in self.fixed:
+            self.doubts.setdefault(term, why)
+
+    def budget(self) -> Usdc | None:
+        """The budget that was typed, or is stated beyond doubt."""
+        typed = self.typed.get(f.BUDGET)
+        if isinstance(typed, Usdc):
+            return typed
+        stated = [c for s in self.reading.said for c in _claims(s, None) if c.term == f.BUDGET]
+        if f.BUDGET in self.doubts or len(stated) != 1 or stated[0].why:
+            return None
+        return Usdc.parse(stated[0].value)
+
+    def contradict(self, budget: Usdc | None) -> None:
+        """Doubt what is ambiguous, said twice or out of order."""
+        first: dict[str, object] = {}
+        for claim in self.claims:
+            again = claim.term in first and (
+                claim.term in _AMOUNTS or first[claim.term] != claim.value
+            )
+            first.setdefault(claim.term, claim.value)
+            for term in [c.term for c in claim.could_be] if claim.why else [claim.term] * again:
+                self.doubt(term, claim.why or "the note speaks of it twice")
+        caps = self.caps(budget)
+        if list(caps.values()) != sorted(caps.values()):
+            for term in _AMOUNTS:
+                self.doubt(term, "the caps are out of order: per action, per day, budget")
+
+    def caps(self, budget: Usdc | None) -> dict[str, Usdc]:
+        """Budget, cap per action and per day as far as they are known, from the least on."""
+        found = {
+            c.term: Usdc.parse(c.value) for c in self.claims if c.term in _AMOUNTS and not c.why
+        }
+        found |= {t: v for t, v in self.typed.items() if t in _AMOUNTS and isinstance(v, Usdc)}
+        known = {t: v for t, v in found.items() if t not in self.doubts}
+        if known and f.BUDGET not in self.doubts:
+            known[f.BUDGET] = budget or _ASSUMED
+        return {t: known[t] for t in (f.TX, f.DAY, f.BUDGET) if t in known}
+
+    # -- the answer
+
+    def settled(self) -> Draft:
+        stated = [c for c in self.claims if c.term not in self.doubts]
+        understood = [Understood(t, _plain(v), None) for t, v in self.typed.items() if t in _KNOWN]
+        understood += [Understood(c.term, c.value, c.said.text) for c in stated]
+        terms = {u.term: u.value for u in understood}
+        left = self.left_open(terms)
+        assumed = self.assumed(terms, left)
+        return Draft(
+            terms | {a.term: a.value for a in assumed},
+            tuple(t for t in _ORDER if t in left),
+            tuple(understood),
+            tuple(assumed),
+            tuple(u for _, u in sorted(self.unclear(left), key=lambda x: x[0])),
+            tuple(self.reading.unrelated),
+        )
+
+    def left_open(self, terms: Mapping[str, object]) -> frozenset[str]:
+        """The terms in doubt, and the caps whose preset is a share of a budget in doubt."""
+        caps = {f.TX, f.DAY} - set(terms) if f.BUDGET in self.doubts else set()
+        return frozenset(self.doubts) | caps
+
+    def unclear(self, left: frozenset[str]) -> list[tuple[int, Unclear]]:
+        out: list[tuple[int, Unclear]] = []
+        for unread in self.reading.unread:
+            terms = unread.terms - self.fixed
+            if terms:
+                out.append((unread.start, Unclear(unread.text, _UNREAD, self.could(unread, left))))
+        seen: dict[int, list[_Claim]] = {}
+        for claim in self.claims:
+            if claim.term in self.doubts:
+                seen.setdefault(claim.said.start, []).append(claim)
+        for start, claims in seen.items():
+            why = next((c.why for c in claims if c.why), self.doubts[claims[0].term])
+            could = [x for c in claims for x in c.could_be or (CouldBe(c.term, c.value),)]
+            if any(c.term == f.BUDGET for c in claims):
+                caps = (left & {f.TX, f.DAY}) - {c.term for c in self.claims}
+                could += [CouldBe(t, None) for t in _ORDER if t in caps]
+            out.append((start, Unclear(claims[0].said.text, why, tuple(could))))
+        return out
+
+    def could(self, unread: Unread, left: frozenset[str]) -> tuple[CouldBe, ...]:
+        """What the items of a sentence would say alone, and the other terms it may be about."""
+        claims = [c for said in unread.items for c in _claims(said, None)]
+        found = [CouldBe(c.term, c.value) for c in claims if not c.why and c.term not in self.fixed]
+        terms = unread.terms | (left & {f.TX, f.DAY} if f.BUDGET in unread.terms else set())
+        rest = terms - {c.term for c in found} - self.fixed
+        found += [CouldBe(t, None) for t in _ORDER if t in rest]
+        return tuple(dict.fromkeys(found)) if _hashable(found) else tuple(found)
+
+    def assumed(self, terms: Mapping[str, object], left: frozenset[str]) -> list[Assumed]:
+        """The preset for the terms that nothing speaks of."""
+        values = dict(PRESET) | _shares(terms, PRESET[f.BUDGET])
+        out = [
+            Assumed(name, values[name], SILENT + _WHY.get(name, "; the Standard preset"))
+            for name in _ORDER
+            if name in values and name not in terms and name not in left
+        ]
+        if f.TARGETS not in self.fixed | left:
+            why = f"{SILENT}; the default targets"
+            out.append(Assumed(f.TARGETS, list(DEFAULT_MARKETS), why))
+        return out
+
+
+_KNOWN: Final = frozenset({*_ORDER, MARKETS})
+_INSIDE: Final = "; the Standard preset, kept inside the other caps"
+_WHY: Final[Mapping[str, str]] = MappingProxyType(
+    {f.TX: _INSIDE, f.DAY: _INSIDE, f.ASK: "; the agent acts on its own"}
+)
+
+
+def _hashable(found: list[CouldBe]) -> bool:
+    return all(not isinstance(c.value, dict) for c in found)
+
+
+def _shares(terms: Mapping[str, object], preset: object) -> dict[str, object]:
+    """The preset's caps on the budget: 10% an action, 30% a day, inside the cap that is stated."""
+    budget = Usdc.parse(terms.get(f.BUDGET, preset))
+    tx, day = (Usdc.parse(terms[t]) if t in terms else None for t in (f.TX, f.DAY))
+    day = day or min(budget, max(budget.share_down(DAY_BPS), tx or Usdc(1)))
+    return {
+        f.TX: str(tx or min(max(budget.share_down(TX_BPS), Usdc(1)), day)),
+        f.DAY: str(day),
+    }
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Usdc) else value
+
+
+def _short(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# -- values
+
+
+def _claims(said: Said, budget: Usdc | None) -> list[_Claim]:
+    """What an item comes to, term by term."""
+    main = _claim(said, budget)
+    return [main, *(_Claim(said, term, value) for term, value in said.form.also)]
+
+
+def _claim(said: Said, budget: Usdc | None) -> _Claim:
+    form, figure = said.form, said.figure
+    if form.term == f.DAYS:
+        return _length(said, figure.value if figure else MICROS)
+    if figure is None:
+        return _Claim(said, form.term, form.reads)
+    value = figure.value
+    if form.term == f.FEE:
+        if value > MAX_PAYOUT_BPS:
+            return _no(said, f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain")
+        return _Claim(said, f.FEE, {"kind": FEE_KIND, "bps": value})
+    if form.term == f.FLOOR:
+        return _stop_line(said, value, budget)
+    if figure.kind == SHARE and budget is None:
+        return _no(said, "it is a share of a budget that the note does not name")
+    return _amount(said, value, budget if figure.kind == SHARE else None)
+
+
+def _amount(said: Said, value: int, of: Usdc | None) -> _Claim:
+    """An amount, or a share of a budget."""
+    form = said.form
+    if of is not None:
+        value = of.share_down(value).micros if value <= BPS else 0
+    if not 0 < value <= MAX_BUDGET:
+        return _no(said, "it is not above 0 and up to 1e12 USDC")
+    amount = str(Usdc(value))
+    if form.could:
+        why = "it does not say what it is a limit of"
+        return _Claim(said, form.term, None, why, tuple(CouldBe(t, amount) for t in form.could))
+    if said.counts and (form.reads == "by day" or of is not None):
+        return _no(said, "it can mean an amount or something else, as how often", amount)
+    return _Claim(said, form.term, amount)
+
+
+def _no(said: Said, why: str, *could_be: object) -> _Claim:
+    term = said.form.term
+    return _Claim(said, term, None, why, tuple(CouldBe(term, v) for v in could_be or (None,)))
+
+
+def _length(said: Said, value: int) -> _Claim:
+    many, part = divmod(value, MICROS)
+    days = many * {"days": 1, "weeks": 7, "months": 30}[said.form.reads]
+    if part or not 1 <= days <= MAX_HORIZON_DAYS:
+        return _no(said, f"it is not between 1 and {MAX_HORIZON_DAYS} days")
+    if said.form.could:
+        return _no(said, "a month is no fixed number of days", days)
+    return _Claim(said, f.DAYS, days)
+
+
+def _stop_line(said: Said, value: int, budget: Usdc | None) -> _Claim:
+    """The loss that stops the mandate in basis points, rounded towards stopping earlier."""
+    share = said.figure is not None and said.figure.kind == SHARE
+    if not share and budget is None:
+        return _no(said, "it is an amount of a budget that the note does not name")
+    whole = BPS if share or budget is None else budget.micros
+    lost, left = value * BPS // whole, (whole - value) * BPS // whole
+    if not 0 < value < whole:
+        return _no(said, "it is not inside the budget")
+    if said.form.reads == "lost" or (said.form.reads == "share" and value * 2 <= whole):
+        return _Claim(said, f.FLOOR, lost)
+    if said.form.reads == "left":
+        return _Claim(said, f.FLOOR, left)
+    return _no(said, "it can mean what is lost or what is left", *dict.fromkeys((lost, left)))

@@ -1,0 +1,257 @@
+"""Sentences cut into items, and each item read by the form that it fits whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from domain.mandates.notes.forms import SILENT, Form, patterns
+from domain.mandates.notes.tokens import FIGURES, SHARE, Token, tokens, words
+from domain.mandates.notes.words import EVERY, concerned
+from domain.money import MICROS
+
+# Together they bound what a note costs: forms times items times words.
+MAX_SENTENCES: Final = 40
+MAX_SENTENCE: Final = 160
+MAX_ITEMS: Final = 48
+MAX_WORDS: Final = 24
+MAX_LETTERS: Final = 160
+_ENDS: Final = frozenset(".!;?\n")
+_BETWEEN: Final = frozenset({",", "and", "(", ")", "&"})
+_OPENS: Final = frozenset({"please", "also", "set", "a", "an", "the", "with"})
+_LASTS: Final = words("day days week weeks month months")
+_BOUNDS: Final = words("max maximum at no not up never")
+_NAMES: Final = words("stop fee ask daily budget")
+_GOES_ON: Final = words("ask close sell keep stop always")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An item that fits a form, with its figure.
+
+    Shapes: `counts` where the figure may be of something else; `bare` where a share opens the item.
+    """
+
+    form: Form
+    text: str
+    start: int
+    figure: Token | None
+    counts: bool
+    bare: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A sentence that is not read, what it may be about, and what some items of it may say."""
+
+    text: str
+    start: int
+    terms: frozenset[str]
+    items: tuple[Said, ...]
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a note says, sentence by sentence."""
+
+    said: list[Said] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    unrelated: list[str] = field(default_factory=list)
+
+
+def read(note: str, market_names: Collection[str]) -> Reading:
+    """Read every sentence of a note."""
+    markets = frozenset(
+        t.kind for name in market_names for t in tokens(name) if t.kind[0].isalpha()
+    )
+    reader = _Reader(note, markets - _COMMON)
+    for number, (sentence, asks) in enumerate(_sentences(tokens(note))):
+        if number == MAX_SENTENCES:
+            reader.leave(sentence[0].start)
+            break
+        reader.take(sentence, asks=asks)
+    return reader.reading
+
+
+_COMMON: Final = words("paid reads read of the in on and usdc usd here open")
+
+
+@dataclass(slots=True)
+class _Reader:
+    note: str
+    markets: frozenset[str]
+    items: int = 0
+    reading: Reading = field(default_factory=Reading)
+
+    def take(self, sentence: Sequence[Token], *, asks: bool) -> None:
+        said, whole = ([], False) if asks else self.fit_all(sentence)
+        if whole:
+            self.reading.said += said
+            return
+        text = self.note[sentence[0].start : sentence[-1].end]
+        terms = concerned(sentence, self.markets, asks=asks)
+        if terms:
+            self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(said)))
+        else:
+            self.reading.unrelated.append(text)
+
+    def leave(self, start: int) -> None:
+        """Read nothing from a place on."""
+        self.reading.unread.append(Unread(self.note[start:], start, EVERY, ()))
+
+    def fit_all(self, sentence: Sequence[Token]) -> tuple[list[Said], bool]:
+        """The items up to the first that fits no form, and whether that is all of them."""
+        said: list[Said] = []
+        parts = list(_parts(sentence)) if len(sentence) <= MAX_SENTENCE else [[*sentence]]
+        at = 0
+        while at < len(parts):
+            found, used = self.fit_next(parts, at)
+            if found is None:
+                return said, False
+            said += found
+            at += used
+        # "10% per trade" by itself may be a gain, a loss or a fee.
+        return [replace(s, counts=True) if len(said) == 1 and s.bare else s for s in said], True
+
+    def fit_next(self, parts: list[list[Token]], at: int) -> tuple[list[Said] | None, int]:
+        """What a part says, or two that are one: "anything above 30, ask me"."""
+        part = parts[at]
+        following = parts[at + 1] if at + 1 < len(parts) else []
+        if following and following[0].kind in _GOES_ON and len(part) < MAX_WORDS:
+            joined = self.fit(part + following)
+            if joined is not None and not self.fit(following):
+                return [joined], 2
+        if _silent(part):
+            return [], 1
+        if (whole := self.fit(part)) is not None:
+            return [whole], 1
+        pieces = list(_pieces(part)) if len(part) <= 2 * MAX_WORDS else []
+        found = [self.fit(piece) for piece in pieces] if len(pieces) > 1 else [None]
+        return (None if None in found else [s for s in found if s is not None]), 1
+
+    def fit(self, part: Sequence[Token]) -> Said | None:
+        """What a part says by the one form that it fits; None where it fits none, or two terms'."""
+        self.items += 1
+        if len(part) > MAX_WORDS or self.items > MAX_ITEMS:
+            return None
+        while part and part[0].kind in _OPENS:
+            part = part[1:]
+        if part and part[-1].kind == "please":
+            part = part[:-1]
+        if not part:
+            return None
+        kinds = " ".join(t.kind for t in part)
+        if len(kinds) > MAX_LETTERS:
+            return None
+        fits = [form for form, pattern in patterns() if pattern.fullmatch(kinds)]
+        clear = [form for form in fits if not form.could] or fits
+        if len({form.term for form in clear}) != 1:
+            return None
+        figure = next((t for t in part if t.kind in FIGURES), None)
+        text = self.note[part[0].start : part[-1].end]
+        bare = figure is not None and part[0] is figure and figure.kind == SHARE
+        return Said(clear[0], text, part[0].start, figure, _may_count(part, figure), bare)
+
+
+def _sentences(found: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
+    """Sentences with their words, and whether each is a question; bullets are left out."""
+    sentence: list[Token] = []
+    starts, number = True, 1
+    listed = sum(
+        t.kind in ("-", "*") and (not at or found[at - 1].kind == "\n")
+        for at, t in enumerate(found)
+    )
+    at = 0
+    while at < len(found):
+        token = found[at]
+        if starts:
+            bullet = _bullet(found[at : at + 3], number, listed)
+            if bullet:
+                at, number, starts = at + bullet, number + bullet - 1, False
+                continue
+        starts = token.kind == "\n"
+        if token.kind in _ENDS:
+            if sentence:
+                yield sentence, token.kind == "?"
+            sentence = []
+        else:
+            sentence.append(token)
+        at += 1
+    if sentence:
+        yield sentence, False
+
+
+def _bullet(line: Sequence[Token], number: int, listed: int) -> int:
+    """How many tokens at the start of a line only point at it or number it; a dash before a figure
+    may be its sign, where it is not one of a list.
+    """
+    kinds = [t.kind for t in line]
+    if kinds[:1] in (["-"], ["*"]) and len(line) > 1 and line[1].start > line[0].end:
+        return 1 if listed > 1 or line[1].kind not in FIGURES else 0
+    numbered = kinds[:1] == ["N"] and kinds[1:2] in (["."], [")"]) and len(line) == 3
+    plain = numbered and line[0].value == number * MICROS and line[2].start > line[1].end
+    return 2 if plain else 0
+
+
+def _parts(sentence: Sequence[Token]) -> Iterator[list[Token]]:
+    """A sentence cut where items end: at commas, brackets, "and", dashes, and behind a heading."""
+    part: list[Token] = []
+    figure = False
+    for at, token in enumerate(sentence):
+        heading = token.kind == ":" and _silent(part)
+        dash = token.kind == "-" and figure
+        figure = (figure or token.kind in FIGURES) and token.kind not in _BETWEEN
+        if token.kind in _BETWEEN or heading or dash:
+            if part:
+                yield part
+            part = []
+        elif token.kind == "or" and _bounded(part) and at + 1 < len(sentence):
+            # "No more than 50 a trade or 150 a day" bounds both.
+            yield part
+            part = []
+        else:
+            part.append(token)
+    if part:
+        yield part
+
+
+def _silent(part: Sequence[Token]) -> bool:
+    return SILENT.fullmatch(" ".join(t.kind for t in part)) is not None
+
+
+def _bounded(part: Sequence[Token]) -> bool:
+    kinds = [t.kind for t in part]
+    denies = bool({"no", "never", "not", "don't"} & set(kinds[:3]))
+    return denies and any(k in FIGURES for k in kinds)
+
+
+def _pieces(part: Sequence[Token]) -> Iterator[list[Token]]:
+    """A part cut before whatever can begin an item, behind a figure: "500 USDC for 30 days"."""
+    piece: list[Token] = []
+    for at, token in enumerate(part):
+        if any(t.kind in FIGURES for t in piece) and _begins(part[at : at + 4], part[0].kind):
+            yield piece
+            piece = []
+        piece.append(token)
+    yield piece
+
+
+def _begins(ahead: Sequence[Token], first: str) -> bool:
+    kinds = [t.kind for t in ahead]
+    if kinds[0] in ("for", "over"):
+        return bool(_LASTS & set(kinds[1:]))
+    if kinds[0] == "per":  # "budget 1000 per trade 100"
+        return first in ("budget", "total", "per") and bool(FIGURES & set(kinds[2:4]))
+    if kinds[0] in _BOUNDS:
+        return bool(FIGURES & set(kinds[1:]))
+    return kinds[0] == "with" or kinds[0] in _NAMES
+
+
+def _may_count(part: Sequence[Token], figure: Token | None) -> bool:
+    """True of "3 per day", which may be how often: a small number without a word for money."""
+    small = figure is not None and figure.kind == "N" and figure.value < 20 * MICROS
+    return small and not _OF_MONEY & {t.kind for t in part}
+
+
+_OF_MONEY: Final = words("spend spending limit cap budget allowance use invest pay")

@@ -1,0 +1,129 @@
+"""What words that are not read may be about: which terms, or any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from domain.mandates.notes import forms as f
+from domain.mandates.notes.tokens import (
+    AMOUNT,
+    CURRENCY,
+    MONEY,
+    SHARE,
+    STRANGE,
+    Token,
+    words,
+)
+
+EVERY: Final = frozenset(
+    {f.BUDGET, f.TX, f.DAY, f.ASK, f.FLOOR, f.ON_FLOOR, f.FEE, f.DAYS, f.AIM, f.TARGETS}
+)
+_OF_MONEY: Final = frozenset({f.BUDGET, f.TX, f.DAY, f.ASK, f.FLOOR})
+_OF_FIGURES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
+    MONEY: _OF_MONEY, AMOUNT: _OF_MONEY | {f.DAYS}, STRANGE: EVERY,
+    SHARE: frozenset({f.TX, f.DAY, f.FLOOR, f.FEE, f.AIM}),
+})  # fmt: skip
+_SPEAKS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
+    word: frozenset(terms)
+    for text, terms in (
+        ("budget total overall altogether allowance capital funds stake", (f.BUDGET,)),
+        ("limit limits limited cap caps capped max maximum ceiling spending", (f.BUDGET, f.TX, f.DAY)),
+        ("size sized sizes", (f.TX,)), ("daily", (f.DAY,)),
+        ("ask asks asked asking check checks checking approve approves approved approval approvals confirm confirmation confirming permission "
+         "consent consult okay ok authorize authorise authorization me us myself own alone autonomous "
+         "autonomously autonomy independently unattended automatic automatically manual manually supervised discretion", (f.ASK,)),
+        ("stop stops stopped stopping loss losses lose loses losing lost drawdown drawdowns drop drops fall falls down floor line "
+         "risk risks risky", (f.FLOOR, f.ON_FLOOR)),
+        ("close closes closed closing sell sells selling liquidate exit unwind position positions keep hold", (f.ON_FLOOR,)),
+        ("fee fees free cost costs commission share cut reward payout percent profit profits gain gains pct", (f.FEE, f.AIM)),
+        ("day days week weeks weekly month months monthly year years yearly fortnight until till deadline forever expire expires end ends ended finish terminate terminates "
+         "duration period hour hours minute minutes weekend weekends weekday weekdays today tomorrow tonight monday tuesday "
+         "wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january "
+         "february march april june july august september october november december christmas easter spring summer autumn "
+         "winter", (f.DAYS,)),
+        ("target targets aim aims goal goals return returns apy apr", (f.AIM,)),
+        ("market markets venue venues exchange exchanges protocol protocols pool pools perp perps perpetual perpetuals x402 "
+         "leverage leveraged spot futures options", (f.TARGETS,)),
+        (" ".join(sorted(CURRENCY)), _OF_MONEY),
+    )
+    for word in words(text)
+})  # fmt: skip
+# "grow it for me" asks for nothing.
+_BEFORE_ME: Final = words("for give let help make get earn to with_me")
+_ACTS: Final = words(
+    "trade action purchase transaction payment order day trades actions purchases transactions "
+    "payments orders"
+)
+_EACH: Final = words("per a each every any single /")
+
+# Takes back, corrects or makes up.
+_REVOKES: Final = words(
+    "actually correction correct sorry oops wait scrap forget ignore disregard cancel undo revert "
+    "instead rather mind kidding joke joking lol psych nevermind mistake typo wrong meant mean means "
+    "imagine suppose supposing pretend hypothetically hypothetical hypothetic example examples e.g. "
+    "e.g eg sample template dummy fake test testing toy case scenario opposite reverse vice versa "
+    "whatever depends maybe perhaps possibly probably might could would should wish hope reconsider "
+    "misspoke hmm hm um uh er erm hang scratch strike retract take back thought thoughts otherwise delete remove void invalid error oh "
+    "changed change update updated edit edited replace override overrides supersede system unless except excluding only besides"
+)
+_NEGATES: Final = words(
+    "not no never none nor neither nothing without don't dont doesn't doesnt won't wont can't cannot "
+    "isn't isnt aren't arent wasn't shouldn't mustn't needn't avoid nope refuse"
+)
+_POINTS: Final = words(
+    "that this those these them it its above below following follows follow so same all any anything "
+    "everything either both one ones number numbers figure figures amount amounts term terms rule "
+    "rules condition conditions note message text said say says wrote write before previous earlier "
+    "first last next what whatever which here there like as limits"
+)
+_OTHERS: Final = words(
+    "friend friends sister brother mother father mom dad wife husband partner boss colleague "
+    "neighbour neighbor client customer he she they him her his their theirs someone somebody people "
+    "others another other who whose everyone most was were had did been used yesterday ago once when "
+    "if while though although however but still then than until"
+)
+_FEW: Final = 3
+
+
+def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool) -> frozenset[str]:
+    """The terms that an unread sentence may be about; none where it is about something else.
+
+    Shapes: `markets` are words of market names; `asks` is true of a question.
+    """
+    kinds = [t.kind for t in sentence]
+    found = frozenset[str]()
+    for at, kind in enumerate(kinds):
+        found |= _named(kinds, at) if kind in _WORDS else _OF_FIGURES.get(kind, _NONE)
+    said = set(kinds)
+    if not said.isdisjoint(markets):
+        found |= {f.TARGETS}
+    doubtful = (asks and found) or _spoils(said - markets, introduces=kinds[-1:] == [":"])
+    return EVERY if doubtful else found
+
+
+def _spoils(said: set[str], *, introduces: bool) -> bool:
+    """True of words that may be about what stands around them, and take it back."""
+    names = {w for w in said if w[0].isalpha()}
+    denies = bool(names & _NEGATES)
+    points = bool(names & _POINTS)
+    return (
+        introduces
+        or bool(names & _REVOKES)
+        or (denies and (points or len(names) < _FEW))
+        or (points and bool(names & _OTHERS))
+    )
+
+
+_NONE: Final = frozenset[str]()
+_WORDS: Final = frozenset(_SPEAKS) | _ACTS
+
+
+def _named(kinds: Sequence[str], at: int) -> frozenset[str]:
+    kind, before = kinds[at], kinds[at - 1] if at else ""
+    if kind in _ACTS and before in _EACH:
+        return frozenset({f.DAY} if kind == "day" else {f.TX})
+    if kind in ("me", "us") and before in _BEFORE_ME:
+        return frozenset()
+    return _SPEAKS.get(kind, frozenset())

@@ -1,1 +1,0 @@
-"""From an owner's plain words to the terms of a draft."""
