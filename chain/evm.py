@@ -28,6 +28,7 @@ from domain.facts import (
     Call,
     InnerCall,
     Receipt,
+    Revert,
     Sent,
     SignerCheck,
     Simulation,
@@ -59,7 +60,7 @@ class EvmChain(Blocks):
     @property
     def asks_several(self) -> bool:
         """True where more than one node is configured."""
-        return len(self.facts.nodes) > 1
+        return self.rpc is not None and len(self.rpc.each) > 1
 
     @property
     def sponsors(self) -> bool:
@@ -80,14 +81,21 @@ class EvmChain(Blocks):
         asked = signatures.question(hashed, raw, signer)
         if self.rpc is None or asked is None or not raw:
             return None
-        block = await self.latest()
+        return await agreed(
+            self,
+            "a signature",
+            lambda view: view._checked(asked),
+            alike=lambda check: None if check is None else check.signer_type,
+        )
+
+    async def _checked(self, asked: signatures.Question) -> SignerCheck | None:
+        """What the newest block says of a signature by code."""
+        rpc, block = self.node(), await self.latest()
         try:
-            answer = await self.rpc.ask(
-                "eth_call", {"data": asked.data, "gas": CALL_GAS}, pinned(block)
-            )
+            answer = await rpc.ask("eth_call", {"data": asked.data, "gas": CALL_GAS}, pinned(block))
         except RpcFault as fault:
             if not fault.reverted:
-                raise self.rpc.unavailable(f"the signature cannot be checked: {fault}") from None
+                raise rpc.unavailable(f"the signature cannot be checked: {fault}") from None
             return None
         return SignerCheck(asked.kind, block.number) if answer == "0x01" else None
 
@@ -113,7 +121,7 @@ class EvmChain(Blocks):
         given. `agreed`: only what more than half of the configured nodes say.
         """
         if agreed and len(self.views) > 1:
-            found = await states.agreed_states(self, self.views, vaults, block)
+            found = await states.agreed_states(self, vaults, block)
         else:
             found = await states.vault_states(self, vaults, block)
         if block is None:
@@ -144,23 +152,45 @@ class EvmChain(Blocks):
         """The block up to which the ledger has what the chain has."""
         return self.rpc.complete if self.rpc else None
 
+    async def block(self, tag: int | str) -> BlockStamp | None:
+        """Return a block by number, hash or tag, or None; one by number as more than half of the
+        configured nodes name it.
+        """
+        if isinstance(tag, str) or not self.asks_several:
+            return await super().block(tag)
+        return await agreed(self, f"block {tag}", lambda view: view.block(tag))
+
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, its revert explained; None where nobody has seen it.
 
-        Errors: `chain_unavailable` too where it would be deep enough, and more than half of the
-        nodes do not have its block.
+        Errors: `chain_unavailable` too where more than half of the nodes do not say the same of it.
         """
-        found = await receipts.receipt(self, tx_hash)
-        if found is None or len(self.views) == 1 or found.depth < self.confirmations:
-            return found
-        number = found.block.number
-        here = await agreed(self, f"block {number}", lambda view: view.block(number))
-        if here != found.block:
-            raise self.node().unavailable("the node is on another fork than the others")
-        return found
+        if not self.asks_several:
+            return await receipts.receipt(self, tx_hash)
+        found = await self.receipts([tx_hash])
+        if tx_hash.lower() not in found:
+            raise self.node().unavailable("its nodes do not say the same of a transaction")
+        told = found[tx_hash.lower()]
+        if told is None or told.ok:
+            return told
+        return replace(told, revert=await self._why_reverted(tx_hash))
+
+    async def _why_reverted(self, tx_hash: str) -> Revert | None:
+        async def why(view: EvmChain) -> Revert | None:
+            told = await view.receipt(tx_hash)
+            return None if told is None else told.revert
+
+        try:
+            return await agreed(self, "a revert", why)
+        except Refused:
+            return None
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
-        """Many mined transactions in a few requests; one that nobody can read is left out."""
+        """Many mined transactions in a few requests; one that nobody can read is left out, and one
+        of which the nodes do not say the same.
+        """
+        if self.asks_several:
+            return await many_receipts.agreed_receipts(self, tx_hashes)
         return await many_receipts.receipts(self, tx_hashes)
 
     async def waiting(self, tx_hash: str) -> bool:
@@ -169,7 +199,12 @@ class EvmChain(Blocks):
 
     async def sent(self, sender: str, to: str, after_block: int) -> Sent:
         """What an account sent to a contract after a block, told by its nonces."""
-        return await sent_to(self, sender, to, after_block)
+        head = await (states.agreed_head(self) if self.asks_several else self.latest())
+        return await agreed(
+            self,
+            "what an account sent",
+            lambda view: sent_to(view, sender, to, after_block, head),
+        )
 
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it."""
@@ -200,12 +235,16 @@ class EvmChain(Blocks):
 
     async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
         """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
-        return await receipts.creation(self, public_id, digest, by)
+        return await agreed(
+            self, "a creation", lambda view: receipts.creation(view, public_id, digest, by)
+        )
 
     async def approvals_on_chain(self, factory: str) -> bool:
         """Ask a factory whether its vaults keep approvals, once."""
         if factory not in self._asks:
-            self._asks[factory] = await self._asks_on_chain(factory)
+            self._asks[factory] = await agreed(
+                self, "a factory", lambda view: view._asks_on_chain(factory)
+            )
         return self._asks[factory]
 
     async def _asks_on_chain(self, factory: str) -> bool:
@@ -223,13 +262,14 @@ class EvmChain(Blocks):
         block = await self.latest()
         return {holder: Usdc(await self.balance(holder, block)) for holder in holders}
 
-    async def exit_data(self, target: Target, holder: str) -> str | None:
-        """Calldata that takes a whole ERC-4626 position out, None where `target` is no such exit
-        or nothing is held.
+    async def exit_data(self, target: Target, holder: str, block: BlockStamp) -> str | None:
+        """Calldata that takes a whole ERC-4626 position out as it stands at a block, None where
+        `target` is no such exit or nothing is held.
         """
         if target.kind != "contract" or target.address is None or target.selector != _REDEEM:
             return None
-        shares = await self.holding(target.address, holder, await self.latest())
+        at = target.address
+        shares = await agreed(self, "a holding", lambda view: view.holding(at, holder, block))
         if not shares:
             return None
         return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()

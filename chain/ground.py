@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-import anyio
-
-from chain.agreed import agreed
+from chain.agreed import as_refusal, each_node, why_of
 from chain.answers import Header
 from chain.evm import EvmChain
 from chain.faults import RpcFault
@@ -22,8 +20,6 @@ from domain.refusals import Refused
 from domain.times import timestamp
 
 T = TypeVar("T")
-LATE_S: Final = 2
-"""How long the others are waited for where enough have answered."""
 UNAVAILABLE: Final = "chain_unavailable"
 
 
@@ -50,7 +46,7 @@ class Ground:
             try:
                 found = await work(views[n], await self._head(views[n], self.heads[n]))
             except (Refused, RpcFault) as error:
-                own = _refusal(views[n], error)
+                own = as_refusal(nodes, error)
                 if own.code != UNAVAILABLE:
                     raise
                 refused.append(own)
@@ -71,7 +67,7 @@ class Ground:
 
     async def stands(self, number: int, block_hash: str | None) -> bool:
         """Whether more than half of the nodes have this block. Errors: `chain_unavailable`."""
-        here = await agreed(self.chain, f"block {number}", lambda view: view.block(number))
+        here = await self.chain.block(number)
         return here is not None and here.hash == block_hash
 
     async def confirm(
@@ -86,7 +82,7 @@ class Ground:
         if len(self.chain.views) == 1:
             return
         numbers = (number,) if top in (None, number) else (number, top)
-        told = await _asked(self.chain, lambda v: v.blocks(*numbers))
+        told = await each_node(self.chain, lambda v: v.blocks(*numbers))
         own = told.get(self.chain.views.index(view), (None,) * len(numbers))
         for n, block in enumerate(numbers):
             said = self._most_say(block, {of: blocks[n] for of, blocks in told.items()})
@@ -117,7 +113,7 @@ async def ground(chain: EvmChain, now: datetime) -> Ground:
     """
     nodes, views = chain.node(), chain.views
     need = len(views) // 2 + 1
-    heads = await _asked(chain, lambda view: view.newest())
+    heads = await each_node(chain, lambda view: view.newest())
     oldest = now - timedelta(seconds=chain.facts.head_age_s)
     moving: dict[int, Header] = {}
     for n, head in heads.items():
@@ -133,6 +129,7 @@ async def ground(chain: EvmChain, now: datetime) -> Ground:
         lag = number - head.block.number
         why = f"stands at block {head.block.number}, {lag} behind"
         nodes.note(n, "behind", why if lag > chain.confirmations else None)
+    nodes.head = number
     return Ground(chain, number, {n: h for n, h in moving.items() if h.block.number >= number})
 
 
@@ -158,59 +155,5 @@ def _too_few(nodes: Nodes, unfit: int, need: int, now: datetime) -> None:
     raise nodes.unavailable(f"{need} of its {len(nodes.each)} nodes have to answer")
 
 
-async def _asked(chain: EvmChain, question: Callable[[EvmChain], Awaitable[T]]) -> dict[int, T]:
-    """Put a question to every node at once: the answers by the nodes' places. Where enough have
-    answered, the others have two seconds; one that had not is soon left alone for a while.
-    """
-    nodes, views = chain.node(), chain.views
-    if len(views) == 1:
-        return {0: await question(chain)}
-    need, waiting = len(views) // 2 + 1, set(range(len(views)))
-    told, failed = dict[int, T](), dict[int, Refused]()
-    enough, over = anyio.Event(), anyio.Event()
-
-    async def ask(n: int) -> None:
-        try:
-            told[n] = await question(views[n])
-        except Refused as error:
-            failed[n] = error
-        waiting.discard(n)
-        if len(told) >= need or not waiting:
-            enough.set()
-        if not waiting:
-            over.set()
-
-    async with anyio.create_task_group() as group:
-        for n in range(len(views)):
-            group.start_soon(ask, n)
-        await enough.wait()
-        with anyio.move_on_after(LATE_S):
-            await over.wait()
-        group.cancel_scope.cancel()
-    for n in range(len(views)):
-        why = why_of(failed[n]) if n in failed else None
-        if n in waiting:
-            nodes.each[n].was_late()
-            why = "does not answer in time"
-        nodes.note(n, "no answer", why)
-    if not told:
-        raise failed[min(failed)]
-    return told
-
-
-def _refusal(view: EvmChain, error: Refused | RpcFault) -> Refused:
-    if isinstance(error, RpcFault):
-        return view.node().unavailable(f"the node answers with an error: {error}")
-    return error
-
-
 def _stands(block: BlockStamp) -> str:
     return f"stands still at block {block.number} of {timestamp(block.at)}"
-
-
-def why_of(refused: Refused) -> str:
-    """Why a node is of no use, without what it said itself: an address with a key in it may stand
-    there.
-    """
-    told = refused.refusal.reason.partition("answer: ")[2] or refused.refusal.reason
-    return told.rstrip(".").partition(": ")[0]

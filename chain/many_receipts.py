@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from chain import answers
+from chain.agreed import Seen, dissent, majority, until
 from chain.blocks import Blocks
 from chain.receipts import Told, mined
 from chain.transport import Question
@@ -43,6 +45,48 @@ async def receipts(chain: Blocks, tx_hashes: Iterable[str]) -> Mapping[str, Rece
         except answers.NONSENSE:
             continue
     return found
+
+
+async def agreed_receipts(
+    chain: Seen[Blocks], tx_hashes: Iterable[str]
+) -> Mapping[str, Receipt | None]:
+    """The same as more than half of the configured nodes say alike; a transaction of which they do
+    not is left out: nobody knows yet.
+
+    Errors: `chain_unavailable` where none answers.
+    """
+    wanted, views = [h.lower() for h in tx_hashes], chain.views
+
+    def most(tx_hash: str, said: Mapping[int, Mapping[str, Receipt | None]]) -> list[int]:
+        there = {n: found[tx_hash] for n, found in said.items() if tx_hash in found}
+        return majority(len(views), {n: _fact(one) for n, one in there.items()})
+
+    said = await until(
+        chain, lambda view: receipts(view, wanted), lambda said: all(most(h, said) for h in wanted)
+    )
+    agreed: dict[str, Receipt | None] = {}
+    for tx_hash in wanted:
+        same = most(tx_hash, said)
+        if same:
+            own = {n: _fact(found.get(tx_hash)) for n, found in said.items()}
+            dissent(chain.node(), "a transaction", same, own)
+            agreed[tx_hash] = _together([said[n][tx_hash] for n in same], len(views))
+    return agreed
+
+
+def _fact(receipt: Receipt | None) -> Receipt | None:
+    """What does not depend on how far a node is, and on what it still knows."""
+    return None if receipt is None else replace(receipt, depth=0, revert=None, data=None)
+
+
+def _together(same: Sequence[Receipt | None], nodes: int) -> Receipt | None:
+    """One of those that are alike, no deeper than any of them has it."""
+    told = [one for one in same if one is not None]
+    if not told:
+        return None
+    data = [one.data for one in told if one.data is not None]
+    known = next((d for d in data if data.count(d) > nodes // 2), None)
+    return replace(told[0], depth=min(one.depth for one in told), data=known)
 
 
 def _failed(told: Told) -> bool:

@@ -14,11 +14,13 @@ from domain.refusals import Refused
 
 T = TypeVar("T")
 
-Fault = Literal["no answer", "stands still", "behind", "another fork", "failed a step"]
+Fault = Literal[
+    "no answer", "stands still", "behind", "another fork", "contradicts", "failed a step"
+]
 FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
 # What such a node says of a block is old or wrong; the others may still answer a question.
 LEFT_OUT: Final[frozenset[Fault]] = frozenset({"stands still", "behind", "another fork"})
-FIRST_AGAIN: Final = 20
+ANOTHER_FIRST: Final = 20
 
 
 class Nodes:
@@ -28,7 +30,8 @@ class Nodes:
     A read names its block by hash, so that it may go on at another node: one that has not that
     block refuses, and never answers of another.
     Shapes: `faults` by the node's place, each with what it did; `complete` is the block up to
-    which this process's reader has the ledger complete.
+    which this process's reader has the ledger complete, `head` the newest block that enough nodes
+    had in its last step.
     Errors: `chain_unavailable` of the first node where none answers; RpcFault is an answer.
     """
 
@@ -37,6 +40,7 @@ class Nodes:
         self.faults: list[dict[Fault, str]] = [{} for _ in self.each]
         self.complete: BlockStamp | None = None
         self.trouble: str | None = None
+        self.head = 0
         self._first = self._steps = 0
         self._since: datetime | None = None
 
@@ -92,13 +96,20 @@ class Nodes:
     def order(self) -> list[int]:
         """The places of the nodes in the order in which they are asked: from the one that worked
         last on, those that failed a step or do not answer last; without those that are left out,
-        unless all are. One time in twenty the configured order, so that the first has its chance.
+        unless all are. One step in twenty begins at the next place, whatever is wrong with the node
+        there, so that each has its chance.
         """
         fit = [n for n, own in enumerate(self.faults) if not LEFT_OUT & own.keys()]
         fit = fit or list(range(len(self.each)))
-        if self._steps % FIRST_AGAIN == FIRST_AGAIN - 1:
-            return fit
+        turn, of = divmod(self._steps, ANOTHER_FIRST)
+        if of == ANOTHER_FIRST - 1:
+            return sorted(fit, key=lambda n: (n - turn) % len(self.each))
         return sorted(fit, key=lambda n: (bool(self.faults[n]), (n - self._first) % len(self.each)))
+
+    def every(self) -> list[int]:
+        """All places in that order, those that are left out last."""
+        fit = self.order()
+        return [*fit, *(n for n in range(len(self.each)) if n not in fit)]
 
     def worked(self, n: int, *, found: bool) -> None:
         """A node answered a whole step: it is the first of the next one. Where nothing was found it
@@ -115,6 +126,11 @@ class Nodes:
             self.faults[n].pop(fault, None)
         else:
             self.faults[n][fault] = why
+
+    def clear(self, n: int, fault: Fault, why: str) -> None:
+        """A node is right again in what was noted in these words."""
+        if self.faults[n].get(fault) == why:
+            del self.faults[n][fault]
 
     def told(self) -> Iterator[tuple[int, str]]:
         """What is wrong with each node, by its place from 1 on."""

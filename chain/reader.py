@@ -187,6 +187,32 @@ class Reader:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
         return sorted(logs, key=lambda g: (g.block.number, g.log_index))
 
+    async def told_in(
+        self, known: Iterable[str], low: int, high: int
+    ) -> tuple[BlockStamp, tuple[VaultLog, ...]]:
+        """The last of some blocks, both inclusive, and the logs that the reader would bring of
+        them, in chain order.
+
+        Errors: `chain_unavailable`.
+        """
+        vaults = {v.lower() for v in known}
+        try:
+            if high - low < BLOCKS_AT_ONCE:
+                raws = await self._all_logs(low, high, vaults)
+            else:
+                raws = await self._past_logs(vaults, low, high)
+            stamps = await self._stamps({high, *(raw.block for raw in raws)})
+            if any(not low <= number <= high for number in stamps):
+                raise self._unavailable("logs of other blocks than those asked for")
+            head = stamps[high]
+            read = self._read(raws, stamps, vaults, Cursor(low - 1, None), head, head)
+        except answers.NONSENSE as error:
+            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
+        return head, read.logs
+
+    async def _all_logs(self, low: int, high: int, vaults: set[str]) -> list[Log]:
+        return [] if self.chain.factory is None else await self._logs(_OURS, low, high, vaults)
+
     async def _history(
         self, cursor: Cursor, high: int, head: BlockStamp, vaults: set[str]
     ) -> Read | Reorged:
@@ -258,7 +284,7 @@ class Reader:
         """
         if len(stamps) < 2 or self.chain.factory is None:
             return await self._block_logs([s.hash for s in stamps], vaults)
-        return await self._logs(_OURS, stamps[0].number, stamps[-1].number, vaults)
+        return await self._all_logs(stamps[0].number, stamps[-1].number, vaults)
 
     async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[Log]:
         """Every log that could be ours, by the hash of its block: another block cannot answer."""

@@ -4,7 +4,9 @@ receipts waited for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from statistics import median_low
 from typing import Any, Final
 
 import anyio
@@ -16,9 +18,9 @@ from eth_typing import HexStr
 from eth_utils import to_checksum_address
 
 from chain import codec
+from chain.agreed import agreed, dissent, each_node, majority
 from chain.evm import EvmChain, EvmChains
 from chain.faults import RpcFault
-from chain.nodes import Nodes
 from chain.receipts import revert_of
 from domain.facts import Call, Receipt
 from domain.refusals import Refused, refusal
@@ -95,7 +97,7 @@ class Sender:
             hashes = [await self._sent(chain, transaction)]
             for poll in range(POLLS):
                 for tx_hash in hashes:
-                    receipt = await chain.receipt(tx_hash)
+                    receipt = await _mined(chain, tx_hash)
                     if receipt is not None:
                         return receipt
                 if poll and poll % STUCK_AFTER == 0:
@@ -109,59 +111,98 @@ class Sender:
 
         Errors: `chain_unavailable`.
         """
-        rpc = self._chains.get(chain_id).node()
-        has = await rpc.quantity("eth_getBalance", self.address, "latest")
-        fee, tip = await self._fees(rpc)
-        return has >= SPARE * EXECUTE_GAS * (2 * fee + tip)
+        chain, at = self._chains.get(chain_id), self.address
+        has = await each_node(chain, lambda v: v.node().quantity("eth_getBalance", at, "latest"))
+        fee, tip = await self._fees(chain)
+        return _middle(has) >= SPARE * EXECUTE_GAS * (2 * fee + tip)
 
     @staticmethod
-    async def _fees(rpc: Nodes) -> tuple[int, int]:
-        """(price of gas now, tip), in wei."""
-        fee = rpc.number(await rpc.ask("eth_gasPrice"))
-        return fee, rpc.number(await rpc.ask("eth_maxPriorityFeePerGas"))
+    async def _fees(chain: EvmChain) -> tuple[int, int]:
+        """(price of gas now, tip), in wei: what one node says decides neither."""
+        fees = await each_node(chain, lambda view: view.node().quantity("eth_gasPrice"))
+        tips = await each_node(chain, lambda view: view.node().quantity("eth_maxPriorityFeePerGas"))
+        return _middle(fees), _middle(tips)
 
     async def _prepared(self, chain: EvmChain, call: Call) -> Transaction:
-        rpc = chain.node()
         sketch = {"from": self.address, "to": call.to, "data": call.data}
-        try:
-            # In the block that comes next, where it will be mined: in that of a mark of ours an
-            # exit is not judged by that mark yet.
-            gas = rpc.number(await rpc.ask("eth_estimateGas", sketch, "pending")) * 13 // 10
-        except RpcFault as fault:
-            if not fault.reverted:
-                raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
-            raise Refused(refusal("would_revert", why=revert_of(fault).name)) from None
-        fee, tip = await self._fees(rpc)
+        tried = await each_node(chain, lambda view: _tried(view, sketch))
+        reverts = {n: one if isinstance(one, str) else None for n, one in tried.items()}
+        same = majority(len(chain.views), reverts)
+        if not same:
+            raise self._unmined(chain, "its nodes do not say the same of a call")
+        dissent(chain.node(), "a call", same, reverts)
+        why = tried[same[0]]
+        if isinstance(why, str):
+            raise Refused(refusal("would_revert", why=why))
+        fee, tip = await self._fees(chain)
+        gas = _middle({n: one for n, one in tried.items() if isinstance(one, int)}) * 13 // 10
         return Transaction(
             chain_id=call.chain_id,
             to=call.to,
             data=call.data,
             value=int(call.value),
-            nonce=rpc.number(await rpc.ask("eth_getTransactionCount", self.address, "latest")),
+            nonce=await agreed(chain, "a nonce", self._nonce),
             gas=max(gas, EXECUTE_GAS),
             max_fee=2 * fee + tip,
             tip=tip,
         )
 
+    async def _nonce(self, view: EvmChain) -> int:
+        return await view.node().quantity("eth_getTransactionCount", self.address, "latest")
+
     async def _sent(self, chain: EvmChain, transaction: Transaction) -> str:
+        """Sign a transaction and give it to every node: one that keeps it to itself holds nothing
+        off.
+
+        Errors: `chain_unavailable` where none takes it.
+        """
         signed = self._account.sign_transaction(transaction.as_json())
-        tx_hash = "0x" + bytes(signed.hash).hex()
+        raw = "0x" + bytes(signed.raw_transaction).hex()
+        await each_node(chain, lambda view: self._given(view, raw))
+        return "0x" + bytes(signed.hash).hex()
+
+    async def _given(self, view: EvmChain, raw: str) -> None:
         try:
-            await chain.node().ask(
-                "eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex()
-            )
+            await view.node().ask("eth_sendRawTransaction", raw)
         except RpcFault as fault:
             if (
                 "known" not in str(fault)
                 and "underpriced" not in str(fault)
                 and "nonce too low" not in str(fault)
             ):
-                raise self._unmined(chain, str(fault)) from None
-        return tx_hash
+                raise view.node().unavailable(f"it takes no transaction: {fault}") from None
 
     @staticmethod
     def _unmined(chain: EvmChain, why: str) -> Refused:
         return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why))
+
+
+async def _tried(view: EvmChain, sketch: dict[str, str]) -> int | str:
+    """The gas of a call, or by which error it would revert."""
+    rpc = view.node()
+    try:
+        # In the block that comes next, where it will be mined: in that of a mark of ours an
+        # exit is not judged by that mark yet.
+        return rpc.number(await rpc.ask("eth_estimateGas", sketch, "pending"))
+    except RpcFault as fault:
+        if not fault.reverted:
+            raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
+        return revert_of(fault).name
+
+
+async def _mined(chain: EvmChain, tx_hash: str) -> Receipt | None:
+    """Its receipt, once enough nodes have the block; among several one may be late or fail."""
+    try:
+        return await chain.receipt(tx_hash)
+    except Refused:
+        if not chain.asks_several:
+            raise
+        return None
+
+
+def _middle(told: Mapping[int, int]) -> int:
+    """The middle one of what nodes say, the lower of two: one that is far off decides nothing."""
+    return median_low(told.values())
 
 
 async def deploy(

@@ -23,23 +23,20 @@ class Node(Protocol):
         """Its JSON-RPC."""
         ...
 
-    async def latest(self) -> BlockStamp:
-        """Its newest block."""
-        ...
-
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """A mined transaction."""
         ...
 
 
-async def sent_to(chain: Node, sender: str, to: str, after_block: int) -> Sent:
-    """The transactions of `sender` to `to` in the blocks after `after_block`, oldest first.
+async def sent_to(chain: Node, sender: str, to: str, after_block: int, head: BlockStamp) -> Sent:
+    """The transactions of `sender` to `to` in the blocks after `after_block` up to `head`, oldest
+    first.
 
     An account's nonce grows by one with each of its transactions, failed ones too: the blocks in
     which it grew are found by halving, and only those are read.
     Errors: `chain_unavailable`.
     """
-    rpc, head = chain.node(), await chain.latest()
+    rpc = chain.node()
     if await rpc.fact("eth_getCode", sender, hex(head.number)) not in ("0x", None):
         return Sent(unknown=SMART, as_of=head)
     count = _Count(rpc, sender)
@@ -56,7 +53,8 @@ async def sent_to(chain: Node, sender: str, to: str, after_block: int) -> Sent:
         for tx in await _of_block(rpc, number, sender, to):
             receipt = await chain.receipt(str(tx["hash"]).lower())
             if receipt is not None:
-                calls.append(replace(receipt, data=str(tx["input"])))
+                depth = max(0, head.number - receipt.block.number)
+                calls.append(replace(receipt, data=str(tx["input"]), depth=depth, revert=None))
     return Sent(calls=tuple(calls), waits=waits, as_of=head)
 
 

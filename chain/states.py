@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import anyio
 from eth_abi.exceptions import DecodingError
 
 from chain import answers, codec
+from chain.agreed import Seen, agreed, dissent, majority, until
 from chain.blocks import Blocks, pinned
 from chain.faults import RpcFault
 from domain.facts import BlockStamp, VaultState
@@ -72,61 +71,57 @@ async def _by_lens(
 
 
 async def agreed_states(
-    chain: Blocks,
-    views: Sequence[Blocks],
-    vaults: Sequence[str],
-    block: BlockStamp | None = None,
+    chain: Seen[Blocks], vaults: Sequence[str], block: BlockStamp | None = None
 ) -> Mapping[str, VaultState]:
-    """Read vaults through each node by itself, at the block named or else at one that enough of
-    them have; what more than half of all nodes say alike is told, and nothing else.
+    """Read vaults through each node by itself, at the block named or else at the newest that enough
+    of them have; what more than half of all nodes say alike is told, and nothing else.
 
     Errors: `chain_unavailable` where there is nothing that enough nodes say.
     """
-    need = len(views) // 2 + 1
-    number = await _newest_of(views, need) if block is None else block.number
-    told: list[Mapping[str, VaultState]] = []
+    at = block if block is not None else await agreed_head(chain)
+    views = chain.views
 
-    async def read(view: Blocks) -> None:
-        with suppress(Refused):
-            here = await view.block(number)
-            if here is not None and block in (None, here):
-                told.append(await vault_states(view, vaults, here))
+    async def read(view: Blocks) -> Mapping[str, VaultState]:
+        return await vault_states(view, vaults, at)
 
-    await _all(read, views)
+    def most(vault: str, said: Mapping[int, Mapping[str, VaultState]]) -> list[int]:
+        return majority(len(views), {n: states.get(vault) for n, states in said.items()})
+
+    said = await until(chain, read, lambda said: all(most(v, said) for v in vaults))
     found: dict[str, VaultState] = {}
     for vault in vaults:
-        said = [states[vault] for states in told if vault in states]
-        alike = next((s for s in said if said.count(s) >= need), None)
-        if alike is not None:
-            found[vault] = alike
+        same = most(vault, said)
+        own = {n: states.get(vault) for n, states in said.items()}
+        if same and (state := own[same[0]]) is not None:
+            dissent(chain.node(), "a vault", same, own)
+            found[vault] = state
     if vaults and not found:
         raise chain.node().unavailable("its nodes do not say the same")
     return found
 
 
-async def _newest_of(views: Sequence[Blocks], need: int) -> int:
-    """The newest block that so many nodes have."""
-    heads: list[BlockStamp] = []
-    refused: list[Refused] = []
+async def agreed_head(chain: Seen[Blocks]) -> BlockStamp:
+    """The newest block that more than half of the configured nodes have, as they name it; none that
+    is older than what enough of them had in the reader's last step.
 
-    async def head(view: Blocks) -> None:
-        try:
-            heads.append(await view.latest())
-        except Refused as error:
-            refused.append(error)
+    Errors: `chain_unavailable`.
+    """
+    need, known = len(chain.views) // 2 + 1, chain.node().head
 
-    await _all(head, views)
-    if len(heads) < need:
-        raise refused[0]
-    return sorted((h.number for h in heads), reverse=True)[need - 1]
+    async def head(view: Blocks) -> int:
+        newest = (await view.latest()).number
+        if newest < known:
+            raise view.node().unavailable(f"the node is behind: block {newest} after {known}")
+        return newest
 
-
-async def _all(
-    work: Callable[[Blocks], Coroutine[Any, Any, None]], views: Sequence[Blocks]
-) -> None:
-    async with anyio.create_task_group() as group:
-        for view in views:
-            group.start_soon(work, view)
+    said = await until(chain, head, lambda said: len(said) >= need)
+    if len(said) < need:
+        raise chain.node().unavailable(f"{need} of its {len(chain.views)} nodes have to answer")
+    number = sorted(said.values(), reverse=True)[need - 1]
+    here = await agreed(chain, f"block {number}", lambda view: view.block(number))
+    if here is None:
+        raise chain.node().unavailable(f"its nodes do not have block {number}")
+    return here
 
 
 async def _state_by_fields(chain: Blocks, vault: str, block: BlockStamp) -> VaultState:

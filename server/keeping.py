@@ -12,7 +12,6 @@ from typing import Final
 
 import anyio
 
-from chain.agreed import agreed
 from chain.evm import EvmChain
 from domain.facts import VaultState
 from domain.mandates.mandate import Mandate, Status
@@ -180,7 +179,7 @@ class Keeping:
         if kept is None or kept.head is None:
             return
         number = max(0, kept.deep)
-        at = await agreed(chain, f"block {number}", lambda view: view.block(number))
+        at = await chain.block(number)
         if at is None or (kept.block == number and kept.hash not in (None, at.hash)):
             return  # the reader goes back first
         vaults = [m.vault_address for m in mandates if m.vault_address]
@@ -222,7 +221,7 @@ class Keeping:
         """Take every position out that has an exit; one that refuses holds no other."""
         before, sent = await newest(self.deps, self.chain, m), list[str]()
         for target in m.allowed_targets:
-            data = await self.chain.exit_data(target, m.vault_address or "")
+            data = await self.chain.exit_data(target, m.vault_address or "", before.block)
             if data is None:
                 continue
             try:

@@ -6,22 +6,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
-from chain.agreed import agreed
+from chain.agreed import agreed, why_of
 from chain.answers import Header
 from chain.evm import EvmChain
-from chain.ground import UNAVAILABLE, Ground, ground, why_of
+from chain.ground import UNAVAILABLE, Ground, ground
 from chain.reader import Cursor, Read, Reader, Reorged
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused
-from domain.times import timestamp
+from server.doubts import Asked, left_by
+from server.staged import log_of, staged
 from storage.faults import Unavailable
 from storage.rows.chainlog import Cursor as KeptCursor
-from storage.rows.chainlog import Staged
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
@@ -36,25 +35,6 @@ LOGS_AT_ONCE: Final = 100
 FEWER: Final = 5
 
 
-@dataclass(slots=True)
-class Asked:
-    """What the chain itself said of transactions and vaults that the logs at hand leave in doubt.
-
-    Shapes: `transactions` hold the logs of each, none where it is in no block that stands;
-    `vaults` whether each is there.
-    """
-
-    transactions: dict[str, tuple[VaultLog, ...]] = field(default_factory=dict)
-    vaults: dict[str, bool] = field(default_factory=dict)
-
-    def told(self, logs: Sequence[VaultLog], high: int) -> list[VaultLog]:
-        """The logs up to a block, those of the transactions asked for as the chain says."""
-        found = [g for g in logs if g.tx_hash not in self.transactions]
-        for own in self.transactions.values():
-            found += [g for g in own if g.block.number <= high]
-        return sorted(found, key=lambda g: (g.block.number, g.log_index))
-
-
 class Reading:
     """One chain's reading; the resume point moves in the transaction that stores what was read, and
     `deep` in those that make rows of it, a part at a time.
@@ -64,6 +44,7 @@ class Reading:
         self.deps, self.reader, self.chain = deps, reader, reader.chain
         self._most = logs_at_once
         self._left: Read | None = None  # of what was read, not stored yet
+        self._agreed: Read | None = None  # of what most nodes tell, no rows yet
 
     async def on(self) -> None:
         """Read on until there is nothing new."""
@@ -100,9 +81,15 @@ class Reading:
             )
         )
         if kept is not None and self._deepest(kept) > kept.deep:
-            if not await self._stands(at, kept, self._deepest(kept)):
+            if self._alone:
+                await self._in_parts(self._deepen)
+                return True
+            if self._agreed is None or self._agreed.since.block != kept.deep:
+                self._agreed = await self._told_by_most(kept, vaults)
+            known = await self._known(kept, self._agreed.cursor.block)
+            if known not in (None, self._agreed.cursor.hash):
                 return await self._rewind(at)
-            await self._in_parts(self._deepen)
+            self._agreed = await self._in_parts(partial(self._make_deep, self._agreed))
             return True
         told = await at.step(partial(self._by_one, at, kept, vaults))
         if isinstance(told, Reorged):
@@ -111,7 +98,7 @@ class Reading:
             self.reader.remember(told)
             await self._store_on(told)
         elif kept is not None and again:
-            await self._again(at, kept, dict(again))
+            await self._again(kept, dict(again))
         elif kept is not None and kept.deep >= 0:
             await self._note_complete(kept.deep)
         return told is not None
@@ -141,23 +128,38 @@ class Reading:
                 await at.confirm(node, high, known, told.cursor.block)
         return told
 
-    async def _stands(self, at: Ground, kept: KeptCursor, high: int) -> bool:
-        """Whether most nodes name a block as it was read; what one by itself says was read."""
-        known = kept.hash
-        if high != kept.block:
-            chain_id = self.chain.chain_id
-            known = await self.deps.store.read(lambda uow: uow.chainlog.block_hash(chain_id, high))
-        alone = len(self.chain.views) == 1
-        return alone or known is None or await at.stands(high, known)
+    async def _told_by_most(self, kept: KeptCursor, vaults: Collection[str]) -> Read:
+        """The blocks that are deep enough and no rows yet, as more than half of the configured
+        nodes tell them: what one by itself told waits, and makes no row.
+
+        Errors: `chain_unavailable` where they do not tell the same.
+        """
+        low, high = kept.deep + 1, self._deepest(kept)
+        end, logs = await agreed(
+            self.chain,
+            "the logs of some blocks",
+            lambda view: self.reader.through(view).told_in(vaults, low, high),
+        )
+        return Read(logs, (), Cursor(kept.deep, None), Cursor(high, end.hash), end)
+
+    async def _known(self, kept: KeptCursor, block: int) -> str | None:
+        """The hash of a block as it was read."""
+        if block == kept.block:
+            return kept.hash
+        chain_id = self.chain.chain_id
+        return await self.deps.store.read(lambda uow: uow.chainlog.block_hash(chain_id, block))
+
+    @property
+    def _alone(self) -> bool:
+        """True where one node is configured: its word counts."""
+        return len(self.chain.views) == 1
 
     async def _note_complete(self, deep: int) -> None:
         """Keep up to which block the ledger is complete, for reads to say."""
         nodes = self.chain.node()
         if nodes.complete is not None and nodes.complete.number == deep:
             return
-        nodes.complete = self.reader.stamp(deep) or await agreed(
-            self.chain, f"block {deep}", lambda view: view.block(deep)
-        )
+        nodes.complete = self.reader.stamp(deep) or await self.chain.block(deep)
 
     def _deepest(self, kept: KeptCursor) -> int:
         """The block up to which what was read is as deep as it must be."""
@@ -215,7 +217,7 @@ class Reading:
 
         Errors: `chain_unavailable` where no answer is that of enough nodes.
         """
-        return await agreed(self.chain, "a transaction", lambda view: _left(view, tx_hash))
+        return await agreed(self.chain, "a transaction", lambda view: left_by(view, tx_hash))
 
     async def _rewind(self, at: Ground) -> bool:
         """Go back to the newest remembered block that most nodes have; what is above it is compared
@@ -242,7 +244,7 @@ class Reading:
 
         log.warning("chain %s was reorganised above block %s", chain_id, back.block)
         self.reader.forget()
-        self.chain.node().complete = None
+        self._agreed = self.chain.node().complete = None
         await self.deps.store.write(work)
         return True
 
@@ -255,46 +257,66 @@ class Reading:
         if kept is not None and (kept.block, kept.hash) != (told.since.block, told.since.hash):
             return None  # another process read on, or went back
         told, left = told.parted(most)
-        made = [g for g in told.logs if g.name == "MandateCreated"]
-        for g in made:
-            chainlog.add_vault(
-                chain_id, str(g.args["vault"]), str(g.args["digest"]), g.block.number
-            )
-        self._unmade(uow, now, told, {str(g.args["vault"]).lower() for g in made}, asked)
+        read = range(told.since.block + 1, told.cursor.block + 1)
+        self._unmade(uow, now, read, told.logs, asked)
         blocks = [(b.number, b.hash) for b in told.blocks]
         chainlog.remember_blocks(chain_id, blocks, told.head.number - self.reader.window)
         deep = kept.deep if kept is not None else told.since.block
         here = KeptCursor(told.cursor.block, told.cursor.hash, told.head.number, deep, now)
-        self._take_deep(here, told.logs, most, asked, now, uow)
+        high = max(self._deepest(here), deep) if self._alone else deep
+        found = [g for g in told.logs if g.block.number <= high]
+        if found and chainlog.is_staged(chain_id, high):
+            found = []
+        chainlog.stage(chain_id, map(staged, told.logs[len(found) :]))
+        if not found:
+            high, found = self._staged(here, high, most, uow)
+        self._take_deep(here, high, found, asked, now, uow)
         return left
 
     def _deepen(self, most: int, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
         kept = uow.chainlog.cursor(self.chain.chain_id, lock=True)
         if kept is not None and self._deepest(kept) > kept.deep:
-            self._take_deep(kept, (), most, asked, now, uow)
+            high, found = self._staged(kept, self._deepest(kept), most, uow)
+            self._take_deep(kept, high, found, asked, now, uow)
+
+    def _staged(
+        self, here: KeptCursor, high: int, most: int, uow: UnitOfWork
+    ) -> tuple[int, list[VaultLog]]:
+        """Up to which block the next logs that waited are taken, and these."""
+        chain_id = self.chain.chain_id
+        high = max(uow.chainlog.staged_up_to(chain_id, high, most), here.deep)
+        return high, [log_of(s) for s in uow.chainlog.take_staged(chain_id, high)]
+
+    def _make_deep(
+        self, told: Read, most: int, asked: Asked, now: datetime, uow: UnitOfWork
+    ) -> Read | None:
+        """Make rows of the next part of what most nodes tell; what is left of it. What waited there
+        by the word of one is dropped.
+        """
+        chain_id, chainlog = self.chain.chain_id, uow.chainlog
+        kept = chainlog.cursor(chain_id, lock=True)
+        if kept is None or kept.deep != told.since.block or kept.block < told.cursor.block:
+            return None  # another process read on, or went back
+        told, left = told.parted(most)
+        high = told.cursor.block
+        waited = tuple([log_of(s) for s in chainlog.take_staged(chain_id, high)])
+        if waited != told.logs:
+            log.warning("chain %s: what waited is not what most nodes tell", chain_id)
+        self._unmade(uow, now, range(kept.deep + 1, high + 1), told.logs, asked)
+        self._take_deep(kept, high, told.logs, asked, now, uow)
+        return left
 
     def _take_deep(
         self,
         here: KeptCursor,
-        news: Sequence[VaultLog],
-        most: int,
+        high: int,
+        found: Sequence[VaultLog],
         asked: Asked,
         now: datetime,
         uow: UnitOfWork,
     ) -> None:
-        """Make rows of the next logs that are deep enough, and keep how far that came; the others
-        wait. What is deep when it is read comes by here without waiting, where nothing waits before
-        it.
-        """
+        """Make rows of the logs up to a block, and keep how far that came."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
-        high = max(self._deepest(here), here.deep)
-        found = [g for g in news if g.block.number <= high]
-        if found and chainlog.is_staged(chain_id, high):
-            found = []
-        chainlog.stage(chain_id, map(staged, news[len(found) :]))
-        if not found:
-            high = max(chainlog.staged_up_to(chain_id, high, most), here.deep)
-            found = [log_of(s) for s in chainlog.take_staged(chain_id, high)]
         logs = asked.told(found, high)
         desk, sure = self._desk(uow, now), asked.transactions.keys()
         vanished(uow, desk, chain_id, range(here.deep + 1, high + 1), logs, sure)
@@ -302,11 +324,23 @@ class Reading:
         chainlog.set_cursor(chain_id, here.block, here.hash, here.head, high, now)
 
     def _unmade(
-        self, uow: UnitOfWork, now: datetime, told: Read, made: Collection[str], asked: Asked
+        self,
+        uow: UnitOfWork,
+        now: datetime,
+        blocks: range,
+        logs: Sequence[VaultLog],
+        asked: Asked,
     ) -> None:
-        """Let go of vaults that were made in the blocks just read, and are not any more."""
-        chain_id, last = self.chain.chain_id, told.cursor.block
-        there = uow.chainlog.vaults_in(chain_id, told.since.block + 1, last)
+        """Keep the vaults that were made in the blocks just read, and let go of those that were
+        not.
+        """
+        chain_id, made = self.chain.chain_id, dict[str, VaultLog]()
+        for g in logs:
+            if g.name == "MandateCreated":
+                made[str(g.args["vault"]).lower()] = g
+        for address, g in made.items():
+            uow.chainlog.add_vault(chain_id, address, str(g.args["digest"]), g.block.number)
+        there = uow.chainlog.vaults_in(chain_id, blocks.start, blocks.stop - 1)
         doubt = [v for v in there if v.address not in made]
         held = {v.address: uow.mandates.by_vault(chain_id, v.address, lock=True) for v in doubt}
         unknown = {a for a, m in held.items() if m is not None and a not in asked.vaults}
@@ -314,23 +348,24 @@ class Reading:
             raise Unsure((), unknown)
         for address, m in held.items():
             if m is not None and asked.vaults[address]:
-                uow.chainlog.move_vault(chain_id, address, last + 1)
+                uow.chainlog.move_vault(chain_id, address, blocks.stop)
                 continue
             uow.chainlog.forget_vault(chain_id, address)
             if m is not None:
                 log.warning("the vault of %s was reorganised away", m.public_id)
                 detach(uow, self._desk(uow, now), m)
 
-    async def _again(self, at: Ground, kept: KeptCursor, vaults: Mapping[str, int]) -> None:
+    async def _again(self, kept: KeptCursor, vaults: Mapping[str, int]) -> None:
         """Read the logs of some vaults once more, up to where the ledger was compared."""
-        low = min(vaults.values())
+        low, high = min(vaults.values()), kept.block
 
-        async def by_one(node: EvmChain, _: Header) -> list[VaultLog]:
-            logs = await self.reader.through(node).logs_of(vaults, low, kept.block)
-            await at.confirm(node, kept.block, None)
-            return logs
+        async def by_one(view: EvmChain) -> tuple[BlockStamp | None, list[VaultLog]]:
+            logs = await self.reader.through(view).logs_of(vaults, low, high)
+            return None if self._alone else await view.block(high), logs
 
-        logs = await at.step(by_one) if low <= kept.block else []
+        logs = list[VaultLog]()
+        if low <= high:
+            _, logs = await agreed(self.chain, "the logs of a vault", by_one)
         await self._surely(partial(self._told_again, kept, vaults, logs))
 
     def _told_again(
@@ -355,33 +390,3 @@ class Reading:
 
     def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
         return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
-
-
-async def _left(view: EvmChain, tx_hash: str) -> tuple[VaultLog, ...]:
-    """What a transaction left by the word of one node; nothing where it is in no block that stands
-    there.
-    """
-    receipt = await view.receipt(tx_hash)
-    if receipt is None or not receipt.ok:
-        return ()
-    here = await view.block(receipt.block.number)
-    return receipt.logs if here is not None and here.hash == receipt.block.hash else ()
-
-
-def staged(g: VaultLog) -> Staged:
-    """A log as it waits until its block is deep enough."""
-    body = {
-        "name": g.name,
-        "address": g.address,
-        "mandate": g.mandate,
-        "args": dict(g.args),
-        "at": timestamp(g.block.at),
-    }
-    return Staged(g.block.number, g.block.hash, g.tx_hash, g.log_index, g.address, body)
-
-
-def log_of(s: Staged) -> VaultLog:
-    """The log that waited."""
-    b = s.body
-    stamp = BlockStamp(s.block_number, s.block_hash, datetime.fromisoformat(b["at"]))
-    return VaultLog(b["name"], b["address"], b["mandate"], b["args"], s.tx_hash, s.log_index, stamp)

@@ -17,7 +17,7 @@ from chain.again import MOST_BLOCKS, WAYS, again
 from chain.evm import EvmChain
 from domain.facts import VaultLog
 from domain.refusals import Refused
-from server.reading import log_of, staged
+from server.staged import log_of, staged
 from storage.rows.readings import Progress
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps

@@ -10,11 +10,12 @@ from typing import Final
 
 import anyio
 
-from chain.answers import Header
+from chain.agreed import agreed
 from chain.evm import EvmChain
-from chain.ground import Ground, ground
+from chain.ground import ground
 from chain.inbound import BLOCKS_A_CALL, inbound
 from chain.reader import Reader
+from domain.facts import BlockStamp
 from domain.refusals import Refused
 from domain.trading.modes import MARKET_NETWORK
 from server.keeping import Keeping
@@ -194,7 +195,9 @@ class Ticks:
         low = deep if read is None else read + 1
         while low <= deep:
             high = min(low + BLOCKS_A_CALL - 1, deep) if holders else deep
-            found = await at.step(partial(_arrived, at, holders, range(low, high + 1)))
+            _, found = await agreed(
+                chain, "transfers", partial(_arrived, holders, range(low, high + 1))
+            )
             await self.deps.store.write(partial(self._take_inbound, chain, found, high))
             low = high + 1
 
@@ -220,9 +223,8 @@ class Ticks:
 
 
 async def _arrived(
-    at: Ground, holders: Collection[str], blocks: range, node: EvmChain, _: Header
-) -> Sequence[Found]:
-    """Transfers in some blocks by the word of one node, whose last block most nodes have."""
+    holders: Collection[str], blocks: range, node: EvmChain
+) -> tuple[BlockStamp | None, Sequence[Found]]:
+    """Transfers in some blocks by the word of one node, and the last of these blocks."""
     found = await whole(node, await inbound(node, holders, blocks.start, blocks.stop - 1))
-    await at.confirm(node, blocks.stop - 1, None)
-    return found
+    return await node.block(blocks.stop - 1), found

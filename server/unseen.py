@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from chain.agreed import agreed
 from chain.evm import EvmChain
 from domain.facts import BlockStamp
 from domain.mandates.mandate import Mandate, Status
@@ -48,7 +47,7 @@ class Unseen:
         kept, waiting = await self._deps.store.write(partial(self._waiting, now))
         if kept is None or not waiting:
             return
-        at = await agreed(self._chain, f"block {kept}", lambda view: view.block(kept))
+        at = await self._chain.block(kept)
         if at is None:
             return
         for m in waiting:
@@ -90,9 +89,7 @@ class Unseen:
         that told of a later block would have the logs before it left out.
         """
         try:
-            made = await agreed(
-                self._chain, "a creation", lambda view: view.creation(public_id, digest, at)
-            )
+            made = await self._chain.creation(public_id, digest, at)
         except Refused:
             made = None
         return self._chain.facts.start_block if made is None else made.block.number

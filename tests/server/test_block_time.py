@@ -22,7 +22,7 @@ from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm
 from tools.call.operation import Caller
-from tools.keeper.timely import TOLERANCE, timely
+from tools.keeper.timely import timely
 from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -126,9 +126,6 @@ async def test_what_most_nodes_say_of_the_time_is_the_chains(world: World) -> No
         wrong = world.clock.now() + YEARS
         assert timely(chain, vault, wrong) == vault
         assert not closed(stored, timely(chain, vault, wrong))
-        alone = (await chain.vault_states([m.vault]))[m.vault]
-        bound = timely(chain, alone, world.clock.now(), agreed=False)
-        assert bound.block.at == world.clock.now() + TOLERANCE
         told = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
         assert (told.status, told.body["error"]) == (409, "wrong_status")
 

@@ -208,7 +208,7 @@ async def test_the_fee_of_a_blacklisted_agent_costs_no_gas(
     stored = await world.store.read(lambda uow: uow.mandates.get(m.id))
     assert stored is not None
     for target in stored.allowed_targets:
-        data = await chain.exit_data(target, m.vault)
+        data = await chain.exit_data(target, m.vault, await chain.latest())
         if data is not None:
             call = chain.vault_call(m.vault, "execute", target.address, data, ZERO)
             receipt = await m.agent_wallet.send(call, gas=900_000)

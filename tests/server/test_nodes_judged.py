@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from chain import ground
+from chain import agreed
 from chain.evm import EvmChains
 from chain.reader import Reader
 from domain.money import Usdc
@@ -40,7 +40,7 @@ def evm() -> Iterator[Evm]:
 
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    monkeypatch.setattr(ground, "LATE_S", 0.2)
+    monkeypatch.setattr(agreed, "LATE_S", 0.2)
     async with a_world(sqlite_url, evm) as opened:
         yield opened
 
@@ -72,13 +72,14 @@ async def a_round(world: World, ticks: Ticks, *nodes: Node) -> None:
     await ticks.round()
 
 
-async def spend(world: World, m: Mandated, amount: str) -> None:
+async def spend(world: World, m: Mandated, amount: str) -> str:
     data = world.deposit_data(m.vault, amount)
     call = world.chains.get(CHAIN_ID).vault_call(
         m.vault, "execute", world.evm.market, data, Usdc.parse(amount)
     )
     receipt = await m.agent_wallet.send(call, gas=900_000)
     assert receipt["status"] == 1
+    return "0x" + bytes(receipt["transactionHash"]).hex()
 
 
 async def rows(world: World, m: Mandated) -> list[tuple[int, int, str, str]]:

@@ -260,7 +260,7 @@ async def test_where_a_vault_is_is_not_believed_on_the_word_of_one_node_among_se
 
     async with (
         distorted(world.evm.chain, distort) as lying,
-        kept_by(world, lying, world.evm.url) as ticks,
+        kept_by(world, lying, world.evm.url, f"{world.evm.url}?another") as ticks,
     ):
         await ticks.round()
     assert (await m.read())["mandate"]["vault_address"] is None

@@ -151,7 +151,7 @@ async def vault_as_known(chain: Chain | None, m: Mandate) -> VaultState | None:
 async def _vault(chain: Chain, address: str) -> VaultState | None:
     try:
         with chain.hurried():
-            return (await chain.vault_states([address]))[address]
+            return (await chain.vault_states([address], agreed=True))[address]
     except Refused:
         return None
 

@@ -83,11 +83,11 @@ async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
                 refusal("withdraw_locked", until=vault.lock_until, retry_at=vault.lock_until)
             )
         m = await send_for(deps, chain, m, "settle", sent)
-        vault = (await chain.vault_states([at]))[at]
+        vault = (await chain.vault_states([at], agreed=True))[at]
     owed = left = vault.fee_owed
     if owed:
         await send_for(deps, chain, m, "payAgent", sent)
-        left = (await chain.vault_states([at]))[at].fee_owed
+        left = (await chain.vault_states([at], agreed=True))[at].fee_owed
     return Sent(tuple(sent), owed - left, left)
 
 

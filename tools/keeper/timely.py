@@ -16,24 +16,24 @@ TOLERANCE: Final = timedelta(minutes=10)
 that is still read, and far less than a mandate lasts."""
 
 
-def timely(chain: Chain, vault: VaultState, now: datetime, *, agreed: bool = True) -> VaultState:
+def timely(chain: Chain, vault: VaultState, now: datetime) -> VaultState:
     """The vault with a block time by which it may be closed, settled or left alone.
 
     The chain's time decides. What more than half of several nodes say is the chain's; what one says
     is taken no further from our clock than `TOLERANCE`. A chain without confirmations is one for
     development, whose time is whatever its owner says.
-    Shapes: `agreed` says that the state is of enough nodes, where there are several.
+    Shapes: `vault` is as enough nodes say, where there are several.
     Source: contract 3 ("chain time decides on chain"), chain.md ("quorum for marks and
     settlement").
     """
-    if chain.confirmations == 0 or (agreed and chain.asks_several):
+    if chain.confirmations == 0 or chain.asks_several:
         return vault
     at = min(max(vault.block.at, now - TOLERANCE), now + TOLERANCE)
     return replace(vault, block=replace(vault.block, at=at))
 
 
 async def newest(deps: Deps, chain: Chain, m: Mandate) -> VaultState:
-    """What the newest block of one node says of a vault: a transaction of ours may be in it."""
+    """What enough nodes say of a vault now: a transaction of ours may be in the newest block."""
     at = m.vault_address or ""
-    vault = (await chain.vault_states([at]))[at]
-    return timely(chain, vault, deps.clock.now(), agreed=False)
+    vault = (await chain.vault_states([at], agreed=True))[at]
+    return timely(chain, vault, deps.clock.now())

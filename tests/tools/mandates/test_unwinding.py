@@ -22,7 +22,8 @@ async def exit_of(m: Mandated) -> dict[str, Any]:
     chain = m.world.chains.get(CHAIN_ID)
     entries = await m.world.store.read(lambda uow: uow.mandates.get(m.id))
     assert entries is not None
-    found = [await chain.exit_data(t, m.vault) for t in entries.allowed_targets]
+    block = await chain.latest()
+    found = [await chain.exit_data(t, m.vault, block) for t in entries.allowed_targets]
     return {"target": m.world.evm.market, "data": next(d for d in found if d is not None)}
 
 

@@ -1,0 +1,39 @@
+"""What the chain itself is asked where the logs at hand leave something in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from chain.evm import EvmChain
+from domain.facts import VaultLog
+
+
+@dataclass(slots=True)
+class Asked:
+    """What the chain itself said of transactions and vaults that the logs at hand leave in doubt.
+
+    Shapes: `transactions` hold the logs of each, none where it is in no block that stands;
+    `vaults` whether each is there.
+    """
+
+    transactions: dict[str, tuple[VaultLog, ...]] = field(default_factory=dict)
+    vaults: dict[str, bool] = field(default_factory=dict)
+
+    def told(self, logs: Sequence[VaultLog], high: int) -> list[VaultLog]:
+        """The logs up to a block, those of the transactions asked for as the chain says."""
+        found = [g for g in logs if g.tx_hash not in self.transactions]
+        for own in self.transactions.values():
+            found += [g for g in own if g.block.number <= high]
+        return sorted(found, key=lambda g: (g.block.number, g.log_index))
+
+
+async def left_by(view: EvmChain, tx_hash: str) -> tuple[VaultLog, ...]:
+    """What a transaction left by the word of one node; nothing where it is in no block that stands
+    there.
+    """
+    receipt = await view.receipt(tx_hash)
+    if receipt is None or not receipt.ok:
+        return ()
+    here = await view.block(receipt.block.number)
+    return receipt.logs if here is not None and here.hash == receipt.block.hash else ()

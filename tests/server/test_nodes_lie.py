@@ -1,0 +1,195 @@
+"""One of three nodes that lies where it pays, in every place: no figure is wrong, no claim ends by
+it, no transfer is confirmed by it, and no keeper is held off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chain import agreed
+from chain.sender import Sender
+from domain.refusals import Refused
+from storage.verify import verify
+from tests.server.bad_nodes import Node
+from tests.server.lying_nodes import LIES, Liar, Lie, Tired
+from tests.server.test_nodes_judged import ROUNDS, a_round, logs, read_through, rows, spend
+from tests.server.test_record_marks import worth
+from tests.server.test_silent_probe import invested
+from tests.tools.keeper.test_transfers_chain import idle, pay, registered
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+OF_MONEY = [lie for lie in LIES if lie != "keeps what is sent, and says that all reverts"]
+
+
+@pytest.fixture(scope="module")
+def evm() -> Iterator[Evm]:
+    with running_evm() as running:
+        yield running
+
+
+@pytest.fixture
+async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    monkeypatch.setattr(agreed, "LATE_S", 0.2)
+    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
+        yield opened
+
+
+def among(world: World, lie: Lie, place: int, confirmations: int) -> tuple[Liar, list[Node]]:
+    liar = Liar(world, lie, confirmations)
+    nodes: list[Node] = [Node(world), Node(world)]
+    nodes.insert(place, liar)
+    return liar, nodes
+
+
+async def figures(m: Mandated) -> tuple[Any, ...]:
+    """What is shown of a mandate, and the cash that is read of its vault."""
+    told = await m.read()
+    chain = m.world.deps.chains.get(CHAIN_ID)
+    vault = (await chain.vault_states([m.vault], agreed=True))[m.vault]
+    return (
+        told["mandate"]["status"],
+        told["progress"]["cash"],
+        str(vault.cash),
+        told["progress"].get("data_issue", False),
+    )
+
+
+@pytest.mark.parametrize("confirmations", [0, 3])
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("lie", OF_MONEY)
+async def test_one_that_lies_where_it_pays_makes_no_wrong_figure(
+    world: World, lie: Lie, place: int, confirmations: int
+) -> None:
+    m = await working(world)
+    liar, nodes = among(world, lie, place, confirmations)
+    async with read_through(world, nodes, confirmations=confirmations) as ticks:
+        for _ in range(confirmations + 1):
+            await a_round(world, ticks)
+        liar.turn()
+        await world.deps.chains.get(CHAIN_ID).node().close()  # type: ignore[attr-defined]  # EvmChain's
+        tx = await spend(world, m, "40")
+        await m.as_agent("mandate_report_event", kind="buy", amount_usdc="40", tx_hash=tx)
+        for _ in range(ROUNDS):
+            await a_round(world, ticks)
+            status, cash, at_vault, issue = await figures(m)
+            assert (status, issue) == ("working", False)
+            assert cash in ("500.000000", "460.000000")
+            assert at_vault == "460.000000"
+        assert cash == "460.000000"
+        seen = await m.read()
+        assert seen["progress"]["pending_claims"]["count"] == 0
+        told = (await m.as_agent("mandate_reconcile", tx_hash=tx)).body
+        assert told["outcome"] == "landed"
+        assert await rows(world, m) == await logs(world, m)
+        assert (await verify(world.store)).ok
+        # Two that agree are asked no further; who contradicts them is told.
+        assert place == 2 or liar.told_lies
+        if place == 0:
+            assert "contradicts the others" in ticks.parts.chains.faults()[CHAIN_ID][1]
+
+
+@pytest.mark.parametrize("confirmations", [0, 3])
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_a_claim_ends_by_no_receipt_of_one_node(
+    world: World, place: int, confirmations: int
+) -> None:
+    """A call that failed is told as one that did something, and the other way round."""
+    m = await working(world)
+    liar, nodes = among(world, "turns receipts round", place, confirmations)
+    chain = world.chains.get(CHAIN_ID)
+    data = world.deposit_data(m.vault, "101")  # above the cap: the vault refuses it
+    call = chain.vault_call(m.vault, "execute", world.evm.market, data, 101_000_000)
+    async with read_through(world, nodes, confirmations=confirmations) as ticks:
+        liar.turn()
+        receipt = await m.agent_wallet.send(call, gas=900_000)
+        assert receipt["status"] == 0
+        tx = "0x" + bytes(receipt["transactionHash"]).hex()
+        await m.as_agent("mandate_report_event", kind="buy", amount_usdc="40", tx_hash=tx)
+        for _ in range(confirmations + 3):
+            await a_round(world, ticks)
+        told = (await m.as_agent("mandate_reconcile", tx_hash=tx)).body
+        assert told["outcome"] == "reverted"
+        ended = await m.as_owner("mandate_events", limit=20)
+        claims = [e["payload"]["claim"] for e in ended.body["events"] if "claim" in e["payload"]]
+        assert [c["outcome"] for c in claims] == ["reverted"]
+
+
+@pytest.mark.parametrize("lie", ["turns receipts round", "more than was moved"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_a_transfer_is_confirmed_as_most_nodes_tell_it(
+    world: World, place: int, lie: Lie
+) -> None:
+    agent, wallet, stranger = await registered(world)
+    liar, nodes = among(world, lie, place, 1)
+    async with read_through(world, nodes, confirmations=1) as ticks:
+        for _ in range(3):
+            await a_round(world, ticks)
+        liar.turn()
+        await pay(world, stranger, wallet.address, "7")
+        reported = await pay(world, stranger, wallet.address, "40")
+        await world.ok(
+            "agent_transfer_report", agent, agent_id=agent.user_id, chain_id=CHAIN_ID,
+            asset="USDC", amount="40", tx_hash=reported, direction="in",
+        )  # fmt: skip
+        for _ in range(4):
+            await a_round(world, ticks)
+            assert await idle(world, agent) in ("0.000000", "7.000000", "40.000000", "47.000000")
+        assert await idle(world, agent) == "47.000000"
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_no_node_by_itself_holds_the_stop_line_off(world: World, place: int) -> None:
+    m, target = await invested(world)
+    lie: Lie = "keeps what is sent, and says that all reverts"
+    liar, nodes = among(world, lie, place, 1)
+    async with read_through(world, nodes, confirmations=1) as ticks:
+        sender = Sender(ticks.parts.chains, world.evm.keeper_key, poll_s=0.01)  # type: ignore[arg-type]  # EvmChains
+        world.deps = ticks.deps = replace(world.deps, keeper=sender)
+        for keeping in ticks._keepings:
+            keeping.deps = world.deps
+        for _ in range(2):
+            await a_round(world, ticks)
+        liar.turn()
+        await worth(world, target, "100")
+        for _ in range(4):
+            await a_round(world, ticks)
+        told = (await world.chains.get(CHAIN_ID).vault_states([m.vault]))[m.vault]
+        assert told.stopped
+        assert liar.told_lies
+
+
+async def test_two_nodes_that_rest_in_turns_stop_no_reading(world: World) -> None:
+    m = await working(world)
+    tired = [Tired(world), Tired(world)]
+    async with read_through(world, [*tired, Node(world)], confirmations=1) as ticks:
+        for _ in range(2):
+            await a_round(world, ticks)
+        await spend(world, m, "40")
+        for turn in range(ROUNDS):
+            for n, node in enumerate(tired):
+                node.rests = turn % 2 == n
+            await a_round(world, ticks)
+            status, cash, _, issue = await figures(m)
+            assert (status, issue) == ("working", False)
+            assert cash in ("500.000000", "460.000000")
+        assert cash == "460.000000"
+        assert all(node.left for node in tired)
+        assert await rows(world, m) == await logs(world, m)
+
+
+async def test_what_nodes_contradict_each_other_in_waits(world: World) -> None:
+    """Two nodes of which one lies: a receipt that they tell differently is nobody's."""
+    m = await working(world)
+    liar = Liar(world, "turns receipts round", 0)
+    async with read_through(world, [Node(world), liar], confirmations=0) as ticks:
+        liar.turn()
+        tx = await spend(world, m, "40")
+        chain = ticks.parts.chains.get(CHAIN_ID)
+        with pytest.raises(Refused, match="chain_unavailable"):
+            await chain.receipt(tx)
+        assert await chain.receipts([tx]) == {}
