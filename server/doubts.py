@@ -14,11 +14,12 @@ class Asked:
     """What the chain itself said of transactions and vaults that the logs at hand leave in doubt.
 
     Shapes: `transactions` hold the logs of each, none where it is in no block that stands;
-    `vaults` whether each is there.
+    `vaults` whether each is there, `blocks` the hash of each.
     """
 
     transactions: dict[str, tuple[VaultLog, ...]] = field(default_factory=dict)
     vaults: dict[str, bool] = field(default_factory=dict)
+    blocks: dict[int, str | None] = field(default_factory=dict)
 
     def told(self, logs: Sequence[VaultLog], high: int) -> list[VaultLog]:
         """The logs up to a block, those of the transactions asked for as the chain says."""

@@ -25,6 +25,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
 from tools.keeper.intake import Desk, Unsure, detach, ingest, vanished
+from tools.keeper.marks import take_back_marks
 
 log = logging.getLogger("wallet.reading")
 T = TypeVar("T")
@@ -197,12 +198,16 @@ class Reading:
             except Unsure as doubt:
                 open_ = doubt.transactions - asked.transactions.keys()
                 vaults = doubt.vaults - asked.vaults.keys()
-                if not open_ and not vaults:
+                blocks = doubt.blocks - asked.blocks.keys()
+                if not open_ and not vaults and not blocks:
                     raise
                 for tx_hash in sorted(open_):
                     asked.transactions[tx_hash] = await self._logs_of(tx_hash)
                 if vaults:
                     asked.vaults |= await self._are_there(vaults)
+                for number in blocks:
+                    here = await self.chain.block(number)
+                    asked.blocks[number] = None if here is None else here.hash
 
     async def _are_there(self, vaults: Collection[str]) -> dict[str, bool]:
         """Whether vaults are there, by what most of the nodes say."""
@@ -319,7 +324,9 @@ class Reading:
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
         logs = asked.told(found, high)
         desk, sure = self._desk(uow, now), asked.transactions.keys()
-        vanished(uow, desk, chain_id, range(here.deep + 1, high + 1), logs, sure)
+        blocks = range(here.deep + 1, high + 1)
+        vanished(uow, desk, chain_id, blocks, logs, sure)
+        take_back_marks(uow, desk, chain_id, blocks, asked.blocks)
         ingest(uow, desk, self.chain, logs, sure)
         chainlog.set_cursor(chain_id, here.block, here.hash, here.head, high, now)
 
@@ -345,7 +352,7 @@ class Reading:
         held = {v.address: uow.mandates.by_vault(chain_id, v.address, lock=True) for v in doubt}
         unknown = {a for a, m in held.items() if m is not None and a not in asked.vaults}
         if unknown:
-            raise Unsure((), unknown)
+            raise Unsure(vaults=unknown)
         for address, m in held.items():
             if m is not None and asked.vaults[address]:
                 uow.chainlog.move_vault(chain_id, address, blocks.stop)

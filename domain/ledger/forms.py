@@ -178,7 +178,7 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
     ), beside=(_follows("direction", lambda w: "in"),)),
     Settled: Form(block="settled", keys=_sums("spent", "returned", "gain", "agent_fee")),
     Marked: Form(block="marked", keys=(
-        *_sums("cash", "positions", "floor"), _key("block", Stored.number),
+        *_sums("cash", "positions", "floor"), _key("block", Stored.number), *_texts("block_hash"),
     )),
     Control: Form(block="control", keys=(
         _key("what", _way, needed=True), *_texts("agent"),

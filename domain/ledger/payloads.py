@@ -125,12 +125,15 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """The vault's cash and its probes at one block: a whole mark. The keeper's names its block."""
+    """The vault's cash and its probes at one block: a whole mark. One that was read names its
+    block, and by its hash on which branch of the chain that stood.
+    """
 
     cash: Usdc
     positions: Usdc
     floor: Usdc
     block: int | None = None
+    block_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,12 +37,25 @@ class HouseRows:
             last = int(rows[-1]["seq"])
 
     def chain_rows_in(self, chain_id: int, low: int, high: int) -> list[tuple[str, Event]]:
-        """Rows by the chain from some blocks, both inclusive: what a reorganisation may have taken
-        away.
+        """Rows of the chain's logs from some blocks, both inclusive: what a reorganisation may have
+        taken away.
         """
         rows = self._sql.rows(
             "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number >= :low "
-            "AND block_number <= :high AND reported_by = 'chain' ORDER BY public_id, seq",
+            "AND block_number <= :high AND reported_by = 'chain' AND tx_hash IS NOT NULL "
+            "ORDER BY public_id, seq",
+            chain_id=chain_id,
+            low=low,
+            high=high,
+        )
+        return [(r["public_id"], event_of(r)) for r in rows]
+
+    def marks_in(self, chain_id: int, low: int, high: int) -> list[tuple[str, Event]]:
+        """Rows by the chain that were read at some blocks, both inclusive, and are no logs."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE chain_id = :chain_id AND block_number >= :low "
+            "AND block_number <= :high AND reported_by = 'chain' AND tx_hash IS NULL "
+            "ORDER BY public_id, seq",
             chain_id=chain_id,
             low=low,
             high=high,

@@ -115,7 +115,7 @@ async def test_a_claim_ends_by_no_receipt_of_one_node(
         told = (await m.as_agent("mandate_reconcile", tx_hash=tx)).body
         assert told["outcome"] == "reverted"
         ended = await m.as_owner("mandate_events", limit=20)
-        claims = [e["payload"]["claim"] for e in ended.body["events"] if "claim" in e["payload"]]
+        claims = [e["payload"]["claim"] for e in ended.body["items"] if "claim" in e["payload"]]
         assert [c["outcome"] for c in claims] == ["reverted"]
 
 

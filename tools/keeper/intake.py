@@ -72,13 +72,19 @@ def _named(m: Mandate, place: Place) -> Place:
 
 class Unsure(Exception):  # no error: a question that the chain has to answer
     """Rows stand in the ledger of which the logs at hand tell nothing: a reorganisation, or a node
-    that left something out. The chain is asked for these transactions before anything is taken
-    back.
+    that left something out. The chain is asked for these transactions, vaults and blocks before
+    anything is taken back.
     """
 
-    def __init__(self, transactions: Collection[str], vaults: Collection[str] = ()):
+    def __init__(
+        self,
+        transactions: Collection[str] = (),
+        vaults: Collection[str] = (),
+        blocks: Collection[int] = (),
+    ):
         super().__init__(f"{len(transactions)} transactions, {len(vaults)} vaults")
         self.transactions, self.vaults = frozenset(transactions), frozenset(vaults)
+        self.blocks = frozenset(blocks)
 
 
 def take_tx(

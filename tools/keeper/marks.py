@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from domain.facts import VaultState
 from domain.ledger.chain_events import observed
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.pairing import ToldLog
 from domain.ledger.payloads import Marked, Told
 from domain.ledger.written import write
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.rules.stop_line import below, latched, worth_marking
 from storage.unit_of_work import UnitOfWork
-from tools.keeper.intake import Desk
+from tools.keeper.intake import Desk, Unsure
+from tools.keeper.reorgs import BLOCK_GONE, reversal
 
 DUST = Usdc(1_000_000)
 
@@ -36,6 +38,9 @@ def mark_vaults(
             continue
         if m.status not in (Status.WORKING, Status.STOPPED):
             continue
+        known = uow.chainlog.block_hash(m.chain_id, vault.block.number)
+        if known not in (None, vault.block.hash):
+            continue  # the chain was reorganised since it was read, or the reader has to go back
         book = uow.ledger.state(m.public_id).measured
         if worth_marking(m, book, vault, desk.config.mark_fresh_s):
             _mark(uow, desk, m, vault)
@@ -49,7 +54,13 @@ def mark_vaults(
 def _mark(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> None:
     """Add what the vault said at one block: a row by the chain, and no log of it."""
     block = vault.block.number
-    what = Marked(cash=vault.cash, positions=vault.positions, floor=vault.floor, block=block)
+    what = Marked(
+        cash=vault.cash,
+        positions=vault.positions,
+        floor=vault.floor,
+        block=block,
+        block_hash=vault.block.hash,
+    )
     seen = replace(
         observed({"values": _probed(vault)}, block, m.probe_keys), cash=vault.cash + vault.fee_owed
     )
@@ -58,9 +69,41 @@ def _mark(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> None:
         reported_by=Reporter.CHAIN,
         occurred_at=vault.block.at,
         chain_id=m.chain_id,
+        block_number=block,
         payload=write(Told(what=what, observed=seen)),
     )
     uow.ledger.append(m.public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+
+
+def take_back_marks(
+    uow: UnitOfWork, desk: Desk, chain_id: int, blocks: range, hashes: Mapping[int, str | None]
+) -> int:
+    """Take back the marks that were read at some blocks of a branch that is gone; how many.
+
+    Shapes: `blocks` are deep enough to stand; `hashes` are what the chain was asked for.
+    Errors: `Unsure` for a block whose hash the reader has not read so.
+    """
+    gone: list[tuple[str, Event]] = []
+    doubt: set[int] = set()
+    for public_id, event in uow.ledger.marks_in(chain_id, blocks.start, blocks.stop - 1):
+        what = event.told.what
+        if not isinstance(what, Marked) or what.block is None or what.block_hash is None:
+            continue
+        if what.block_hash == uow.chainlog.block_hash(chain_id, what.block):
+            continue
+        if event.event_id in uow.ledger.state(public_id).journal.undone:
+            continue
+        if what.block not in hashes:
+            doubt.add(what.block)
+        elif hashes[what.block] != what.block_hash:
+            gone.append((public_id, event))
+    if doubt:
+        raise Unsure(blocks=doubt)
+    for public_id, event in gone:
+        lost = ToldLog(first=event, now=event, stands=True)
+        row = reversal(lost, desk.now, chain_id, BLOCK_GONE)
+        uow.ledger.append(public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+    return len(gone)
 
 
 def _probed(vault: VaultState) -> list[int]:

@@ -1,17 +1,21 @@
-"""Reorganisations: a row whose log is gone is answered by a row that takes it back."""
+"""Reorganisations: a row whose log or block is gone is answered by a row that takes it back."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from domain.ledger.events import Kind, NewEvent, Reporter
 from domain.ledger.pairing import ToldLog
 from domain.ledger.payloads import Reverses
 from domain.ledger.written import written
 
+LOG_GONE: Final = "The chain was reorganised; this row's log is gone."
+BLOCK_GONE: Final = "The chain was reorganised; the block of this reading is gone."
 
-def reversal(lost: ToldLog, now: datetime, chain_id: int) -> NewEvent:
-    """The row that takes a log back, with all that it set."""
+
+def reversal(lost: ToldLog, now: datetime, chain_id: int, text: str = LOG_GONE) -> NewEvent:
+    """The row that takes a log or a reading back, with all that it set."""
     event = lost.now
     told = Reverses(
         event_id=lost.first.event_id,
@@ -21,7 +25,7 @@ def reversal(lost: ToldLog, now: datetime, chain_id: int) -> NewEvent:
         tx_hash=event.tx_hash,
         occurred_at=event.occurred_at,
         what=event.told.what,
-        text="The chain was reorganised; this row's log is gone.",
+        text=text,
     )
     return NewEvent(
         kind=Kind.NOTE,
