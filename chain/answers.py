@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,9 @@ from chain.header_hash import computed_hash
 from domain.facts import BlockStamp, VaultState
 from domain.money import LIMIT_MICROS, ZERO, Usdc
 
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
+LARGEST: Final = 2**63 - 1
+LATEST_S: Final = 253_402_300_799  # the last second that a date can name
 # What a malformed answer raises while it is read; who asked turns it into `chain_unavailable`.
 NONSENSE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 
@@ -47,8 +51,14 @@ class Log:
 def stamp(told: object) -> BlockStamp:
     """Number, hash and time of a block. Errors: one of `NONSENSE`."""
     block = _fields(told)
-    at = datetime.fromtimestamp(_number(block, "timestamp"), UTC)
+    at = _moment(_number(block, "timestamp"))
     return BlockStamp(_number(block, "number"), block_hash(block["hash"]), at)
+
+
+def _moment(seconds: int) -> datetime:
+    if seconds > LATEST_S:  # which some systems tell by an OSError
+        raise ValueError("no time of a block")
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def header(told: object) -> Header:
@@ -98,7 +108,11 @@ def _text(told: Mapping[str, object], name: str) -> str:
 
 
 def _number(told: Mapping[str, object], name: str) -> int:
-    return int(_text(told, name), 16)
+    """A block's number, a time or a place: none that a column could not hold."""
+    text = _text(told, name)
+    if not _QUANTITY.fullmatch(text) or (value := int(text, 16)) > LARGEST:
+        raise ValueError(f"{name} is no number of a block")
+    return value
 
 
 def block_hash(told: object) -> str:
@@ -165,7 +179,7 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
         settled=s["settled"],
         withdrawable=s["withdrawable"],
         lock_reason=s["lockReason"],
-        lock_until=datetime.fromtimestamp(s["until"], UTC) if s["until"] else None,
+        lock_until=_moment(s["until"]) if s["until"] else None,
         cash=money("cash"),
         positions=money("positions") - Usdc(beyond),
         floor=money("floor"),

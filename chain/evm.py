@@ -349,6 +349,8 @@ class EvmChains:
         """
         told: dict[str, int] = {}
         for chain in self.with_rpc():
+            left_out = sum(each.left_out for each in {chain, *chain.views})
+            told[f'wallet_chain_logs_left_out_total{{chain="{chain.chain_id}"}}'] = left_out
             for n, rpc in enumerate(chain.node().each, start=1):
                 of = f'{{chain="{chain.chain_id}",node="{n}"}}'
                 told[f"wallet_chain_node_open{of}"] = int(rpc.is_open)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from chain import answers
-from chain.codec import ERC20_TRANSFER_TOPIC, transfer_log
+from chain.codec import ERC20_TRANSFER_TOPIC
 from chain.evm import EvmChain
 from chain.faults import RpcFault
 from domain.facts import TransferLog
@@ -33,7 +33,7 @@ async def inbound(
         except answers.NONSENSE as error:
             why = f"a log that makes no sense ({type(error).__name__})"
             raise chain.node().unavailable(why) from None
-        told = ((g, transfer_log(g.address, g.topics, g.data, g.index)) for g in logs)
+        told = ((g, chain.transfer(g)) for g in logs)
         found += [(g.tx_hash, log) for g, log in told if log is not None]
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,17 +11,24 @@ from eth_abi import encode
 from eth_utils import keccak
 
 from chain import answers, clones, codec, eip712, signatures
-from domain.facts import BlockStamp, Call, DecodedCalldata, VaultFunction, VaultLog
+from domain.facts import BlockStamp, Call, DecodedCalldata, TransferLog, VaultFunction, VaultLog
 from domain.mandates.actions import Action, selector_of
 from domain.mandates.targets import Target
 from domain.mandates.terms import FIELDS
-from domain.money import Usdc
+from domain.money import LIMIT_MICROS, Usdc
 from domain.refusals import Refused, refusal
 
+logger = logging.getLogger("wallet.chain")
 READ_MS: Final = 300
 CALL_MS: Final = 3_000
 HEAD_AGE_S: Final = 120
 ISSUE_S: Final = 300
+LEFT_OUT_SAID: Final = 1_000
+# What a vault's log tells of money, by the names of its arguments; no probe is among them.
+_SUMS: Final = (
+    "amount", "spent", "returned", "approved", "cash", "floor", "gain", "agentFee", "totalSpent",
+    "totalReturned",
+)  # fmt: skip
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 
@@ -65,6 +73,8 @@ class KnownChain:
 
     def __init__(self, facts: ChainFacts):
         self.facts = facts
+        self.left_out = 0
+        self._said = set[str]()
 
     @property
     def chain_id(self) -> int:
@@ -189,8 +199,29 @@ class KnownChain:
         if told is None:
             return None
         name, args = told
+        if any(isinstance(v := args.get(n), int) and v > LIMIT_MICROS for n in _SUMS):
+            self._leave_out(address, name)
+            return None
         mandate = args.get("digest") if of_factory else args.get("mandate")
         return VaultLog(name, address, mandate, args, log.tx_hash, log.index, block)
+
+    def transfer(self, log: answers.Log) -> TransferLog | None:
+        """Decode one ERC-20 transfer; None for any other log."""
+        told = codec.transfer_log(log.address, log.topics, log.data, log.index)
+        if told is not None and told.amount > LIMIT_MICROS:
+            if told.token == self.usdc:
+                self._leave_out(told.token, "Transfer")
+            return None
+        return told
+
+    def _leave_out(self, address: str, name: str) -> None:
+        """Count a log that tells of more than all USDC there is: no sum could hold it."""
+        self.left_out += 1
+        if address not in self._said and len(self._said) < LEFT_OUT_SAID:
+            self._said.add(address)
+            logger.warning(
+                "chain %s: %s of %s is left out: too large", self.chain_id, name, address
+            )
 
 
 def terms(message: Mapping[str, str]) -> tuple[object, ...]:

@@ -54,7 +54,7 @@ def mined(
 ) -> Receipt:
     """A receipt as a node told it, in its block; of a failed one its calldata and reason too."""
     logs = [answers.log(g) for g in told["logs"]]
-    transfers = (codec.transfer_log(g.address, g.topics, g.data, g.index) for g in logs)
+    transfers = map(chain.transfer, logs)
     return Receipt(
         tx_hash=str(told["transactionHash"]).lower(),
         ok=int(told["status"], 16) == 1,

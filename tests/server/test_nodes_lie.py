@@ -11,9 +11,14 @@ from typing import Any
 import pytest
 
 from chain import agreed
+from chain.evm import EvmChains
 from chain.sender import Sender
 from domain.refusals import Refused
+from server.settings import Settings
+from server.ticks import Ticks
+from server.wiring import Wired
 from storage.verify import verify
+from tests.chain.nodes import distorted
 from tests.server.bad_nodes import Node
 from tests.server.lying_nodes import LIES, Liar, Lie, Tired
 from tests.server.test_nodes_judged import ROUNDS, a_round, logs, read_through, rows, spend
@@ -21,6 +26,7 @@ from tests.server.test_record_marks import worth
 from tests.server.test_silent_probe import invested
 from tests.tools.keeper.test_transfers_chain import idle, pay, registered
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 OF_MONEY = [lie for lie in LIES if lie != "keeps what is sent, and says that all reverts"]
@@ -133,7 +139,7 @@ async def test_a_transfer_is_confirmed_as_most_nodes_tell_it(
         await pay(world, stranger, wallet.address, "7")
         reported = await pay(world, stranger, wallet.address, "40")
         await world.ok(
-            "agent_transfer_report", agent, agent_id=agent.user_id, chain_id=CHAIN_ID,
+            "transfer_report", agent, chain_id=CHAIN_ID,
             asset="USDC", amount="40", tx_hash=reported, direction="in",
         )  # fmt: skip
         for _ in range(4):
@@ -193,3 +199,62 @@ async def test_what_nodes_contradict_each_other_in_waits(world: World) -> None:
         with pytest.raises(Refused, match="chain_unavailable"):
             await chain.receipt(tx)
         assert await chain.receipts([tx]) == {}
+
+
+@pytest.mark.parametrize("micros", [2**63, 2**255])
+async def test_a_log_of_more_than_all_usdc_stops_no_reading(world: World, micros: int) -> None:
+    """One node by itself tells so; what it tells of others is read."""
+    m = await working(world)
+    other = await working(world)
+
+    def huge(asked: dict[str, Any], told: Any) -> Any:
+        if asked["method"] != "eth_getLogs" or not told.get("result"):
+            return told
+        word = f"{40_000_000:064x}"
+        return told | {
+            "result": [
+                g | {"data": g["data"].replace(word, f"{micros:064x}")}
+                if g["address"].lower() == m.vault.lower()
+                else g
+                for g in told["result"]
+            ]
+        }
+
+    async with distorted(world.evm.chain, huge) as url:
+        chains = EvmChains([world.evm.facts(rpc_url=url)])
+        settings = Settings(chains={CHAIN_ID: {"rpc_url": url}})  # type: ignore[dict-item]
+        ticks = Ticks(Wired(settings, replace(world.deps, chains=chains), chains, Networks({})))
+        await spend(world, m, "40")
+        await spend(world, other, "7")
+        await ticks.round()
+        left_out = chains.gauges()[f'wallet_chain_logs_left_out_total{{chain="{CHAIN_ID}"}}']
+        await chains.close()
+    assert left_out >= 1
+    assert (await other.read())["progress"]["cash"] == "493.000000"
+    assert (await m.read())["progress"]["cash"] == "460.000000", "read again, out of its receipt"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("number", "-0x5"),
+        ("number", hex(2**63)),
+        ("number", hex(2**256)),
+        ("timestamp", hex(2**63 - 1)),
+        ("timestamp", hex(2**300)),
+        ("timestamp", "0x"),
+    ],
+)
+async def test_a_block_whose_numbers_no_column_holds_is_no_block(
+    world: World, field: str, value: str
+) -> None:
+    def bent(asked: dict[str, Any], told: Any) -> Any:
+        if not asked["method"].startswith("eth_getBlockBy") or not told.get("result"):
+            return told
+        return told | {"result": told["result"] | {field: value}}
+
+    async with distorted(world.evm.chain, bent) as url:
+        chains = EvmChains([world.evm.facts(rpc_url=url)])
+        with pytest.raises(Refused, match="chain_unavailable"):
+            await chains.get(CHAIN_ID).latest()
+        await chains.close()

@@ -51,6 +51,7 @@ LONGEST_PAUSE: Final = timedelta(minutes=10)
 FOUND_A_DAY: Final = 500
 
 
+LARGEST: Final = 2**63 - 1
 Found = tuple[str, TransferLog]
 
 
@@ -171,11 +172,18 @@ def take_inbound(
     for tx_hash, of_tx in logs.items():
         touched = {a for g in of_tx for a in (g.sender, g.recipient)}
         gained = gains(of_tx, token, uow.addresses.holders(chain_id, touched))
+        if not all(_fits(uow, chain_id, of, amount) for of, amount in gained.items()):
+            log.warning("transfer %s: it outgrows what a balance can hold", tx_hash)
+            continue
         known = uow.transfers.get(chain_id, tx_hash)
         waits = known is not None and known.status == REPORTED and _tells_of(known, gained)
         if waits or any(amount > 0 for amount in gained.values()):
             done += book(uow, chain_id, tx_hash, gained, now)
     return done
+
+
+def _fits(uow: UnitOfWork, chain_id: int, agent_id: str, amount: int) -> bool:
+    return abs(uow.transfers.balance(agent_id, chain_id, USDC, "idle") + amount) <= LARGEST
 
 
 async def whole(chain: Chain, found: Sequence[Found]) -> list[Found]:

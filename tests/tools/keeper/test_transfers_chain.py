@@ -157,3 +157,35 @@ async def test_a_range_that_the_provider_refuses_is_halved(
     monkeypatch.setattr(chain.node(), "ask", narrow)
     found = await inbound(chain, [wallet.address.lower()], low, high)
     assert [hashed for hashed, g in found if int(g.sender, 16)] == sent
+
+
+@pytest.mark.parametrize("micros", [2**63, 2**255, 10**18 + 1])
+async def test_a_transfer_larger_than_all_usdc_is_left_out_and_the_others_are_found(
+    world: World, micros: int
+) -> None:
+    agent, wallet, stranger = await registered(world)
+    keeper = ticks(world)
+    await keeper.round()
+    data = codec.calldata("TestUSDC", "mint", (wallet.address, micros))
+    ok, _ = await world.mined(stranger, wire(Call(CHAIN_ID, world.evm.usdc, data)))
+    assert ok
+    await keeper.settle_transfers(world.chains.get(CHAIN_ID))
+    await pay(world, stranger, wallet.address, "7.5")
+    await keeper.settle_transfers(world.chains.get(CHAIN_ID))
+    assert await idle(world, agent) == "7.500000"
+    gauges = world.chains.gauges()
+    assert gauges[f'wallet_chain_logs_left_out_total{{chain="{CHAIN_ID}"}}'] >= 1
+
+
+async def test_a_balance_that_a_transfer_would_outgrow_stays_and_the_next_is_found(
+    world: World,
+) -> None:
+    agent, wallet, stranger = await registered(world)
+    keeper = ticks(world)
+    await keeper.round()
+    data = codec.calldata("TestUSDC", "mint", (wallet.address, 10**18))
+    for _ in range(10):
+        assert (await world.mined(stranger, wire(Call(CHAIN_ID, world.evm.usdc, data))))[0]
+    await pay(world, stranger, wallet.address, "7.5")
+    await keeper.settle_transfers(world.chains.get(CHAIN_ID))
+    assert await idle(world, agent) == "9000000000007.500000"
