@@ -210,6 +210,18 @@ class Reader:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
         return head, read.logs
 
+    async def all_of(self, low: int, high: int) -> tuple[VaultLog, ...]:
+        """Every log with the topics of ours in some blocks, both inclusive, by whomever.
+
+        Errors: `chain_unavailable`.
+        """
+        try:
+            raws = await self._all_logs(low, high, set())
+            stamps = await self._stamps({raw.block for raw in raws})
+            return tuple(self._decoded(raws, stamps))
+        except answers.NONSENSE as error:
+            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
+
     async def _all_logs(self, low: int, high: int, vaults: set[str]) -> list[Log]:
         return [] if self.chain.factory is None else await self._logs(_OURS, low, high, vaults)
 

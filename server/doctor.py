@@ -14,8 +14,10 @@ import anyio
 from rich.console import Console
 from rich.table import Table
 
+from chain.agreed import dissent, each_node, majority
 from chain.evm import ChainFacts, EvmChain
 from chain.ground import ground
+from chain.reader import Reader
 from domain.mandates.markets import from_config
 from domain.ports import Clock
 from domain.refusals import Refused
@@ -28,6 +30,8 @@ from storage.store import sqlite_path
 
 FILE_COLUMNS: Final = 240
 CLOCK: Final = SystemClock()
+LOGS_OF: Final = 10
+"""Blocks whose logs each node is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,12 +251,21 @@ async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[Finding]:
         high = at.number - chain.confirmations
         if at.heads and high >= 0:
             await at.confirm(chain.views[min(at.heads)], high, None)
+            await _logs(chain, range(max(0, high - LOGS_OF + 1), high + 1))
     if len(chain.views) == 1:
         return []  # what is told of the chain is told of the node
     faults = dict(nodes.told())
     return [
         await _node(name, n, view, faults.get(n)) for n, view in enumerate(chain.views, start=1)
     ]
+
+
+async def _logs(chain: EvmChain, blocks: range) -> None:
+    """Ask each node for the logs of some blocks: one may tell of blocks alone."""
+    said = await each_node(chain, lambda v: Reader(v).all_of(blocks.start, blocks.stop - 1))
+    same = majority(len(chain.views), said)
+    if same:
+        dissent(chain.node(), "the logs of some blocks", same, said)
 
 
 async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> Finding:

@@ -144,6 +144,10 @@ WORDS: dict[Scenario, str] = {
     "minority fork": "is on another fork at block",
     "no such method": "failed a step: eth_getLogs refused",
     "another chain": "the node serves chain 1",
+    "hangs": "in time",
+    "429": "in time",
+    "lies about logs": "contradicts the others on the logs of some blocks",
+    "another hash": "not hash to",
 }
 
 
@@ -161,6 +165,7 @@ async def test_what_is_wrong_with_a_node_is_told_by_its_place_and_never_by_its_a
         await chain.node().close()  # type: ignore[attr-defined]  # EvmChain's
         if bad.own is not None and scenario == "minority fork":
             stopped_on(bad.own, m.owner_wallet, m.vault)
+        await spend(world, m, "40")
         for _ in range(6):
             await a_round(world, ticks, bad)
         (told,) = (await ready(world))["nodes"]
@@ -175,6 +180,43 @@ async def test_what_is_wrong_with_a_node_is_told_by_its_place_and_never_by_its_a
         assert not found[f"chain {CHAIN_ID} node 1"].works
         assert "http" not in found[f"chain {CHAIN_ID} node 1"].state
         assert found[f"chain {CHAIN_ID} node 2"].works
+
+
+DOCTOR: dict[Scenario, str] = {
+    "stands still": "stands still at block",
+    "minority fork": "is on another fork at block",
+    "no such method": "eth_getLogs refused",
+    "lies about logs": "contradicts the others on the logs of some blocks",
+    "omits logs": "contradicts the others on the logs of some blocks",
+    "429": "in time",
+}
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("scenario", DOCTOR)
+async def test_the_doctor_by_itself_names_what_is_wrong_with_a_node(
+    world: World, scenario: Scenario, place: int
+) -> None:
+    """It begins with no node known, as the command does."""
+    m = await working(world)
+    bad = Node(world, scenario)
+    nodes = [Node(world), Node(world)]
+    nodes.insert(place, bad)
+    async with read_through(world, nodes, confirmations=1):
+        bad.turn()
+        if bad.own is not None and scenario == "minority fork":
+            stopped_on(bad.own, m.owner_wallet, m.vault)
+        await spend(world, m, "40")
+        for _ in range(3):
+            world.clock.forward(seconds=60)
+            world.evm.chain.mine()
+            bad.goes_on()
+        chain = world.deps.chains.get(CHAIN_ID)
+        found = {f.what: f for f in await doctor._chain(chain, world.clock)}  # type: ignore[arg-type]  # an EvmChain
+        works = [found[f"chain {CHAIN_ID} node {n}"].works for n in (1, 2, 3)]
+        assert works == [n != place for n in range(3)]
+        assert DOCTOR[scenario] in found[f"chain {CHAIN_ID} node {place + 1}"].state
+        assert found[f"chain {CHAIN_ID}"].works
 
 
 async def test_a_chain_that_stands_still_is_told_at_once(world: World) -> None:
