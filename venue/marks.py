@@ -5,41 +5,41 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from domain.ports import Clock
 from domain.trading.venue import Perp
 from venue.json_readers import MARK_FACTOR
+from venue.unknown_fields import UnknownFieldCounts
 
 # After this long without a price that was near, the venue's new one is the price.
 HOLDS: Final = timedelta(hours=1)
+_PRICES: Final = ("mark_px", "oracle_px", "mid_px")
 
 
 class LastMarks:
     """The last mark price of each product that was believed, and when."""
 
-    def __init__(self, clock: Clock):
-        self._clock = clock
+    def __init__(self, clock: Clock, counts: UnknownFieldCounts):
+        self._clock, self._counts = clock, counts
         self._last: dict[str, tuple[Decimal, datetime]] = {}
 
-    def near(self, perps: tuple[Perp, ...]) -> tuple[Perp, ...]:
-        """The products; a price that is far from the last mark is None, as one not told."""
+    def near(self, kind: str, perps: tuple[Perp, ...]) -> tuple[Perp, ...]:
+        """The products of an answer; a price that is far from the last mark is counted, and None
+        as one that is missing."""
         now = self._clock.now()
-        return tuple(self._near(perp, now) for perp in perps)
+        return tuple(self._near(kind, perp, now) for perp in perps)
 
-    def _near(self, perp: Perp, now: datetime) -> Perp:
+    def _near(self, kind: str, perp: Perp, now: datetime) -> Perp:
         last, at = self._last.get(perp.coin, (None, now))
         if last is not None and now - at < HOLDS:
-            perp = replace(
-                perp,
-                mark_px=_of(perp.mark_px, last),
-                oracle_px=_of(perp.oracle_px, last),
-                mid_px=_of(perp.mid_px, last),
-            )
+            least, most = last / MARK_FACTOR, last * MARK_FACTOR
+            prices = {name: getattr(perp, name) for name in _PRICES}
+            far = [n for n, px in prices.items() if px is not None and not least <= px <= most]
+            for name in far:
+                self._counts.note_far(kind, name)
+            missing: Any = dict.fromkeys(far)
+            perp = replace(perp, **missing) if far else perp
         if perp.mark_px is not None:
             self._last[perp.coin] = (perp.mark_px, now)
         return perp
-
-
-def _of(px: Decimal | None, last: Decimal) -> Decimal | None:
-    return px if px is not None and last / MARK_FACTOR <= px <= last * MARK_FACTOR else None

@@ -57,7 +57,7 @@ class VenueNetwork:
         # Strangers choose the keys of the relays; what the house holds must not be pushed out by
         # them.
         self._relayed, self._own = Cache(clock), Cache(clock)
-        self._marks = LastMarks(clock)
+        self._marks = LastMarks(clock, client.met)
 
     @property
     def network(self) -> Network:
@@ -124,7 +124,7 @@ class VenueNetwork:
         def made(
             told: tuple[json_types.MetaJson, list[json_types.ContextJson]],
         ) -> tuple[Perp, ...]:
-            return self._marks.near(values.perps(dex, number, *told))
+            return self._marks.near(reads.PERPS.kind, values.perps(dex, number, *told))
 
         return await self._held(("perps", dex), good_for_s, lane, reads.PERPS, made, dex=dex)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
 import msgpack
 import orjson
+from pydantic import ValidationError
 
 from domain.trading.orders import CancelAction, Envelope, OrderAction, Tif
 from domain.trading.venue import Network, Placed, ToSign
 from venue import actions, signing
+from venue.json_readers import Price, Size, Tally, VenueJson, Whole
 from venue.words import answered, kind_of
 
 _TIFS: Final[Mapping[Tif, actions.Tif]] = {"ioc": "Ioc", "gtc": "Gtc", "alo": "Alo"}
@@ -65,6 +66,15 @@ def enveloped(
     }
 
 
+class _RestingJson(VenueJson):
+    oid: Whole
+
+
+class _FilledJson(_RestingJson):
+    total_sz: Size
+    avg_px: Price
+
+
 def placed(raw: bytes | None) -> Placed:
     """What the venue answered; an answer of another form is unknown, never a success.
 
@@ -103,24 +113,13 @@ def _status(status: object) -> Placed:
     ((name, told),) = status.items()
     if name == "error" and isinstance(told, str):
         return _refused(told)
-    if not isinstance(told, dict) or type(told.get("oid")) is not int:
-        return _UNKNOWN
-    if name == "resting":
-        return Placed(outcome="resting", oid=told["oid"])
-    if name != "filled":
-        return _UNKNOWN
-    size, px = _figure(told.get("totalSz")), _figure(told.get("avgPx"))
-    if size is None or px is None:
-        return _UNKNOWN
-    return Placed(outcome="filled", oid=told["oid"], size=size, avg_px=px)
-
-
-def _figure(told: object) -> Decimal | None:
-    """A figure above zero."""
-    if not isinstance(told, str) or len(told) > 40:
-        return None
     try:
-        read = Decimal(told)
-    except InvalidOperation:
-        return None
-    return read if read.is_finite() and read > 0 else None
+        if name == "resting":
+            order = _RestingJson.model_validate(told, context=Tally())
+            return Placed(outcome="resting", oid=order.oid)
+        if name == "filled":
+            fill = _FilledJson.model_validate(told, context=Tally())
+            return Placed(outcome="filled", oid=fill.oid, size=fill.total_sz, avg_px=fill.avg_px)
+    except ValidationError:
+        pass  # nothing of it can be taken
+    return _UNKNOWN

@@ -12,8 +12,8 @@ from venue.json_readers import Tally
 log = logging.getLogger("wallet.venue")
 # field: an unknown field; status: an unknown word where the words are listed; malformed: a figure
 # that cannot be read; dropped: a row left out; form: an answer of another form, which is none;
-# words: a refusal of an action in a sentence that is not known.
-What = Literal["field", "status", "malformed", "dropped", "form", "words"]
+# words: a refusal of an action in a sentence that is not known; far: a price far from the last one.
+What = Literal["field", "status", "malformed", "dropped", "form", "words", "far"]
 NAMES_LOGGED: Final = 256
 
 
@@ -62,9 +62,14 @@ class UnknownFieldCounts:
             self.count(kind, "dropped", tally.dropped)
             self._log_once(kind, "dropped", "rows that cannot be read")
 
+    def note_far(self, kind: str, name: str) -> None:
+        """Count a price that is far from the last one."""
+        self.count(kind, "far")
+        self._log_once(kind, "far", name)
+
     def _log_once(self, kind: str, what: What, name: str) -> None:
         if (kind, name) in self._logged or len(self._logged) >= NAMES_LOGGED:
             return
         self._logged.add((kind, name))
-        level = logging.WARNING if what in ("malformed", "dropped") else logging.INFO
+        level = logging.WARNING if what in ("malformed", "dropped", "far") else logging.INFO
         log.log(level, "the venue's %s: %s %r", kind, what, name)

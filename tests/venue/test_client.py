@@ -302,6 +302,26 @@ async def test_a_used_nonce_is_an_answer_of_which_nothing_is_known(
     assert (client.met.refused, client.met.counts) == ({"exchange": 0}, {})
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "outcome"),
+    [
+        ("totalSz", "0.02", "filled"), ("totalSz", "0", "unknown"), ("totalSz", "-1", "unknown"), ("totalSz", "1e2", "unknown"), ("totalSz", " 1", "unknown"),
+        ("totalSz", "１", "unknown"), ("totalSz", 1, "unknown"), ("totalSz", "1" + "0" * 13, "unknown"), ("avgPx", "1" + "0" * 10, "unknown"), ("avgPx", None, "unknown"),
+        ("avgPx", "NaN", "unknown"), ("oid", "1", "unknown"), ("oid", True, "unknown"), ("oid", 2**64, "unknown"), ("more", [1], "filled"),
+    ],
+)  # fmt: skip
+def test_a_fill_in_the_answer_to_an_order_is_within_the_bounds_of_its_fields(
+    field: str, value: Any, outcome: str
+) -> None:
+    status = {"filled": {"totalSz": "0.02", "avgPx": "1891.4", "oid": 77747314, field: value}}
+    data = {"type": "order", "data": {"statuses": [status]}}
+    told = orders.placed(json.dumps({"status": "ok", "response": data}).encode())
+    assert told.outcome == outcome
+    assert (told.size, told.oid) == (
+        (Decimal("0.02"), 77747314) if outcome == "filled" else (None,) * 2
+    )
+
+
 async def test_names_that_the_venue_makes_up_are_counted_without_end_and_logged_within_bounds(
     script: Scripted, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
