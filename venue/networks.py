@@ -34,7 +34,7 @@ from domain.trading.venue import (
 )
 from venue import actions, json_types, orders, reads, signing, values
 from venue.cache import Cache
-from venue.client import Client
+from venue.client import Client, unavailable
 from venue.marks import LastMarks
 from venue.reads import Read
 from venue.signing import Signature, TypedData
@@ -382,9 +382,12 @@ def _as_it_is(told: Any) -> Any:
     return told
 
 
-def _small(told: Any) -> Any | None:
-    """An answer that may be passed on whole; None for one above the relays' limit."""
-    return told if len(orjson.dumps(told)) <= RELAYED_AT_MOST else None
+def _small(told: Any) -> Any:
+    """An answer that may be passed on whole. Errors: `venue_unavailable` above the relays' limit,
+    which is ours: nothing is wrong with the answer."""
+    if len(orjson.dumps(told)) > RELAYED_AT_MOST:
+        raise unavailable("its answer is larger than 512 KB")
+    return told
 
 
 def _not_negative(told: int) -> int | None:

@@ -526,10 +526,13 @@ async def test_plain_http_goes_to_this_machine_only(url: str, good: bool) -> Non
 
 
 async def test_a_relayed_answer_above_512_kilobytes_is_none(
-    script: Scripted, venue: VenueNetwork
+    script: Scripted, client: Client, venue: VenueNetwork
 ) -> None:
     rows = [[n, "1.0"] for n in range(40_000)]
     script.say(told([["day", {"accountValueHistory": rows, "pnlHistory": rows, "vlm": "1.0"}]]))
     with pytest.raises(Refused) as found:
         await venue.relay(Relay("portfolio", (("user", WALLET),)), 60)
     assert found.value.code == "venue_unavailable"
+    assert client.met.refused == {"portfolio": 0}, (
+        "the limit is ours, and strangers choose whom to ask about"
+    )
