@@ -73,20 +73,18 @@ def _count(counts: Counter[str], name: str) -> None:
     counts[name if name in counts or len(counts) < _NAMES_COUNTED else "others"] += 1
 
 
+def _unknown(name: str, info: ValidationInfo[Tally]) -> str:
+    _count(info.context.unknown, name)
+    return name
+
+
 class VenueJson(BaseModel):
-    """An object of the venue's, cut to the fields that are named; the others are counted."""
+    """An object of the venue's: the fields that are named are read, the others are counted."""
 
     model_config = ConfigDict(
         strict=True, extra="allow", frozen=True, alias_generator=to_camel, defer_build=True
     )
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Count the fields that no type names, and leave them out."""
-        extra = self.__pydantic_extra__
-        if extra:
-            for name in extra:
-                _count(context.unknown, name)
-            extra.clear()
+    __pydantic_extra__: dict[Annotated[str, AfterValidator(_unknown)], Any] = Field(init=False)
 
 
 def _figure(bounds: Bounds) -> GetPydanticSchema:
@@ -102,8 +100,10 @@ def _figure(bounds: Bounds) -> GetPydanticSchema:
 def _within(bounds: Bounds) -> AfterValidator:
     """The same bounds for a figure that is passed on as the venue wrote it."""
 
+    least, most = bounds
+
     def check(figure: str) -> str:
-        if not bounds.least <= Decimal(figure) <= bounds.most:
+        if not least <= Decimal(figure) <= most:
             raise ValueError("beyond its bounds")
         return figure
 

@@ -74,6 +74,8 @@ class RelayedRead(Read[Any]):
         """As for every read; what the venue did not send stays missing."""
         adapter = _adapter(self.form)
         value = adapter.validate_python(answer, context=tally)
+        if tally.unknown:
+            value = adapter.validate_python(answer, context=Tally(), extra="ignore")
         return adapter.dump_python(value, by_alias=True, exclude_unset=True, warnings=False)
 
 

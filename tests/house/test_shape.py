@@ -43,7 +43,6 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "server.mcp_http.KeyBackend.authenticate": "starlette",
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
-    "venue.json_readers.VenueJson.model_post_init": "pydantic",
     "venue.devvenue.core.DevVenue.sub_account": "tests that need one on the stage",
     "domain.trading.port.Venue.agent_typed_data": "a wallet that is to sign an approval",
     "venue.networks.VenueNetwork.agent_typed_data": "a wallet that is to sign an approval",
