@@ -28,7 +28,7 @@ class Card:
 
     href: str
     pill: Pill
-    amount: str
+    amount: str | None
     estimated: bool
     floor: str
     agent: str | None
@@ -53,7 +53,7 @@ def card(row: Json) -> Card:
     return Card(
         href=f"/app/mandates/{row['public_id']}",
         pill=pill(mandate, progress),
-        amount=mandate["budget_usdc"] if worth is None else worth,
+        amount=_budget(mandate) if worth is None else worth,
         estimated=worth is not None,
         floor=progress["floor"],
         agent=mandate["agent_name"],
@@ -62,9 +62,15 @@ def card(row: Json) -> Card:
     )
 
 
+def _budget(mandate: Json) -> str | None:
+    """The budget; None where the note of a draft leaves it open."""
+    return None if "budget_usdc" in mandate["unclear_terms"] else str(mandate["budget_usdc"])
+
+
 def draft_page(mandate: Json) -> str:
-    """Where a draft goes on: nobody signs terms that name nobody who is to act."""
-    if mandate["agent_id"] is None and not mandate["open_board"]:
+    """Where a draft goes on: nobody signs terms that are unclear, or name nobody who is to act."""
+    unnamed = mandate["agent_id"] is None and not mandate["open_board"]
+    if unnamed or mandate["needs_review"]:
         return f"/app/start?draft={mandate['public_id']}"
     return f"/app/mandates/{mandate['public_id']}/review"
 

@@ -41,8 +41,9 @@ def card_header(mandate: Mandate) -> CardHeader:
     if mandate.agent_id is not None:
         # By its id: its name is its owner's words, and stands beside as such.
         who = f"agent {mandate.agent_id}"
+    unclear = "budget_usdc" in mandate.unclear_terms
     return CardHeader(
-        title=f"{plain(mandate.budget_usdc)} USDC for {who}",
+        title=f"A draft for {who}" if unclear else f"{plain(mandate.budget_usdc)} USDC for {who}",
         purpose=mandate.purpose,
         budget_usdc=mandate.budget_usdc,
         agent_id=mandate.agent_id,

@@ -110,6 +110,22 @@ async def test_what_a_sentence_leaves_open_is_an_empty_field_that_has_to_be_fill
     assert "If the agent turns hostile" in page.said
 
 
+async def test_of_an_unclear_draft_no_page_shows_a_budget_that_nobody_named(site: Site) -> None:
+    owner, wallet = await site.world.owner()
+    agent, _ = await site.world.agent(owner)
+    browser = await site.signed_in(wallet)
+    at = await begun(browser, "Budget around 400 USDC, 30 days.")
+    public_id = at.partition("=")[2]
+    await site.world.ok("owner_mandate_assign", owner, public_id=public_id, agent_id=agent.user_id)
+    listed = await browser.get("/app/mandates")
+    fine(listed)
+    assert "500.00" not in listed.said
+    assert "not known yet" in listed.said
+    assert "500.00" not in (await browser.get(at)).said
+    page = await browser.get(f"/app/mandates/{public_id}")
+    assert (page.status, page.headers["Location"]) == (303, at)
+
+
 async def test_a_draft_goes_to_the_open_board(site: Site) -> None:
     m = await drafted(site.world)
     browser = await site.signed_in(m.owner_wallet)

@@ -47,6 +47,7 @@ _SPEAKS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
         ("market markets venue venues exchange exchanges protocol protocols pool pools perp perps perpetual perpetuals x402 "
          "leverage leveraged spot futures options", (f.TARGETS,)),
         (" ".join(sorted(CURRENCY)), _OF_MONEY),
+        ("currency euro euros eur pound pounds gbp rupee rupees inr yen jpy yuan chf franc francs cad aud hkd eth btc sol", _OF_MONEY),
     )
     for word in words(text)
 })  # fmt: skip
@@ -84,6 +85,11 @@ _OTHERS: Final = words(
     "others another other who whose everyone most was were had did been used yesterday ago once when "
     "if while though although however but still then than until"
 )
+# What opens words that go on with the sentence before: "or less", "per day", "roughly".
+_GOES_ON: Final = words(
+    "or and at per each every in plus minus to roughly approximately approx about around circa tbc "
+    "tbd pending starting from by on of as more less nor yet even if when where which who also"
+)
 _FEW: Final = 3
 
 
@@ -99,18 +105,18 @@ def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool)
     said = set(kinds)
     if not said.isdisjoint(markets):
         found |= {f.TARGETS}
-    doubtful = (asks and found) or _spoils(said - markets, introduces=kinds[-1:] == [":"])
+    goes_on = kinds[0] in _GOES_ON or kinds[-1] == ":"
+    doubtful = goes_on or (asks and found) or _spoils(said - markets)
     return EVERY if doubtful else found
 
 
-def _spoils(said: set[str], *, introduces: bool) -> bool:
+def _spoils(said: set[str]) -> bool:
     """True of words that may be about what stands around them, and take it back."""
     names = {w for w in said if w[0].isalpha()}
     denies = bool(names & _NEGATES)
     points = bool(names & _POINTS)
     return (
-        introduces
-        or bool(names & _REVOKES)
+        bool(names & _REVOKES)
         or (denies and (points or len(names) < _FEW))
         or (points and bool(names & _OTHERS))
     )
