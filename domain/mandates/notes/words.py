@@ -67,7 +67,10 @@ _REVOKES: Final = words(
     "e.g eg sample template dummy fake test testing toy case scenario opposite reverse vice versa "
     "whatever depends maybe perhaps possibly probably might could would should wish hope reconsider "
     "misspoke hmm hm um uh er erm hang scratch strike retract take back thought thoughts otherwise delete remove void invalid error oh "
-    "changed change update updated edit edited replace override overrides supersede system unless except excluding only besides"
+    "changed change update updated edit edited replace override overrides supersede system unless except excluding only besides "
+    "halve halved doubled increase increased decrease reduce reduced raise lower adjust adjusted modify amend amended negotiable "
+    "flexible tentative draft provisional estimate guess approximate obsolete outdated expired former formerly quote quoted nah "
+    "think sure unsure know fool fools copied pasted confirmed agreed higher bigger smaller"
 )
 _NEGATES: Final = words(
     "not no never none nor neither nothing without don't dont doesn't doesnt won't wont can't cannot "
@@ -80,7 +83,7 @@ _POINTS: Final = words(
     "first last next what whatever which here there like as limits"
 )
 _OTHERS: Final = words(
-    "friend friends sister brother mother father mom dad wife husband partner boss colleague "
+    "friend friends sister brother mother father mom dad wife husband partner boss colleague lawyer accountant manager blog article "
     "neighbour neighbor client customer he she they him her his their theirs someone somebody people "
     "others another other who whose everyone most was were had did been used yesterday ago once when "
     "if while though although however but still then than until"
