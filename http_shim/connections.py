@@ -53,12 +53,16 @@ class Crowd:
         self._most = most()
         self._by_address: dict[str, dict[Connection, None]] = {}
         self._all = 0
-        self._metrics, self._seldom = metrics, Seldom()
+        self._metrics, self._seldom, self._faults = metrics, Seldom(), Seldom()
 
-    def count_malformed(self, error: BaseException | None) -> None:
+    def count(self, error: BaseException | None, *, ours: bool) -> None:
         """Count what is no HTTP, and say so once a minute: whoever sends it has no name, behind a
-        proxy not even an address.
+        proxy not even an address. A fault of `ours` is told with where it is, as often.
         """
+        if ours:
+            if self._faults.count():
+                log.error("a request failed before any route saw it", exc_info=error)
+            return
         if self._metrics is not None:
             self._metrics.malformed.inc()
         if number := self._seldom.count():
@@ -203,16 +207,13 @@ class Connection(RequestHandler):
         all who come through it would be refused, and where it gets no answer it takes this server
         for dead. What is no HTTP costs no more than a request that is refused as one too many.
 
-        Errors: ConnectionError where an answer is on its way already, and for one too many.
+        Errors: ConnectionError where an answer is on its way already.
         """
-        self._crowd.count_malformed(exc)
-        if self._crowd.deps is not None and not self.is_proxy:
-            try:
-                charge_stranger(self._crowd.deps, self.address)
-            except Refused as limited:
-                raise ConnectionError("one too many that is no HTTP") from limited
         if request.writer.output_size > 0:
             raise ConnectionError("half an answer is sent already")
+        self._crowd.count(exc, ours=status >= 500)
+        if not self._pays():
+            self.force_close()  # what is answered below reaches nobody
         fault = Refused(refusal("internal")) if status >= 500 else invalid("request", NO_HTTP)
         response = answer(Reply(status, fault.refusal.as_json("nobody")))
         response.headers.update(SECURITY_HEADERS)
@@ -222,6 +223,16 @@ class Connection(RequestHandler):
             response.headers["X-Request-Id"] = request_id(self._asked_id(request), ids)
         response.force_close()
         return response
+
+    def _pays(self) -> bool:
+        """Charge the address that it comes from; False for one request too many."""
+        if self._crowd.deps is None or self.is_proxy:
+            return True
+        try:
+            charge_stranger(self._crowd.deps, self.address)
+        except Refused:
+            return False
+        return True
 
     def _asked_id(self, request: web.BaseRequest) -> str:
         """The id that a request came with; of one that is no HTTP no header was read."""

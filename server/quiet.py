@@ -28,9 +28,10 @@ _QUOTING: Final = (
 
 def quiet_sdk() -> None:
     """Keep the SDK from logging what callers send: at DEBUG it writes each message, a refused
-    secret too, and at INFO lines of every session. Asked for less, it says less.
+    secret too, at INFO lines of every session, and at WARNING one for each caller of whom it thinks
+    ill, who has been answered and counted by then. Asked for less, it says less.
     """
-    level = max(logging.WARNING, logging.getLogger().level)
+    level = max(logging.ERROR, logging.getLogger().level)
     for name in ("mcp", "sse_starlette"):
         logging.getLogger(name).setLevel(level)
     for name in _QUOTING:

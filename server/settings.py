@@ -33,6 +33,8 @@ from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
+_PRIVATE_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
+_CURVE_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
 
 # unix(7) has room for 108 with the zero at the end, the BSDs for 104.
@@ -94,6 +96,12 @@ class ChainSettings(BaseModel):
         if not all(url.startswith(("http://", "https://")) for url in urls):
             raise ValueError("addresses with commas between them; each http:// or https://")
         return ",".join(urls)
+
+
+def _is_private_key(text: str) -> bool:
+    """Whether a text is a private key of secp256k1, in hex."""
+    digits = text.removeprefix("0x")
+    return _PRIVATE_KEY.fullmatch(digits) is not None and 0 < int(digits, 16) < _CURVE_ORDER
 
 
 class Settings(BaseSettings):
@@ -268,10 +276,20 @@ class Settings(BaseSettings):
         networks(value)
         return value
 
+    @field_validator("keeper_private_key")
+    @classmethod
+    def _signs(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _is_private_key(value.get_secret_value()):
+            raise ValueError("a private key is 32 bytes in hex, between 1 and the curve's order")
+        return value
+
     @model_validator(mode="after")
     def _secret_from_file(self) -> Settings:
         if self.keeper_private_key is None and self.keeper_private_key_file is not None:
-            self.keeper_private_key = SecretStr(self.keeper_private_key_file.read_text().strip())
+            key = SecretStr(self.keeper_private_key_file.read_text().strip())
+            if not _is_private_key(key.get_secret_value()):
+                raise ValueError("WALLET_KEEPER_PRIVATE_KEY_FILE holds no private key")
+            self.keeper_private_key = key
         if self.webhook_key is None and self.webhook_key_file is not None:
             self.webhook_key = SecretStr(self.webhook_key_file.read_text().strip())
         return self

@@ -21,6 +21,7 @@ from tests.world import START as NOW
 MARK = "Mark3dSecr3t"
 REFUSED = {
     "WALLET_WEBHOOK_KEY": MARK,
+    "WALLET_KEEPER_PRIVATE_KEY": MARK,
     "WALLET_CHAINS__84532__RPC_URLS": f"ws://host/v2/{MARK}",
     "WALLET_CHAINS": json.dumps({"84532": {"rpc_urlx": f"http://host/v2/{MARK}"}}),
     "WALLET_BASE_URL": f"https://u:{MARK}@host/",
@@ -52,6 +53,21 @@ def test_a_setting_that_is_refused_is_named_and_not_shown(
     assert MARK not in shown
     assert "settings" in shown
     assert name.split("__")[0].removeprefix("WALLET_") in shown.upper()
+
+
+@pytest.mark.parametrize("key", ["", "0x12", "00" * 32, "ff" * 32, "0x" + "11" * 32 + "\n2"])
+def test_a_file_that_holds_no_private_key_is_named_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "key").write_text(key)
+    monkeypatch.setenv("WALLET_KEEPER_PRIVATE_KEY_FILE", str(tmp_path / "key"))
+    told = CliRunner().invoke(main, ["serve"])
+    assert told.exit_code == 1
+    assert "WALLET_KEEPER_PRIVATE_KEY_FILE holds no private key" in told.output
+    assert len(told.output.splitlines()) == 1
+    (tmp_path / "key").write_text("0x" + "11" * 32 + "\n")
+    assert Settings().keeper_private_key is not None
 
 
 def test_a_file_of_settings_that_cannot_be_read_is_named_and_not_shown(

@@ -203,7 +203,8 @@ async def test_another_site_at_a_stream_is_refused_and_no_fault(
     async with small(sqlite_url) as s, ClientSession() as http:
         r = await http.get(s.base + "/sse", headers=headers)
         assert r.status in (403, 421)
-    assert [r for r in caplog.records if r.levelno >= logging.ERROR or r.exc_info] == []
+    # Nor is it a line each time: who can write one as often as he likes fills the log.
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING or r.exc_info] == []
 
 
 async def test_a_long_body_is_charged_by_its_size_and_read_beside_the_loop(

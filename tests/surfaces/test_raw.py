@@ -131,7 +131,10 @@ async def test_what_is_no_http_is_paid_for_by_its_address(sqlite_url: str) -> No
     async with small(sqlite_url, rate_anonymous=5) as s:
         with anyio.fail_after(STUCK_S):
             told = [await said(s, MALFORMED[0]) for _ in range(7)]
+        counted = s.app[METRICS].render({})
     assert [one.split()[1:2] for one in told] == [[b"400"]] * 5 + [[]] * 2
+    # Each once: one too many is no fault of ours besides.
+    assert "wallet_malformed_total 7.0" in counted
 
 
 @pytest.mark.parametrize("header", [b"X-Service-User-Key: ak_\xff", b"Authorization: Bearer \xff"])
