@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
 from domain.money import Usdc
+from domain.wire import said
 
 # What an owner may write into one JSON field, and what is shown of the log of changes.
 FIELD_BYTES: Final = 16_384
@@ -30,6 +31,7 @@ JSON_FIELDS: Final = (
 
 
 SIDES: Final = ("from", "to")
+OWNERS_WORDS: Final = said("the owner's own words, as JSON")
 Changes = Mapping[str, Mapping[str, object]]
 
 
@@ -41,18 +43,18 @@ class PolicyFields:
     set.
     """
 
-    assets: Any
-    venues: Any
-    networks: Any
-    stop_conditions: Any
+    assets: Any = field(metadata=OWNERS_WORDS)
+    venues: Any = field(metadata=OWNERS_WORDS)
+    networks: Any = field(metadata=OWNERS_WORDS)
+    stop_conditions: Any = field(metadata=OWNERS_WORDS)
     per_tx_cap_usdc: Usdc | None
     total_cap_usdc: Usdc | None
-    hold_ratio: Any
+    hold_ratio: Any = field(metadata=OWNERS_WORDS)
     min_net_bps: int | None
     max_cost_bps: int | None
     slippage_bps: int | None
     credit_budget_daily: int | None
-    auto_vs_approval: Any
+    auto_vs_approval: Any = field(metadata=OWNERS_WORDS)
     accepts_mandates: bool
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal
 
-from domain.mandates.entries import as_word
 from domain.mandates.mandate import ClauseKey, Mandate
 from domain.mandates.targets import (
     VENUE,
@@ -204,7 +203,11 @@ def _place(t: Target) -> str:
     if t.kind == "vault":
         return "the vault itself"
     if t.kind == "x402":
-        return "paid reads (x402)" + (f" at {', '.join(map(as_word, t.hosts))}" if t.hosts else "")
+        # A host is a drafter's word: it stands in the entry, where the schema says so.
+        many = "1 host" if len(t.hosts) == 1 else f"{len(t.hosts)} hosts"
+        return (
+            f"paid reads (x402) at {many} that the entry names" if t.hosts else "paid reads (x402)"
+        )
     if t.kind == "venue":
         if t.label or t.venue != VENUE:
             return t.label or "markets of a venue that this service does not know"

@@ -1,7 +1,7 @@
 """The entries of `allowed_targets` as a draft gives them, read strictly.
 
-Hosts, venues and symbols stand in the sentence that an owner signs: their forms leave no room for
-words of a sentence (contract 1).
+Hosts, venues and symbols stand beside the sentence that an owner signs: their forms leave no room
+for words of a sentence (contract 1).
 """
 
 from __future__ import annotations
@@ -68,14 +68,6 @@ def as_many_as_a_vault_takes(targets: Sequence[Target], loc: str) -> None:
     """
     if sum(t.kind == "contract" for t in targets) > MAX_CONTRACT_ENTRIES:
         raise invalid(loc, f"at most {MAX_CONTRACT_ENTRIES} contract entries")
-
-
-def as_word(name: str) -> str:
-    """A host, venue or symbol for a sentence; what was stored before their forms were held stands
-    in quotation marks, so that nobody takes it for the service's own words.
-    """
-    fits = any(form.fullmatch(name) for form in (_HOST, _VENUE, _SYMBOL))
-    return name if fits else json.dumps(name)
 
 
 # Each is the same to a hurried reader.

@@ -11,6 +11,8 @@ from domain.wire import SERVICES_LABEL, JsonObject, said
 VENUE: Final = "hyperliquid"
 """The venue whose orders are prepared here, and held to an entry before anybody signs them."""
 
+WRITERS: Final = said("as the draft's writer gave it")
+
 EnforcedBy = Literal["Contract", "Service guard", "Venue"]
 
 
@@ -26,7 +28,7 @@ class PaidReadTarget:
     """Paid reads; of any host where none is named."""
 
     kind: Literal["x402"] = "x402"
-    hosts: tuple[str, ...] = field(metadata=said("as the draft's writer gave them"))
+    hosts: tuple[str, ...] = field(metadata=WRITERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +36,8 @@ class VenueTarget:
     """A trading venue; every symbol where none is named."""
 
     kind: Literal["venue"] = "venue"
-    venue: str | None
-    symbols: tuple[str, ...]
+    venue: str | None = field(metadata=WRITERS)
+    symbols: tuple[str, ...] = field(metadata=WRITERS)
     label: str | None = field(metadata=SERVICES_LABEL)
     market: str | None
 

@@ -28,8 +28,8 @@ class ToldTarget:
     """Where the agent says that an action went."""
 
     market: str | None = field(default=None, metadata=AGENTS_PLACE)
-    address: str | None = field(default=None, metadata=LEFT_OUT)
-    selector: str | None = field(default=None, metadata=LEFT_OUT)
+    address: str | None = field(default=None, metadata=AGENTS_PLACE)
+    selector: str | None = field(default=None, metadata=AGENTS_PLACE)
     label: str | None = field(default=None, metadata=AGENTS_WORDS)
 
 
@@ -176,20 +176,22 @@ class RefusedTry:
     """An attempt that was refused (spec 2.5); `proof` is the revert that shows it."""
 
     reason: str
-    source: str | None
+    source: str | None = field(metadata=said("as the agent told it"))
     reason_source: str
-    check: str | None
-    attempted: Json | None = field(default=None, metadata=LEFT_OUT)
-    proof: Json | None = field(default=None, metadata=LEFT_OUT)
+    check: str | None = field(metadata=said("as the agent told it"))
+    attempted: Json | None = field(default=None, metadata=AGENTS_PLACE)
+    proof: Json | None = field(
+        default=None, metadata=LEFT_OUT | said("the error, and the contract's own words in it")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptedPlace:
     """Where an action went that no entry allows."""
 
-    market: str | None = field(default=None, metadata=LEFT_OUT)
-    address: str | None = field(default=None, metadata=LEFT_OUT)
-    selector: str | None = field(default=None, metadata=LEFT_OUT)
+    market: str | None = field(default=None, metadata=AGENTS_PLACE)
+    address: str | None = field(default=None, metadata=AGENTS_PLACE)
+    selector: str | None = field(default=None, metadata=AGENTS_PLACE)
     resource: str | None = field(default=None, metadata=AGENTS_PLACE)
 
 
@@ -233,7 +235,7 @@ class ToldPayload:
     next_at: str | None = field(default=None, metadata=LEFT_OUT)
     fee_kind: str | None = field(default=None, metadata=AGENTS_PLACE)
     resource: str | None = field(default=None, metadata=AGENTS_PLACE)
-    preview: Any = field(default=None, metadata=LEFT_OUT)
+    preview: Any = field(default=None, metadata=AGENTS_PLACE)
     notional: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
     ordered: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
     executed: ExecutedCall | None = field(default=None, metadata=LEFT_OUT)

@@ -63,13 +63,16 @@ REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
 }
 
 
+_PLACE: Final = said("as the agent told it, in a step that the agent reported")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTarget:
     """Where an action went; null is what nobody said."""
 
-    market: str | None = None
-    address: str | None = None
-    selector: str | None = None
+    market: str | None = field(default=None, metadata=_PLACE)
+    address: str | None = field(default=None, metadata=_PLACE)
+    selector: str | None = field(default=None, metadata=_PLACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +90,7 @@ class StepParams:
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
     venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
-    preview: Any = field(default=None, metadata=LEFT_OUT)
+    preview: Any = field(default=None, metadata=AGENTS_PLACE)
     reason: str | None = field(default=None, metadata=LEFT_OUT)
     approval_id: str | None = field(default=None, metadata=LEFT_OUT)
     expires_at: Timestamp | None = field(default=None, metadata=LEFT_OUT)

@@ -2,44 +2,281 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 
 from http_shim.openapi import document
 from tests.world import BY_NAME
-from tools.call.describe import OTHERS, gives_schema, others_words, texts, tool_output
+from tools.call.describe import OTHERS, gives_schema, is_free, others_words, texts, tool_output
 from tools.catalogue import OPERATIONS
 
-# Every field in which a person's or an agent's words can stand, wherever it is.
-WORDS = frozenset(
-    {
-        "agent_name",
-        "fee_kind",
-        "hosts",
-        "label",
-        "name",
-        "note",
-        "override_reason",
-        "purpose",
-        "resource",
-        "text",
-        "why",
-    }
+# What an answer says in the service's own words, in codes, ids and figures, or repeats to the one caller who wrote it,
+# by component. What is not here says whose words it holds: a new field is one or the other.
+SERVICES = """
+AgentControl: agent
+AgentStatusOut: reasons books
+AllowedCredits: unit
+AllowedOut: item changed_by
+AllowlistSet: item
+ApprovalDecision: status reason
+ApprovalItem: data
+ApprovalTarget: market selector
+AssumedOut: value
+BalanceActivity: asset state ref_kind
+Balances: asset
+BidEventOut: event asset
+Binding: key
+BlockTold: hash
+BookOut: book
+BookWhole: book
+Breach: code
+BreachDetail: allowed used attempted bound_by
+Broken: codes
+BuilderFeeStatusOut: wallet
+BusiestDay: day
+Call: to data value from
+CallOut: predicted_vault message
+CapOut: day
+CardFooter: lines
+CardHeader: title
+ChainState: agent
+ChainTold: factory explorer public_rpc
+ChainTrouble: trouble
+ChallengeOut: message nonce
+CheckDetail: status target selector bound_by
+CheckTold: code
+Clause: key text_en source signed_fields
+ConfigOut: builder fee_pct max_fee_rate revoke_note
+ContractTarget: selector probe market
+CostExample: notional fee
+CouldBeOut: value
+CutHashes: from to
+DecodedCall: target selector market
+DeliveryTold: fault body
+DepositAsset: asset chain source
+DepositOut: typed_data nonce
+DepositRoute: id steps sources
+Destination: asset
+DraftAttributes: markets
+EnableOut: max_valid_until
+EnforcedContract: selector probe market
+EnforcedVenue: market
+ExecuteOut: from to data value
+ExecutedCall: target selector market agent
+ExplainedCall: selector function args
+FeeShare: pct kind
+FeeValue: kind
+FromTo: from to
+FundCall: to data value from
+FundOut: usdc
+GapOut: since until
+HallAgentRead: unranked_reason operator_stake_reason
+HallMandate: stop_reason
+HallRow: unranked_reason operator_stake_reason
+HookSecret: secret
+HookTold: url
+HouseKeyOut: key
+HouseKeyTold: role
+Index: service version
+IndexOut: sym dex base collateral
+KeeperEnableOut: max_valid_until
+LimitChangeOut: subject changed_by
+LinkChallengeOut: message
+LinkOut: wallet
+Lock: message
+MandateAttributes: markets
+MandateRead: left_out
+MandateSummary: status
+MandateWeek: status
+MarketCall: selector signature encoding approve_amount report
+MarketTold: id enforced_by kind
+McpTool: name title description route arguments
+MeOut: user wallet books
+ModelOut: depth_share
+NamedItem: data
+NetEstimated: pct
+NewKey: key
+NodeTrouble: fault
+OpenPosition: id market
+OrderFillOut: at snapshot
+OrderOut: book product cloid
+OrderStep: tool route
+OwnStatusOut: wallet abstraction_mode
+OwnTermsOut: sha256 text_en
+PaperBookResult: book
+Payload: from agent by reason digest signer_type
+PaymasterService: url
+PayoutRule: kind
+PlanStep: position market target route
+PointOut: at
+PositionOut: product book side margin_mode
+PreparedBy: id
+ProbedPosition: key
+Product: product tick_example
+ReconcileOut: why
+RefusalShown: error venue_kind
+RefusedOut: vault_error
+RefusedTry: reason reason_source
+Registered: key
+RelayOut: verify_after
+RelayedAgent: valid_until
+RemainingNow: blocked_by
+RemainingThen: blocked_by
+RevertTold: code
+RouteEnd: chain asset
+RoutesOut: link qr_svg
+Rule: code
+Series: points
+SeriesPoint: day
+SessionOut: token
+SettledOut: transactions
+Sponsored: id
+StagedLog: mandate args
+StatusCheck: detail
+Step: id group code status
+StepOut: route
+StepParams: reason
+StopLine: pct
+StopOut: message
+SwitchOut: value
+TermsOut: digest
+ToSignOut: action action_msgpack signer_must_be
+ToldPayload: from agent by reason digest signer_type
+TransferReport: asset direction reported_by status
+TypedData: message
+TypedDataOut: domain types primaryType message
+TypedDomain: verifyingContract
+TypedField: type
+UnderstoodOut: value
+UnwoundCall: target selector market by
+UsedOnce: day
+VaultCallOut: message
+VenueHolding: product size
+VenueKeyOut: valid_until
+VenueProgress: network
+VenueResults: network
+VenueSymbols: venue symbols
+VenueTarget: market
+VenueTrade: venue network product px size fee builder_fee
+VenueTypedData: domain types primaryType message
+VenueWeek: network
+VerifiedAgent: valid_until
+WeekBreach: code reason
+WeekPeriod: week
+WithdrawOut: message
+"""
+# Fields that by their names, wherever they stand, are ids, addresses, amounts and times.
+PLAIN = re.compile(
+    r"(_id|_at|_hash|_usdc|_px|_px_est|address|_bps)$|^(next_cursor|as_of|basis|formula)$"
 )
-SERVICE = ("service's own", "markets file", "the venue tells", "contract's own", "what the outcome")
+# What a description says of a figure, or of a text that is the service's.
+SAID = re.compile(
+    r"USDC|decimal string|^price|size in the coin|basis points|the service's own|markets file|contract's own name"
+)
 
 
-@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
-def test_an_answer_says_whose_words_a_text_is(op: Any) -> None:
-    told = [(name, about) for name, about in texts(gives_schema(op)) if name in WORDS]
-    unsaid = {n for n, about in told if not OTHERS.search(about) and not _service(about)}
-    assert unsaid == set()
+@cache
+def components() -> dict[str, Any]:
+    """Every object of the document, by its name."""
+    found: dict[str, Any] = document(OPERATIONS, base_url="http://localhost")["components"][
+        "schemas"
+    ]
+    return found
 
 
-def _service(about: str) -> bool:
-    return any(words in about for words in SERVICE)
+def answers() -> Iterator[dict[str, Any]]:
+    """The schema of every answer that is no refusal."""
+    for methods in document(OPERATIONS, base_url="http://localhost")["paths"].values():
+        for op in methods.values():
+            for status, answer in op["responses"].items():
+                if int(status) < 400:
+                    yield from (content["schema"] for content in answer["content"].values())
+
+
+def words(
+    schema: dict[str, Any], seen: set[str], at: tuple[str, str] = ("", ""), about: str = ""
+) -> Iterator[tuple[str, str, str]]:
+    """(component, field, what is said of it) of everything that can hold words; each component once."""
+    about = schema.get("description", about)
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        if OTHERS.search(about):  # said of it as a whole
+            yield *at, about
+        elif name not in seen:
+            seen.add(name)
+            for field, inner in components()[name].get("properties", {}).items():
+                yield from words(inner, seen, (name, field))
+        return
+    if at[0] and is_free(schema):
+        yield *at, about
+        return
+    one = (schema.get("items"), schema.get("additionalProperties"))
+    for part in (*one, *schema.get("anyOf", ()), *schema.get("prefixItems", ())):
+        if isinstance(part, dict):
+            yield from words(part, seen, at, about)
+
+
+@cache
+def of_answers() -> list[tuple[str, str, str]]:
+    seen: set[str] = set()
+    return [found for schema in answers() for found in words(schema, seen)]
+
+
+def services() -> set[tuple[str, str]]:
+    told = [line.split(": ") for line in SERVICES.split("\n") if line]
+    return {(component, field) for component, fields in told for field in fields.split()}
+
+
+def test_whatever_can_hold_words_says_whose_they_are() -> None:
+    unsaid = {
+        (component, field)
+        for component, field, about in of_answers()
+        if not OTHERS.search(about) and not SAID.search(about) and not PLAIN.search(field)
+    }
+    assert unsaid == services()
+    assert len([about for _, _, about in of_answers() if OTHERS.search(about)]) > 50
+
+
+# Whose name it is, and what stands beside it: names are equal, ids are not.
+IDS = {
+    "the owner's name for the agent": "agent_id",
+    "the owner's own name for it": "book",
+    "as the venue tells it": "address",
+    "the venue's own words": "sym",
+}
+
+
+def test_every_name_stands_with_its_id() -> None:
+    names = [found for found in of_answers() if found[1].endswith("name")]
+    given = [n for n in names if not SAID.search(n[2]) and n[:2] not in services()]
+    assert len(given) >= 8
+    for component, field, about in given:
+        assert IDS[about] in components()[component]["properties"], (component, field)
+
+
+def test_a_field_that_says_nothing_is_found() -> None:
+    """The walk itself: a text, an open value and a list of texts, each without a word on whose they are."""
+    new = {
+        "type": "object",
+        "properties": {
+            "greeting": {"type": "string"},
+            "more": {},
+            "lines": {"type": "array", "items": {"type": ["string", "null"]}},
+            "kind": {"enum": ["a"], "type": "string"},
+            "when": {"type": "string", "format": "date-time"},
+            "count": {"type": "integer"},
+        },
+    }
+    components()["New"] = new
+    try:
+        found = {field for _, field, _ in words({"$ref": "#/components/schemas/New"}, set())}
+    finally:
+        del components()["New"]
+    assert found == {"greeting", "more", "lines"}
 
 
 @pytest.mark.parametrize("op", [op for op in OPERATIONS if op.on_mcp], ids=lambda op: op.name)
@@ -48,36 +285,19 @@ def test_a_tool_names_the_fields_in_which_others_speak(op: Any) -> None:
     about = tool_output(op)["description"]
     assert all(name in about for name in named)
     assert ("others' words" in about) is bool(named)
+    said = {name for name, about in texts(gives_schema(op)) if OTHERS.search(about)}
+    assert said == set(named)
 
 
 def test_the_tools_that_show_a_mandate_name_its_words() -> None:
-    assert {"purpose", "agent_name", "why", "note", "text"} <= set(
+    of_rows = {"why", "text", "preview", "attempted", "position", "resource", "fee_kind"}
+    assert {"purpose", "agent_name", "note", "hosts", "symbols"} | of_rows <= set(
         others_words(BY_NAME["mandate_get"])
     )
-    assert {"purpose", "agent_name"} <= set(others_words(BY_NAME["agent_offers"]))
+    assert {"purpose", "agent_name", "hosts", "venue"} <= set(others_words(BY_NAME["agent_offers"]))
+    assert {"name", "from", "to"} <= set(others_words(BY_NAME["hall_agent"]))
+    assert "stop_conditions" in others_words(BY_NAME["agent_policy"])
     assert "name" in others_words(BY_NAME["hall_list"])
-
-
-def test_the_openapi_document_says_the_same() -> None:
-    schemas = document(OPERATIONS, base_url="http://localhost")["components"]["schemas"]
-    assert _unsaid(schemas) == set()
-
-
-def _unsaid(schemas: dict[str, Any]) -> set[str]:
-    return {
-        f"{component}.{name}"
-        for component, schema in schemas.items()
-        for name, about in _own_texts(schema)
-        # A tool's own description, and the steps of a refusal, are the service's by definition.
-        if component not in ("McpTool", "Refusal")
-        and name in WORDS
-        and not OTHERS.search(about)
-        and not _service(about)
-    }
-
-
-def _own_texts(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield from texts(schema)
 
 
 def test_no_name_of_somebody_stands_in_a_sentence_of_the_service() -> None:

@@ -27,6 +27,7 @@ from tools.call.shapes import PolicyChange
 from tools.keeper.rollup import refresh_row
 
 Bps = Annotated[int | None, Field(ge=0, le=10_000)]
+OwnersJson = Annotated[Any, Field(description="the owner's own words, as JSON")]
 
 
 class PolicyIn(OneAgent):
@@ -54,18 +55,18 @@ class PolicyOut(Gives):
 
     agent_id: str
     exists: bool
-    assets: Any
-    venues: Any
-    networks: Any
-    stop_conditions: Any
+    assets: OwnersJson
+    venues: OwnersJson
+    networks: OwnersJson
+    stop_conditions: OwnersJson
     per_tx_cap_usdc: Usdc | None
     total_cap_usdc: Usdc | None
-    hold_ratio: Any
+    hold_ratio: OwnersJson
     min_net_bps: int | None
     max_cost_bps: int | None
     slippage_bps: int | None
     credit_budget_daily: int | None
-    auto_vs_approval: Any
+    auto_vs_approval: OwnersJson
     accepts_mandates: bool
     updated_at: Timestamp | None
     policy: PolicyFields = Field(description="the same fields as one value, as a PUT takes them")

@@ -157,21 +157,32 @@ def _open(field: Schema) -> Schema:
     return {"type": field["type"]} if "type" in field else {}
 
 
-# Of these a tool names the fields: a model reads them as prose.
-PROSE: Final = re.compile(r"words|'s name for")
 # How a description says whose words a field holds; the service's own are no reason for care.
 OTHERS: Final = re.compile(
-    r"own words of|as the agent told|writer|(agent|owner|operator)'s (own )?(words|name)"
+    r"own words of|as the agent told|as the venue tells|writer"
+    r"|(agent|owner|operator)'s (own )?(words|name)|(venue|contract|paymaster)'s own words"
 )
+# What leaves no room for words.
+_CLOSED: Final = frozenset({"enum", "const", "format", "pattern"})
+_TYPED: Final = frozenset({"type", "anyOf", "$ref"}) | _CLOSED
+
+
+def is_free(schema: Schema) -> bool:
+    """True for a text, and for a value of any form, that can hold words."""
+    kind = schema.get("type")
+    if kind == "string" or (isinstance(kind, list) and "string" in kind):
+        return not _CLOSED & set(schema)
+    return not _TYPED & set(schema) or schema.get("additionalProperties") is True
 
 
 def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[str, str]]:
-    """Every text of an answer, however deep: (name of its field, what is said of it)."""
+    """Everything in an answer that can hold words, however deep: (name of its field, what is said
+    of it). An object of which it is said as a whole is one.
+    """
     about = schema.get("description", about)
-    kind = schema.get("type")
-    free = not {"enum", "const", "format"} & set(schema)
-    if name and free and (kind == "string" or (isinstance(kind, list) and "string" in kind)):
+    if name and (is_free(schema) or ("properties" in schema and OTHERS.search(about))):
         yield name, about
+        return
     for inner, field in schema.get("properties", {}).items():
         yield from texts(field, name=inner)
     within = [schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())]
@@ -184,7 +195,7 @@ def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[
 def others_words(op: Operation) -> tuple[str, ...]:
     """Names of the fields of an answer in which somebody else than the service speaks."""
     told = texts(gives_schema(op))
-    return tuple(sorted({n for n, about in told if OTHERS.search(about) and PROSE.search(about)}))
+    return tuple(sorted({n for n, about in told if OTHERS.search(about)}))
 
 
 def refusal_schema() -> Schema:

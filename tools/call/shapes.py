@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ class RevertTold(Gives):
     """
 
     name: str = Field(description="the contract's own name for the error")
-    args: dict[str, object] = Field(description="the error's own arguments, by name")
+    args: dict[str, object] = Field(description="the contract's own words: the error's arguments")
     code: str | None
 
 
@@ -73,6 +73,9 @@ class CutHashes(Gives):
     to: str | None = None
 
 
+OF_JSON: Final = "the owner's own words where the field holds JSON"
+
+
 class FieldChange(Gives):
     """What a field was and became; amounts as 6-decimal text, JSON settings as given.
 
@@ -80,8 +83,8 @@ class FieldChange(Gives):
     only that and its hash.
     """
 
-    was: Any = Field(alias="from")
-    to: Any
+    was: Any = Field(alias="from", description=OF_JSON)
+    to: Any = Field(description=OF_JSON)
     cut: CutBytes | None = None
     sha256: CutHashes | None = Field(
         default=None, description="of the value as compact JSON in UTF-8"

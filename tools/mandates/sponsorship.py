@@ -43,7 +43,7 @@ class Sponsored(Gives):
 
     jsonrpc: Literal["2.0"]
     id: int | str | None
-    result: dict[str, object]
+    result: dict[str, object] = Field(description="the paymaster's own words, passed on")
 
 
 def allowed(uow: UnitOfWork, ask: Ask[Sponsor, None]) -> Sponsor:

@@ -55,7 +55,7 @@ class IndexOut(Gives):
     sym: str
     dex: str
     base: str
-    display_name: str
+    display_name: str = Field(description="the venue's own words")
     category: Literal["indices"]
     asset_id: int
     sz_decimals: int

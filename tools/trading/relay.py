@@ -88,7 +88,7 @@ class Relayed(Gives):
     as_of: Moment
     stale: bool = Field(description="true where the venue gave no newer answer when it was asked")
     data: dict[str, Any] | list[Any] = Field(
-        description="the venue's own JSON, cut to known fields"
+        description="the venue's own words: JSON, cut to known fields"
     )
 
 

@@ -17,8 +17,11 @@ function until(seconds) {
 
 function place(i) {
   if (i.kind === "vault") return "the vault itself";
-  if (i.kind === "x402") return "paid reads (x402)" + (i.hosts.length ? " at " + i.hosts.join(", ") : "");
-  return i.label || (i.kind === "venue" ? `${i.venue}: ${i.symbols.join(", ") || "every market"}` : `${i.address} ${i.selector} (a call that this service does not know)`);
+  if (i.kind === "x402") return "paid reads (x402)" + (i.hosts.length ? ` at ${i.hosts.length === 1 ? "1 host" : `${i.hosts.length} hosts`} that the entry names` : "");
+  if (i.label) return i.label;
+  if (i.kind === "contract") return `${i.address} ${i.selector} (a call that this service does not know)`;
+  if (i.venue !== "hyperliquid") return "markets of a venue that this service does not know";
+  return "hyperliquid: " + (i.symbols.length ? `${i.symbols.length} of its products, which this service does not list` : "every market");
 }
 
 /** The sentences that these values allow, by clause; each may be the one on the screen. */

@@ -153,9 +153,9 @@ class AttemptedPlace(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    market: str | None = None
-    address: str | None = None
-    selector: str | None = None
+    market: Annotated[str | None, Field(description="as the agent told it")] = None
+    address: Annotated[str | None, Field(description="as the agent told it")] = None
+    selector: Annotated[str | None, Field(description="as the agent told it")] = None
     resource: Annotated[str | None, Field(description="as the agent told it")] = None
 
 
@@ -594,7 +594,7 @@ class EnforcedPaidRead(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave it")]
     enforced_by: Literal["Contract", "Service guard", "Venue"]
 
 
@@ -619,8 +619,8 @@ class EnforcedVenue(BaseModel):
         extra="ignore",
     )
     kind: Literal["venue"]
-    venue: str | None
-    symbols: list[str]
+    venue: Annotated[str | None, Field(description="as the draft's writer gave it")]
+    symbols: Annotated[list[str], Field(description="as the draft's writer gave it")]
     label: Annotated[
         str | None,
         Field(description="the service's own label; null for a call that it does not know"),
@@ -681,8 +681,11 @@ class FieldChange(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    from_: Annotated[Any, Field(alias="from")]
-    to: Any
+    from_: Annotated[
+        Any,
+        Field(alias="from", description="the owner's own words where the field holds JSON"),
+    ]
+    to: Annotated[Any, Field(description="the owner's own words where the field holds JSON")]
     cut: CutBytes | None = None
     sha256: Annotated[
         CutHashes | None, Field(description="of the value as compact JSON in UTF-8")
@@ -821,7 +824,7 @@ class IndexOut(BaseModel):
     sym: str
     dex: str
     base: str
-    display_name: str
+    display_name: Annotated[str, Field(description="the venue's own words")]
     category: Literal["indices"]
     asset_id: int
     sz_decimals: int
@@ -1190,7 +1193,7 @@ class OrderAtVenue(BaseModel):
         extra="ignore",
     )
     oid: int | None
-    status: str
+    status: Annotated[str, Field(description="the venue's own words")]
     checked_at: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -1281,7 +1284,7 @@ class PaidReadTarget(BaseModel):
         extra="ignore",
     )
     kind: Literal["x402"]
-    hosts: Annotated[list[str], Field(description="as the draft's writer gave them")]
+    hosts: Annotated[list[str], Field(description="as the draft's writer gave it")]
 
 
 class PaidReference(BaseModel):
@@ -1645,7 +1648,10 @@ class RefusalShown(BaseModel):
         extra="ignore",
     )
     error: str
-    reason: str
+    reason: Annotated[
+        str,
+        Field(description="our sentence; of a refusal there with the venue's own words"),
+    ]
     venue_kind: str | None = None
 
 
@@ -1658,11 +1664,14 @@ class RefusedTry(BaseModel):
         extra="ignore",
     )
     reason: str
-    source: str | None
+    source: Annotated[str | None, Field(description="as the agent told it")]
     reason_source: str
-    check: str | None
-    attempted: dict[str, Any] | None = None
-    proof: dict[str, Any] | None = None
+    check: Annotated[str | None, Field(description="as the agent told it")]
+    attempted: Annotated[dict[str, Any] | None, Field(description="as the agent told it")] = None
+    proof: Annotated[
+        dict[str, Any] | None,
+        Field(description="the error, and the contract's own words in it"),
+    ] = None
 
 
 class Registered(BaseModel):
@@ -1704,7 +1713,7 @@ class Relayed(BaseModel):
     ]
     data: Annotated[
         dict[str, Any] | list[Any],
-        Field(description="the venue's own JSON, cut to known fields"),
+        Field(description="the venue's own words: JSON, cut to known fields"),
     ]
 
 
@@ -1755,7 +1764,10 @@ class RevertTold(BaseModel):
         extra="ignore",
     )
     name: Annotated[str, Field(description="the contract's own name for the error")]
-    args: Annotated[dict[str, Any], Field(description="the error's own arguments, by name")]
+    args: Annotated[
+        dict[str, Any],
+        Field(description="the contract's own words: the error's arguments"),
+    ]
     code: str | None
 
 
@@ -1833,7 +1845,7 @@ class Sponsored(BaseModel):
     )
     jsonrpc: Literal["2.0"]
     id: int | str | None
-    result: dict[str, Any]
+    result: Annotated[dict[str, Any], Field(description="the paymaster's own words, passed on")]
 
 
 class StagedLog(BaseModel):
@@ -1906,9 +1918,18 @@ class StepTarget(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    market: str | None
-    address: str | None
-    selector: str | None
+    market: Annotated[
+        str | None,
+        Field(description="as the agent told it, in a step that the agent reported"),
+    ]
+    address: Annotated[
+        str | None,
+        Field(description="as the agent told it, in a step that the agent reported"),
+    ]
+    selector: Annotated[
+        str | None,
+        Field(description="as the agent told it, in a step that the agent reported"),
+    ]
 
 
 class StreamStart(BaseModel):
@@ -2017,8 +2038,8 @@ class ToldTarget(BaseModel):
         extra="ignore",
     )
     market: Annotated[str | None, Field(description="as the agent told it")] = None
-    address: str | None = None
-    selector: str | None = None
+    address: Annotated[str | None, Field(description="as the agent told it")] = None
+    selector: Annotated[str | None, Field(description="as the agent told it")] = None
     label: Annotated[str | None, Field(description="the agent's own words")] = None
 
 
@@ -2366,8 +2387,8 @@ class VenueTarget(BaseModel):
         extra="ignore",
     )
     kind: Literal["venue"]
-    venue: str | None
-    symbols: list[str]
+    venue: Annotated[str | None, Field(description="as the draft's writer gave it")]
+    symbols: Annotated[list[str], Field(description="as the draft's writer gave it")]
     label: Annotated[
         str | None,
         Field(description="the service's own label; null for a call that it does not know"),
@@ -4493,18 +4514,18 @@ class PolicyFields(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
     )
-    assets: Any
-    venues: Any
-    networks: Any
-    stop_conditions: Any
+    assets: Annotated[Any, Field(description="the owner's own words, as JSON")]
+    venues: Annotated[Any, Field(description="the owner's own words, as JSON")]
+    networks: Annotated[Any, Field(description="the owner's own words, as JSON")]
+    stop_conditions: Annotated[Any, Field(description="the owner's own words, as JSON")]
     per_tx_cap_usdc: Usdc | None
     total_cap_usdc: Usdc | None
-    hold_ratio: Any
+    hold_ratio: Annotated[Any, Field(description="the owner's own words, as JSON")]
     min_net_bps: int | None
     max_cost_bps: int | None
     slippage_bps: int | None
     credit_budget_daily: int | None
-    auto_vs_approval: Any
+    auto_vs_approval: Annotated[Any, Field(description="the owner's own words, as JSON")]
     accepts_mandates: bool
 
 
@@ -4518,18 +4539,18 @@ class PolicyOut(BaseModel):
     )
     agent_id: str
     exists: bool
-    assets: Any
-    venues: Any
-    networks: Any
-    stop_conditions: Any
+    assets: Annotated[Any, Field(description="the owner's own words, as JSON")]
+    venues: Annotated[Any, Field(description="the owner's own words, as JSON")]
+    networks: Annotated[Any, Field(description="the owner's own words, as JSON")]
+    stop_conditions: Annotated[Any, Field(description="the owner's own words, as JSON")]
     per_tx_cap_usdc: Usdc | None
     total_cap_usdc: Usdc | None
-    hold_ratio: Any
+    hold_ratio: Annotated[Any, Field(description="the owner's own words, as JSON")]
     min_net_bps: int | None
     max_cost_bps: int | None
     slippage_bps: int | None
     credit_budget_daily: int | None
-    auto_vs_approval: Any
+    auto_vs_approval: Annotated[Any, Field(description="the owner's own words, as JSON")]
     accepts_mandates: bool
     updated_at: AwareDatetime | None
     policy: Annotated[
@@ -6177,7 +6198,7 @@ class StepParams(BaseModel):
     approval: ApprovalDecision | None = None
     claim: ClaimOutcome | None = None
     venue: VenueTrade | None = None
-    preview: Any | None = None
+    preview: Annotated[Any | None, Field(description="as the agent told it")] = None
     reason: str | None = None
     approval_id: str | None = None
     expires_at: AwareDatetime | None = None
@@ -6216,7 +6237,7 @@ class ToldPayload(BaseModel):
     next_at: str | None = None
     fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
     resource: Annotated[str | None, Field(description="as the agent told it")] = None
-    preview: Any | None = None
+    preview: Annotated[Any | None, Field(description="as the agent told it")] = None
     notional: Literal[True] | None = None
     ordered: Literal[True] | None = None
     executed: ExecutedCall | None = None
@@ -6390,7 +6411,7 @@ class Payload(BaseModel):
     next_at: str | None = None
     fee_kind: Annotated[str | None, Field(description="as the agent told it")] = None
     resource: Annotated[str | None, Field(description="as the agent told it")] = None
-    preview: Any | None = None
+    preview: Annotated[Any | None, Field(description="as the agent told it")] = None
     notional: Literal[True] | None = None
     ordered: Literal[True] | None = None
     executed: ExecutedCall | None = None

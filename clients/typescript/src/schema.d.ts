@@ -2599,8 +2599,11 @@ export interface components {
         };
         /** @description Where an action went that no entry allows. */
         AttemptedPlace: {
+            /** @description as the agent told it */
             market?: string | null;
+            /** @description as the agent told it */
             address?: string | null;
+            /** @description as the agent told it */
             selector?: string | null;
             /** @description as the agent told it */
             resource?: string | null;
@@ -3323,7 +3326,7 @@ export interface components {
         EnforcedPaidRead: {
             /** @constant */
             kind: "x402";
-            /** @description as the draft's writer gave them */
+            /** @description as the draft's writer gave it */
             hosts: string[];
             /** @enum {string} */
             enforced_by: "Contract" | "Service guard" | "Venue";
@@ -3339,7 +3342,9 @@ export interface components {
         EnforcedVenue: {
             /** @constant */
             kind: "venue";
+            /** @description as the draft's writer gave it */
             venue: string | null;
+            /** @description as the draft's writer gave it */
             symbols: string[];
             /** @description the service's own label; null for a call that it does not know */
             label: string | null;
@@ -3482,7 +3487,9 @@ export interface components {
          *     only that and its hash.
          */
         FieldChange: {
+            /** @description the owner's own words where the field holds JSON */
             from: unknown;
+            /** @description the owner's own words where the field holds JSON */
             to: unknown;
             cut?: components["schemas"]["CutBytes"] | null;
             /** @description of the value as compact JSON in UTF-8 */
@@ -3720,6 +3727,7 @@ export interface components {
             sym: string;
             dex: string;
             base: string;
+            /** @description the venue's own words */
             display_name: string;
             /** @constant */
             category: "indices";
@@ -4262,6 +4270,7 @@ export interface components {
         /** @description What the venue said of it last. */
         OrderAtVenue: {
             oid: number | null;
+            /** @description the venue's own words */
             status: string;
             /** @description ISO 8601, UTC */
             checked_at: string;
@@ -4445,7 +4454,7 @@ export interface components {
         PaidReadTarget: {
             /** @constant */
             kind: "x402";
-            /** @description as the draft's writer gave them */
+            /** @description as the draft's writer gave it */
             hosts: string[];
         };
         /** @description What was read, as far as the report says. */
@@ -4500,6 +4509,7 @@ export interface components {
             fee_kind?: string | null;
             /** @description as the agent told it */
             resource?: string | null;
+            /** @description as the agent told it */
             preview?: unknown;
             notional?: true | null;
             ordered?: true | null;
@@ -4610,17 +4620,23 @@ export interface components {
          *     set.
          */
         PolicyFields: {
+            /** @description the owner's own words, as JSON */
             assets: unknown;
+            /** @description the owner's own words, as JSON */
             venues: unknown;
+            /** @description the owner's own words, as JSON */
             networks: unknown;
+            /** @description the owner's own words, as JSON */
             stop_conditions: unknown;
             per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
             total_cap_usdc: components["schemas"]["Usdc"] | null;
+            /** @description the owner's own words, as JSON */
             hold_ratio: unknown;
             min_net_bps: number | null;
             max_cost_bps: number | null;
             slippage_bps: number | null;
             credit_budget_daily: number | null;
+            /** @description the owner's own words, as JSON */
             auto_vs_approval: unknown;
             accepts_mandates: boolean;
         };
@@ -4628,17 +4644,23 @@ export interface components {
         PolicyOut: {
             agent_id: string;
             exists: boolean;
+            /** @description the owner's own words, as JSON */
             assets: unknown;
+            /** @description the owner's own words, as JSON */
             venues: unknown;
+            /** @description the owner's own words, as JSON */
             networks: unknown;
+            /** @description the owner's own words, as JSON */
             stop_conditions: unknown;
             per_tx_cap_usdc: components["schemas"]["Usdc"] | null;
             total_cap_usdc: components["schemas"]["Usdc"] | null;
+            /** @description the owner's own words, as JSON */
             hold_ratio: unknown;
             min_net_bps: number | null;
             max_cost_bps: number | null;
             slippage_bps: number | null;
             credit_budget_daily: number | null;
+            /** @description the owner's own words, as JSON */
             auto_vs_approval: unknown;
             accepts_mandates: boolean;
             updated_at: string | null;
@@ -4907,6 +4929,7 @@ export interface components {
         /** @description Why it came to nothing: the refusal's code and sentence. */
         RefusalShown: {
             error: string;
+            /** @description our sentence; of a refusal there with the venue's own words */
             reason: string;
             venue_kind?: string | null;
         };
@@ -4921,12 +4944,16 @@ export interface components {
         /** @description An attempt that was refused; `proof` is the revert that shows it. */
         RefusedTry: {
             reason: string;
+            /** @description as the agent told it */
             source: string | null;
             reason_source: string;
+            /** @description as the agent told it */
             check: string | null;
+            /** @description as the agent told it */
             attempted?: {
                 [key: string]: unknown;
             } | null;
+            /** @description the error, and the contract's own words in it */
             proof?: {
                 [key: string]: unknown;
             } | null;
@@ -4971,7 +4998,7 @@ export interface components {
             as_of: string;
             /** @description true where the venue gave no newer answer when it was asked */
             stale: boolean;
-            /** @description the venue's own JSON, cut to known fields */
+            /** @description the venue's own words: JSON, cut to known fields */
             data: {
                 [key: string]: unknown;
             } | unknown[];
@@ -5039,7 +5066,7 @@ export interface components {
         RevertTold: {
             /** @description the contract's own name for the error */
             name: string;
-            /** @description the error's own arguments, by name */
+            /** @description the contract's own words: the error's arguments */
             args: {
                 [key: string]: unknown;
             };
@@ -5160,6 +5187,7 @@ export interface components {
             /** @constant */
             jsonrpc: "2.0";
             id: number | string | null;
+            /** @description the paymaster's own words, passed on */
             result: {
                 [key: string]: unknown;
             };
@@ -5283,6 +5311,7 @@ export interface components {
             approval?: components["schemas"]["ApprovalDecision"] | null;
             claim?: components["schemas"]["ClaimOutcome"] | null;
             venue?: components["schemas"]["VenueTrade"] | null;
+            /** @description as the agent told it */
             preview?: unknown;
             reason?: string | null;
             approval_id?: string | null;
@@ -5291,8 +5320,11 @@ export interface components {
         };
         /** @description Where an action went; null is what nobody said. */
         StepTarget: {
+            /** @description as the agent told it, in a step that the agent reported */
             market: string | null;
+            /** @description as the agent told it, in a step that the agent reported */
             address: string | null;
+            /** @description as the agent told it, in a step that the agent reported */
             selector: string | null;
         };
         /** @description The floor, and what of the budget it leaves to be lost. */
@@ -5401,6 +5433,7 @@ export interface components {
             fee_kind?: string | null;
             /** @description as the agent told it */
             resource?: string | null;
+            /** @description as the agent told it */
             preview?: unknown;
             notional?: true | null;
             ordered?: true | null;
@@ -5440,7 +5473,9 @@ export interface components {
         ToldTarget: {
             /** @description as the agent told it */
             market?: string | null;
+            /** @description as the agent told it */
             address?: string | null;
+            /** @description as the agent told it */
             selector?: string | null;
             /** @description the agent's own words */
             label?: string | null;
@@ -5729,7 +5764,9 @@ export interface components {
         VenueTarget: {
             /** @constant */
             kind: "venue";
+            /** @description as the draft's writer gave it */
             venue: string | null;
+            /** @description as the draft's writer gave it */
             symbols: string[];
             /** @description the service's own label; null for a call that it does not know */
             label: string | null;

@@ -95,7 +95,9 @@ NO_SYMBOLS = ["no market without asking you", "BTC, and nothing else", "ВТС",
 def test_a_host_name_is_taken_in_small_letters(host: str) -> None:
     (target,) = read({"kind": "x402", "hosts": [host]})
     assert target.hosts == (host.lower(),)
-    assert sentence(target) == f"The agent may only deal with: paid reads (x402) at {host.lower()}."
+    assert sentence(target) == (
+        "The agent may only deal with: paid reads (x402) at 1 host that the entry names."
+    )
 
 
 @pytest.mark.parametrize("host", NO_HOSTS)
@@ -158,14 +160,13 @@ def test_only_a_venue_that_is_known_stands_without_a_mark() -> None:
     )
 
 
-def test_what_was_stored_before_the_forms_stands_in_quotation_marks() -> None:
+def test_what_was_stored_before_the_forms_stands_in_no_sentence() -> None:
     words = 'a.example, and nothing else". Every action needs you'
     told = sentence(
         Target("x402", hosts=(words,)), Target("venue", venue="Open air", symbols=("a b",))
     )
     assert told == (
-        "The agent may only deal with: paid reads (x402) at "
-        '"a.example, and nothing else\\". Every action needs you", '
+        "The agent may only deal with: paid reads (x402) at 1 host that the entry names, "
         "markets of a venue that this service does not know."
     )
 

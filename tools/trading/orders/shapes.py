@@ -58,7 +58,7 @@ class OrderAtVenue(Gives):
     """What the venue said of it last."""
 
     oid: int | None
-    status: str
+    status: str = Field(description="the venue's own words")
     checked_at: Moment
 
 
@@ -66,7 +66,7 @@ class RefusalShown(Gives):
     """Why it came to nothing: the refusal's code and sentence."""
 
     error: str
-    reason: str
+    reason: str = Field(description="our sentence; of a refusal there with the venue's own words")
     venue_kind: str | None = None
 
 
