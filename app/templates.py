@@ -41,6 +41,7 @@ ENV.filters.update(
     addr=addresses.whole,
     short=addresses.short,
     told=told.told,
+    named=told.named,
     plain=told.plain,
 )
 

@@ -17,6 +17,7 @@ from eth_utils import keccak, to_checksum_address
 from domain.facts import DecodedCalldata, Revert, TransferLog
 from domain.money import Usdc
 from domain.refusals import invalid
+from domain.text import shown
 
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
@@ -220,7 +221,8 @@ def _cut(shown: Any) -> Any:
 
 def _text(data: bytes) -> str:
     try:
-        return bytes(_decoded(["bytes"], data[4:])[0]).decode(errors="replace")[:200]
+        told = bytes(_decoded(["bytes"], data[4:])[0]).decode(errors="replace")[:200]
+        return shown(told)[:200]  # whoever wrote the contract chose it
     except DecodingError:
         return ""
 

@@ -84,19 +84,27 @@ def of_error(error: Any) -> Exception:
     if not isinstance(error, dict):
         return TryAgain("an answer that is not JSON-RPC")
     code, message, data = error.get("code"), str(error.get("message", "")), error.get("data")
+    fault = RpcFault(code if isinstance(code, int) else -32000, message[:300], _bytes_of(data))
+    # Whoever wrote a contract chose what it reverts with: such words say nothing of the node.
+    if fault.code == 3 or fault.data or message.startswith("execution reverted"):
+        return fault
     if _BUSY.search(message) or (code in _BUSY_CODES and not _TOO_MUCH.search(message)):
         return TryAgain("the node is busy")
     if _NOT_YET.search(message):
         return NotYet("the node does not have the block")
-    raw = None
-    if isinstance(data, dict):  # some nodes wrap the revert data once more
+    return fault
+
+
+def _bytes_of(data: Any) -> bytes | None:
+    """The return data of a revert; None where there is none."""
+    if isinstance(data, dict):  # some nodes wrap it once more
         data = data.get("data")
     if isinstance(data, str) and data.startswith("0x"):
         try:
-            raw = bytes.fromhex(data[2:])
+            return bytes.fromhex(data[2:])
         except ValueError:
-            raw = None
-    return RpcFault(code if isinstance(code, int) else -32000, message[:300], raw)
+            return None
+    return None
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:

@@ -29,7 +29,7 @@ from venue.budget import Budget, Spending
 from venue.json_readers import Tally
 from venue.reads import Read, T
 from venue.unknown_fields import UnknownFieldCounts
-from venue.words import OTHER, answered, kind_of
+from venue.words import OTHER, answered, kind_of, readable
 
 BODY_AT_MOST: Final = 2 * 2**20
 
@@ -258,7 +258,6 @@ def _told(raw: bytes) -> Told:
     """How the venue took an action; an answer of another form is unknown, never a success."""
     response = answered(raw)
     if isinstance(response, str):
-        words = response[:500]
-        return Told("refused", words, kind_of(words))
+        return Told("refused", readable(response), kind_of(response))
     done = response is not None and response.get("type") == "default"
     return Told("ok" if done else "unknown")

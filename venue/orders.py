@@ -13,7 +13,7 @@ from domain.trading.orders import CancelAction, Envelope, OrderAction, Tif
 from domain.trading.venue import Network, Placed, ToSign
 from venue import actions, signing
 from venue.json_readers import Price, Size, Tally, VenueJson, Whole
-from venue.words import answered, kind_of
+from venue.words import answered, kind_of, readable
 
 _TIFS: Final[Mapping[Tif, actions.Tif]] = {"ioc": "Ioc", "gtc": "Gtc", "alo": "Alo"}
 _UNKNOWN: Final = Placed(outcome="unknown")
@@ -97,7 +97,7 @@ def _refused(words: str) -> Placed:
     kind = kind_of(words)
     if kind == "duplicate_nonce":
         return Placed(outcome="unknown", kind=kind)
-    return Placed(outcome="refused", words=words[:500], kind=kind)
+    return Placed(outcome="refused", words=readable(words), kind=kind)
 
 
 def _cancelled(status: object) -> Placed:

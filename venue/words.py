@@ -8,6 +8,8 @@ from typing import Final
 
 import orjson
 
+from domain.text import shown
+
 # The sentences often end in ` asset=N`, an amount or an address, so they are known by how they
 # begin.
 _WORDS: Final = tuple(
@@ -40,11 +42,17 @@ _WORDS: Final = tuple(
 
 
 OTHER: Final = "other"
+WORDS_MOST: Final = 500
 
 
 def kind_of(words: str) -> str:
     """Our class of a sentence; `other` for one that is not known."""
     return next((kind for pattern, kind in _WORDS if pattern.match(words.strip())), OTHER)
+
+
+def readable(words: str) -> str:
+    """The venue's words as they are shown: bounded, and nothing invisible in them."""
+    return shown(words[:WORDS_MOST])[:WORDS_MOST]
 
 
 def answered(raw: bytes) -> str | Mapping[str, object] | None:

@@ -14,6 +14,7 @@ from app.views.pieces.refusal import RefusalView
 from app.views.pieces.sending import Sending
 from app.words.status import Pill, pill
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 from domain.money import Usdc
 
 
@@ -105,7 +106,7 @@ class Act:
     public_id: str
     kind: str
     words: Words
-    who: str | None
+    who: AgentName | None
     pill: Pill
     vault: str | None
     agent: str | None
@@ -163,7 +164,7 @@ def view(
         public_id=public_id,
         kind=kind,
         words=words,
-        who=m["agent_name"],
+        who=agent_of(m),
         pill=pill(m, p),
         vault=m["vault_address"],
         agent=_resumed(named, told),

@@ -12,6 +12,7 @@ from app.views.pieces.refusal import RefusalView
 from app.words import money
 from app.words.orders import STATUS
 from app.words.status import Pill
+from app.words.told import AgentName, with_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,7 @@ class Book:
 
     book: str
     name: str
-    agent: str | None
+    agent: AgentName | None
     start: str
     equity: str | None
     net: str | None
@@ -82,7 +83,7 @@ def _book(told: Json, names: Mapping[str, str]) -> Book:
     return Book(
         book=told["book"],
         name=told["name"],
-        agent=names.get(agent, agent) if agent else None,
+        agent=with_name(agent, names) if agent else None,
         start=told["start_usdc"],
         equity=equity,
         net=net,

@@ -11,6 +11,7 @@ from app.views.pieces.clauses import ClauseView
 from app.views.pieces.refusal import RefusalView
 from app.views.pieces.sending import Sending
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class Create:
 
     public_id: str
     budget: str
-    agent: str | None
+    agent: AgentName | None
     signed_at: str | None
     clauses: tuple[ClauseView, ...]
     factory: str
@@ -42,7 +43,7 @@ def view(read: Json, terms: Json, call: Json | None, refused: Json | None) -> Cr
     return Create(
         public_id=public_id,
         budget=m["budget_usdc"],
-        agent=m["agent_name"],
+        agent=agent_of(m),
         signed_at=m["signed_at"],
         clauses=clauses.view(terms["clauses"]),
         factory=terms["typed_data"]["domain"]["verifyingContract"],

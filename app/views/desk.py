@@ -14,6 +14,7 @@ from app.words import notices
 from app.words.orders import LOCKS, SIDES, STATUS
 from app.words.status import Pill
 from app.words.text import _
+from app.words.told import AgentName, with_name
 
 TYPED: Final = (
     "product", "side", "type", "amount", "unit", "limit_px", "tif", "slippage_bps", "reduce_only",
@@ -57,7 +58,7 @@ class Row:
     value: str
     pill: Pill
     says: str
-    agent: str | None
+    agent: AgentName | None
     why: str
     expires_at: str | None
     opens: bool
@@ -139,7 +140,7 @@ def what(order: Json) -> str:
 def _row(order: Json, names: Mapping[str, str]) -> Row:
     pill, says = STATUS[order["status"]]
     by = order["prepared_by"]
-    agent = names.get(by["id"], by["id"]) if by["kind"] == "agent" else None
+    agent = with_name(by["id"], names) if by["kind"] == "agent" else None
     unsent = order["status"] in UNSIGNED
     return Row(
         order_id=order["order_id"],

@@ -9,6 +9,7 @@ from typing import Final
 from app.replies import Json
 from app.words.status import Pill, pill
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 SAYS: Final[Mapping[str, str]] = {
     "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),
@@ -36,7 +37,7 @@ class Leave:
     """The page; `locked` is what holds the withdrawal back, `until` the latest end of it."""
 
     public_id: str
-    who: str | None
+    who: AgentName | None
     pill: Pill
     steps: tuple[Step, ...]
     cost: str | None
@@ -78,7 +79,7 @@ def view(read: Json, plan: Json) -> Leave:
         steps.append(made)
     return Leave(
         public_id=m["public_id"],
-        who=m["agent_name"],
+        who=agent_of(m),
         pill=pill(m, read["progress"]),
         steps=tuple(steps),
         cost=plan["exit_cost_est"],

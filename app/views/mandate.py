@@ -21,6 +21,7 @@ from app.words import money, notices
 from app.words.status import Pill, pill
 from app.words.steps import Line, lines
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 LINES_SHOWN = 10
 CLAUSE_NAMES = {
@@ -70,7 +71,7 @@ class MandateView:
     """The whole page."""
 
     public_id: str
-    agent: str | None
+    agent: AgentName | None
     agent_id: str | None
     purpose: str
     pill: Pill
@@ -218,7 +219,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
     left, state = limits["remaining"], read["chain_state"]
     return MandateView(
         public_id=m["public_id"],
-        agent=m["agent_name"],
+        agent=agent_of(m),
         agent_id=m["agent_id"],
         purpose=m["purpose"],
         pill=pill(m, p),

@@ -9,13 +9,14 @@ from app.replies import Json
 from app.words import times
 from app.words.status import Pill, pill
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """Something that only the owner can do."""
 
-    agent: str | None
+    agent: AgentName | None
     asks: str | None
     text: str
     href: str
@@ -31,7 +32,7 @@ class Card:
     amount: str | None
     estimated: bool
     floor: str
-    agent: str | None
+    agent: AgentName | None
     purpose: str
     pending: int
 
@@ -56,7 +57,7 @@ def card(row: Json) -> Card:
         amount=_budget(mandate) if worth is None else worth,
         estimated=worth is not None,
         floor=progress["floor"],
-        agent=mandate["agent_name"],
+        agent=agent_of(mandate),
         purpose=mandate["purpose"],
         pending=row["pending_approvals"],
     )
@@ -93,14 +94,14 @@ def _to_do(row: Json) -> Waiting | None:
         text = _("Ended: close what is open and take your money back")
     if text is None:
         return None
-    return Waiting(agent=mandate["agent_name"], asks=None, text=text, href=href, ends="")
+    return Waiting(agent=agent_of(mandate), asks=None, text=text, href=href, ends="")
 
 
 def view(listed: Json, approvals: Json, now: datetime) -> Mandates:
     """`listed`: a reply of mandate_list; `approvals`: the pending ones of owner_approvals."""
     asked = tuple(
         Waiting(
-            agent=item["agent_name"],
+            agent=agent_of(item),
             asks=item["approve_amount_usdc"],
             text="",
             href=f"/app/mandates/{item['public_id']}/approvals/{item['approval_id']}",

@@ -13,6 +13,7 @@ from app.views.pieces.refusal import RefusalView
 from app.words import notices
 from app.words.status import Pill
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 STATUS: Final[Mapping[str, Pill]] = {
     "waiting": Pill(tone="warn", text=_("Waits")),
@@ -28,7 +29,7 @@ class Open:
     id: str
     tells: str
     href: str
-    who: str | None
+    who: AgentName | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +105,14 @@ def _asks(items: Iterable[Json]) -> Iterable[Open]:
             id=item["approval_id"],
             tells=notices.asked(item["approve_amount_usdc"]),
             href=f"/app/mandates/{item['public_id']}/approvals/{item['approval_id']}",
-            who=item["agent_name"],
+            who=agent_of(item),
         )
 
 
 def _mandates(rows: Iterable[Json]) -> Iterable[Open]:
     for row in rows:
         tells = notices.of_mandate(row["mandate"], row["progress"])
-        href, who = f"/app/mandates/{row['public_id']}", row["mandate"]["agent_name"]
+        href, who = f"/app/mandates/{row['public_id']}", agent_of(row["mandate"])
         # What is over is told where it ends, and asks for nothing afterwards.
         if tells and row["progress"]["status"] != "settled":
             yield Open(id=row["public_id"], tells=tells, href=href, who=who)

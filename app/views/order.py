@@ -13,6 +13,7 @@ from app.words import money
 from app.words.orders import MOVING, STATUS, TIFS
 from app.words.status import Pill
 from app.words.text import _
+from app.words.told import AgentName, with_name
 
 CANCELS = frozenset({"prepared", "awaiting_owner", "awaiting_signature", "resting"})
 
@@ -90,7 +91,7 @@ class OneOrder:
     book: str | None
     book_name: str
     mandate_id: str | None
-    agent: str | None
+    agent: AgentName | None
     why: str
     created_at: str
     sent_at: str | None
@@ -153,7 +154,7 @@ def view(order: Json, names: Mapping[str, str]) -> OneOrder:
         book=order["book"],
         book_name=names.get(order["book"] or "", ""),
         mandate_id=order["mandate_id"],
-        agent=names.get(by["id"], by["id"]) if by["kind"] == "agent" else None,
+        agent=with_name(by["id"], names) if by["kind"] == "agent" else None,
         why=order["why"] or "",
         created_at=order["created_at"],
         sent_at=order["sent_at"],

@@ -9,6 +9,7 @@ from app.replies import Json
 from app.views.desk import what
 from app.words.orders import STATUS
 from app.words.status import Pill
+from app.words.told import AgentName, with_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,7 @@ class PastOrder:
     network: str
     at: str
     pill: Pill
-    agent: str | None
+    agent: AgentName | None
     filled: str | None
     price: str | None
     fee: str | None
@@ -44,7 +45,7 @@ def _order(row: Json, names: Mapping[str, str]) -> PastOrder:
         network=row["network"],
         at=row["created_at"],
         pill=STATUS[row["status"]][0],
-        agent=names.get(by["id"], by["id"]) if by["kind"] == "agent" else None,
+        agent=with_name(by["id"], names) if by["kind"] == "agent" else None,
         filled=row["filled_size"] if traded else None,
         price=row["avg_px"] if traded else None,
         fee=row["fee_usdc"] if traded else None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.replies import Json
 from app.words.status import Pill, pill
 from app.words.steps import Line, lines
+from app.words.told import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class Record:
     """A page of lines, or of rows; `older` is the cursor of the next."""
 
     public_id: str
-    agent: str | None
+    agent: AgentName | None
     pill: Pill
     lines: tuple[Line, ...]
     rows: tuple[Stored, ...]
@@ -49,7 +50,7 @@ def view(head: Json, page: Json, *, stored: bool) -> Record:
     m = head["mandate"]
     return Record(
         public_id=m["public_id"],
-        agent=m["agent_name"],
+        agent=agent_of(m),
         pill=pill(m, head["progress"]),
         lines=() if stored else lines(page["items"]),
         rows=tuple(_stored(r) for r in page["items"]) if stored else (),

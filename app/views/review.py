@@ -13,6 +13,7 @@ from app.views.pieces.refusal import RefusalView
 from app.views.pieces.worst import Worst
 from app.words.fields import FIELDS, in_plain
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 ASKING, AT_STOP = 6, 7
 
@@ -35,7 +36,7 @@ class Review:
 
     public_id: str
     budget: str
-    agent: str | None
+    agent: AgentName | None
     open_board: bool
     purpose: str
     signed: bool
@@ -90,7 +91,7 @@ def view(terms: Json, read: Json, refused: Json | None = None) -> Review:
     return Review(
         public_id=public_id,
         budget=m["budget_usdc"],
-        agent=m["agent_name"],
+        agent=agent_of(m),
         open_board=m["open_board"],
         purpose=m["purpose"],
         signed=m["status"] != "draft",

@@ -12,6 +12,7 @@ from app.views.pieces import meters
 from app.views.pieces.meters import Meter
 from app.words.steps import REFUSED, Line, lines
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 BREACHES: Final[Mapping[str, str]] = {
     "over_per_tx_cap": _("An action above the per-action limit"),
@@ -67,7 +68,7 @@ class Statement:
     """One mandate's week."""
 
     public_id: str
-    agent: str | None
+    agent: AgentName | None
     purpose: str
     week: WeekNav
     figures: Figures
@@ -156,7 +157,7 @@ def one(told: Json, head: Json, now: datetime) -> Statement:
     move, day = used["largest_move"], used["busiest_day"]
     return Statement(
         public_id=told["public_id"],
-        agent=head["mandate"]["agent_name"],
+        agent=agent_of(head["mandate"]),
         purpose=head["mandate"]["purpose"],
         week=week(told["period"], now),
         figures=figures(told),

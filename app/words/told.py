@@ -5,16 +5,20 @@ its length is bounded, and no link comes out of it.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
 from markupsafe import Markup
 
-from domain.text import shown
+from app.replies import Json
+from domain.text import NAME_MAX, shown
 
 LONGEST: Final = 2_000
 KEPT: Final = 512  # texts, of which the longest are a clause's
+_NAMED: Final = Markup('%s <span class="soft raw" translate="no">%s</span>')
 _TOLD: Final = Markup('<bdi class="told">%s</bdi>')
 # On one letter; no language writes more. A pile of them is drawn over the lines around it, and
 # does not break where the page ends.
@@ -43,6 +47,33 @@ def plain(text: str | None, most: int = LONGEST) -> str:
     """The text without markup: for titles and attributes."""
     clean = "\n".join(_unpiled(shown(line)) for line in (text or "").split("\n"))
     return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentName:
+    """What its owner calls an agent, and its id, which nobody chooses."""
+
+    name: str
+    agent_id: str
+
+
+def agent_of(row: Json) -> AgentName | None:
+    """The agent of a mandate, or of an approval item; None where it names none."""
+    if row["agent_id"] is None:
+        return None
+    return AgentName(row["agent_name"] or "", row["agent_id"])
+
+
+def with_name(agent_id: str, names: Mapping[str, str]) -> AgentName:
+    """An agent by its id; `names` of those that are known."""
+    return AgentName(names.get(agent_id, ""), agent_id)
+
+
+def named(agent: AgentName | None, nobody: str = "") -> Markup | str:
+    """An agent's name with its id beside it: two agents can have one name."""
+    if agent is None:
+        return nobody
+    return _NAMED % (told(agent.name, NAME_MAX), agent.agent_id)
 
 
 @lru_cache(KEPT)

@@ -204,15 +204,12 @@ def _place(t: Target) -> str:
         return "the vault itself"
     if t.kind == "x402":
         # A host is a drafter's word: it stands in the entry, where the schema says so.
-        many = "1 host" if len(t.hosts) == 1 else f"{len(t.hosts)} hosts"
-        return (
-            f"paid reads (x402) at {many} that the entry names" if t.hosts else "paid reads (x402)"
-        )
+        return "paid reads (x402)" + (f" at named hosts ({len(t.hosts)})" if t.hosts else "")
     if t.kind == "venue":
         if t.label or t.venue != VENUE:
             return t.label or "markets of a venue that this service does not know"
         count = len(t.symbols)
-        which = f"{count} of its products, which this service does not list"
+        which = f"{count} products that this service does not know"
         return f"{VENUE}: {which if count else 'every market'}"
     return t.label or f"{t.address} {t.selector} (a call that this service does not know)"
 

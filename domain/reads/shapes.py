@@ -25,7 +25,7 @@ AGENTS_PLACE: Final = LEFT_OUT | said("as the agent told it")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldTarget:
-    """Where the agent says that an action went."""
+    """Where an action went, as the agent told it."""
 
     market: str | None = field(default=None, metadata=AGENTS_PLACE)
     address: str | None = field(default=None, metadata=AGENTS_PLACE)
@@ -173,7 +173,9 @@ class ClaimOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedTry:
-    """An attempt that was refused (spec 2.5); `proof` is the revert that shows it."""
+    """An attempt that was refused, as the agent told it (spec 2.5); `proof` is the revert that
+    shows it, with the contract's own words.
+    """
 
     reason: str
     source: str | None = field(metadata=said("as the agent told it"))
@@ -187,7 +189,7 @@ class RefusedTry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptedPlace:
-    """Where an action went that no entry allows."""
+    """Where an action went that no entry allows, as the agent told it."""
 
     market: str | None = field(default=None, metadata=AGENTS_PLACE)
     address: str | None = field(default=None, metadata=AGENTS_PLACE)
@@ -289,7 +291,7 @@ class LedgerRow:
     amount_usdc: Usdc | None
     tx_hash: str | None
     chain_id: int | None
-    payload: Payload
+    payload: Payload = field(metadata=said("with own words of whoever reported the row"))
     reported_by: ReportedBy
     created_at: Timestamp
     occurred_at: Timestamp

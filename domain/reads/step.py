@@ -68,7 +68,9 @@ _PLACE: Final = said("as the agent told it, in a step that the agent reported")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTarget:
-    """Where an action went; null is what nobody said."""
+    """Where an action went, as the agent told it in a step that the agent reported; null is what
+    nobody said.
+    """
 
     market: str | None = field(default=None, metadata=_PLACE)
     address: str | None = field(default=None, metadata=_PLACE)
@@ -145,7 +147,9 @@ class Step:
     allowed_by: tuple[int, ...] = ()
     breached: tuple[int, ...] = ()
     clauses: tuple[int, ...] = ()
-    params: StepParams = NOTHING
+    params: StepParams = field(
+        default=NOTHING, metadata=said("with own words of whoever reported the row")
+    )
     contradicted: Contradicted | None = field(default=None, metadata=LEFT_OUT)
 
 

@@ -339,7 +339,7 @@ async def test_an_agents_order_waits_for_its_owner_who_opens_it_at_todays_price(
     browser = await site.signed_in(t.person)
     at = await browser.get("/app/orders")
     waiting = said(at, "waiting")
-    assert "Scout’s own words. Nobody has checked them." in waiting
+    assert "The agent’s own words. Nobody has checked them. Scout u_" in waiting
     assert "<script>alert" not in at.source
     order_id = made["order"]["order_id"]
     page = await browser.submit("/app/orders", f"/app/orders/{order_id}/open")

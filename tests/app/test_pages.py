@@ -20,6 +20,7 @@ from domain.refusals import Refused, refusal
 from tests.app.lives import LIVES, at_work
 from tests.app.site import OWN, Browser, Page, Site, a_site
 from tests.world import CHAIN_ID, Evm, Mandated, a_world, drafted, working
+from tools.keeper.rollup import refresh_stale
 
 pytestmark = pytest.mark.anyio
 LARGEST = 45_000
@@ -154,7 +155,7 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
 async def test_a_working_mandate_says_what_is_allowed_used_and_could_be_lost(site: Site) -> None:
     m, browser = await opened(site, "working")
     page = await browser.get(f"/app/mandates/{m.id}")
-    assert "Scout asks to spend 90.00 USDC" in page.said
+    assert "The agent asks to spend 90.00 USDC" in page.said
     assert "Within the per-action limit of 100.00 (clause 2)" in page.said
     assert "Leaves 110.00 of today’s 250.00 (clause 3)" in page.said
     assert "50.00 of 250.00" in page.said
@@ -195,7 +196,7 @@ async def test_an_action_is_approved_or_declined_without_any_script(site: Site) 
     site.world.clock.forward(hours=11)
     again = await browser.get("/app")
     assert "1 waits for you" in again.said
-    assert "Scout asks to spend 45.00 USDC" in again.said
+    assert "An agent asks to spend 45.00 USDC" in again.said
 
 
 async def test_another_owner_sees_nothing_of_a_mandate(site: Site) -> None:
@@ -300,6 +301,44 @@ async def test_other_peoples_text_is_text_on_every_page(site: Site) -> None:
             fine_of_hostile(page)
             seen += "onerror=alert(1)" in page.words
     assert seen >= 9
+
+
+# A name that goes on where a sentence of ours would.
+SAYS_MORE = "You approved everything. Nobody"
+BESIDE = ' <span class="soft raw" translate="no">{}</span>'
+
+
+@pytest.mark.slow
+async def test_an_agents_name_stands_with_its_id_and_in_no_sentence(site: Site) -> None:
+    world = site.world
+    m = await at_work(world)
+    await world.store.write(lambda uow: uow.sql.run("UPDATE agents SET name = :n", n=SAYS_MORE))
+    draft = await world.ok(
+        "owner_mandate_create", m.owner, budget_usdc="100", agent_id=m.agent.user_id
+    )
+    item = (await m.execute("91", why="because")).body["approval"]["approval_id"]  # type: ignore[index]
+    browser, agent_id = await site.signed_in(m.owner_wallet), str(m.agent.user_id)
+    base, other = f"/app/mandates/{m.id}", f"/app/mandates/{draft['mandate']['public_id']}"
+    await refresh_stale(world.deps)
+    seen = 0
+    for path in (
+        "/app", "/app/mandates", base, f"{base}/record", f"{base}/approvals/{item}", f"{base}/statement", f"{base}/pause", f"{base}/leave",
+        f"{other}/review", f"/app/start?draft={draft['mandate']['public_id']}", "/app/notices", "/app/agents", f"/app/agents/{agent_id}", "/app/hall", f"/app/hall/{agent_id}",
+    ):  # fmt: skip
+        page = await browser.get(path)
+        assert page.status == 200, path
+        source, beside = page.source, BESIDE.format(agent_id)
+        told = f'<bdi class="told">{SAYS_MORE}</bdi>'
+        for way in (
+            told + beside,
+            f"<b>{told}</b></a>{beside}",
+            f"<title>{agent_id}: {SAYS_MORE}",
+            f"{agent_id} (yours): {SAYS_MORE}</option>",
+        ):
+            seen += source.count(way)
+            source = source.replace(way, "")
+        assert SAYS_MORE not in source, (path, source.partition(SAYS_MORE)[0][-200:])
+    assert seen >= 12
 
 
 def fine_of_hostile(page: Page) -> None:

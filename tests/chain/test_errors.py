@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 
-from chain.codec import REFUSAL_OF
+from eth_abi import encode
+
+from chain.codec import REFUSAL_OF, decode_revert
 from domain.refusals import REFUSALS
+from domain.text import unfit
 
 # A target's or a library's own failure, or a call that the service never makes up: shown by name, with its arguments.
 NO_REFUSAL = {
@@ -30,3 +33,14 @@ def test_every_error_of_the_contracts_is_a_refusal_or_known_to_be_none() -> None
     assert named == set(REFUSAL_OF) | NO_REFUSAL
     assert not set(REFUSAL_OF) & NO_REFUSAL
     assert set(REFUSAL_OF.values()) <= set(REFUSALS)
+
+
+def test_a_contracts_own_words_are_bounded_and_hide_nothing() -> None:
+    chosen = "Approved.\n\u202eyaw rehto eht daer\u200b" + "x" * 500
+    data = bytes.fromhex("08c379a0") + encode(["string"], [chosen])
+    told = decode_revert(data)
+    assert (told.name, told.code) == ("Error", None)
+    said = str(told.args["message"])
+    assert unfit(said, lines=False) is None
+    assert said.startswith("Approved.\\u{000A}\\u{202E}yaw")
+    assert len(said) == 200

@@ -174,6 +174,8 @@ async def test_a_dead_address_is_unavailable_and_not_shown() -> None:
         ),
         (-32602, "eth_getLogs is limited to a 10,000 range", False),
         (-32000, "missing trie node", False),
+        (3, "execution reverted: too many requests, rate limit", False),
+        (-32000, "execution reverted: header not found", False),
     ],
 )
 async def test_only_a_passing_fault_is_asked_again(code: int, message: str, again: bool) -> None:

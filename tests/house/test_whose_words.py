@@ -102,6 +102,7 @@ NetEstimated: pct
 NewKey: key
 NodeTrouble: fault
 OpenPosition: id market
+OrderAtVenue: status
 OrderFillOut: at snapshot
 OrderOut: book product cloid
 OrderStep: tool route
@@ -204,9 +205,7 @@ def words(
     about = schema.get("description", about)
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[1]
-        if OTHERS.search(about):  # said of it as a whole
-            yield *at, about
-        elif name not in seen:
+        if name not in seen:
             seen.add(name)
             for field, inner in components()[name].get("properties", {}).items():
                 yield from words(inner, seen, (name, field))
@@ -290,8 +289,8 @@ def test_a_tool_names_the_fields_in_which_others_speak(op: Any) -> None:
 
 
 def test_the_tools_that_show_a_mandate_name_its_words() -> None:
-    of_rows = {"why", "text", "preview", "attempted", "position", "resource", "fee_kind"}
-    assert {"purpose", "agent_name", "note", "hosts", "symbols"} | of_rows <= set(
+    of_rows = {"payload", "params", "why", "note", "resource", "target", "attempted"}
+    assert {"purpose", "agent_name", "hosts", "symbols", "venue"} | of_rows <= set(
         others_words(BY_NAME["mandate_get"])
     )
     assert {"purpose", "agent_name", "hosts", "venue"} <= set(others_words(BY_NAME["agent_offers"]))

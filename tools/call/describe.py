@@ -147,7 +147,7 @@ def tool_output(op: Operation) -> Schema:
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
     about = f"openapi.json: {op.gives.__name__}"
-    others = ", ".join(others_words(op))
+    others = " ".join(others_words(op))
     if others:
         about += f"; others' words: {others}"
     return {"type": "object", "description": about, "properties": properties}

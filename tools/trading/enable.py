@@ -328,9 +328,7 @@ def _in_our_words(told: Told) -> Refused:
         return Refused(
             refusal("venue_unavailable", why=why, detail=detail | {"retry_after_s": REMOVAL_S})
         )
-    return Refused(
-        refusal("conflict", why=f"The venue refused the approval: {told.words}", detail=detail)
-    )
+    return Refused(refusal("conflict", why="The venue refused the approval.", detail=detail))
 
 
 _WRITE: Final = (

@@ -11,17 +11,18 @@ export function plain(base) {
 const percent = (bps) => Number(bps) / 100 + "%";
 
 function until(seconds) {
-  const at = new Date(Number(seconds) * 1000), day = { timeZone: "UTC", day: "numeric", month: "long", year: "numeric" };
+  const at = new Date(Number(seconds) * 1000), day = { timeZone: "UTC", dateStyle: "long" };
   return `until ${at.toLocaleDateString("en-GB", day)}, ${at.toISOString().slice(11, 16)} UTC`;
 }
 
+// What an entry is called in clause 5: a host, venue or symbol that its writer chose is in the entry alone.
 function place(i) {
-  if (i.kind === "vault") return "the vault itself";
-  if (i.kind === "x402") return "paid reads (x402)" + (i.hosts.length ? ` at ${i.hosts.length === 1 ? "1 host" : `${i.hosts.length} hosts`} that the entry names` : "");
-  if (i.label) return i.label;
-  if (i.kind === "contract") return `${i.address} ${i.selector} (a call that this service does not know)`;
-  if (i.venue !== "hyperliquid") return "markets of a venue that this service does not know";
-  return "hyperliquid: " + (i.symbols.length ? `${i.symbols.length} of its products, which this service does not list` : "every market");
+  const n = (i.hosts || i.symbols)?.length, u = " that this service does not know";
+  return i.hosts ? "paid reads (x402)" + (n ? " at named hosts (" + n + ")" : "")
+    : i.label || (i.address ? i.address + " " + i.selector + " (a call" + u + ")"
+    : !i.venue ? "the vault itself"
+    : i.venue !== "hyperliquid" ? "markets of a venue" + u
+    : i.venue + ": " + (n ? n + " products" + u : "every market"));
 }
 
 /** The sentences that these values allow, by clause; each may be the one on the screen. */

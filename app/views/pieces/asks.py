@@ -10,6 +10,7 @@ from app.replies import Json
 from app.words import money, notices, times
 from app.words.status import Pill, approval_pill
 from app.words.text import _
+from app.words.told import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class AskView:
 
     approval_id: str
     href: str
-    agent: str | None
+    agent: AgentName | None
     amount: str
     pill: Pill
     pending: bool
@@ -91,7 +92,7 @@ def view(item: Json, read: Json, now: datetime) -> AskView:
     return AskView(
         approval_id=item["approval_id"],
         href=f"/app/mandates/{mandate['public_id']}/approvals/{item['approval_id']}",
-        agent=mandate["agent_name"],
+        agent=agent_of(mandate),
         amount=amount,
         pill=approval_pill(status),
         pending=status == "pending",

@@ -147,7 +147,7 @@ class AsOf(BaseModel):
 
 class AttemptedPlace(BaseModel):
     """
-    Where an action went that no entry allows.
+    Where an action went that no entry allows, as the agent told it.
     """
 
     model_config = ConfigDict(
@@ -1193,7 +1193,7 @@ class OrderAtVenue(BaseModel):
         extra="ignore",
     )
     oid: int | None
-    status: Annotated[str, Field(description="the venue's own words")]
+    status: str
     checked_at: Annotated[str, Field(description="ISO 8601, UTC")]
 
 
@@ -1657,7 +1657,8 @@ class RefusalShown(BaseModel):
 
 class RefusedTry(BaseModel):
     """
-    An attempt that was refused; `proof` is the revert that shows it.
+    An attempt that was refused, as the agent told it; `proof` is the revert that
+    shows it, with the contract's own words.
     """
 
     model_config = ConfigDict(
@@ -1912,7 +1913,8 @@ class StepOut(BaseModel):
 
 class StepTarget(BaseModel):
     """
-    Where an action went; null is what nobody said.
+    Where an action went, as the agent told it in a step that the agent reported; null is what
+    nobody said.
     """
 
     model_config = ConfigDict(
@@ -2031,7 +2033,7 @@ class ToldPosition(BaseModel):
 
 class ToldTarget(BaseModel):
     """
-    Where the agent says that an action went.
+    Where an action went, as the agent told it.
     """
 
     model_config = ConfigDict(
@@ -6378,7 +6380,7 @@ class Step(BaseModel):
     allowed_by: list[int]
     breached: list[int]
     clauses: list[int]
-    params: StepParams
+    params: Annotated[StepParams, Field(description="with own words of whoever reported the row")]
     contradicted: Contradicted | None = None
 
 
@@ -6487,7 +6489,7 @@ class LedgerRow(BaseModel):
     amount_usdc: Usdc | None
     tx_hash: str | None
     chain_id: int | None
-    payload: Payload
+    payload: Annotated[Payload, Field(description="with own words of whoever reported the row")]
     reported_by: Literal["owner", "agent", "chain", "keeper"]
     created_at: AwareDatetime
     occurred_at: AwareDatetime

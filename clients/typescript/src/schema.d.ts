@@ -2597,7 +2597,7 @@ export interface components {
             /** @description the service's own words */
             why: string;
         };
-        /** @description Where an action went that no entry allows. */
+        /** @description Where an action went that no entry allows, as the agent told it. */
         AttemptedPlace: {
             /** @description as the agent told it */
             market?: string | null;
@@ -3828,6 +3828,7 @@ export interface components {
             amount_usdc: components["schemas"]["Usdc"] | null;
             tx_hash: string | null;
             chain_id: number | null;
+            /** @description with own words of whoever reported the row */
             payload: components["schemas"]["Payload"];
             /** @enum {string} */
             reported_by: "owner" | "agent" | "chain" | "keeper";
@@ -4270,7 +4271,6 @@ export interface components {
         /** @description What the venue said of it last. */
         OrderAtVenue: {
             oid: number | null;
-            /** @description the venue's own words */
             status: string;
             /** @description ISO 8601, UTC */
             checked_at: string;
@@ -4941,7 +4941,10 @@ export interface components {
             /** @description the error that the reverted receipt gives; null where none proves one */
             vault_error: string | null;
         };
-        /** @description An attempt that was refused; `proof` is the revert that shows it. */
+        /**
+         * @description An attempt that was refused, as the agent told it; `proof` is the revert that
+         *     shows it, with the contract's own words.
+         */
         RefusedTry: {
             reason: string;
             /** @description as the agent told it */
@@ -5281,6 +5284,7 @@ export interface components {
             allowed_by: number[];
             breached: number[];
             clauses: number[];
+            /** @description with own words of whoever reported the row */
             params: components["schemas"]["StepParams"];
             contradicted?: components["schemas"]["Contradicted"] | null;
         };
@@ -5318,7 +5322,10 @@ export interface components {
             expires_at?: string | null;
             block?: number | null;
         };
-        /** @description Where an action went; null is what nobody said. */
+        /**
+         * @description Where an action went, as the agent told it in a step that the agent reported; null is what
+         *     nobody said.
+         */
         StepTarget: {
             /** @description as the agent told it, in a step that the agent reported */
             market: string | null;
@@ -5469,7 +5476,7 @@ export interface components {
             /** @description the agent's own words */
             label?: string | null;
         };
-        /** @description Where the agent says that an action went. */
+        /** @description Where an action went, as the agent told it. */
         ToldTarget: {
             /** @description as the agent told it */
             market?: string | null;

@@ -96,7 +96,7 @@ def test_a_host_name_is_taken_in_small_letters(host: str) -> None:
     (target,) = read({"kind": "x402", "hosts": [host]})
     assert target.hosts == (host.lower(),)
     assert sentence(target) == (
-        "The agent may only deal with: paid reads (x402) at 1 host that the entry names."
+        "The agent may only deal with: paid reads (x402) at named hosts (1)."
     )
 
 
@@ -166,7 +166,7 @@ def test_what_was_stored_before_the_forms_stands_in_no_sentence() -> None:
         Target("x402", hosts=(words,)), Target("venue", venue="Open air", symbols=("a b",))
     )
     assert told == (
-        "The agent may only deal with: paid reads (x402) at 1 host that the entry names, "
+        "The agent may only deal with: paid reads (x402) at named hosts (1), "
         "markets of a venue that this service does not know."
     )
 

@@ -58,7 +58,7 @@ class OrderAtVenue(Gives):
     """What the venue said of it last."""
 
     oid: int | None
-    status: str = Field(description="the venue's own words")
+    status: str
     checked_at: Moment
 
 

@@ -19,7 +19,8 @@ def in_our_words(placed: Placed) -> Refusal:
     if kind == "reduce_only":
         return refusal("wallet_no_position", detail={"venue": words}, product="that product")
     if kind in ("nonce", "expired"):
-        return refusal("wallet_signature_invalid", detail={"venue": words}, why=words)
+        why = "the venue does not take its nonce or its time any more"
+        return refusal("wallet_signature_invalid", detail={"venue": words}, why=why)
     return rejected(VenueSaid(words=words, kind=kind))
 
 
