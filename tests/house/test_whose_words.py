@@ -61,7 +61,7 @@ DepositAsset: asset chain source
 DepositOut: typed_data nonce
 DepositRoute: id steps sources
 Destination: asset
-DraftAttributes: markets
+DraftAttributes: markets unclear_terms
 EnableOut: max_valid_until
 EnforcedContract: selector probe market
 EnforcedVenue: market
@@ -88,7 +88,7 @@ LimitChangeOut: subject changed_by
 LinkChallengeOut: message
 LinkOut: wallet
 Lock: message
-MandateAttributes: markets
+MandateAttributes: markets unclear_terms
 MandateRead: left_out
 MandateSummary: status
 MandateWeek: status

@@ -146,7 +146,7 @@ def tool_output(op: Operation) -> Schema:
     """
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
-    about = f"openapi.json: {op.gives.__name__}"
+    about = f"openapi.json {op.gives.__name__}"
     others = " ".join(others_words(op))
     if others:
         about += f"; others' words: {others}"
