@@ -18,10 +18,12 @@ Status = Literal[
     "prepared", "awaiting_owner", "awaiting_signature", "executing", "resting", "recorded",
     "unknown", "executed", "rejected", "expired", "cancelled",
 ]  # fmt: skip
-# What can happen to an order. `void`: the venue does not know it and cannot execute it any more.
+# What can happen to an order. `void`: the venue does not know it and cannot execute it any more;
+# `find`: it was given up, and the venue has it after all.
 Happening = Literal[
-    "open", "execute", "record", "fill", "rest", "refuse", "lose", "void", "expire", "cancel"
-]
+    "open", "execute", "record", "fill", "rest", "refuse", "lose", "void", "expire", "cancel",
+    "find",
+]  # fmt: skip
 Source = Literal["terminal", "door", "keeper"]
 Side = Literal["buy", "sell"]
 OrderType = Literal["market", "limit"]
@@ -62,6 +64,9 @@ BECOMES: Final[Mapping[tuple[Status, Happening], Status]] = MappingProxyType({
     ("resting", "cancel"): "cancelled",
     ("resting", "refuse"): "rejected",
     ("resting", "lose"): "unknown",
+    ("rejected", "find"): "unknown",
+    ("cancelled", "find"): "unknown",
+    ("expired", "find"): "unknown",
 })  # fmt: skip
 DONE: Final[frozenset[Status]] = frozenset({"executed", "rejected", "expired", "cancelled"})
 UNSENT: Final[frozenset[Status]] = frozenset({"prepared", "awaiting_owner", "awaiting_signature"})
@@ -72,6 +77,9 @@ OWNER_HAS: Final = timedelta(hours=24)
 PENDING_AN_AGENT: Final = 10
 # An order that nobody can execute any more is given up this long after the end of its bytes.
 VOID_AFTER: Final = timedelta(minutes=2)
+# What was given up before its bytes ended is looked for this long after their end, and once more
+# when nobody can execute it any more.
+LATE: Final = timedelta(seconds=5)
 # An order that the venue named once and names no more is given up after so many looks in a row.
 FORGOTTEN_AFTER: Final = 5
 UNSEEN_RECORD_HOLDS: Final = timedelta(minutes=10)
@@ -179,9 +187,9 @@ class Order:
     Shapes: `owner_id` is whose account it is; `agent_id` the agent that prepared it, if one did.
     `action` and `envelope` are what is signed; `cancelling` the envelope of a cancellation that
     waits for its signature. `counted` is what counts against the day `counted_day`: reserved while
-    it is open, traded once it is done. `former` are cloids of earlier pricings, whose bytes may
-    still be about. `confirm_hash` stands for the id that the owner has to bring. Units: USDC;
-    prices in the dex's collateral, sizes in the coin.
+    it is open, traded once it is done. `former` are earlier pricings, whose bytes may still be
+    about; all pricings have one nonce, so that one of them can act. `confirm_hash` stands for the
+    id that the owner has to bring. Units: USDC; prices in the dex's collateral, sizes in the coin.
     """
 
     order_id: str
@@ -216,7 +224,7 @@ class Order:
     counted: Usdc
     counted_day: str | None
     confirm_hash: str | None = None
-    former: tuple[str, ...] = ()
+    former: tuple[OrderAction, ...] = ()
     cancelling: Envelope | None = None
     cancel_hash: str | None = None
     sent_at: datetime | None = None
@@ -241,3 +249,19 @@ class Order:
     def shown_status(self, now: datetime) -> Status:
         """The status; an order that nobody sent in time is over before anybody has written so."""
         return "expired" if self.status in UNSENT and now >= self.expires_at else self.status
+
+
+def unproved(order: Order) -> bool:
+    """True for an order that ended by a word alone while its bytes could act: taken back or run out
+    here, or refused in an answer that its own status did not repeat.
+    """
+    if order.envelope is None or order.verified:
+        return False
+    taken_back = order.status == "cancelled" and order.sent_at is None
+    return taken_back or order.status in ("expired", "rejected")
+
+
+def proof_due(order: Order, now: datetime) -> datetime | None:
+    """When an unproved order is looked for next; None where it was after all its bytes ended."""
+    ends = (order.expires_at + LATE, order.expires_at + VOID_AFTER)
+    return next((at for at in ends if now < at), None) if unproved(order) else None

@@ -114,6 +114,13 @@ def filled_by_status(order: Order, seen: OrderSeen) -> Decimal | None:
     return (order.action.size if seen.size is None else seen.size) - seen.left
 
 
+def refused_whole(order: Order, seen: OrderSeen) -> bool:
+    """True for an order that was refused before anything of it traded; a word of refusal beside a
+    figure of what traded is no refusal.
+    """
+    return seen.seen_as == "refused" and filled_by_status(order, seen) in (None, ZERO)
+
+
 def other_order(order: Order, seen: OrderSeen) -> Doubt | None:
     """Why a status is another order's; None where it is this one's."""
     if seen.coin != order.product:

@@ -186,12 +186,17 @@ def milliseconds(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
+def at_milliseconds(ms: int) -> datetime:
+    """The time so many milliseconds after 1970 began."""
+    return _EPOCH + timedelta(milliseconds=ms)
+
+
 def end_in(told: str, name: str) -> datetime | None:
     """The end in a signed name; None where it is not `<name> valid_until <ms>`."""
     found = _SIGNED_NAME.fullmatch(told)
     if found is None or found["name"] != name or str(int(found["until"])) != found["until"]:
         return None
-    return _EPOCH + timedelta(milliseconds=int(found["until"]))
+    return at_milliseconds(int(found["until"]))
 
 
 def listed(key: AgentKey, told: Sequence[ApprovedAgent]) -> ApprovedAgent | None:

@@ -74,13 +74,13 @@ def quote_of(book: Book | None, now: datetime) -> Quote | NoPrice:
 
 
 def tradable(perp: Perp | None, name: str) -> Perp | Fault:
-    """The product, if new orders of it can be placed at all."""
+    """The product, if new orders of it can be placed at all; whether somebody is there to trade
+    with is for its book to say.
+    """
     if perp is None:
         return Fault(field="product", rule=f"{name} is none of the products")
     if perp.delisted:
         return Fault(field="product", rule="it is delisted; the venue has settled its positions")
-    if perp.mid_px is None:
-        return Fault(field="product", rule="it is halted at the venue")
     return perp
 
 

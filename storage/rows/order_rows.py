@@ -26,7 +26,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 _PLAIN: Final = (
     "source", "closing", "mode_seen", "wallet", "book", "product", "side", "type", "slippage_bps",
-    "leverage", "sign_mode", "attempt", "by", "intent_id", "why", "asked", "former", "cancel_hash",
+    "leverage", "sign_mode", "attempt", "by", "intent_id", "why", "asked", "cancel_hash",
     "verified", "refusal", "claimed", "fills_whole", "tries",
 )  # fmt: skip
 
@@ -37,6 +37,7 @@ def row_of(order: Order) -> dict[str, object]:
     body |= {
         "notional": order.notional.micros,
         "action": _action_body(order.action),
+        "former": [_action_body(one) | {"cloid": one.cloid} for one in order.former],
         "envelope": _envelope_body(order.envelope),
         "cancelling": _envelope_body(order.cancelling),
         "sent_at": maybe_micros(order.sent_at),
@@ -71,7 +72,9 @@ def row_of(order: Order) -> dict[str, object]:
 def order_of(row: Row, fills: tuple[OrderFill, ...]) -> Order:
     """The order of a row, with its fills."""
     body = json.loads(row["body"])
-    plain = {name: body[name] for name in _PLAIN} | {"former": tuple(body["former"])}
+    plain = {name: body[name] for name in _PLAIN}
+    # Rows of before name the ids of earlier pricings alone; their bytes ended long ago.
+    former = tuple(_action(o, o["cloid"]) for o in body["former"] if isinstance(o, dict))
     seen = body["seen"]
     status: Status = row["status"]
     return Order(
@@ -92,6 +95,7 @@ def order_of(row: Row, fills: tuple[OrderFill, ...]) -> Order:
         next_check_at=maybe_moment(row["next_check_at"]),
         notional=Usdc(body["notional"]),
         action=_action(body["action"], row["cloid"]),
+        former=former,
         envelope=_envelope(body["envelope"]),
         cancelling=_envelope(body["cancelling"]),
         sent_at=maybe_moment(body["sent_at"]),

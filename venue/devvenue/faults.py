@@ -15,6 +15,7 @@ Effect = Literal[
     "executed_status",  # executed, then an HTTP status
     "executed_hang",  # executed, then no answer
     "malformed",  # a figure of the answer is replaced
+    "frozen",  # each question is answered as it was the first time
     "unknown_field",  # the answer gains a field nobody knows
     "not_json",  # a body that is no JSON
     "truncated",  # half of a JSON body
@@ -35,6 +36,7 @@ class Fault:
     path: tuple[str | int, ...] = ()
     value: object = "NaN"
     lifted: asyncio.Event = field(default_factory=asyncio.Event)
+    first: dict[str, object] = field(default_factory=dict)
 
     def fits(self, route: str, kind: str) -> bool:
         """Whether a request is meant."""
@@ -74,8 +76,10 @@ class Faults:
         return None
 
 
-def spoiled(answer: object, fault: Fault) -> object:
+def spoiled(answer: object, fault: Fault, asked: object = None) -> object:
     """An answer with the change that a fault asks for; the answer itself stays whole."""
+    if fault.effect == "frozen":
+        return fault.first.setdefault(str(asked), answer)
     if fault.effect == "unknown_field":
         return _with_unknown(answer)
     return _replaced(answer, fault.path, fault.value) if fault.effect == "malformed" else answer

@@ -71,7 +71,7 @@ async def _answer(
     try:
         answer = run(body)
         if fault is not None:
-            return await _faulty(request, answer, fault)
+            return await _faulty(request, answer, fault, body)
     except Malformed as error:
         raise web.HTTPUnprocessableEntity(text=UNDESERIALIZABLE) from error
     return web.json_response(answer)
@@ -84,7 +84,9 @@ async def _unanswered(fault: Fault) -> web.Response:
     return web.Response(status=fault.status)
 
 
-async def _faulty(request: web.Request, answer: object, fault: Fault) -> web.StreamResponse:
+async def _faulty(
+    request: web.Request, answer: object, fault: Fault, body: object
+) -> web.StreamResponse:
     """The answer of a request that was executed, spoiled."""
     if fault.effect == "lost":
         if request.transport is not None:
@@ -92,7 +94,7 @@ async def _faulty(request: web.Request, answer: object, fault: Fault) -> web.Str
         return web.Response(status=500)
     if fault.effect in ("executed_status", "executed_hang"):
         return await _unanswered(fault)
-    text = json.dumps(spoiled(answer, fault))
+    text = json.dumps(spoiled(answer, fault, body))
     if fault.effect == "not_json":
         text = "<html>bad gateway</html>"
     elif fault.effect == "truncated":

@@ -46,8 +46,9 @@ def test_every_pair_of_status_and_happening(status: Status, happening: Happening
 
 
 @pytest.mark.parametrize("status", sorted(DONE))
-def test_nothing_leaves_an_end(status: Status) -> None:
-    assert [h for h in HAPPENINGS if (status, h) in BECOMES] == []
+def test_nothing_leaves_an_end_but_what_the_venue_has_after_all(status: Status) -> None:
+    left = [] if status == "executed" else ["find"]
+    assert [h for h in HAPPENINGS if (status, h) in BECOMES] == left
 
 
 def test_what_was_sent_is_never_sent_again_and_never_expires() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.tools.trading.stop_line import Lines
+from tools.call.operation import Deps
 from tools.trading.stop_line.keeper import StopLines
 
 
@@ -35,12 +37,13 @@ class Fate:
 class Mortal:
     """An object whose asynchronous methods go through a fate; the others are its own."""
 
-    def __init__(self, inner: Any, fate: Fate, names: set[str]):
+    def __init__(self, inner: Any, fate: Fate, names: set[str] | None = None):
         self._inner, self._fate, self._names = inner, fate, names
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
-        if name not in self._names:
+        waits = inspect.iscoroutinefunction(found) if self._names is None else name in self._names
+        if not waits:
             return found
 
         async def call(*args: Any, **more: Any) -> Any:
@@ -54,8 +57,7 @@ class MortalVenues:
         self._inner, self._fate = inner, fate
 
     def get(self, network: Any) -> Any:
-        names = {"account", "book", "perps", "open_orders", "order_seen", "place", "fills"}
-        return Mortal(self._inner.get(network), self._fate, names)
+        return Mortal(self._inner.get(network), self._fate)
 
     def met(self) -> Any:
         return self._inner.met()
@@ -64,15 +66,17 @@ class MortalVenues:
         return self._inner.refused()
 
 
+def process(deps: Deps, fate: Fate) -> Deps:
+    """What a process of the service works with, and what dies with it."""
+    return replace(
+        deps,
+        store=Mortal(deps.store, fate, {"read", "write"}),  # type: ignore[arg-type]
+        venues=MortalVenues(deps.venues, fate),
+    )
+
+
 def mortal(lines: Lines, holder: str, fate: Fate) -> StopLines:
     """A keeper of a process with a fate of its own."""
-    deps = lines.desk.deps
-    return StopLines(
-        replace(
-            deps,
-            store=Mortal(deps.store, fate, {"read", "write"}),  # type: ignore[arg-type]
-            venues=MortalVenues(deps.venues, fate),
-            signer=Mortal(deps.signer, fate, {"keeper_signed"}),  # type: ignore[arg-type]
-        ),
-        holder,
-    )
+    deps = process(lines.desk.deps, fate)
+    signer = Mortal(deps.signer, fate, {"keeper_signed"})
+    return StopLines(replace(deps, signer=signer), holder)  # type: ignore[arg-type]

@@ -126,6 +126,22 @@ async def test_a_refusal_is_not_final_while_the_orders_status_is_silent(desk: De
     assert (await t.stored(made["order"]["order_id"])).status == "executed"
 
 
+async def test_a_word_of_refusal_beside_a_figure_of_what_traded_is_no_refusal(both: Desk) -> None:
+    t = await trader(both)
+    made = await t.prepare()
+    answers(both, [{"error": "Insufficient margin to place order. asset=0"}], *STATUSES)
+    says(both, "orderStatus", "iocCancelRejected", "order", "status")
+    told = (await t.execute(made)).body
+    assert (told["filled_size"], told["refusal"]) == (made["order"]["size"], None)
+    both.test.faults.clear()
+    await settled(both, rounds=2)
+    found = await t.stored(made["order"]["order_id"])
+    assert (found.filled_size, len(found.fills)) == (Decimal(made["order"]["size"]), 1)
+    ((used, reserved),) = set((await day_use(both)).values())
+    assert reserved == 0
+    assert used == found.counted.micros > 19_000_000
+
+
 async def test_a_fill_that_neither_status_nor_fills_know_is_not_verified(desk: Desk) -> None:
     t = await trader(desk)
     made = await t.prepare()
@@ -363,3 +379,23 @@ async def test_a_price_that_stays_far_is_the_price_after_an_hour(desk: Desk) -> 
         desk.clock.forward(minutes=minutes)
         (now, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
         assert now.mark_px == expected
+
+
+async def test_a_book_with_nobody_on_one_side_is_no_halt_and_is_over_once_it_is_whole(
+    desk: Desk,
+) -> None:
+    t = await trader(desk)
+    whole: Any = ([("63900", "1")], [("64100", "1")])
+    for side in ("bids", "asks"):
+        desk.clock.forward(seconds=30)
+        desk.test.book("BTC", *(([], whole[1]) if side == "bids" else (whole[0], [])))
+        (was, *_) = [
+            p for p in (await desk.networks.get("testnet").perps("")).value if p.coin == "BTC"
+        ]
+        assert was.mid_px is None
+        told = await desk.refused("order_prepare", t.caller, **{**BTC, "mode_seen": "live"})
+        assert (told.status, told.body["error"]) == (503, "wallet_venue_unavailable"), told.body
+        assert "nobody on one side" in str(told.body)
+        desk.test.book("BTC", *whole)
+        desk.clock.forward(seconds=2)  # the list of products that is held has no price yet
+        assert (await t.prepare())["order"]["status"] == "awaiting_signature"

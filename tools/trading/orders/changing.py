@@ -12,7 +12,15 @@ from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.trading.form import wanted
 from domain.trading.gate import VenueSaid, rejected
-from domain.trading.orders import DONE, UNSENT, CancelAction, Envelope, Order, becomes
+from domain.trading.orders import (
+    DONE,
+    UNSENT,
+    CancelAction,
+    Envelope,
+    Order,
+    becomes,
+    proof_due,
+)
 from domain.trading.own import AgentKey, Link, milliseconds
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
@@ -37,7 +45,7 @@ from tools.trading.orders.routes import (
     signed_of,
 )
 from tools.trading.orders.sending import Signed, again
-from tools.trading.orders.settling import look
+from tools.trading.orders.settling import look, seen_of
 from tools.trading.orders.shapes import PreparedOut, shown, steps, to_sign
 from tools.trading.orders.standing import counted, standing, standing_of, surface_of
 from tools.trading.orders.takes import CancelIn, OneOrder
@@ -68,9 +76,8 @@ async def gather_open(deps: Deps, caller: Caller, asked: OneOrder) -> Reopening:
     facts = await find_out(deps, told, stand)
     sent = False
     if order.envelope is not None and order.wallet is not None:
-        venue = venue_of(deps, order.network)
         try:
-            seen = await venue.order_seen(order.wallet, order.action.cloid, lane="order")
+            _, seen = await seen_of(venue_of(deps, order.network), order, "order")
         except Refused as refused:
             why = why_silent(refused)
             raise Refused(refusal("wallet_venue_unavailable", why=why)) from None
@@ -92,6 +99,9 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
     if ask.facts.sent:
         raise _conflict("The venue has this order already; record it.")
     stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, surface_of(was.source))
+    place = (stand.network_of("live"), stand.wallet_of("live"))
+    if was.envelope is not None and place != (was.network, was.wallet):
+        raise _conflict("It is for another network or wallet than yours is now; prepare a new one.")
     if was.agent_id is not None:
         # Its owner's word for the agent is looked at below: before the counters, as by all others.
         uow.identities.agent(was.agent_id, lock=True)
@@ -104,11 +114,11 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
         freed,
         status=becomes(was.status, "open"),
         action=action,
-        network=stand.network_of("live"),
-        wallet=stand.wallet_of("live"),
+        network=place[0],
+        wallet=place[1],
         notional=decided.figures.notional,
         leverage=facts.account.leverage,
-        former=(*was.former, was.action.cloid),
+        former=was.former if was.envelope is None else (*was.former, was.action),
         attempt=was.attempt + 1,
         expires_at=ask.now + ttl(stand),
     )
@@ -164,8 +174,8 @@ def begin_cancel(uow: UnitOfWork, ask: Ask[CancelIn, None]) -> Cancelling:
 def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     status = becomes(order.status, "cancel")
     used = traded(order, order.counted)
-    after = replace(release(uow, order, used), status=status, done_at=now, next_check_at=None)
-    return uow.orders.save(after, order)
+    after = replace(release(uow, order, used), status=status, done_at=now)
+    return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
 
 
 def _asked_for(

@@ -5,17 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from domain.ports import Ids
-from domain.trading.orders import Envelope, Order
+from domain.trading.orders import LATE, Envelope, Order
 from domain.trading.own import milliseconds
 from storage.unit_of_work import UnitOfWork
 
 _BITS: Final = 128
-# After the end of its bytes an order that nobody brought back is asked after at the venue.
-LATE: Final = timedelta(seconds=5)
 
 
 def confirm_id(ids: Ids) -> str:
@@ -38,10 +36,15 @@ def signable(
     uow: UnitOfWork, order: Order, ids: Ids, now: datetime, until: datetime
 ) -> tuple[Order, str]:
     """The order with fresh bytes to sign, and the id that whoever brings the signature has to
-    name."""
+    name. One that is priced anew keeps its nonce: the venue lets one of its pricings act.
+    """
     told = confirm_id(ids)
     signer = f"{order.network}:{(order.wallet or '').lower()}"
-    nonce = uow.signer_nonces.next(signer, milliseconds(now))
+    nonce = (
+        uow.signer_nonces.next(signer, milliseconds(now))
+        if order.envelope is None
+        else order.envelope.nonce
+    )
     envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
     after = replace(
         order,

@@ -9,33 +9,41 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import product
 from typing import Final
 
 from domain.money import ZERO, Usdc
-from domain.refusals import Refusal
+from domain.refusals import Refusal, refusal
 from domain.trading.orders import (
     DONE,
+    UNSEEN_RECORD_HOLDS,
+    UNSENT,
+    VOID_AFTER,
     Order,
+    OrderAction,
     SeenAtVenue,
     Status,
     asks_again,
     becomes,
+    proof_due,
+    unproved,
 )
 from domain.trading.outcome import PARTS, Doubt, End, Part, contradiction, filled_size
+from domain.trading.own import milliseconds
 from domain.trading.precision import notional
-from domain.trading.venue import NETWORKS, Network
+from domain.trading.venue import NETWORKS, Network, OrderSeen
 from storage.unit_of_work import UnitOfWork
 from tools.call.notices import order_unknown
 from tools.trading.orders.filling import average, keep_fills
-from tools.trading.orders.reserving import corrected, release
+from tools.trading.orders.reserving import corrected, release, retaken
 
 log = logging.getLogger("wallet.orders")
 RESTING_S: Final = 30
 UNKNOWN: Final = "wallet_outcome_unknown"
+UNNAMED: Final = "other"  # the kind of a refusal whose words are not known
 # How often this process heard the venue contradict an order, by network and part of its word: from
 # 0 on, so that a rate sees the first.
 CONTRADICTIONS: Final = Counter[tuple[Network, Part]](dict.fromkeys(product(NETWORKS, PARTS), 0))
@@ -78,6 +86,8 @@ def end_order(
         next_check_at=None if done and settled else asks_next(status, 0, now),
         fills=order.fills if first is None else end.fills,
     )
+    if unproved(after):
+        after = replace(after, next_check_at=proof_due(after, now))
     if first is not None:
         after = first(after, traded(after, after.notional) if done else None)
     elif done:
@@ -173,7 +183,21 @@ def _told(refused: Refusal) -> dict[str, str]:
 def expired(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     """Write down that an order's time is up, and give its part of the day back."""
     status = becomes(order.status, "expire")
-    after = replace(release(uow, order), status=status, done_at=now, next_check_at=None)
+    after = replace(release(uow, order), status=status, done_at=now)
+    return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
+
+
+def revived(uow: UnitOfWork, order: Order) -> Order:
+    """An order that was given up and that the venue has: it counts in its day again, whole."""
+    status = becomes(order.status, "find")
+    after = replace(retaken(uow, order), status=status, done_at=None, tries=0)
+    return uow.orders.save(after, order)
+
+
+def sought(uow: UnitOfWork, order: Order, now: datetime) -> Order:
+    """An order that was given up and that the venue does not have either."""
+    due = proof_due(order, now)
+    after = replace(order, next_check_at=due, verified=due is None, tries=0)
     return uow.orders.save(after, order)
 
 
@@ -186,4 +210,102 @@ def recorded(uow: UnitOfWork, order: Order, now: datetime) -> Order:
         next_check_at=asks_again(0, now),
         tries=0,
     )
+    return uow.orders.save(after, order)
+
+
+# -- what the venue was heard to say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What the venue said of one pricing of an order; `more`: fills of one that stands."""
+
+    action: OrderAction
+    seen: OrderSeen | None
+    end: End | None
+    more: End | None
+
+
+def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
+    """Write down what the venue said, if nobody else has done so meanwhile."""
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.version != read.version:
+        return order or read
+    end = news.end
+    if end is not None and news.action != order.action:
+        order = _priced_as(uow, order, news.action)
+    if unproved(order):
+        return _after_all(uow, order, end, now)
+    if end is not None:
+        if order.status == "awaiting_signature":
+            # The browser sent it by itself and has not told us.
+            order = recorded(uow, order, now)
+        return end_order(uow, order, end, now)
+    if order.status in UNSENT:
+        # Its bytes have ended too, so that nobody can send them any more.
+        return order if now < order.expires_at else expired(uow, order, now)
+    return order if order.status in DONE else _not_over(uow, order, news, now)
+
+
+def _not_over(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
+    """What becomes of an order that was sent, and whose end the venue does not tell."""
+    seen, more = news.seen, news.more
+    lost = _lost(order, now) if seen is None else None
+    if lost is not None:
+        return end_order(uow, order, lost, now)
+    if more is not None:
+        word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now) if seen else order.seen
+        later = asks_next(order.status, 0, now)
+        return filled_more(uow, order, more, now, seen=word, next_check_at=later, tries=0)
+    return _ask_later(uow, order, seen, now)
+
+
+def _priced_as(uow: UnitOfWork, order: Order, action: OrderAction) -> Order:
+    """The order as an earlier pricing of it, which is the one that acted."""
+    worth = notional(action.size, action.limit_px)
+    others = tuple(one for one in (*order.former, order.action) if one != action)
+    return retaken(uow, replace(order, action=action, former=others, notional=worth))
+
+
+def _after_all(uow: UnitOfWork, order: Order, end: End | None, now: datetime) -> Order:
+    """What becomes of an order that was given up by a word alone."""
+    if end is None:
+        return sought(uow, order, now)
+    why = contradiction(order, end)
+    if why is not None:
+        return doubted(uow, order, end, why, now)
+    if end.happening == "refuse":
+        after = replace(order, verified=True, next_check_at=None)
+        return uow.orders.save(after, order)
+    return end_order(uow, revived(uow, order), end, now)
+
+
+def _lost(order: Order, now: datetime) -> End | None:
+    """What an order comes to that the venue does not know and never named."""
+    if order.envelope is None or order.status not in ("executing", "unknown"):
+        return None
+    named = order.seen is not None and order.seen.oid is not None
+    over = milliseconds(now - VOID_AFTER) > order.envelope.expires_after
+    refused = order.refusal if order.refusal and order.refusal["error"] != UNKNOWN else None
+    if refused is not None and not named:
+        if over or refused.get("venue_kind") != UNNAMED:
+            return End(happening="refuse", word="rejected", whole=True, verified=over)
+    elif over and not named:
+        why = "it never arrived, and its bytes have ended"
+        lost = refusal("wallet_venue_unavailable", why=why)
+        return End(happening="void", refusal=lost, whole=True)
+    return End(happening="lose") if order.status == "executing" else None
+
+
+def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:
+    stands = seen is not None and seen.seen_as == "open"
+    after = replace(order, tries=0 if stands else order.tries + 1)
+    if seen is not None:
+        word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
+        after = replace(after, seen=word, verified=order.verified or stands)
+    unseen = order.status == "recorded" and seen is None
+    if unseen and now >= (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS:
+        after = replace(release(uow, after), next_check_at=None)
+    else:
+        after = replace(after, next_check_at=asks_next(after.status, after.tries, now))
     return uow.orders.save(after, order)

@@ -53,6 +53,18 @@ def corrected(uow: UnitOfWork, order: Order, used: Usdc) -> Order:
     return replace(order, counted=used)
 
 
+def retaken(uow: UnitOfWork, order: Order) -> Order:
+    """Reserve what an order is worth in place of what was counted for it, whatever the limit says:
+    the venue has it.
+    """
+    if order.counted_day is not None:
+        _mandate_first(uow, order)
+        for scope in scopes(order):
+            given_back = order.counted - order.notional
+            uow.order_counters.settle(scope, order.counted_day, given_back, ZERO)
+    return replace(order, counted=order.notional)
+
+
 def _mandate_first(uow: UnitOfWork, order: Order) -> None:
     """An order that counts more of its mandate's day than before moves the mandate's turn."""
     if order.mode == "live" and order.mandate_id is not None:

@@ -199,7 +199,7 @@ def _marked(
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.status != "awaiting_signature":
         return None
-    if order.envelope != read.envelope:
+    if (order.envelope, order.action) != (read.envelope, read.action):
         raise Refused(refusal("conflict", why="The order was priced anew at the same time."))
     stand = standing_of(uow, ask.switches, ask.config.trading, caller, surface_of(order.source))
     link = uow.venue.link_of(order.owner_id, order.network)

@@ -11,19 +11,19 @@ from functools import partial
 from typing import Final
 
 from domain.ports import Venue
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused
 from domain.trading.gate import VenueSaid, rejected
 from domain.trading.indices import dex_of
 from domain.trading.modes import Mode
 from domain.trading.orders import (
     DONE,
     FORGOTTEN_AFTER,
-    UNSEEN_RECORD_HOLDS,
     UNSENT,
     VOID_AFTER,
     Order,
-    SeenAtVenue,
+    OrderAction,
     asks_again,
+    unproved,
 )
 from domain.trading.outcome import (
     End,
@@ -32,21 +32,14 @@ from domain.trading.outcome import (
     filled_size,
     fills_of,
     other_order,
+    refused_whole,
 )
-from domain.trading.own import milliseconds
+from domain.trading.own import at_milliseconds, milliseconds
 from domain.trading.venue import Lane, OrderSeen, Placed
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.trading.fields import desk_of, venue_of
-from tools.trading.orders.ending import (
-    UNKNOWN,
-    asks_next,
-    end_order,
-    expired,
-    filled_more,
-    recorded,
-)
-from tools.trading.orders.reserving import release
+from tools.trading.orders.ending import UNNAMED, News, expired, filled_more, learn
 from tools.trading.orders.wording import in_our_words, kind_of
 
 log = logging.getLogger("wallet.orders")
@@ -55,7 +48,6 @@ A_ROUND: Final = 20
 # The browser may post its bytes in the last moment; the venue is asked before they are given up.
 GRACE: Final = timedelta(seconds=60)
 _BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
-_UNNAMED: Final = "other"
 
 
 def end_of(placed: Placed) -> End:
@@ -71,7 +63,7 @@ def end_of(placed: Placed) -> End:
         return replace(end, happening="rest", word="open")
     if placed.outcome == "refused":
         end = replace(end, refusal=in_our_words(placed), word="rejected")
-        return end if placed.kind in (None, _UNNAMED) else replace(end, happening="refuse")
+        return end if placed.kind in (None, UNNAMED) else replace(end, happening="refuse")
     return end
 
 
@@ -86,8 +78,8 @@ async def agreed(venue: Venue, order: Order, placed: Placed, lane: Lane) -> End:
         seen = await venue.order_seen(order.wallet or "", order.action.cloid, lane=lane)
     except Refused:
         return replace(end, happening="lose")
-    if seen is None or seen.seen_as == "refused":
-        return replace(end, verified=True)
+    if seen is None or refused_whole(order, seen):
+        return replace(end, verified=seen is not None)
     return replace(end, happening="lose")
 
 
@@ -102,15 +94,27 @@ async def look(
     """
     venue = venue_of(deps, order.network)
     lane = lane or _lane(order)
-    seen = await venue.order_seen(order.wallet or "", order.action.cloid, lane=lane)
+    action, seen = await seen_of(venue, order, lane)
     end = more = None
     if seen is not None:
-        end = await _end_seen(venue, order, seen, lane)
+        end = await _end_seen(venue, replace(order, action=action), seen, lane)
         more = await _filled_more(venue, order, seen, lane) if end is None else None
     if end is None and _named_no_more(order, seen, forgotten):
         end = await _forgotten(venue, order, seen, lane)
+    news = News(action=action, seen=seen, end=end, more=more)
     now = deps.clock.now()
-    return await deps.store.write(lambda uow: _learned(uow, order, seen, end, now, more))
+    return await deps.store.write(lambda uow: learn(uow, order, news, now))
+
+
+async def seen_of(venue: Venue, order: Order, lane: Lane) -> tuple[OrderAction, OrderSeen | None]:
+    """Which of an order's pricings the venue has, and where it stands; the last one and None where
+    it has none. Errors: `venue_unavailable`.
+    """
+    for action in (order.action, *reversed(order.former)):
+        seen = await venue.order_seen(order.wallet or "", action.cloid, lane=lane)
+        if seen is not None:
+            return action, seen
+    return order.action, None
 
 
 def _lane(order: Order) -> Lane:
@@ -131,7 +135,7 @@ async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> 
         if order.status == "resting":
             return None
         return End(happening="rest", oid=seen.oid, word=seen.status)
-    if seen.seen_as == "refused":
+    if refused_whole(order, seen):
         why = rejected(VenueSaid(words=seen.status, kind=kind_of(seen.status)))
         end = End(happening="refuse", size=Decimal(0), refusal=why, whole=True)
         return replace(end, oid=seen.oid, word=seen.status)
@@ -175,7 +179,11 @@ async def _filled_more(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) 
 
 async def _fills(venue: Venue, order: Order, oid: int | None, lane: Lane) -> End | None:
     """The order's fills, None where the venue does not tell them now."""
-    since = (order.sent_at or order.created_at) - _BEFORE
+    since = order.created_at
+    if order.envelope is not None:
+        # No bytes act before they are made, whoever sends them; who says so may come much later.
+        since = max(since, at_milliseconds(order.envelope.nonce))
+    since -= _BEFORE
     # Many rows may come: they are the house's to read, and take nothing of a person's share.
     lane = "house" if lane == "order" else lane
     try:
@@ -212,71 +220,7 @@ async def _forgotten(venue: Venue, order: Order, seen: OrderSeen | None, lane: L
     return replace(told, happening="cancel", size=size, word=word, whole=True, verified=False)
 
 
-# -- how it is written down
-
-
-def _learned(
-    uow: UnitOfWork,
-    read: Order,
-    seen: OrderSeen | None,
-    end: End | None,
-    now: datetime,
-    more: End | None = None,
-) -> Order:
-    """Write down what the venue said, if nobody else has done so meanwhile."""
-    order = uow.orders.get(read.order_id, lock=True)
-    if order is None or order.version != read.version:
-        return order or read
-    if end is not None and order.status == "awaiting_signature":
-        # The browser sent it by itself and has not told us.
-        order = recorded(uow, order, now)
-    if end is not None:
-        return end_order(uow, order, end, now)
-    if order.status in DONE:
-        return order
-    if order.status in UNSENT:
-        # Its bytes have ended too, so that nobody can send them any more.
-        return order if now < order.expires_at else expired(uow, order, now)
-    if seen is None:
-        lost = _lost(order, now)
-        if lost is not None:
-            return end_order(uow, order, lost, now)
-    if more is not None:
-        word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now) if seen else order.seen
-        later = asks_next(order.status, 0, now)
-        return filled_more(uow, order, more, now, seen=word, next_check_at=later, tries=0)
-    return _ask_later(uow, order, seen, now)
-
-
-def _lost(order: Order, now: datetime) -> End | None:
-    """What an order comes to that the venue does not know and never named."""
-    if order.envelope is None or order.status not in ("executing", "unknown"):
-        return None
-    named = order.seen is not None and order.seen.oid is not None
-    over = milliseconds(now - VOID_AFTER) > order.envelope.expires_after
-    refused = order.refusal if order.refusal and order.refusal["error"] != UNKNOWN else None
-    if refused is not None and not named:
-        if over or refused.get("venue_kind") != _UNNAMED:
-            return End(happening="refuse", word="rejected", whole=True)
-    elif over and not named:
-        why = "it never arrived, and its bytes have ended"
-        lost = refusal("wallet_venue_unavailable", why=why)
-        return End(happening="void", refusal=lost, whole=True)
-    return End(happening="lose") if order.status == "executing" else None
-
-
-def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:
-    stands = seen is not None and seen.seen_as == "open"
-    after = replace(order, tries=0 if stands else order.tries + 1)
-    if seen is not None:
-        word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
-        after = replace(after, seen=word, verified=order.verified or stands)
-    unseen = order.status == "recorded" and seen is None
-    if unseen and now >= (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS:
-        after = replace(release(uow, after), next_check_at=None)
-    else:
-        after = replace(after, next_check_at=asks_next(after.status, after.tries, now))
-    return uow.orders.save(after, order)
+# -- the fees of what is done
 
 
 async def fees_of(deps: Deps, order: Order, lane: Lane = "house") -> Order:
@@ -336,7 +280,7 @@ async def settle_due(deps: Deps, *modes: Mode) -> int:
         try:
             if order.mode == "paper":
                 await desk_of(deps).settle(venue_of(deps, order.network), order)
-            elif order.status in DONE:
+            elif order.status in DONE and not unproved(order):
                 await fees_of(deps, order)
             else:
                 await look(deps, order)
