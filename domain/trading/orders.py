@@ -77,8 +77,7 @@ OWNER_HAS: Final = timedelta(hours=24)
 PENDING_AN_AGENT: Final = 10
 # An order that nobody can execute any more is given up this long after the end of its bytes.
 VOID_AFTER: Final = timedelta(minutes=2)
-# What was given up before its bytes ended is looked for this long after their end, and once more
-# when nobody can execute it any more.
+# What was given up before its bytes ended is looked for from this long after their end on.
 LATE: Final = timedelta(seconds=5)
 # An order that the venue named once and names no more is given up after so many looks in a row.
 FORGOTTEN_AFTER: Final = 5
@@ -262,6 +261,13 @@ def unproved(order: Order) -> bool:
 
 
 def proof_due(order: Order, now: datetime) -> datetime | None:
-    """When an unproved order is looked for next; None where it was after all its bytes ended."""
+    """When an unproved order is looked for next; None where it was, several times in a row and when
+    nobody could execute it any more.
+    """
+    if not unproved(order):
+        return None
     ends = (order.expires_at + LATE, order.expires_at + VOID_AFTER)
-    return next((at for at in ends if now < at), None) if unproved(order) else None
+    due = next((at for at in ends if now < at), None)
+    if due is None and order.tries < FORGOTTEN_AFTER:
+        due = now + timedelta(seconds=_THEN_S)
+    return due

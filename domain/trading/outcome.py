@@ -121,10 +121,18 @@ def refused_whole(order: Order, seen: OrderSeen) -> bool:
     return seen.seen_as == "refused" and filled_by_status(order, seen) in (None, ZERO)
 
 
+def stood(order: Order) -> bool:
+    """True for an order that its own status has named as open."""
+    return order.status == "resting" and order.verified
+
+
 def other_order(order: Order, seen: OrderSeen) -> Doubt | None:
-    """Why a status is another order's; None where it is this one's."""
+    """Why a status is another order's, or says two things; None where it can be this one's."""
     if seen.coin != order.product:
         return Doubt("product", f"its product is said to be {seen.coin}")
     if seen.is_buy is not None and seen.is_buy is not order.action.is_buy:
         return Doubt("side", f"its side is said to be {'buy' if seen.is_buy else 'sell'}")
+    filled = filled_by_status(order, seen)
+    if seen.seen_as == "filled" and seen.left and (order.action.tif != "ioc" or not filled):
+        return Doubt("filled", f"it is said to be filled with {seen.left:f} left")
     return None

@@ -143,7 +143,7 @@ async def test_a_word_by_which_an_order_ended_is_asked_about_until_nobody_can_se
     assert await use(desk) == (found.counted.micros, 0)
 
 
-async def test_what_nobody_sent_is_asked_about_twice_and_never_again(desk: Desk) -> None:
+async def test_what_nobody_sent_is_asked_about_a_few_times_and_never_again(desk: Desk) -> None:
     t = await trader(desk)
     made = await t.prepare()
     order_id = made["order"]["order_id"]
@@ -156,8 +156,8 @@ async def test_what_nobody_sent_is_asked_about_twice_and_never_again(desk: Desk)
         return info(body)
 
     desk.test.info = noted  # type: ignore[method-assign]
-    await later(desk, 126, 30, 90, 60, 600)
-    assert asked.count("orderStatus") == 2
+    await later(desk, 126, 30, 90, 61, 61, 61, 600, 600)
+    assert asked.count("orderStatus") == 5
     found = await t.stored(order_id)
     assert (found.status, found.verified, found.next_check_at) == ("cancelled", True, None)
 

@@ -152,6 +152,15 @@ class Play:
         asked = {"type": "limit", "tif": "gtc", "limit_px": "61000", "notional_usdc": None}
         await self.sends(await self.prepared(**asked, size="0.0002"))
 
+    async def rests_in_part(self) -> None:
+        """The book has a part of what is asked for, and the rest of it stands there."""
+        mark = self.desk.test.market("BTC").mark
+        asked = {"type": "limit", "tif": "gtc", "limit_px": f"{mark:f}", "notional_usdc": None}
+        made = await self.prepared(**asked, size="0.0002")
+        self.desk.test.book("BTC", [(f"{mark - 10:f}", "9")], [(f"{mark:f}", "0.00005")])
+        await self.sends(made)
+        self.desk.test.book("BTC", [(f"{mark - 10:f}", "9")], [(f"{mark + 10:f}", "9")])
+
     async def prices_anew(self) -> None:
         first = await self.prepared()
         await self.passes(self.rng.choice((1, 20, 90)))
@@ -258,7 +267,7 @@ async def sound(play: Play) -> None:
     """What holds once the venue tells the truth again, and all bytes have ended."""
     t, desk = play.t, play.desk
     desk.test.faults.clear()
-    for seconds in (1, 5, 31, 61, 61, 61, 61, 61, 61, 61, 61, 61, 61, 61):
+    for seconds in (1, 5, 31, *[61] * 16):
         desk.clock.forward(seconds=seconds)
         desk.test.move("ETH", desk.test.market("ETH").mark)
         await settle_due(desk.deps)
@@ -307,7 +316,7 @@ async def played(t: Trader, seed: int) -> None:
     play = Play(t, rng, fate)
     counted_posts(t.desk, play.sent, play.by_browser)
     acts = (
-        play.buys, play.buys_what_is_there, play.rests, play.prices_anew, play.takes_back, play.lets_it_run_out,
+        play.buys, play.buys_what_is_there, play.rests, play.rests_in_part, play.prices_anew, play.takes_back, play.lets_it_run_out,
         play.records, play.cancels, play.is_met, play.closes,
     )  # fmt: skip
     told: list[object] = []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from domain.trading.orders import SeenAtVenue
 from domain.trading.outcome import Part
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
@@ -142,16 +144,63 @@ async def test_a_word_of_refusal_beside_a_figure_of_what_traded_is_no_refusal(bo
     assert used == found.counted.micros > 19_000_000
 
 
-async def test_a_fill_that_neither_status_nor_fills_know_is_not_verified(desk: Desk) -> None:
+async def test_a_fill_that_neither_status_nor_fills_know_is_not_taken(desk: Desk) -> None:
     t = await trader(desk)
     made = await t.prepare()
     says(desk, "orderStatus", {"status": "unknownOid"})
     says(desk, "userFillsByTime", [])
-    told = (await t.execute(made)).body
-    assert (told["status"], told["verified"], told["fills"]) == ("executed", False, [])
+    desk.test.faults.after["orderStatus"] = 30
+    reply = await t.execute(made)
+    assert (reply.status, reply.body["error"]) == (504, "wallet_outcome_unknown")
+    found = await t.stored(made["order"]["order_id"])
+    assert (found.status, found.filled_size, found.verified) == ("unknown", None, False)
+    assert all(reserved > 0 for _, reserved in (await day_use(desk)).values())
     desk.test.faults.clear()
     await settled(desk)
-    assert (await t.stored(made["order"]["order_id"])).verified
+    found = await t.stored(made["order"]["order_id"])
+    assert (found.status, found.verified, len(found.fills)) == ("executed", True, 1)
+
+
+async def test_a_part_of_a_fill_is_not_the_end_while_the_orders_status_is_silent(
+    desk: Desk,
+) -> None:
+    t = await trader(desk)
+    made = await t.prepare(
+        type="limit", tif="gtc", limit_px="64000", notional_usdc=None, size="0.0004"
+    )
+    desk.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
+    desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    desk.test.faults.after["orderStatus"] = 30
+    await t.execute(made)
+    order_id = made["order"]["order_id"]
+    assert (await t.stored(order_id)).status == "unknown"
+    desk.test.faults.clear()
+    await settled(desk, rounds=2)
+    found = await t.stored(order_id)
+    assert (found.status, found.filled_size) == ("resting", Decimal("0.0001"))
+
+
+async def test_a_size_that_only_an_answer_claimed_gives_way_to_the_fills(both: Desk) -> None:
+    t = await trader(both)
+    made = await t.prepare()
+    size = Decimal(made["order"]["size"])
+    both.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
+    whole = {"filled": {"totalSz": f"{size:f}", "avgPx": "64000", "oid": 1}}
+    answers(both, [whole], *STATUSES)
+    both.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    await t.execute(made)
+    order_id = made["order"]["order_id"]
+    assert (await t.stored(order_id)).filled_size == size
+    both.test.faults.clear()
+    (row,) = both.test.account(t.person.wallet.address).history
+    order = await t.stored(order_id)
+    seen = SeenAtVenue(oid=row.oid, status="filled", checked_at=both.clock.now())
+    await both.store.write(lambda uow: uow.orders.save(replace(order, seen=seen), order))
+    await settled(both, rounds=9)
+    found = await t.stored(order_id)
+    assert (found.filled_size, found.verified) == (Decimal("0.0001"), False)
+    assert set((await day_use(both)).values()) == {(found.counted.micros, 0)}
+    assert found.counted.micros < 7_000_000
 
 
 # -- the status of an order
@@ -226,9 +275,10 @@ async def test_a_fill_that_cannot_be_the_orders_is_in_no_figure(
     made = await t.prepare()
     says(desk, "userFillsByTime", value, 0, field)
     told = (await t.execute(made)).body
+    # By its own status alone.
     assert (told["filled_size"], told["verified"], told["fills"], told["fee_usdc"]) == (
         made["order"]["size"],
-        False,
+        True,
         [],
         None,
     )
@@ -250,7 +300,7 @@ async def test_a_fill_that_was_told_too_small_counts_whole_in_the_end(desk: Desk
     # The order's own number at the venue is another than the one told.
     await settled(desk)
     found = await t.stored(made["order"]["order_id"])
-    assert first.filled_size == Decimal("0.00001")
+    assert first.filled_size == Decimal(made["order"]["size"]), "its own status says more"
     assert (found.filled_size, found.verified) == (Decimal(made["order"]["size"]), True)
     ((used, reserved),) = set((await day_use(desk)).values())
     assert reserved == 0
@@ -399,3 +449,28 @@ async def test_a_book_with_nobody_on_one_side_is_no_halt_and_is_over_once_it_is_
         desk.test.book("BTC", *whole)
         desk.clock.forward(seconds=2)  # the list of products that is held has no price yet
         assert (await t.prepare())["order"]["status"] == "awaiting_signature"
+
+
+async def test_a_word_that_a_whole_order_was_filled_beside_what_is_left_of_it_is_not_taken(
+    desk: Desk,
+) -> None:
+    t = await trader(desk)
+    order = await rests(t)
+    says(desk, "orderStatus", "filled", "order", "status")
+    await settled(desk)
+    assert (await t.stored(order.order_id)).status == "unknown"
+    desk.test.faults.clear()
+    await settled(desk)
+    assert (await t.stored(order.order_id)).status == "resting"
+
+
+async def test_an_order_that_stood_and_is_said_to_be_refused_still_stands(desk: Desk) -> None:
+    t = await trader(desk)
+    order = await rests(t)
+    says(desk, "orderStatus", "iocCancelRejected", "order", "status")
+    await settled(desk, rounds=8)
+    assert (await t.stored(order.order_id)).status == "resting"
+    here(t).orders.clear()
+    await settled(desk, rounds=3)
+    found = await t.stored(order.order_id)
+    assert (found.status, found.filled_size, found.verified) == ("cancelled", 0, False)

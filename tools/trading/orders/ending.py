@@ -119,18 +119,30 @@ def doubted(uow: UnitOfWork, order: Order, end: End, doubt: Doubt, now: datetime
     return uow.orders.save(after, order)
 
 
-def filled_more(uow: UnitOfWork, order: Order, end: End, now: datetime, **changes: object) -> Order:
+def filled_more(
+    uow: UnitOfWork,
+    order: Order,
+    end: End,
+    now: datetime,
+    *,
+    last: bool = False,
+    **changes: object,
+) -> Order:
     """Take more fills of an order whose state stays as it is; what it used of its day grows with
-    them.
+    them. `last`: they are all that will come, and what an answer claimed beyond them did not trade.
     """
     why = contradiction(order, end)
     if why is not None:
         return doubted(uow, order, end, why, now)
     keep_fills(uow, order, end.fills, now, order.seen)
-    size = max(filled_size(end.fills), order.filled_size or Decimal(0))
+    size = filled_size(end.fills)
+    claimed = last and not order.verified
+    if not claimed:
+        size = max(size, order.filled_size or Decimal(0))
     after = replace(order, filled_size=size, avg_px=average(end.fills) or order.avg_px)
     if after.status in DONE:
-        after = corrected(uow, after, notional(size, after.action.limit_px))
+        used = notional(size, after.action.limit_px)
+        after = corrected(uow, after, used if claimed else max(used, after.counted))
     return uow.orders.save(replace(after, **changes), order)  # type: ignore[arg-type]  # an order's fields
 
 
@@ -196,8 +208,9 @@ def revived(uow: UnitOfWork, order: Order) -> Order:
 
 def sought(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     """An order that was given up and that the venue does not have either."""
-    due = proof_due(order, now)
-    after = replace(order, next_check_at=due, verified=due is None, tries=0)
+    looked = replace(order, tries=order.tries + 1)
+    due = proof_due(looked, now)
+    after = replace(looked, next_check_at=due, verified=due is None)
     return uow.orders.save(after, order)
 
 

@@ -44,8 +44,8 @@ def release(uow: UnitOfWork, order: Order, used: Usdc = ZERO) -> Order:
 
 
 def corrected(uow: UnitOfWork, order: Order, used: Usdc) -> Order:
-    """Count what an order that is done traded beyond what was counted for it."""
-    if used <= order.counted or order.counted_day is None:
+    """Count what an order that is done traded in place of what was counted for it."""
+    if used == order.counted or order.counted_day is None:
         return order
     _mandate_first(uow, order)
     for scope in scopes(order):

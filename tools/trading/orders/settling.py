@@ -33,6 +33,7 @@ from domain.trading.outcome import (
     fills_of,
     other_order,
     refused_whole,
+    stood,
 )
 from domain.trading.own import at_milliseconds, milliseconds
 from domain.trading.venue import Lane, OrderSeen, Placed
@@ -68,19 +69,23 @@ def end_of(placed: Placed) -> End:
 
 
 async def agreed(venue: Venue, order: Order, placed: Placed, lane: Lane) -> End:
-    """What the answer to an order comes to. A refusal stands once the order's own status does not
-    say otherwise.
+    """What the answer to an order comes to, beside the order's own status. Nobody knows yet what
+    that denies, nor, while it is silent, what became of the rest of a fill.
     """
     end = end_of(placed)
-    if end.happening != "refuse":
+    if end.happening not in ("refuse", "fill"):
         return end
+    denied = End(happening="lose", oid=end.oid, refusal=end.refusal, verified=False)
     try:
         seen = await venue.order_seen(order.wallet or "", order.action.cloid, lane=lane)
     except Refused:
-        return replace(end, happening="lose")
-    if seen is None or refused_whole(order, seen):
-        return replace(end, verified=seen is not None)
-    return replace(end, happening="lose")
+        return end if end.happening == "fill" and end.size == order.action.size else denied
+    if end.happening == "refuse":
+        says_so = seen is None or refused_whole(order, seen)
+        return replace(end, verified=seen is not None) if says_so else denied
+    if seen is None or seen.seen_as != "filled" or other_order(order, seen) is not None:
+        return denied
+    return replace(end, verified=True) if filled_by_status(order, seen) == end.size else denied
 
 
 async def look(
@@ -136,6 +141,8 @@ async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> 
             return None
         return End(happening="rest", oid=seen.oid, word=seen.status)
     if refused_whole(order, seen):
+        if stood(order):
+            return None  # what stood in the book was not refused
         why = rejected(VenueSaid(words=seen.status, kind=kind_of(seen.status)))
         end = End(happening="refuse", size=Decimal(0), refusal=why, whole=True)
         return replace(end, oid=seen.oid, word=seen.status)
@@ -199,7 +206,8 @@ def _named_no_more(order: Order, seen: OrderSeen | None, forgotten: bool) -> boo
     named = order.seen is not None and order.seen.oid is not None
     if order.status != "resting" and not (order.status == "unknown" and named):
         return False
-    if seen is not None and seen.seen_as != "unknown":
+    silent = seen is None or seen.seen_as == "unknown"
+    if not silent and not (stood(order) and seen is not None and seen.seen_as == "refused"):
         return False
     return forgotten or order.tries >= FORGOTTEN_AFTER
 
@@ -245,6 +253,7 @@ async def fees_of(deps: Deps, order: Order, lane: Lane = "house") -> Order:
             was,
             found,
             now,
+            last=over,
             fills_whole=whole or over,
             verified=was.verified or whole,
             next_check_at=later,
