@@ -73,10 +73,10 @@ campaign: setup
 chain-campaign: setup
 	$(BIN)/pytest -q -s -n 0 -m campaign tests/chain_campaign
 
-# The keeper of the stop line at the venue, killed at every step, and beside a venue that fails at random: KEEPER_RUNS
-# plays from KEEPER_SEED on.
+# The keeper of the stop line at the venue, and people's orders there: killed at every step, and beside a venue that fails
+# and lies within its forms at random: KEEPER_RUNS plays from KEEPER_SEED on.
 keeper-campaign: setup
-	$(BIN)/pytest -q -s -n 0 -m campaign tests/tools/trading/test_stop_line_chaos.py
+	$(BIN)/pytest -q -s -n 0 -m campaign tests/tools/trading/test_stop_line_chaos.py tests/tools/trading/test_order_chaos.py
 
 # A bundle for hosts that install MCP servers from one file; its own tool validates and packs it.
 mcpb: setup

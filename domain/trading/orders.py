@@ -251,8 +251,8 @@ class Order:
 
 
 def unproved(order: Order) -> bool:
-    """True for an order that ended by a word alone while its bytes could act: taken back or run out
-    here, or refused in an answer that its own status did not repeat.
+    """True for an order that ended by one word while its bytes could act: taken back or run out
+    here, or refused by its answer or its own status alone.
     """
     if order.envelope is None or order.verified:
         return False

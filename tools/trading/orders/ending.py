@@ -207,7 +207,7 @@ def revived(uow: UnitOfWork, order: Order) -> Order:
 
 
 def sought(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    """An order that was given up and that the venue does not have either."""
+    """An order that was given up and that the venue does not have either, or refused."""
     looked = replace(order, tries=order.tries + 1)
     due = proof_due(looked, now)
     after = replace(looked, next_check_at=due, verified=due is None)
@@ -282,14 +282,11 @@ def _priced_as(uow: UnitOfWork, order: Order, action: OrderAction) -> Order:
 
 def _after_all(uow: UnitOfWork, order: Order, end: End | None, now: datetime) -> Order:
     """What becomes of an order that was given up by a word alone."""
-    if end is None:
+    if end is None or end.happening == "refuse":
         return sought(uow, order, now)
     why = contradiction(order, end)
     if why is not None:
         return doubted(uow, order, end, why, now)
-    if end.happening == "refuse":
-        after = replace(order, verified=True, next_check_at=None)
-        return uow.orders.save(after, order)
     return end_order(uow, revived(uow, order), end, now)
 
 

@@ -144,7 +144,8 @@ async def _end_seen(venue: Venue, order: Order, seen: OrderSeen, lane: Lane) -> 
         if stood(order):
             return None  # what stood in the book was not refused
         why = rejected(VenueSaid(words=seen.status, kind=kind_of(seen.status)))
-        end = End(happening="refuse", size=Decimal(0), refusal=why, whole=True)
+        # One word: what its answer did not refuse too is looked for until its bytes have ended.
+        end = End(happening="refuse", size=Decimal(0), refusal=why, whole=True, verified=False)
         return replace(end, oid=seen.oid, word=seen.status)
     return await _end_traded(venue, order, seen, lane)
 
