@@ -272,6 +272,14 @@ async def sound(play: Play) -> None:
         desk.test.move("ETH", desk.test.market("ETH").mark)
         await settle_due(desk.deps)
     account = desk.test.account(t.person.wallet.address)
+    on_record = {o.action.cloid for o in await orders_of(t) if o.status == "resting"}
+    assert on_record == {o.cloid for o in account.orders.values()}, "what stands there rests here"
+    # What traded of an order that stands is told with its end: its status has the size of before.
+    play.fate = Fate()
+    await play.cancels()
+    for _ in range(3):
+        desk.clock.forward(seconds=61)
+        await settle_due(desk.deps)
     true, standing = traded(account), {o.cloid for o in account.orders.values()}
     twice = [c for c, n in play.sent.items() if n - (c in play.by_browser) > 1]
     assert not twice, f"sent more than once: {twice}"

@@ -73,7 +73,7 @@ async def agreed(venue: Venue, order: Order, placed: Placed, lane: Lane) -> End:
     that denies, nor, while it is silent, what became of the rest of a fill.
     """
     end = end_of(placed)
-    if end.happening not in ("refuse", "fill"):
+    if end.happening not in ("refuse", "fill") or contradiction(order, end) is not None:
         return end
     denied = End(happening="lose", oid=end.oid, refusal=end.refusal, verified=False)
     try:
