@@ -133,6 +133,9 @@ def other_order(order: Order, seen: OrderSeen) -> Doubt | None:
     if seen.is_buy is not None and seen.is_buy is not order.action.is_buy:
         return Doubt("side", f"its side is said to be {'buy' if seen.is_buy else 'sell'}")
     filled = filled_by_status(order, seen)
-    if seen.seen_as == "filled" and seen.left and (order.action.tif != "ioc" or not filled):
+    rests = order.action.tif != "ioc"
+    if seen.seen_as == "filled" and seen.left and (rests or not filled):
         return Doubt("filled", f"it is said to be filled with {seen.left:f} left")
+    if seen.seen_as == "refused" and rests and filled:
+        return Doubt("filled", f"it is said to be refused with {filled:f} filled")
     return None

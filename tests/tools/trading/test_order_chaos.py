@@ -87,6 +87,7 @@ class Play:
     fate: Fate
     sent: Counter[str] = field(default_factory=Counter)
     by_browser: set[str] = field(default_factory=set)
+    lied: set[str] = field(default_factory=set)
 
     @property
     def desk(self) -> Desk:
@@ -219,16 +220,24 @@ class Play:
             await self.do("trade_close", product="BTC", mode_seen="live", **body)
 
     def faults(self) -> list[object]:
-        """What goes wrong at the venue from now on; what it is, to be played again."""
+        """What goes wrong at the venue from now on; what it is, to be played again. One question is
+        answered falsely at most four times in a row: five looks see the truth.
+        """
         faults = self.desk.test.faults
         told: list[object] = []
         for kind, path, value in self.rng.sample(LIES, self.rng.randint(0, 3)):
             times = self.rng.randint(1, 4)
+            if kind in self.lied:
+                continue
+            self.lied.add(kind)
             faults.add(Fault(effect="malformed", kind=kind, path=path, value=value, times=times))
             told.append((kind, path, value, times))
         for _ in range(self.rng.randint(0, 2)):
             kind, effect = self.rng.choice(KINDS), self.rng.choice(SILENT)
             times = self.rng.randint(1, 3)
+            if kind in self.lied:
+                continue
+            self.lied.add(kind)
             faults.add(Fault(effect=effect, kind=kind, times=times))  # type: ignore[arg-type]
             told.append((kind, effect, times))
         return told

@@ -75,7 +75,7 @@ async def agreed(venue: Venue, order: Order, placed: Placed, lane: Lane) -> End:
     end = end_of(placed)
     if end.happening not in ("refuse", "fill") or contradiction(order, end) is not None:
         return end
-    denied = End(happening="lose", oid=end.oid, refusal=end.refusal, verified=False)
+    denied = replace(end, happening="lose", size=None, avg_px=None)
     try:
         seen = await venue.order_seen(order.wallet or "", order.action.cloid, lane=lane)
     except Refused:
