@@ -163,7 +163,8 @@ def _beyond(value: object, info: ValidationInfo[Tally]) -> object:
 
 
 def _or(first: CoreSchema, second: CoreSchema) -> CoreSchema:
-    return core.union_schema([first, second], mode="left_to_right")
+    as_it_is = core.simple_ser_schema("any")  # no search for the one that was taken
+    return core.union_schema([first, second], mode="left_to_right", serialization=as_it_is)
 
 
 @dataclass(frozen=True, slots=True)
