@@ -188,17 +188,34 @@ async def test_two_nodes_that_rest_in_turns_stop_no_reading(world: World) -> Non
         assert await rows(world, m) == await logs(world, m)
 
 
-async def test_what_nodes_contradict_each_other_in_waits(world: World) -> None:
+async def test_what_nodes_contradict_each_other_in_waits_and_it_is_said_why(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     """Two nodes of which one lies: a receipt that they tell differently is nobody's."""
     m = await working(world)
     liar = Liar(world, "turns receipts round", 0)
+    data = world.deposit_data(m.vault, "101")  # above the cap: the vault refuses it
+    call = world.chains.get(CHAIN_ID).vault_call(
+        m.vault, "execute", world.evm.market, data, 101_000_000
+    )
     async with read_through(world, [Node(world), liar], confirmations=0) as ticks:
         liar.turn()
-        tx = await spend(world, m, "40")
+        receipt = await m.agent_wallet.send(call, gas=900_000)
+        tx = "0x" + bytes(receipt["transactionHash"]).hex()
+        await m.as_agent("mandate_report_event", kind="buy", amount_usdc="40", tx_hash=tx)
+        for _ in range(3):
+            await a_round(world, ticks)
         chain = ticks.parts.chains.get(CHAIN_ID)
         with pytest.raises(Refused, match="chain_unavailable"):
             await chain.receipt(tx)
         assert await chain.receipts([tx]) == {}
+        assert (await m.read())["progress"]["pending_claims"]["count"] == 1
+        assert f"no agreed receipt of {tx}" in caplog.text
+        assert (await m.as_agent("mandate_reconcile", tx_hash=tx)).body["outcome"] == "unknown"
+        liar.since = 0
+        for _ in range(2):
+            await a_round(world, ticks)
+        assert (await m.read())["progress"]["pending_claims"]["count"] == 0
 
 
 @pytest.mark.parametrize("micros", [2**63, 2**255])

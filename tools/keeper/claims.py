@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,7 @@ from tools.call.switches import switches
 from tools.keeper.handed import end_reverted
 from tools.keeper.intake import Desk
 
+log = logging.getLogger("wallet.claims")
 CLAIMS_A_ROUND = 100
 
 
@@ -57,7 +59,9 @@ async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> i
     ended = 0
     for one in claims:
         if one.claim.tx_hash.lower() not in seen:
-            continue  # what the node tells of it is nonsense: nobody knows yet
+            # What a node tells of it is nonsense, or its nodes do not tell the same: nobody knows.
+            log.warning("%s: no agreed receipt of %s", one.mandate.public_id, one.claim.tx_hash)
+            continue
         receipt = seen[one.claim.tx_hash.lower()]
         outcome = outcome_of(one, receipt, chain.confirmations)
         wait = timedelta(seconds=deps.config.claim_ttl_s)
