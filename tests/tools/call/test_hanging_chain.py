@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from chain.breaker import FAILURES
 from chain.evm import EvmChains
+from domain.facts import BlockStamp
 from http_shim.about import DEPS, READY, routes
 from http_shim.ready import Readiness
 from server import doctor
@@ -161,7 +163,7 @@ async def test_what_cannot_do_without_the_chain_is_refused_in_time(world: World)
 
 @pytest.mark.parametrize("others", [1, 2])
 async def test_other_nodes_answer_within_the_same_time_where_they_are_enough(
-    world: World, others: int
+    world: World, others: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of three say what the vault says now; one of two is not believed by itself."""
     m = await working(world)
@@ -169,11 +171,25 @@ async def test_other_nodes_answer_within_the_same_time_where_they_are_enough(
     async with behind(world, rpc_urls=urls) as (node, chains):
         await m.read()
         hurry(chains, 60_000)
-        node.hangs, clock = True, LoopClock()
-        node.holds = lambda: clock.forward(31)  # the half of it that is the first one's
+        node.hangs, clock, second = True, LoopClock(), chains.get(CHAIN_ID).views[1]
+        answered, latest = anyio.Event(), second.latest
+
+        async def once_answered() -> None:
+            await answered.wait()
+            clock.forward(31)  # the half of it that is the first one's
+
+        async def telling() -> BlockStamp:
+            try:
+                return await latest()
+            finally:
+                answered.set()
+
+        monkeypatch.setattr(second, "latest", telling)
+        waits = asyncio.create_task(once_answered())
         told = await m.read()
         assert told["chain_state"]["agent_known"] is True
         assert ("age_s" in told["chain_state"]) is (others == 1)
+        await waits
 
 
 async def test_a_node_that_changed_its_chain_behind_its_address_is_told_and_not_believed(
