@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -502,9 +503,9 @@ async def test_pages_that_ask_again_share_a_vaults_read_for_two_seconds(
     chain, read = site.world.chains.get(CHAIN_ID), list[str]()
     states = chain.vault_states
 
-    async def counted(vaults: Sequence[str]) -> Mapping[str, VaultState]:
+    async def counted(vaults: Sequence[str], **more: Any) -> Mapping[str, VaultState]:
         read.extend(vaults)
-        return await states(vaults)
+        return await states(vaults, **more)
 
     monkeypatch.setattr(chain, "vault_states", counted)
     browsers = [await site.signed_in(m.owner_wallet) for _ in range(3)]
@@ -575,9 +576,9 @@ async def test_a_page_reads_a_vault_once_and_the_next_page_reads_it_again(
     reads: list[str] = []
     whole = EvmChain.vault_states
 
-    async def counted(chain: EvmChain, addresses: list[str]) -> object:
+    async def counted(chain: EvmChain, addresses: list[str], **more: Any) -> object:
         reads.extend(addresses)
-        return await whole(chain, addresses)
+        return await whole(chain, addresses, **more)
 
     monkeypatch.setattr(EvmChain, "vault_states", counted)
     for times in (1, 2):
