@@ -12,7 +12,7 @@ from aiohttp import web
 from multidict import MultiDict
 
 from app import gate, headers
-from app.ask import Asking
+from app.ask import OperationClient
 from app.assets import BUILD
 from app.replies import Json
 from app.templates import render
@@ -35,7 +35,7 @@ OF_MANDATES: Final = (gate.HOME, "/app/start", "/app/statement")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shell:
+class PageFrame:
     """What stands around every page: who is here, and on which network; `demo`: with a wallet of
     the demo's own; `once`: what a form carries that acts once however often it arrives, new with
     each page and no part of what the page shows.
@@ -62,14 +62,14 @@ class Shell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class PageRequest:
     """One request for a page, as its handler sees it."""
 
     request: web.Request
     deps: Deps
     caller: Caller
     token: str
-    ask: Asking
+    ask: OperationClient
     now: datetime
     form: MultiDict[str]
     demo: bool = False
@@ -98,11 +98,11 @@ class Visit:
         chains = self.deps.chains
         return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
 
-    def shell(self, chain_id: int | None = None) -> Shell:
+    def shell(self, chain_id: int | None = None) -> PageFrame:
         """What stands around the page; on the service's own network where none is named."""
         theme = self.request.cookies.get("theme", "")
         chain_id = chain_id or self.caller.chain_id or self.deps.config.default_chain_id
-        return Shell(
+        return PageFrame(
             path=self.request.path,
             owner=self.caller.address or "",
             csrf=gate.form_token(self.token) if self.token else "",

@@ -11,7 +11,7 @@ from tools.call.operation import Caller, Deps, Operation
 from tools.call.run import run
 
 
-class NotDone(Exception):
+class OperationRefused(Exception):
     """A refusal that a page did not expect; it becomes the page that shows it."""
 
     def __init__(self, status: int, block: Mapping[str, object]):
@@ -25,7 +25,7 @@ class NotDone(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class OperationClient:
     """Operations as one caller may run them."""
 
     deps: Deps
@@ -49,5 +49,5 @@ class Asking:
         op = self.operations[name]
         reply = await run(op, self.deps, self.caller, given, key=key, address=self.address)
         if reply.refused:
-            raise NotDone(reply.status, reply.body)
+            raise OperationRefused(reply.status, reply.body)
         return dict(reply.body)

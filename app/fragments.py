@@ -10,7 +10,7 @@ from jinja2.runtime import Macro
 CHARACTERS: Final = 8_000_000
 
 
-class Fragments:
+class FragmentCache:
     """What macros made, the oldest forgotten first. A page that is shown anew because its block is
     another has the same clauses, days and lines.
 
@@ -20,8 +20,8 @@ class Fragments:
     Units: `most` characters of markup in all.
     """
 
-    def __init__(self, most: int = CHARACTERS):
-        self._most, self._held = most, 0
+    def __init__(self, limit: int = CHARACTERS):
+        self._most, self._held = limit, 0
         self._made: dict[tuple[Hashable, ...], str] = {}
 
     def __call__(self, macro: Macro, *shown: Hashable) -> str:

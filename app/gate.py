@@ -16,7 +16,7 @@ from yarl import URL
 
 from domain.refusals import Refused, invalid, refusal
 from tools.call.charges import WRONG_CREDENTIAL, charge_stranger, counted_address
-from tools.call.operation import NOBODY, Caller, Deps
+from tools.call.operation import ANONYMOUS, Caller, Deps
 from tools.signin import known
 
 COOKIE: Final = "__Host-Http-wallet"
@@ -91,15 +91,15 @@ async def who(deps: Deps, request: web.Request, address: str | None) -> tuple[Ca
     """
     token = token_of(request, deps.config.base_url)
     if not token:
-        return NOBODY, ""
+        return ANONYMOUS, ""
     try:
         caller = await known(deps, "bearer", token)
     except Refused as refused:
         if refused.code != "unauthenticated":
             raise
         charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
-        return NOBODY, ""
-    return (caller, token) if caller.role == "owner" else (NOBODY, "")
+        return ANONYMOUS, ""
+    return (caller, token) if caller.role == "owner" else (ANONYMOUS, "")
 
 
 def arrives_from_elsewhere(request: web.Request) -> bool:

@@ -8,13 +8,13 @@ from typing import Literal
 
 from aiohttp import web
 
-from app.answer import Visit
+from app.answer import PageRequest
 
-Handler = Callable[[Visit], Awaitable[web.Response]]
+Handler = Callable[[PageRequest], Awaitable[web.Response]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class PageRoute:
     """A route of the screens.
 
     `owner`: without a session it leads to sign-in and back. `token`: a form that is sent within a

@@ -13,9 +13,9 @@ from aiohttp import web
 from multidict import MultiDict
 
 from app import assets, gate
-from app.answer import Visit
-from app.ask import Asking, NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationClient, OperationRefused
+from app.page import PageRoute
 from app.pages import (
     agents,
     books,
@@ -33,8 +33,8 @@ from app.pages import (
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
-from tools.call.case import KeptVaults, each_vault_once
-from tools.call.operation import NOBODY, Deps, Operation
+from tools.call.case import PageVaultCache, one_read_per_vault
+from tools.call.operation import ANONYMOUS, Deps, Operation
 from tools.call.run import refusal_of, refused_reply
 
 log = logging.getLogger("wallet.screens")
@@ -42,7 +42,7 @@ VAULTS_KEPT_S: Final = 2
 READING: Final = frozenset({"GET", "HEAD"})
 
 _Answering = Callable[[web.Request], Awaitable[web.Response]]
-PAGES: Final[tuple[Page, ...]] = (
+PAGES: Final[tuple[PageRoute, ...]] = (
     *doors.PAGES,
     *mandates.PAGES,
     *starting.PAGES,
@@ -66,22 +66,22 @@ def routes(
     `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
     """
     by_name = {op.name: op for op in operations}
-    kept = KeptVaults(deps.clock, VAULTS_KEPT_S)
+    cache = PageVaultCache(deps.clock, VAULTS_KEPT_S)
     found = [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
         *(
             web.route(
                 page.method,
                 page.path,
-                _handler(deps, by_name, page, kept, demo=demo),
+                _handler(deps, by_name, page, cache, demo=demo),
                 name=f"screen.{page.method}.n{n}",
             )
             for n, page in enumerate(PAGES)
         ),
     ]
     # The trade door stands under the same prefix, and answers for itself.
-    lost = Page(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
-    handle = _handler(deps, by_name, lost, kept, demo=demo)
+    lost = PageRoute(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
+    handle = _handler(deps, by_name, lost, cache, demo=demo)
     return [
         *found,
         web.route("*", gate.HOME, handle, name="screen.lost.home"),
@@ -93,7 +93,7 @@ _PART: Final = re.compile(r"{\w+}")
 _PATHS: Final = tuple((re.compile(_PART.sub("[^/]+", page.path)), page.method) for page in PAGES)
 
 
-async def _lost(visit: Visit) -> web.Response:
+async def _lost(visit: PageRequest) -> web.Response:
     """What no route has taken: no page, or a page that does not take the method."""
     method, path = visit.request.method, visit.request.path
     taken = {taken for shape, taken in _PATHS if shape.fullmatch(path)}
@@ -106,24 +106,31 @@ async def _lost(visit: Visit) -> web.Response:
 
 
 def _handler(
-    deps: Deps, operations: Mapping[str, Operation], page: Page, kept: KeptVaults, *, demo: bool
+    deps: Deps,
+    operations: Mapping[str, Operation],
+    page: PageRoute,
+    cache: PageVaultCache,
+    *,
+    demo: bool,
 ) -> _Answering:
     async def handle(request: web.Request) -> web.Response:
         address = gate.where_from(deps, request)
-        visit = Visit(
+        visit = PageRequest(
             request=request,
             deps=deps,
-            caller=NOBODY,
+            caller=ANONYMOUS,
             token="",
-            ask=Asking(deps=deps, operations=operations, caller=NOBODY, address=address),
+            ask=OperationClient(
+                deps=deps, operations=operations, caller=ANONYMOUS, address=address
+            ),
             now=deps.clock.now(),
             form=MultiDict(),
             demo=demo,
         )
         try:
             visit = await _recognised(visit)
-            return await _answered(page, visit, kept)
-        except NotDone as told:
+            return await _answered(page, visit, cache)
+        except OperationRefused as told:
             return _refused(visit, told.status, told.block)
         except web.HTTPException:
             raise
@@ -138,14 +145,14 @@ def _handler(
     return handle
 
 
-async def _recognised(visit: Visit) -> Visit:
+async def _recognised(visit: PageRequest) -> PageRequest:
     """The visit with who is behind its cookie."""
     caller, token = await gate.who(visit.deps, visit.request, visit.ask.address)
     return replace(visit, caller=caller, token=token, ask=replace(visit.ask, caller=caller))
 
 
-async def _answered(page: Page, visit: Visit, kept: KeptVaults) -> web.Response:
-    request, nobody = visit.request, visit.caller is NOBODY
+async def _answered(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
+    request, nobody = visit.request, visit.caller is ANONYMOUS
     if page.method == "POST":
         gate.check_site(request, visit.deps.config.base_url)
         visit = replace(visit, form=await gate.form_of(request))
@@ -160,11 +167,11 @@ async def _answered(page: Page, visit: Visit, kept: KeptVaults) -> web.Response:
     if page.method == "POST":
         return await page.show(visit)
     # A page that keeps itself fresh names the version it has.
-    with each_vault_once(kept, again="If-None-Match" in request.headers):
+    with one_read_per_vault(cache, again="If-None-Match" in request.headers):
         return await page.show(visit)
 
 
-def _to_sign_in(page: Page, visit: Visit) -> web.Response:
+def _to_sign_in(page: PageRoute, visit: PageRequest) -> web.Response:
     """To sign-in and back. What a form held is not kept, and the page says so: it was sent in
     nobody's name.
     """
@@ -179,7 +186,7 @@ def _to_sign_in(page: Page, visit: Visit) -> web.Response:
 
 
 def _refused(
-    visit: Visit,
+    visit: PageRequest,
     status: int,
     block: Mapping[str, object],
     extra: Mapping[str, str] | None = None,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import jinja2
 
 from app import assets
-from app.fragments import Fragments
+from app.fragments import FragmentCache
 from app.translated import TranslatedEnvironment
 from app.words import addresses, money, times, told
 
@@ -28,7 +28,7 @@ ENV: Final = TranslatedEnvironment(
 )
 ENV.policies["ext.i18n.trimmed"] = True
 # None uses what Jinja brings along, and every import of a macro compares the whole of it.
-ENV.globals = {n: ENV.globals[n] for n in ("_", "gettext", "ngettext")} | {"kept": Fragments()}
+ENV.globals = {n: ENV.globals[n] for n in ("_", "gettext", "ngettext")} | {"kept": FragmentCache()}
 ENV.filters.update(
     usdc=money.exact,
     est=money.est,

@@ -32,12 +32,12 @@ WHATS: Final = ("report", "read", "both", "report-http", "read-http")
 
 def body(n: int) -> Mapping[str, Any]:
     """The arguments of a report: the kinds in turn, over sixteen mandates and seven positions."""
-    told = {
+    raw = {
         "public_id": f"m_bench{n % 16:05d}",
         "kind": KINDS[n % 4],
         "payload": {"position": {"id": f"p{n % 7}"}, "text": "bench"},
     }
-    return told if told["kind"] == "note" else told | {"amount_usdc": f"{1 + n % 5}.000001"}
+    return raw if raw["kind"] == "note" else raw | {"amount_usdc": f"{1 + n % 5}.000001"}
 
 
 async def serve() -> None:
@@ -74,18 +74,18 @@ async def serve() -> None:
                 sent = {n: v for n, v in arguments.items() if n != "public_id"}
                 headers = {"X-Service-User-Key": stage.KEY}
                 if key is None:
-                    asked = client.get(service.make_url(path), headers=headers)
+                    request = client.get(service.make_url(path), headers=headers)
                 else:
                     headers["Idempotency-Key"] = key
                     url = service.make_url(f"{path}/events")
-                    asked = client.post(url, json=sent, headers=headers)
-                async with asked as reply:
+                    request = client.post(url, json=sent, headers=headers)
+                async with request as reply:
                     assert reply.status < 300, await reply.text()
                     await reply.read()
 
             for line in iter(sys.stdin.readline, ""):
-                told, calls = line.split()
-                what, _, way = told.partition("-")
+                raw, calls = line.split()
+                what, _, way = raw.partition("-")
                 go = over_http if way else call
                 gc.collect()
                 gc.freeze()
@@ -111,11 +111,11 @@ def started(checkout: Path) -> subprocess.Popen[str]:
     )
 
 
-def took(process: subprocess.Popen[str], what: str) -> float:
+def took(process: subprocess.Popen[str], subject: str) -> float:
     """Seconds of CPU that a slice took."""
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(f"{what} {CALLS}\n")
+    process.stdin.write(f"{subject} {CALLS}\n")
     process.stdin.flush()
     return float(process.stdout.readline())
 

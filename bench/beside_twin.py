@@ -60,7 +60,7 @@ class Service:
 
 @asynccontextmanager
 async def process(
-    command: list[str], env: dict[str, str], told: str
+    command: list[str], env: dict[str, str], text: str
 ) -> AsyncIterator[tuple[str, int]]:
     """A server until the end of the block: the address that it tells on stderr, its process id."""
     child = await asyncio.create_subprocess_exec(
@@ -70,7 +70,7 @@ async def process(
     lines = []
     async for line in child.stderr:
         lines.append(line.decode())
-        if found := re.search(told, lines[-1]):
+        if found := re.search(text, lines[-1]):
             break
     else:
         raise RuntimeError("".join(lines))
@@ -169,10 +169,10 @@ async def times(
     """(times as many a second, ours a second, theirs): medians over pairs, who is first changing."""
     pairs = []
     for n in range(ROUNDS + 1):
-        told = {}
+        raw = {}
         for who, call in ((0, us), (1, them)) if n % 2 else ((1, them), (0, us)):
-            told[who] = await turn(call, workers=workers)
-        pairs += [told] if n else []  # the first round fills caches and pools
+            raw[who] = await turn(call, workers=workers)
+        pairs += [raw] if n else []  # the first round fills caches and pools
     return (
         median([p[0] / p[1] for p in pairs]),
         median([p[0] for p in pairs]),
@@ -205,8 +205,8 @@ async def measure() -> AsyncIterator[Found]:
             told = await times(us.report, them.report, workers=workers)
             yield _lines("pg_report", f"_{workers}", told, wanted)
         for public_id, rows in LEDGERS.items():
-            asked = (partial(us.read, public_id), partial(them.read, public_id))
-            told = await times(*asked, workers=READERS)
+            request = (partial(us.read, public_id), partial(them.read, public_id))
+            told = await times(*request, workers=READERS)
             yield _lines("pg_read", f"_{rows}", told, 2.5)
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncExitStack() as stack:
@@ -216,10 +216,10 @@ async def measure() -> AsyncIterator[Found]:
             yield _lines("sqlite_report", "_32", told, 4)
 
 
-def _lines(name: str, case: str, told: tuple[float, float, float], wanted: float) -> Found:
+def _lines(name: str, snapshot: str, told: tuple[float, float, float], wanted: float) -> Found:
     ratio, us, them = told
     return {
-        f"{name}_over_twin{case}": (ratio, f"ratio of throughput, at least {wanted:g}"),
-        f"{name}_per_second{case}": (us, "1/s"),
-        f"twin_{name}_per_second{case}": (them, "1/s"),
+        f"{name}_over_twin{snapshot}": (ratio, f"ratio of throughput, at least {wanted:g}"),
+        f"{name}_per_second{snapshot}": (us, "1/s"),
+        f"twin_{name}_per_second{snapshot}": (them, "1/s"),
     }

@@ -28,8 +28,8 @@ class Client:
         self._host, self._port = address.hostname or "", address.port or 80
         self._idle: list[_Connection] = []
         self._every: set[_Connection] = set()
-        told = {"Host": address.netloc, **headers}
-        self._same = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+        raw = {"Host": address.netloc, **headers}
+        self._same = "".join(f"{name}: {value}\r\n" for name, value in raw.items())
 
     async def get(self, path: str) -> Answered:
         """Read a path. Errors: ConnectionError where the service ends the connection first."""
@@ -117,7 +117,7 @@ class _Connection(asyncio.Protocol):
 
 def _length(head: bytes) -> int:
     """Bytes of the body behind a head. Errors: ValueError where it does not say."""
-    _, named, rest = head.lower().partition(b"\r\ncontent-length:")
-    if not named:
+    _, name, rest = head.lower().partition(b"\r\ncontent-length:")
+    if not name:
         raise ValueError("an answer without Content-Length")
     return int(rest.partition(b"\r\n")[0])

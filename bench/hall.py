@@ -12,7 +12,7 @@ from bench.stage import NOW, Stage, listed, median, note, staged
 from storage.rows.hall import HallAgent
 from storage.rows.identities import Agent
 from storage.store import sqlite_path
-from tools.call.operation import NOBODY
+from tools.call.operation import ANONYMOUS
 from tools.call.run import run
 from tools.catalogue import OPERATIONS
 from tools.keeper.rollup import refresh
@@ -83,7 +83,7 @@ def copy_rows(stage: Stage, agents: int) -> None:
 async def page(stage: Stage) -> float:
     """Seconds of one page."""
     started = time.perf_counter()
-    reply = await run(HALL, stage.deps, NOBODY, {"limit": PAGE})
+    reply = await run(HALL, stage.deps, ANONYMOUS, {"limit": PAGE})
     assert reply.status == 200, reply.body
     assert len(listed(reply, "items")) == PAGE
     return time.perf_counter() - started

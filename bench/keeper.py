@@ -22,10 +22,13 @@ async def measure() -> dict[str, tuple[float, str]]:
         path = Path(folder) / "wallet.sqlite"
         # The migration tools run a loop of their own.
         await asyncio.to_thread(migrate.upgrade, f"sqlite:///{path}")
-        async with a_desk(f"sqlite:///{path}") as desk, lines_of(desk, Path(folder)) as lines:
+        async with (
+            a_desk(f"sqlite:///{path}") as ingest_context,
+            lines_of(ingest_context, Path(folder)) as lines,
+        ):
             held = await _holding(lines)
             looked = [await _round(lines) for _ in range(ROUNDS)]
-            desk.test.move("BTC", "58000", "9")
+            ingest_context.test.move("BTC", "58000", "9")
             await lines.tick()
             closed = await _round(lines)
             assert all(lines.held(p) == 0 for p in held)
@@ -49,12 +52,12 @@ async def _holding(lines: Lines) -> list[Person]:
 
 async def _round(lines: Lines) -> tuple[float, float]:
     """Milliseconds and weight of a round, as the venue counts it."""
-    asked, sent = len(lines.log.info), len(lines.log.exchange)
+    request, sent = len(lines.log.info), len(lines.log.exchange)
     started = time.perf_counter()
     told = await lines.tick()
     took = (time.perf_counter() - started) * 1_000
     assert told.looked == MANDATES, told
-    weight = sum(info_weight(a["type"]) for a in lines.log.info[asked:])
+    weight = sum(info_weight(a["type"]) for a in lines.log.info[request:])
     return took, weight + len(lines.log.exchange) - sent
 
 

@@ -26,7 +26,7 @@ from chain.devchain import answer as truth
 from chain.evm import EvmChains
 from domain.ledger.events import NewEvent
 from domain.mandates.mandate import Mandate
-from server.keeping import Keeping
+from server.keeping import VaultUpkeep
 from server.settings import Settings
 from storage import migrate
 from storage.rows.identities import Agent
@@ -48,10 +48,10 @@ class Field:
     mandates: int
     lens_calls: list[int]
 
-    def keeping(self, name: str, **settings: Any) -> Keeping:
+    def keeping(self, name: str, **settings: Any) -> VaultUpkeep:
         deps = replace(self.world.deps, chains=self.chains)
         told = Settings(keeper_budget_s=3_600, **settings)
-        return Keeping(deps, told, name, self.chains.get(CHAIN_ID))
+        return VaultUpkeep(deps, told, name, self.chains.get(CHAIN_ID))
 
 
 def vault(n: int) -> str:
@@ -115,17 +115,17 @@ async def _lens_for_all(evm: Evm, real: str, calls: list[int]) -> AsyncIterator[
     def told(one: dict[str, Any]) -> Any:
         if one["method"] != "eth_call" or not one["params"][0].get("data", "").startswith(LENS):
             return truth(evm.chain, one)
-        (named,) = decode(["address[]"], bytes.fromhex(one["params"][0]["data"][10:]))
-        calls.append(len(named))
-        data = LENS + encode(["address[]"], [[real] * len(named)]).hex()
+        (name,) = decode(["address[]"], bytes.fromhex(one["params"][0]["data"][10:]))
+        calls.append(len(name))
+        data = LENS + encode(["address[]"], [[real] * len(name)]).hex()
         block = json.dumps(one["params"][1:])
         if block not in ran:
             data = LENS + encode(["address[]"], [[real]]).hex()
-            asked = {**one["params"][0], "data": data}
-            ran[block] = truth(evm.chain, {**one, "params": [asked, *one["params"][1:]]})
+            request = {**one["params"][0], "data": data}
+            ran[block] = truth(evm.chain, {**one, "params": [request, *one["params"][1:]]})
         raw = bytes.fromhex(ran[block]["result"][2:])
         number, hashed, (state,) = decode(TYPES, raw)
-        many = encode(TYPES, (number, hashed, [state] * len(named)))
+        many = encode(TYPES, (number, hashed, [state] * len(name)))
         return {**ran[block], "id": one["id"], "result": "0x" + many.hex()}
 
     async def handle(request: web.Request) -> web.Response:
@@ -160,7 +160,7 @@ async def run(evm: Evm, vaults: int, agents: int) -> dict[str, Any]:
         async with field(url, evm, vaults, agents) as f:
             lags: list[float] = []
             watch = asyncio.create_task(lag(lags))
-            told: dict[str, Any] = {"vaults": f.mandates, "agents": agents}
+            raw: dict[str, Any] = {"vaults": f.mandates, "agents": agents}
             for who in (1, 2):
                 f.world.clock.forward(seconds=450)
                 f.lens_calls.clear()
@@ -169,7 +169,7 @@ async def run(evm: Evm, vaults: int, agents: int) -> dict[str, Any]:
                 while await f.world.store.read(lambda uow: _due(uow, f.world)):
                     await asyncio.gather(*(k.round(every_s=15) for k in keepers))
                     rounds += 1
-                told[f"{who}_keepers"] = {
+                raw[f"{who}_keepers"] = {
                     "seconds": round(time.perf_counter() - started, 1), "rounds": rounds,
                     "lens_calls": len(f.lens_calls), "vaults_a_call": max(f.lens_calls),
                 }  # fmt: skip
@@ -178,13 +178,13 @@ async def run(evm: Evm, vaults: int, agents: int) -> dict[str, Any]:
             count = 0
             while done := await refresh_stale(f.world.deps, "k0"):
                 count += done
-            told["hall"] = {"agents": count, "seconds": round(time.perf_counter() - started, 1)}
+            raw["hall"] = {"agents": count, "seconds": round(time.perf_counter() - started, 1)}
             watch.cancel()
             lags.sort()
-            told["loop_lag_ms"] = {
+            raw["loop_lag_ms"] = {
                 "p99": round(1_000 * lags[int(0.99 * len(lags))]), "max": round(1_000 * lags[-1]),
             }  # fmt: skip
-            return told
+            return raw
 
 
 def _due(uow: UnitOfWork, world: World) -> bool:

@@ -84,15 +84,15 @@ async def compare(transport: str) -> dict[str, float]:
             ratios: dict[str, list[float]] = {"noop": [], "read": [], "report": []}
             for n in range(ROUNDS):
                 order = ("bare", "ours") if n % 2 else ("ours", "bare")
-                told = {kind: await timed(clients[kind]) for kind in order}
-                ratios["noop"].append(told["ours"] / told["bare"])
+                raw = {kind: await timed(clients[kind]) for kind in order}
+                ratios["noop"].append(raw["ours"] / raw["bare"])
                 ratios["read"].append(
                     await timed(clients["whole"], "mandate_get", {"public_id": MANDATE})
-                    / told["bare"]
+                    / raw["bare"]
                 )
                 note = {"public_id": MANDATE, "kind": "note", "payload": {"text": "bench"}}
                 ratios["report"].append(
-                    await timed(clients["whole"], "mandate_report_event", note) / told["bare"]
+                    await timed(clients["whole"], "mandate_report_event", note) / raw["bare"]
                 )
             size = await read_bytes(clients["whole"])
         for process in processes:
@@ -125,8 +125,8 @@ async def beside_http() -> float:
 
             async def over_mcp() -> None:
                 async with http.post(base + "/mcp", json=called({"public_id": MANDATE})) as r:
-                    told = json.loads(await r.read())
-                    assert not told["result"].get("isError"), told
+                    raw = json.loads(await r.read())
+                    assert not raw["result"].get("isError"), raw
 
             async def over_http() -> None:
                 async with http.get(f"{base}/wallet/mandates/{MANDATE}") as r:
@@ -153,15 +153,15 @@ async def measure() -> dict[str, tuple[float, str]]:
         "mcp_mandate_get_over_http": (await beside_http(), "ratio of the server's CPU, at most 2")
     }
     for transport in ("stdio", "sse", "http"):
-        told = await compare(transport)
-        found[f"mcp_noop_{transport}_over_bare"] = (told["noop"], "ratio of time, at most 1.15")
+        raw = await compare(transport)
+        found[f"mcp_noop_{transport}_over_bare"] = (raw["noop"], "ratio of time, at most 1.15")
         found[f"mcp_read_{transport}_over_bare_noop"] = (
-            told["read"],
+            raw["read"],
             "ratio of time, a mandate read",
         )
         found[f"mcp_report_{transport}_over_bare_noop"] = (
-            told["report"],
+            raw["report"],
             "ratio of time, an event report",
         )
-        found["mandate_get_mcp_bytes"] = (told["read_bytes"], "bytes, at most 8192")
+        found["mandate_get_mcp_bytes"] = (raw["read_bytes"], "bytes, at most 8192")
     return found

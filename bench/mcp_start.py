@@ -92,15 +92,13 @@ async def measure() -> dict[str, tuple[float, str]]:
         "bare": [sys.executable, "-c", BARE],
         "ours": [sys.executable, "-m", "server", "mcp"],
     }
-    told: dict[str, list[Start]] = {"bare": [], "ours": []}
+    raw: dict[str, list[Start]] = {"bare": [], "ours": []}
     with tempfile.TemporaryDirectory() as folder:
         for n in range(ROUNDS + 1):
             for name, command in commands.items():
                 start = await started(command, folder, calls=name == "ours")
-                told[name] += [start] if n else []
-    bare, ours = (
-        Start(*map(median, map(list, zip(*told[name], strict=True)))) for name in commands
-    )
+                raw[name] += [start] if n else []
+    bare, ours = (Start(*map(median, map(list, zip(*raw[name], strict=True)))) for name in commands)
     return {
         "mcp_start_over_bare": (ours.cpu / bare.cpu, "ratio of CPU time to the list, at most 1.5"),
         "mcp_rss_over_bare": (ours.kept / bare.kept, "ratio with the list told, at most 1.5"),

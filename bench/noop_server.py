@@ -21,27 +21,33 @@ from starlette.routing import Mount, Route
 from bench.stage import KEY, staged
 from http_shim.application import build
 from http_shim.asgi_bridge import AsgiBridge
-from server.garbage import settle
+from server.garbage import freeze_startup_objects
 from server.mcp_http import mcp_app
 from server.mcp_server import build_server
-from tools.call.operation import Effect, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestModel,
+    ResponseModel,
+)
 from tools.catalogue import OPERATIONS
 
 SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
-class Nothing(Takes):
+class Nothing(RequestModel):
     """No input."""
 
 
-class Done(Gives):
+class Done(ResponseModel):
     """It is done."""
 
     ok: bool
 
 
-async def done(deps: Any, caller: Any, asked: Any) -> Reply:
-    return Reply(200, {"ok": True})
+async def done(deps: Any, caller: Any, request: Any) -> OperationResult:
+    return OperationResult(200, {"ok": True})
 
 
 NOOP = Operation(
@@ -50,9 +56,9 @@ NOOP = Operation(
     summary="Does nothing.",
     auth="open",
     route=None,
-    takes=Nothing,
-    gives=Done,
-    effect=Effect(act=done),
+    request_model=Nothing,
+    response_model=Done,
+    effect=ExternalEffect(act=done),
     on_mcp=True,
 )
 
@@ -99,7 +105,7 @@ async def over_http(app: web.Application) -> None:
     runner = web.AppRunner(app, access_log=None, handle_signals=False)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    settle()
+    freeze_startup_objects()
     print(json.dumps({"port": runner.addresses[0][1]}), flush=True)
     await asyncio.Event().wait()
 

@@ -23,7 +23,7 @@ from server.venues import venues
 from server.wiring import SystemClock
 from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
-from tools.trading.paper.desk import Desk
+from tools.trading.paper.desk import SimulatedExchange
 from venue.budget import InMemory
 from venue.devvenue import DevVenue, Rules, serve
 from venue.venues import Networks
@@ -69,8 +69,10 @@ async def _measured(
         signed_in_per_day_micros=MUCH,
     )
     config = replace(stage.deps.config, trading=trading)
-    desk = Desk(store=stage.store, clock=clock, trading=trading)
-    deps = replace(stage.deps, venues=networks, config=config, paper=desk, throttle=Open())
+    ingest_context = SimulatedExchange(store=stage.store, clock=clock, trading=trading)
+    deps = replace(
+        stage.deps, venues=networks, config=config, paper=ingest_context, throttle=Open()
+    )
     until = NOW + timedelta(hours=1)
     await stage.store.write(
         lambda uow: uow.identities.add_session(hashed(TOKEN), "u_owner", NOW, until, until)
@@ -96,7 +98,7 @@ async def _measured(
             await post("/wallet/order", _order(COINS[n % len(COINS)]), BEARER, good=201)
 
         async def book(n: int) -> None:
-            await networks.get("mainnet").book(COINS[n % len(COINS)], lane="house", good_for_s=0)
+            await networks.get("mainnet").book(COINS[n % len(COINS)], priority="house", max_age_s=0)
 
         ratios, each = [], []
         for turn in range(ROUNDS):

@@ -44,11 +44,11 @@ async def measure() -> dict[str, tuple[float, str]]:
                 )
                 again = page[0], page[1] | {"If-None-Match": '"another"'}
                 spent: dict[str, list[float]] = {"page": [], "read": [], "again": []}
-                asked = {"page": page, "read": read, "again": again}
+                request = {"page": page, "read": read, "again": again}
                 # The chain that runs in here is no garbage of pages.
                 with settled():
                     for n in range(ROUNDS + 5):
-                        for name, (address, headers) in asked.items():
+                        for name, (address, headers) in request.items():
                             started = time.process_time()
                             async with http.get(address, headers=headers) as answer:
                                 assert answer.status == 200, answer.status

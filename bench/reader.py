@@ -12,11 +12,11 @@ from pathlib import Path
 
 from bench.postgres import durable_postgres, new_database
 from bench.stage import listed, median
-from chain.reader import Reader
+from chain.reader import LogReader
 from chain.transport import Question
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from storage import migrate
 from tests import npm
 from tests.anvil.chains import running_anvil
@@ -63,8 +63,8 @@ async def measure() -> dict[str, tuple[float, str]]:
                 calls = listed(await m.as_owner("owner_fund", amount="1"), "calls")
                 await world.mined(m.owner_wallet, calls[-1])
             told = Settings(chains={CHAIN_ID: {"rpc_url": evm.url}})  # type: ignore[dict-item]  # pydantic reads it
-            ticks = Ticks(Wired(told, world.deps, world.chains, Networks({})))
-            reader = Reader(world.chains.get(CHAIN_ID))
+            ticks = KeeperScheduler(Runtime(told, world.deps, world.chains, Networks({})))
+            reader = LogReader(world.chains.get(CHAIN_ID))
             counted, started = Counted(world), time.perf_counter()
             await ticks.read_chain(reader)
             took = time.perf_counter() - started
@@ -94,8 +94,8 @@ class Side:
 
     world: World
     mandate: Mandated
-    ticks: Ticks
-    reader: Reader
+    ticks: KeeperScheduler
+    reader: LogReader
     deposit: dict[str, str]
 
     async def read(self) -> float:
@@ -161,8 +161,8 @@ async def _side(stack: AsyncExitStack, url: str, evm: Evm) -> Side:
     await world.mined(m.owner_wallet, approve)
     deposit = listed(await m.as_owner("owner_fund", amount=DEPOSIT), "calls")[-1]
     told = Settings(chains={CHAIN_ID: {"rpc_url": evm.url}})  # type: ignore[dict-item]  # pydantic reads it
-    ticks = Ticks(Wired(told, world.deps, world.chains, Networks({})))
-    reader = Reader(world.chains.get(CHAIN_ID))
+    ticks = KeeperScheduler(Runtime(told, world.deps, world.chains, Networks({})))
+    reader = LogReader(world.chains.get(CHAIN_ID))
     await ticks.read_chain(reader)
     sent = {"from": m.owner_wallet.address, "to": deposit["to"], "data": deposit["data"]}
     return Side(world, m, ticks, reader, sent | {"gas": hex(300_000)})
@@ -181,7 +181,9 @@ def _deposited(evm: Evm, deposits: Sequence[dict[str, str]]) -> None:
     rpc("evm_setAutomine", True)
 
 
-async def _polled(world: World, ticks: Ticks, reader: Reader, vaults: int) -> tuple[float, float]:
+async def _polled(
+    world: World, ticks: KeeperScheduler, reader: LogReader, vaults: int
+) -> tuple[float, float]:
     """(questions, milliseconds) of a poll that finds one new block."""
 
     def fill(uow) -> None:  # type: ignore[no-untyped-def]

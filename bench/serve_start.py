@@ -58,13 +58,13 @@ async def measure() -> dict[str, tuple[float, str]]:
         "/": [sys.executable, "-c", BARE],
         "/wallet/markets": [sys.executable, "-m", "server", "serve", "--port", "0"],
     }
-    told: dict[str, list[tuple[float, float]]] = {path: [] for path in commands}
+    raw: dict[str, list[tuple[float, float]]] = {path: [] for path in commands}
     with tempfile.TemporaryDirectory() as folder:
         for n in range(ROUNDS + 1):
             for path, command in commands.items():
                 start = await started(command, folder, path)
-                told[path] += [start] if n else []
-    bare, ours = told.values()
+                raw[path] += [start] if n else []
+    bare, ours = raw.values()
     ratios = [us / them for (_, us), (_, them) in zip(ours, bare, strict=True)]
     return {
         "serve_start_over_bare": (median(ratios), "ratio of CPU time, at most 2"),

@@ -16,18 +16,18 @@ from typing import Any
 
 from chain.evm import EvmChains
 from chain.sign_in import SiweSignIn
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Switches
-from server.garbage import settle
+from server.garbage import freeze_startup_objects
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
 from storage import migrate
 from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from tools.call.credentials import hashed
-from tools.call.operation import Caller, Deps, Reply
+from tools.call.operation import Caller, Deps, OperationResult
 
 KEY = "ak_" + "b" * 43
 NOW = datetime.now(UTC)
@@ -96,7 +96,7 @@ def mandate(public_id: str) -> Mandate:
 def note(n: int) -> NewEvent:
     """A small report."""
     amount = Usdc(1_000_000 + n)
-    kind = (Kind.BUY, Kind.SELL, Kind.NOTE, Kind.FEE)[n % 4]
+    kind = (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.NOTE, LedgerKind.FEE)[n % 4]
     return NewEvent(
         kind=kind,
         reported_by=Reporter.AGENT,
@@ -112,7 +112,7 @@ def settled() -> Iterator[None]:
     measurement's own process was loaded with is no garbage of a request.
     """
     before = gc.get_threshold()
-    settle()
+    freeze_startup_objects()
     try:
         yield
     finally:
@@ -133,7 +133,7 @@ async def rate(call: Callable[[int], Awaitable[object]], *, workers: int, calls:
     return calls / (time.perf_counter() - started)
 
 
-def listed(reply: Reply, name: str) -> list[Any]:
+def listed(reply: OperationResult, name: str) -> list[Any]:
     """A list that an answer has under a name."""
     found = reply.body[name]
     assert isinstance(found, list)

@@ -97,9 +97,9 @@ async def _relay() -> tuple[list[float], list[float]]:
             async with ClientSession(connector=TCPConnector(limit=WORKERS)) as http:
                 path = service.make_url("/wallet/info/meta").with_query(dex="xyz")
                 async with http.get(path) as first:
-                    told = await first.json()
-                    assert first.status == 200, told
-                limit = TestServer(_bare(told))
+                    raw = await first.json()
+                    assert first.status == 200, raw
+                limit = TestServer(_bare(raw))
                 await limit.start_server()
 
                 async def get(url: Any) -> None:
@@ -119,11 +119,11 @@ async def _relay() -> tuple[list[float], list[float]]:
     return below, above
 
 
-def _bare(told: Any) -> web.Application:
+def _bare(raw: Any) -> web.Application:
     """One route that writes the same JSON."""
 
     async def handle(request: web.Request) -> web.Response:
-        return web.Response(body=orjson.dumps(told), content_type="application/json")
+        return web.Response(body=orjson.dumps(raw), content_type="application/json")
 
     app = web.Application()
     app.router.add_get("/bare", handle)

@@ -8,7 +8,7 @@ from typing import Final
 from chain import answers
 from chain.answers import Log
 from chain.evm import EvmChain
-from chain.faults import RpcFault
+from chain.faults import NodeError
 from chain.transport import Question
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused
@@ -17,7 +17,9 @@ WAYS: Final = ("range", "blocks", "receipts")
 MOST_BLOCKS: Final = 1_000
 
 
-async def again(chain: EvmChain, way: str, vault: str, low: int, high: int) -> list[VaultLog]:
+async def requery_logs(
+    chain: EvmChain, way: str, vault: str, low: int, high: int
+) -> list[VaultLog]:
     """Every log of one vault in the blocks from `low` to `high`, both inclusive.
 
     Shapes: `way` is "range" (by address alone), "blocks" (by the hash of each block) or "receipts"
@@ -41,15 +43,15 @@ async def again(chain: EvmChain, way: str, vault: str, low: int, high: int) -> l
 
 
 async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Log]:
-    asked: list[Question] = [
+    request: list[Question] = [
         ("eth_getLogs", [{"address": vault, "blockHash": s.hash}]) for s in stamps
     ]
-    return [g for told in await chain.node().facts(asked) for g in answers.logs(told)]
+    return [g for told in await chain.node().facts(request) for g in answers.logs(told)]
 
 
 async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Log]:
-    asked: list[Question] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
-    answered = await chain.node().facts(asked)
+    request: list[Question] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
+    answered = await chain.node().facts(request)
     return [g for told in answered for r in told for g in answers.logs(r["logs"])]
 
 
@@ -57,7 +59,7 @@ async def _by_range(chain: EvmChain, vault: str, low: int, high: int) -> list[Va
     wanted = {"address": vault, "fromBlock": hex(low), "toBlock": hex(high)}
     try:
         logs = answers.logs(await chain.node().ask("eth_getLogs", wanted))
-    except RpcFault as fault:
+    except NodeError as fault:
         if low == high or not fault.too_much:
             raise _refused(chain, fault) from None
         middle = (low + high) // 2
@@ -67,7 +69,7 @@ async def _by_range(chain: EvmChain, vault: str, low: int, high: int) -> list[Va
     return _decoded(chain, vault, logs, {n: h.block for n, h in headers.items()})
 
 
-def _refused(chain: EvmChain, fault: RpcFault) -> Refused:
+def _refused(chain: EvmChain, fault: NodeError) -> Refused:
     return chain.node().unavailable(f"eth_getLogs refused: {fault}")
 
 

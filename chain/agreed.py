@@ -7,9 +7,9 @@ from typing import Final, Protocol, TypeVar
 
 import anyio
 
-from chain.faults import RpcFault
-from chain.nodes import Nodes
-from chain.patience import a_part
+from chain.faults import NodeError
+from chain.nodes import NodePool
+from chain.patience import share_deadline
 from domain.refusals import Refused
 
 T = TypeVar("T")
@@ -27,16 +27,16 @@ class Seen(Protocol[View]):
         """One for each configured node, in the order of the settings."""
         ...
 
-    def node(self) -> Nodes:
+    def node(self) -> NodePool:
         """All of them as one."""
         ...
 
 
-async def agreed(
+async def quorum_read(
     chain: Seen[V],
     of: str,
     ask: Callable[[V], Awaitable[T]],
-    alike: Callable[[T], object] = lambda said: said,
+    alike: Callable[[T], object] = lambda statement: statement,
 ) -> T:
     """What more than half of the configured nodes answer alike; one node by itself is believed.
 
@@ -45,32 +45,32 @@ async def agreed(
     Errors: `chain_unavailable` where no answer is that of enough nodes.
     """
 
-    def most(said: Mapping[int, T]) -> list[int]:
-        return majority(len(chain.views), {n: alike(one) for n, one in said.items()})
+    def limit(statement: Mapping[int, T]) -> list[int]:
+        return majority(len(chain.views), {n: alike(one) for n, one in statement.items()})
 
-    said = await until(chain, ask, lambda said: bool(most(said)))
-    same = most(said)
+    statement = await until(chain, ask, lambda statement: bool(limit(statement)))
+    same = limit(statement)
     if not same:
         raise chain.node().unavailable(f"its nodes do not say the same of {of}")
-    dissent(chain.node(), of, same, said)
-    return said[same[0]]
+    dissent(chain.node(), of, same, statement)
+    return statement[same[0]]
 
 
-def majority(nodes: int, said: Mapping[int, object]) -> list[int]:
+def majority(nodes: int, statement: Mapping[int, object]) -> list[int]:
     """Who of so many configured nodes say the same, if they are more than half of all."""
-    for one in said.values():
-        same = [n for n, other in said.items() if other == one]
+    for one in statement.values():
+        same = [n for n, other in statement.items() if other == one]
         if len(same) > nodes // 2:
             return same
     return []
 
 
-def dissent(nodes: Nodes, of: str, same: Sequence[int], said: Mapping[int, object]) -> None:
+def dissent(nodes: NodePool, of: str, same: Sequence[int], statement: Mapping[int, object]) -> None:
     """Note who says something else than most, until it says the same of such a thing again; who has
     nothing to say may only be behind.
     """
     why = f"contradicts the others on {of.rstrip(' 0123456789')}"
-    for n, own in said.items():
+    for n, own in statement.items():
         if n in same:
             nodes.clear(n, "contradicts", why)
         elif own not in (None, (), []):
@@ -87,26 +87,26 @@ async def until(
 
     Errors: `chain_unavailable` of the first where none answers.
     """
-    views, said, refused = chain.views, dict[int, T](), dict[int, Refused]()
+    views, statement, refused = chain.views, dict[int, T](), dict[int, Refused]()
     order, need = chain.node().every(), len(chain.views) // 2 + 1
 
     async def put(n: int) -> None:
         try:
-            said[n] = await ask(views[n])
-        except (Refused, RpcFault) as error:
+            statement[n] = await ask(views[n])
+        except (Refused, NodeError) as error:
             refused[n] = as_refusal(chain.node(), error)
 
     turns = [order[:need], *([n] for n in order[need:])]
     for turn, some in enumerate(turns):
-        with a_part(len(turns) - turn):
+        with share_deadline(len(turns) - turn):
             async with anyio.create_task_group() as group:
                 for n in some:
                     group.start_soon(put, n)
-        if enough(said):
+        if enough(statement):
             break
-    if not said:
+    if not statement:
         raise refused[order[0]]
-    return {n: said[n] for n in order if n in said}
+    return {n: statement[n] for n in order if n in statement}
 
 
 async def each_node(chain: Seen[V], question: Callable[[V], Awaitable[T]]) -> dict[int, T]:
@@ -119,16 +119,16 @@ async def each_node(chain: Seen[V], question: Callable[[V], Awaitable[T]]) -> di
     if len(views) == 1:
         return {0: await question(views[0])}
     need, waiting = len(views) // 2 + 1, set(range(len(views)))
-    told, failed = dict[int, T](), dict[int, Refused]()
+    raw, failed = dict[int, T](), dict[int, Refused]()
     enough, over = anyio.Event(), anyio.Event()
 
     async def ask(n: int) -> None:
         try:
-            told[n] = await question(views[n])
-        except (Refused, RpcFault) as error:
+            raw[n] = await question(views[n])
+        except (Refused, NodeError) as error:
             failed[n] = as_refusal(nodes, error)
         waiting.discard(n)
-        if len(told) >= need or not waiting:
+        if len(raw) >= need or not waiting:
             enough.set()
         if not waiting:
             over.set()
@@ -146,14 +146,14 @@ async def each_node(chain: Seen[V], question: Callable[[V], Awaitable[T]]) -> di
             nodes.each[n].was_late()
             why = "does not answer in time"
         nodes.note(n, "no answer", why)
-    if not told:
+    if not raw:
         raise failed[min(failed)]
-    return told
+    return raw
 
 
-def as_refusal(nodes: Nodes, error: Refused | RpcFault) -> Refused:
+def as_refusal(nodes: NodePool, error: Refused | NodeError) -> Refused:
     """What a node did wrong, as the one refusal."""
-    if isinstance(error, RpcFault):
+    if isinstance(error, NodeError):
         return nodes.unavailable(f"the node answers with an error: {error}")
     return error
 

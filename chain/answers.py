@@ -48,9 +48,9 @@ class Log:
     removed: bool = False
 
 
-def stamp(told: object) -> BlockStamp:
+def stamp(raw: object) -> BlockStamp:
     """Number, hash and time of a block. Errors: one of `NONSENSE`."""
-    block = _fields(told)
+    block = _fields(raw)
     at = _moment(_number(block, "timestamp"))
     return BlockStamp(_number(block, "number"), block_hash(block["hash"]), at)
 
@@ -61,9 +61,9 @@ def _moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def header(told: object) -> Header:
+def header(raw: object) -> Header:
     """A block with its parent's hash. Errors: one of `NONSENSE`."""
-    fields, block = _fields(told), stamp(told)
+    fields, block = _fields(raw), stamp(raw)
     computed = computed_hash(fields)
     proved = None if computed is None else computed == block.hash
     return Header(block=block, parent=block_hash(fields["parentHash"]), proved=proved)
@@ -87,17 +87,17 @@ def log(told: object) -> Log:
     )
 
 
-def logs(told: object) -> list[Log]:
+def logs(raw: object) -> list[Log]:
     """A list of them, without those that a reorganisation took back. Errors: one of `NONSENSE`."""
-    if not isinstance(told, list):
+    if not isinstance(raw, list):
         raise TypeError("no list where logs are due")
-    return [one for one in map(log, told) if not one.removed]
+    return [one for one in map(log, raw) if not one.removed]
 
 
-def _fields(told: object) -> Mapping[str, object]:
-    if not isinstance(told, dict):
+def _fields(raw: object) -> Mapping[str, object]:
+    if not isinstance(raw, dict):
         raise TypeError("no object where one is due")
-    return told
+    return raw
 
 
 def _text(told: Mapping[str, object], name: str) -> str:

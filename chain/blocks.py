@@ -10,10 +10,10 @@ from eth_utils import keccak
 
 from chain import answers
 from chain.answers import Header
-from chain.faults import RpcFault
-from chain.known import ChainFacts, KnownChain
-from chain.nodes import Nodes
-from chain.rpc import Rpc
+from chain.faults import NodeError
+from chain.known import ChainConfig, OfflineChain
+from chain.nodes import NodePool
+from chain.rpc import RpcClient
 from domain.facts import BlockStamp
 from domain.refusals import Refused, refusal
 
@@ -22,13 +22,13 @@ CALL_GAS: Final = hex(30_000_000)
 _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
 
 
-class Blocks(KnownChain):
+class BlockReader(OfflineChain):
     """A chain with a node to ask; every read of state names its block."""
 
-    def __init__(self, facts: ChainFacts, nodes: Nodes | None = None):
+    def __init__(self, facts: ChainConfig, nodes: NodePool | None = None):
         super().__init__(facts)
         if nodes is None and facts.nodes:
-            nodes = Nodes([Rpc(url, facts.chain_id) for url in facts.nodes])
+            nodes = NodePool([RpcClient(url, facts.chain_id) for url in facts.nodes])
         self.rpc = nodes
         self._highest: BlockStamp | None = None
 
@@ -37,7 +37,7 @@ class Blocks(KnownChain):
         """True where an RPC address is configured."""
         return self.rpc is not None
 
-    def node(self) -> Nodes:
+    def node(self) -> NodePool:
         """The nodes of this chain; `not_configured` without an RPC address."""
         if self.rpc is None:
             raise Refused(
@@ -92,8 +92,8 @@ class Blocks(KnownChain):
     async def _told(self, tag: int | str) -> Header | None:
         by_hash = isinstance(tag, str) and len(tag) == 66
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
-        told = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
-        return None if told is None else self._header(told, tag)
+        raw = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
+        return None if raw is None else self._header(raw, tag)
 
     async def headers(self, numbers: Iterable[int], *, whole: bool = False) -> dict[int, Header]:
         """Blocks by number with their parents' hashes, asked together, lowest first. `whole`: all
@@ -118,9 +118,9 @@ class Blocks(KnownChain):
             raise self.node().unavailable("a header that does not hash to its block's name")
         return header
 
-    def _header(self, told: object, tag: int | str) -> Header:
+    def _header(self, raw: object, tag: int | str) -> Header:
         try:
-            found = answers.header(told)
+            found = answers.header(raw)
         except answers.NONSENSE:
             raise self.node().unavailable("a block without number, hash or time") from None
         if tag not in (found.block.number, found.block.hash) and tag not in TAGS:
@@ -137,7 +137,7 @@ class Blocks(KnownChain):
                 "eth_call", {"to": to, "data": data, "gas": CALL_GAS}, pinned(block)
             )
             return answers.raw(answer)
-        except RpcFault as fault:
+        except NodeError as fault:
             if fault.reverted:
                 raise
             raise self.node().unavailable(f"eth_call refused: {fault}") from None
@@ -158,7 +158,7 @@ class Blocks(KnownChain):
         data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
         try:
             told = await self.eth_call(token, data, block)
-        except RpcFault:
+        except NodeError:
             return None
         return int.from_bytes(told[:32], "big") if len(told) >= 32 else None
 

@@ -10,7 +10,7 @@ FIRST_S: Final = 1.0
 LONGEST_S: Final = 60.0
 
 
-class Breaker:
+class CircuitBreaker:
     """Open after three failures in a row, for a pause that doubles; then one question may try.
 
     Units: seconds of `clock`, which never goes back.

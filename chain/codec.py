@@ -269,8 +269,8 @@ def execution(data: str) -> tuple[str, str, Usdc] | None:
         raw = bytes.fromhex(data.removeprefix("0x"))
     except ValueError:
         return None
-    named = items("MandateVault", "function")
-    for item in (named["execute"], named["executeApproved"]):
+    name = items("MandateVault", "function")
+    for item in (name["execute"], name["executeApproved"]):
         if raw[:4] != item.selector:
             continue
         try:
@@ -281,7 +281,7 @@ def execution(data: str) -> tuple[str, str, Usdc] | None:
     return None
 
 
-def explain(data: str) -> DecodedCalldata:
+def decode_calldata(data: str) -> DecodedCalldata:
     """Decode calldata of functions known here; never raises."""
     try:
         raw = bytes.fromhex(data.removeprefix("0x"))

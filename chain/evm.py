@@ -13,23 +13,23 @@ from eth_abi.exceptions import DecodingError
 from eth_utils import is_checksum_address, keccak, to_checksum_address
 
 from chain import codec, eip712, many_receipts, receipts, signatures, states
-from chain.agreed import agreed
-from chain.blocks import CALL_GAS, Blocks, pinned
-from chain.faults import RpcFault
-from chain.known import CALL_MS, ChainFacts, terms
-from chain.last_known import LastKnown
+from chain.agreed import quorum_read
+from chain.blocks import CALL_GAS, BlockReader, pinned
+from chain.faults import NodeError
+from chain.known import CALL_MS, ChainConfig, terms
+from chain.last_known import VaultStateCache
 from chain.networks import NETWORKS
-from chain.nodes import FAULTS, Nodes
-from chain.patience import within
+from chain.nodes import FAULTS, NodePool
+from chain.patience import deadline
 from chain.paymaster import Paymaster, inner_calls
-from chain.sent import sent_to
+from chain.sent import transactions_to
 from domain.facts import (
     BlockStamp,
     Call,
     InnerCall,
     Receipt,
     Revert,
-    Sent,
+    SentTransactions,
     SignerCheck,
     Simulation,
     VaultLog,
@@ -39,20 +39,20 @@ from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 
-__all__ = ["ChainFacts", "EvmChain", "EvmChains"]
+__all__ = ["ChainConfig", "EvmChain", "EvmChains"]
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 
 
-class EvmChain(Blocks):
+class EvmChain(BlockReader):
     """One chain, as `domain.ports.Chain` describes it."""
 
-    def __init__(self, facts: ChainFacts, nodes: Nodes | None = None):
+    def __init__(self, facts: ChainConfig, nodes: NodePool | None = None):
         super().__init__(facts, nodes)
         self._views: tuple[EvmChain, ...] = ()
         self._asks: dict[str, bool] = {}
-        self._last = LastKnown(self.vault_states)
+        self._last = VaultStateCache(self.vault_states)
         self._paymaster = (
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         )
@@ -78,26 +78,28 @@ class EvmChain(Blocks):
             return None
         if signatures.recover(hashed, raw) == to_checksum_address(signer):
             return SignerCheck("eoa", None)
-        asked = signatures.question(hashed, raw, signer)
-        if self.rpc is None or asked is None or not raw:
+        request = signatures.question(hashed, raw, signer)
+        if self.rpc is None or request is None or not raw:
             return None
-        return await agreed(
+        return await quorum_read(
             self,
             "a signature",
-            lambda view: view._checked(asked),
+            lambda view: view._checked(request),
             alike=lambda check: None if check is None else check.signer_type,
         )
 
-    async def _checked(self, asked: signatures.Question) -> SignerCheck | None:
+    async def _checked(self, request: signatures.SignerQuery) -> SignerCheck | None:
         """What the newest block says of a signature by code."""
         rpc, block = self.node(), await self.latest()
         try:
-            answer = await rpc.ask("eth_call", {"data": asked.data, "gas": CALL_GAS}, pinned(block))
-        except RpcFault as fault:
+            answer = await rpc.ask(
+                "eth_call", {"data": request.data, "gas": CALL_GAS}, pinned(block)
+            )
+        except NodeError as fault:
             if not fault.reverted:
                 raise rpc.unavailable(f"the signature cannot be checked: {fault}") from None
             return None
-        return SignerCheck(asked.kind, block.number) if answer == "0x01" else None
+        return SignerCheck(request.kind, block.number) if answer == "0x01" else None
 
     @property
     def views(self) -> Sequence[EvmChain]:
@@ -107,7 +109,7 @@ class EvmChain(Blocks):
             return (self,)
         if not self._views:
             alone = replace(self.facts, paymaster_url=None)
-            self._views = tuple(EvmChain(alone, Nodes([rpc])) for rpc in nodes)
+            self._views = tuple(EvmChain(alone, NodePool([rpc])) for rpc in nodes)
         return self._views
 
     async def vault_states(
@@ -128,9 +130,9 @@ class EvmChain(Blocks):
             self._last.keep(found)
         return found
 
-    def hurried(self) -> AbstractContextManager[None]:
+    def short_deadline(self) -> AbstractContextManager[None]:
         """Within it the chain is waited for no longer than the setting says, in all."""
-        return within(self.facts.read_ms)
+        return deadline(self.facts.read_ms)
 
     def last_known(self, vault: str) -> VaultState | None:
         """What a vault said when it was read last; it is read anew behind the caller's back."""
@@ -138,7 +140,7 @@ class EvmChain(Blocks):
         return self._last.get(vault)
 
     @property
-    def trouble(self) -> str | None:
+    def node_problem(self) -> str | None:
         """Why nothing of this chain is believed: its node serves another one, or its nodes have
         not agreed for a while.
         """
@@ -158,7 +160,7 @@ class EvmChain(Blocks):
         """
         if isinstance(tag, str) or not self.asks_several:
             return await super().block(tag)
-        return await agreed(self, f"block {tag}", lambda view: view.block(tag))
+        return await quorum_read(self, f"block {tag}", lambda view: view.block(tag))
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, its revert explained; None where nobody has seen it.
@@ -181,7 +183,7 @@ class EvmChain(Blocks):
             return None if told is None else told.revert
 
         try:
-            return await agreed(self, "a revert", why)
+            return await quorum_read(self, "a revert", why)
         except Refused:
             return None
 
@@ -197,24 +199,24 @@ class EvmChain(Blocks):
         """True for a transaction that the node knows and no block holds yet."""
         return await receipts.waiting(self, tx_hash)
 
-    async def sent(self, sender: str, to: str, after_block: int) -> Sent:
+    async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
         """What an account sent to a contract after a block, told by its nonces."""
         head = await (states.agreed_head(self) if self.asks_several else self.latest())
-        return await agreed(
+        return await quorum_read(
             self,
             "what an account sent",
-            lambda view: sent_to(view, sender, to, after_block, head),
+            lambda view: transactions_to(view, sender, to, after_block, head),
         )
 
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it."""
         block = await self.latest()
-        asked = {"from": call.sender, "to": call.to, "data": call.data}
-        asked = {k: v for k, v in asked.items() if v is not None}
+        request = {"from": call.sender, "to": call.to, "data": call.data}
+        request = {k: v for k, v in request.items() if v is not None}
         try:
-            await self.node().ask("eth_call", {**asked, "gas": CALL_GAS}, pinned(block))
-            gas = self.node().number(await self.node().ask("eth_estimateGas", asked))
-        except RpcFault as fault:
+            await self.node().ask("eth_call", {**request, "gas": CALL_GAS}, pinned(block))
+            gas = self.node().number(await self.node().ask("eth_estimateGas", request))
+        except NodeError as fault:
             if not fault.reverted:
                 raise self.node().unavailable(f"the call cannot be tried: {fault}") from None
             return Simulation(False, receipts.revert_of(fault), None, block)
@@ -228,21 +230,21 @@ class EvmChain(Blocks):
         try:
             raw = await self.eth_call(factory, data, await self.latest())
             return str(to_checksum_address(decode(["address"], raw)[0]))
-        except (RpcFault, DecodingError) as error:
+        except (NodeError, DecodingError) as error:
             raise self.node().unavailable(
                 f"the factory does not answer ({type(error).__name__})"
             ) from None
 
     async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
         """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
-        return await agreed(
+        return await quorum_read(
             self, "a creation", lambda view: receipts.creation(view, public_id, digest, by)
         )
 
     async def approvals_on_chain(self, factory: str) -> bool:
         """Ask a factory whether its vaults keep approvals, once."""
         if factory not in self._asks:
-            self._asks[factory] = await agreed(
+            self._asks[factory] = await quorum_read(
                 self, "a factory", lambda view: view._asks_on_chain(factory)
             )
         return self._asks[factory]
@@ -252,7 +254,7 @@ class EvmChain(Blocks):
         try:
             raw = await self.eth_call(factory, data, await self.latest())
             return bool(codec.outputs("MandateVaultFactory", "APPROVALS_ON_CHAIN", raw)[0])
-        except (RpcFault, DecodingError) as error:
+        except (NodeError, DecodingError) as error:
             raise self.node().unavailable(
                 f"the factory does not answer ({type(error).__name__})"
             ) from None
@@ -269,7 +271,7 @@ class EvmChain(Blocks):
         if target.kind != "contract" or target.address is None or target.selector != _REDEEM:
             return None
         at = target.address
-        shares = await agreed(self, "a holding", lambda view: view.holding(at, holder, block))
+        shares = await quorum_read(self, "a holding", lambda view: view.holding(at, holder, block))
         if not shares:
             return None
         return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()
@@ -300,7 +302,7 @@ class EvmChain(Blocks):
 class EvmChains:
     """The configured chains, and addresses in their one form."""
 
-    def __init__(self, facts: Sequence[ChainFacts]):
+    def __init__(self, facts: Sequence[ChainConfig]):
         self._chains = {f.chain_id: EvmChain(f) for f in facts}
         self._call_ms = max((f.call_ms for f in facts), default=CALL_MS)
         # A known network answers its pure questions even before an operator sets anything.
@@ -308,7 +310,7 @@ class EvmChains:
             self._chains.setdefault(
                 network.chain_id,
                 EvmChain(
-                    ChainFacts(
+                    ChainConfig(
                         network.chain_id,
                         usdc=network.usdc,
                         explorer=network.explorer,
@@ -330,38 +332,38 @@ class EvmChains:
         """Ids of the configured chains."""
         return tuple(self._chains)
 
-    def patient(self) -> AbstractContextManager[None]:
+    def request_deadline(self) -> AbstractContextManager[None]:
         """Within it a request waits for chains no longer than the setting says, in all."""
-        return within(self._call_ms)
+        return deadline(self._call_ms)
 
-    def trouble(self) -> Mapping[int, str]:
+    def node_problem(self) -> Mapping[int, str]:
         """The chains of which nothing is believed, and why."""
-        return {c.chain_id: c.trouble for c in self._chains.values() if c.trouble}
+        return {c.chain_id: c.node_problem for c in self._chains.values() if c.node_problem}
 
     def faults(self) -> Mapping[int, Mapping[int, str]]:
         """What is wrong with nodes, by chain and by the node's place in the settings."""
-        told = {c.chain_id: dict(c.node().told()) for c in self.with_rpc()}
-        return {chain_id: nodes for chain_id, nodes in told.items() if nodes}
+        raw = {c.chain_id: dict(c.node().told()) for c in self.with_rpc()}
+        return {chain_id: nodes for chain_id, nodes in raw.items() if nodes}
 
     def gauges(self) -> Mapping[str, int]:
         """For the metrics: which nodes are left alone, which serve another chain, and how often one
         was given up by those who cannot wait.
         """
-        told: dict[str, int] = {}
+        raw: dict[str, int] = {}
         for chain in self.with_rpc():
             left_out = sum(each.left_out for each in {chain, *chain.views})
-            told[f'wallet_chain_logs_left_out_total{{chain="{chain.chain_id}"}}'] = left_out
+            raw[f'wallet_chain_logs_left_out_total{{chain="{chain.chain_id}"}}'] = left_out
             for n, rpc in enumerate(chain.node().each, start=1):
                 of = f'{{chain="{chain.chain_id}",node="{n}"}}'
-                told[f"wallet_chain_node_open{of}"] = int(rpc.is_open)
-                told[f"wallet_chain_node_given_up_total{of}"] = rpc.given_up
+                raw[f"wallet_chain_node_open{of}"] = int(rpc.is_open)
+                raw[f"wallet_chain_node_given_up_total{of}"] = rpc.given_up
                 other = rpc.serves not in (None, chain.chain_id)
-                told[f"wallet_chain_node_serves_another{of}"] = int(other)
+                raw[f"wallet_chain_node_serves_another{of}"] = int(other)
                 for fault in FAULTS:
                     own = f'{of[:-1]},fault="{fault}"}}'
                     there = fault in chain.node().faults[n - 1]
-                    told[f"wallet_chain_node_fault{own}"] = int(there)
-        return told
+                    raw[f"wallet_chain_node_fault{own}"] = int(there)
+        return raw
 
     def with_rpc(self) -> Sequence[EvmChain]:
         """The chains that can be read."""

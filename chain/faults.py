@@ -30,7 +30,7 @@ _REVERTED: Final = re.compile(
 )
 
 
-class RpcFault(Exception):
+class NodeError(Exception):
     """The node's own JSON-RPC error; `data` is a revert's return data."""
 
     def __init__(self, code: int, message: str, data: bytes | None):
@@ -50,48 +50,48 @@ class RpcFault(Exception):
         return _TOO_MUCH.search(str(self)) is not None
 
 
-class TryAgain(Exception):
+class TransientNodeError(Exception):
     """A passing fault; `after_s` is the pause that the node asks for."""
 
-    def __init__(self, why: str, after_s: int | None = None):
-        super().__init__(why)
-        self.why, self.after_s = why, after_s
+    def __init__(self, reason: str, after_s: int | None = None):
+        super().__init__(reason)
+        self.why, self.after_s = reason, after_s
 
 
-class NotYet(TryAgain):
+class BlockNotYetSeen(TransientNodeError):
     """The node has not seen the block that was named; nothing is wrong with the node."""
 
 
-class Unusable(Exception):
+class NodeUnusable(Exception):
     """A node that asking again will not help; `why` says what is wrong with it."""
 
-    def __init__(self, why: str):
-        super().__init__(why)
-        self.why = why
+    def __init__(self, reason: str):
+        super().__init__(reason)
+        self.why = reason
 
 
-def of_http(status: int, headers: Mapping[str, str]) -> Exception:
+def error_of_http(status: int, headers: Mapping[str, str]) -> Exception:
     """What an HTTP status other than 200 means."""
     if status in _PASSING:
-        return TryAgain(f"HTTP {status}", retry_after(headers))
+        return TransientNodeError(f"HTTP {status}", retry_after(headers))
     if status in (400, 413):  # how some providers refuse a range of logs that is too wide
-        return RpcFault(-32600, f"HTTP {status}", None)
-    return Unusable(f"HTTP {status}")
+        return NodeError(-32600, f"HTTP {status}", None)
+    return NodeUnusable(f"HTTP {status}")
 
 
 def of_error(error: Any) -> Exception:
     """What a JSON-RPC error object means."""
     if not isinstance(error, dict):
-        return TryAgain("an answer that is not JSON-RPC")
+        return TransientNodeError("an answer that is not JSON-RPC")
     code, message, data = error.get("code"), str(error.get("message", "")), error.get("data")
-    fault = RpcFault(code if isinstance(code, int) else -32000, message[:300], _bytes_of(data))
+    fault = NodeError(code if isinstance(code, int) else -32000, message[:300], _bytes_of(data))
     # Whoever wrote a contract chose what it reverts with: such words say nothing of the node.
     if fault.code == 3 or fault.data or message.startswith("execution reverted"):
         return fault
     if _BUSY.search(message) or (code in _BUSY_CODES and not _TOO_MUCH.search(message)):
-        return TryAgain("the node is busy")
+        return TransientNodeError("the node is busy")
     if _NOT_YET.search(message):
-        return NotYet("the node does not have the block")
+        return BlockNotYetSeen("the node does not have the block")
     return fault
 
 

@@ -13,8 +13,8 @@ from typing import Final, TypeVar
 from chain.agreed import as_refusal, each_node, why_of
 from chain.answers import Header
 from chain.evm import EvmChain
-from chain.faults import RpcFault
-from chain.nodes import Nodes
+from chain.faults import NodeError
+from chain.nodes import NodePool
 from domain.facts import BlockStamp
 from domain.refusals import Refused
 from domain.times import timestamp
@@ -45,7 +45,7 @@ class Ground:
         for n in [n for n in nodes.order() if n in self.heads]:
             try:
                 found = await work(views[n], await self._head(views[n], self.heads[n]))
-            except (Refused, RpcFault) as error:
+            except (Refused, NodeError) as error:
                 own = as_refusal(nodes, error)
                 if own.code != UNAVAILABLE:
                     raise
@@ -82,27 +82,29 @@ class Ground:
         if len(self.chain.views) == 1:
             return
         numbers = (number,) if top in (None, number) else (number, top)
-        told = await each_node(self.chain, lambda v: v.blocks(*numbers))
-        own = told.get(self.chain.views.index(view), (None,) * len(numbers))
+        raw = await each_node(self.chain, lambda v: v.blocks(*numbers))
+        own = raw.get(self.chain.views.index(view), (None,) * len(numbers))
         for n, block in enumerate(numbers):
-            said = self._most_say(block, {of: blocks[n] for of, blocks in told.items()})
-            if said is None and block == number:
+            statement = self._most_say(block, {of: blocks[n] for of, blocks in raw.items()})
+            if statement is None and block == number:
                 raise self.chain.node().unavailable(f"its nodes do not agree on block {block}")
-            if said is not None and (own[n] != said or (n == 0 and known not in (None, said))):
+            if statement is not None and (
+                own[n] != statement or (n == 0 and known not in (None, statement))
+            ):
                 raise view.node().unavailable("the node lost a block that the others have")
 
     def _most_say(self, number: int, told: Mapping[int, BlockStamp | None]) -> BlockStamp | None:
         """The block as more than half of the configured nodes name it; those that name another are
         noted.
         """
-        said, times = Counter(told.values()).most_common(1)[0] if told else (None, 0)
-        if said is None or times <= len(self.chain.views) // 2:
+        statement, times = Counter(told.values()).most_common(1)[0] if told else (None, 0)
+        if statement is None or times <= len(self.chain.views) // 2:
             return None
         for n, block in told.items():
             if block is not None:
-                why = None if block == said else f"is on another fork at block {number}"
+                why = None if block == statement else f"is on another fork at block {number}"
                 self.chain.node().note(n, "another fork", why)
-        return said
+        return statement
 
 
 async def ground(chain: EvmChain, now: datetime) -> Ground:
@@ -133,7 +135,7 @@ async def ground(chain: EvmChain, now: datetime) -> Ground:
     return Ground(chain, number, {n: h for n, h in moving.items() if h.block.number >= number})
 
 
-def _whole(nodes: Nodes, heads: dict[int, Header], need: int) -> dict[int, Header]:
+def _whole(nodes: NodePool, heads: dict[int, Header], need: int) -> dict[int, Header]:
     """Where most nodes tell headers that can be held against their hashes, the others do not hide
     behind a field that is missing.
     """
@@ -145,7 +147,7 @@ def _whole(nodes: Nodes, heads: dict[int, Header], need: int) -> dict[int, Heade
     return proved
 
 
-def _too_few(nodes: Nodes, unfit: int, need: int, now: datetime) -> None:
+def _too_few(nodes: NodePool, unfit: int, need: int, now: datetime) -> None:
     """Errors: `chain_unavailable`, always."""
     if unfit and len(nodes.each) - unfit < need:
         why = "its newest block is too old: it stands still, or is not told"

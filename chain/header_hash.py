@@ -64,6 +64,6 @@ def computed_hash(told: Mapping[str, object]) -> str | None:
     return "0x" + keccak(rlp.encode([_item(name, told[name]) for name in there])).hex()
 
 
-def _item(name: str, told: object) -> bytes | int:
-    text = str(told)
+def _item(name: str, raw: object) -> bytes | int:
+    text = str(raw)
     return int(text, 16) if name in _QUANTITIES else bytes.fromhex(text.removeprefix("0x"))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from chain import answers
 from chain.codec import ERC20_TRANSFER_TOPIC
 from chain.evm import EvmChain
-from chain.faults import RpcFault
+from chain.faults import NodeError
 from domain.facts import TransferLog
 from domain.refusals import Refused, refusal
 
@@ -48,8 +48,8 @@ async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> lis
         "toBlock": hex(high),
     }
     try:
-        told = await chain.node().ask("eth_getLogs", wanted)
-    except RpcFault as fault:
+        raw = await chain.node().ask("eth_getLogs", wanted)
+    except NodeError as fault:
         if low == high:
             why = f"eth_getLogs refused: {fault}"
             raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why)) from None
@@ -58,8 +58,8 @@ async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> lis
             *await _logs(chain, holders, low, middle),
             *await _logs(chain, holders, middle + 1, high),
         ]
-    if not isinstance(told, list):
+    if not isinstance(raw, list):
         raise Refused(
             refusal("chain_unavailable", chain_id=chain.chain_id, why="eth_getLogs gave no list")
         )
-    return told
+    return raw

@@ -33,7 +33,7 @@ _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 
 @dataclass(frozen=True, slots=True)
-class ChainFacts:
+class ChainConfig:
     """What the settings and the network table say of one chain.
 
     Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
@@ -68,10 +68,10 @@ class ChainFacts:
         return tuple(dict.fromkeys((*first, *self.rpc_urls)))
 
 
-class KnownChain:
+class OfflineChain:
     """One chain as far as nobody has to be asked: the pure half of `domain.ports.Chain`."""
 
-    def __init__(self, facts: ChainFacts):
+    def __init__(self, facts: ChainConfig):
         self.facts = facts
         self.left_out = 0
         self._said = set[str]()
@@ -181,12 +181,12 @@ class KnownChain:
 
     def explain_call(self, data: str) -> DecodedCalldata:
         """Decode calldata of known functions; never raises."""
-        return codec.explain(data)
+        return codec.decode_calldata(data)
 
-    def configured(self, what: str, value: str | None) -> str:
+    def configured(self, subject: str, value: str | None) -> str:
         """A setting that the caller cannot do without. Errors: `not_configured`."""
         if value is None:
-            raise Refused(refusal("not_configured", what=f"{what} of chain {self.chain_id}"))
+            raise Refused(refusal("not_configured", what=f"{subject} of chain {self.chain_id}"))
         return value
 
     def vault_log(self, log: answers.Log, block: BlockStamp) -> VaultLog | None:

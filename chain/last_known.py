@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from chain.patience import unhurried
+from chain.patience import without_deadline
 from domain.facts import VaultState
 from domain.refusals import Refused
 
@@ -17,7 +17,7 @@ KEPT: Final = 20_000
 AT_ONCE: Final = 200
 
 
-class LastKnown:
+class VaultStateCache:
     """The newest state of each vault that was read; one reading at a time catches up with those
     that somebody asked for in vain.
     """
@@ -48,7 +48,7 @@ class LastKnown:
             self._wanted[vault] = None
         if self._catching_up is None or self._catching_up.done():
             loop = asyncio.get_running_loop()
-            self._catching_up = loop.create_task(self._on(), context=unhurried())
+            self._catching_up = loop.create_task(self._on(), context=without_deadline())
 
     async def _on(self) -> None:
         while self._wanted:

@@ -8,13 +8,13 @@ from typing import Any
 
 from chain import answers
 from chain.agreed import Seen, dissent, majority, until
-from chain.blocks import Blocks
+from chain.blocks import BlockReader
 from chain.receipts import Told, mined
 from chain.transport import Question
 from domain.facts import BlockStamp, Receipt
 
 
-async def receipts(chain: Blocks, tx_hashes: Iterable[str]) -> Mapping[str, Receipt | None]:
+async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str, Receipt | None]:
     """The mined transactions by their hashes, lower case; None for one that the chain has not seen.
 
     A failed one comes with its calldata and without the reason, which would take a replay each. One
@@ -48,7 +48,7 @@ async def receipts(chain: Blocks, tx_hashes: Iterable[str]) -> Mapping[str, Rece
 
 
 async def agreed_receipts(
-    chain: Seen[Blocks], tx_hashes: Iterable[str]
+    chain: Seen[BlockReader], tx_hashes: Iterable[str]
 ) -> Mapping[str, Receipt | None]:
     """The same as more than half of the configured nodes say alike; a transaction of which they do
     not is left out: nobody knows yet.
@@ -57,20 +57,22 @@ async def agreed_receipts(
     """
     wanted, views = [h.lower() for h in tx_hashes], chain.views
 
-    def most(tx_hash: str, said: Mapping[int, Mapping[str, Receipt | None]]) -> list[int]:
-        there = {n: found[tx_hash] for n, found in said.items() if tx_hash in found}
+    def limit(tx_hash: str, statement: Mapping[int, Mapping[str, Receipt | None]]) -> list[int]:
+        there = {n: found[tx_hash] for n, found in statement.items() if tx_hash in found}
         return majority(len(views), {n: _fact(one) for n, one in there.items()})
 
-    said = await until(
-        chain, lambda view: receipts(view, wanted), lambda said: all(most(h, said) for h in wanted)
+    statement = await until(
+        chain,
+        lambda view: receipts(view, wanted),
+        lambda statement: all(limit(h, statement) for h in wanted),
     )
     agreed: dict[str, Receipt | None] = {}
     for tx_hash in wanted:
-        same = most(tx_hash, said)
+        same = limit(tx_hash, statement)
         if same:
-            own = {n: _fact(found.get(tx_hash)) for n, found in said.items()}
+            own = {n: _fact(found.get(tx_hash)) for n, found in statement.items()}
             dissent(chain.node(), "a transaction", same, own)
-            agreed[tx_hash] = _together([said[n][tx_hash] for n in same], len(views))
+            agreed[tx_hash] = _together([statement[n][tx_hash] for n in same], len(views))
     return agreed
 
 
@@ -96,7 +98,7 @@ def _failed(told: Told) -> bool:
         return False
 
 
-async def _blocks(chain: Blocks, hashes: Sequence[str]) -> dict[str, BlockStamp]:
+async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockStamp]:
     told = await _asked(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
     found = {}
     for block_hash, one in zip(hashes, told, strict=True):
@@ -112,13 +114,13 @@ async def _blocks(chain: Blocks, hashes: Sequence[str]) -> dict[str, BlockStamp]
     return found
 
 
-async def _calldata(chain: Blocks, hashes: Sequence[str]) -> dict[str, str]:
+async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]:
     """What was sent in transactions, as far as the node still knows it."""
     told = await _asked(chain, "eth_getTransactionByHash", [[h] for h in hashes])
     sent = zip(hashes, told, strict=True)
     return {h: str(t["input"]) for h, t in sent if isinstance(t, dict) and t.get("to")}
 
 
-async def _asked(chain: Blocks, method: str, params: Sequence[list[Any]]) -> list[Any]:
-    asked: list[Question] = [(method, one) for one in params]
-    return await chain.node().facts(asked) if asked else []
+async def _asked(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:
+    request: list[Question] = [(method, one) for one in params]
+    return await chain.node().facts(request) if request else []

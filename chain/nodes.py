@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypeVar, get_args
 
-from chain.patience import a_part
-from chain.rpc import Rpc
+from chain.patience import share_deadline
+from chain.rpc import RpcClient
 from chain.transport import Question
 from domain.facts import BlockStamp
 from domain.refusals import Refused
@@ -23,7 +23,7 @@ LEFT_OUT: Final[frozenset[Fault]] = frozenset({"stands still", "behind", "anothe
 ANOTHER_FIRST: Final = 20
 
 
-class Nodes:
+class NodePool:
     """Asks the nodes in their order, the one that worked last first; one that is unavailable is
     passed over, and one that is left out is not asked.
 
@@ -35,7 +35,7 @@ class Nodes:
     Errors: `chain_unavailable` of the first node where none answers; RpcFault is an answer.
     """
 
-    def __init__(self, each: Sequence[Rpc]):
+    def __init__(self, each: Sequence[RpcClient]):
         self.each = tuple(each)
         self.faults: list[dict[Fault, str]] = [{} for _ in self.each]
         self.complete: BlockStamp | None = None
@@ -64,9 +64,9 @@ class Nodes:
         """Call a method whose result is a number."""
         return await self._one(lambda rpc: rpc.quantity(method, *params))
 
-    def number(self, told: Any) -> int:
+    def number(self, raw: Any) -> int:
         """Read a JSON-RPC quantity."""
-        return self.each[0].number(told)
+        return self.each[0].number(raw)
 
     async def prove(self) -> None:
         """Ask every node that answers which chain it serves.
@@ -82,9 +82,9 @@ class Nodes:
         if len(refused) == len(self.each):
             raise refused[0]
 
-    def unavailable(self, why: str) -> Refused:
+    def unavailable(self, reason: str) -> Refused:
         """The refusal for an answer that cannot be used."""
-        return self.each[0].unavailable(why)
+        return self.each[0].unavailable(reason)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -120,16 +120,16 @@ class Nodes:
             self.faults[n].pop("failed a step", None)
             self._steps += 1
 
-    def note(self, n: int, fault: Fault, why: str | None) -> None:
+    def note(self, n: int, fault: Fault, reason: str | None) -> None:
         """What is wrong with a node, in no words of its own; None where it is right again."""
-        if why is None:
+        if reason is None:
             self.faults[n].pop(fault, None)
         else:
-            self.faults[n][fault] = why
+            self.faults[n][fault] = reason
 
-    def clear(self, n: int, fault: Fault, why: str) -> None:
+    def clear(self, n: int, fault: Fault, reason: str) -> None:
         """A node is right again in what was noted in these words."""
-        if self.faults[n].get(fault) == why:
+        if self.faults[n].get(fault) == reason:
             del self.faults[n][fault]
 
     def told(self) -> Iterator[tuple[int, str]]:
@@ -145,18 +145,18 @@ class Nodes:
         """What was read stands on what most of them say."""
         self._since = self.trouble = None
 
-    def disagree(self, why: str, now: datetime, after: timedelta) -> None:
+    def disagree(self, reason: str, now: datetime, after: timedelta) -> None:
         """Nothing could be read; for longer than `after` that is trouble."""
         self._since = self._since or now
         if now - self._since >= after:
-            self.trouble = why
+            self.trouble = reason
 
-    async def _one(self, question: Callable[[Rpc], Awaitable[T]]) -> T:
+    async def _one(self, question: Callable[[RpcClient], Awaitable[T]]) -> T:
         refused: list[Refused] = []
         order = self.order()
         for n, place in enumerate(order):
             try:
-                with a_part(len(order) - n):
+                with share_deadline(len(order) - n):
                     return await question(self.each[place])
             except Refused as error:
                 refused.append(error)

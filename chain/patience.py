@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 
-_SCOPE: ContextVar[Scope | None] = ContextVar("_SCOPE", default=None)
+_SCOPE: ContextVar[Deadline | None] = ContextVar("_SCOPE", default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Deadline:
     """Until when questions may wait, in seconds of the monotonic clock, and the nodes that were
     given up.
     """
@@ -31,16 +31,16 @@ class Scope:
         return max(0.0, self.until - time.monotonic())
 
 
-def scope() -> Scope | None:
+def scope() -> Deadline | None:
     """The scope that the caller is in."""
     return _SCOPE.get()
 
 
 @contextmanager
-def within(wait_ms: int) -> Iterator[None]:
+def deadline(wait_ms: int) -> Iterator[None]:
     """Wait no longer than this in all, and never longer than the scope outside."""
     outer, until = _SCOPE.get(), time.monotonic() + wait_ms / 1_000
-    inner = Scope(until) if outer is None else Scope(min(until, outer.until), outer.given_up)
+    inner = Deadline(until) if outer is None else Deadline(min(until, outer.until), outer.given_up)
     token = _SCOPE.set(inner)
     try:
         yield
@@ -49,17 +49,17 @@ def within(wait_ms: int) -> Iterator[None]:
 
 
 @contextmanager
-def a_part(parts: int) -> Iterator[None]:
+def share_deadline(parts: int) -> Iterator[None]:
     """Leave the others their part of what is left: the next node is asked within the same time."""
     outer = _SCOPE.get()
     if outer is None or parts <= 1:
         yield
         return
-    with within(int(1_000 * outer.left_s() / parts)):
+    with deadline(int(1_000 * outer.left_s() / parts)):
         yield
 
 
-def unhurried() -> Context:
+def without_deadline() -> Context:
     """A context for what goes on without the caller."""
     context = copy_context()
     context.run(_SCOPE.set, None)

@@ -13,8 +13,8 @@ from eth_abi.exceptions import DecodingError
 from eth_utils import to_checksum_address
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from chain.faults import RpcFault
-from chain.rpc import Rpc
+from chain.faults import NodeError
+from chain.rpc import RpcClient
 from domain.facts import InnerCall
 from domain.refusals import Refused
 
@@ -56,7 +56,7 @@ class Paymaster:
     """
 
     def __init__(self, url: str, chain_id: int, timeout_s: int = TIMEOUT_S):
-        self._rpc = Rpc(url, chain_id, timeout_s, names_chain=False)
+        self._rpc = RpcClient(url, chain_id, timeout_s, names_chain=False)
         self._chain_id = chain_id
 
     async def ask(
@@ -69,16 +69,18 @@ class Paymaster:
         ERC-7677.
         """
         try:
-            told = await self._rpc.ask(method, dict(user_op), entry_point, hex(self._chain_id), {})
-        except RpcFault as fault:
+            raw = await self._rpc.ask(method, dict(user_op), entry_point, hex(self._chain_id), {})
+        except NodeError as fault:
             raise self._rpc.unavailable(f"the paymaster refused: {str(fault)[:200]}") from None
         try:
-            paid = _Paid.model_validate(told, strict=True)
+            prepaid_cost = _Paid.model_validate(raw, strict=True)
         except ValidationError:
             raise self.nonsense() from None
-        if paid.paymasterAndData is None and (paid.paymaster is None or paid.paymasterData is None):
+        if prepaid_cost.paymasterAndData is None and (
+            prepaid_cost.paymaster is None or prepaid_cost.paymasterData is None
+        ):
             raise self.nonsense()
-        return paid.model_dump(exclude_none=True)
+        return prepaid_cost.model_dump(exclude_none=True)
 
     def nonsense(self) -> Refused:
         """The refusal for an answer of another form."""

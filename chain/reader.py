@@ -12,7 +12,7 @@ from typing import Final, Literal
 from chain import answers, codec
 from chain.answers import Header, Log
 from chain.evm import EvmChain
-from chain.faults import RpcFault
+from chain.faults import NodeError
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused, refusal
 
@@ -28,7 +28,7 @@ _ADVICE: Final = re.compile(r"\[0x([0-9a-f]+),\s*0x([0-9a-f]+)\]", re.IGNORECASE
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class ReadCursor:
     """The last block that was read whole: the resume point."""
 
     block: int
@@ -38,7 +38,7 @@ class Cursor:
 Todo = Literal["wait", "rewind", "next block", "history"]
 
 
-def plan(cursor: Cursor, head: BlockStamp, *, window: int) -> Todo:
+def next_read(cursor: ReadCursor, head: BlockStamp, *, window: int) -> Todo:
     """What to do next from the resume point alone: history in ranges below the window, block by
     block inside it.
 
@@ -53,32 +53,32 @@ def plan(cursor: Cursor, head: BlockStamp, *, window: int) -> Todo:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class BlockRange:
     """Blocks read: logs in chain order, the header facts to remember, the resume point that they
     were read from, and the next one.
     """
 
     logs: tuple[VaultLog, ...]
     blocks: tuple[BlockStamp, ...]
-    since: Cursor
-    cursor: Cursor
+    since: ReadCursor
+    cursor: ReadCursor
     head: BlockStamp
 
-    def parted(self, most: int) -> tuple[Read, Read | None]:
+    def parted(self, limit: int) -> tuple[BlockRange, BlockRange | None]:
         """The first blocks, with so many logs at most, and what is left; no block is divided."""
-        if len(self.logs) <= most:
+        if len(self.logs) <= limit:
             return self, None
-        number = self.logs[most].block.number  # of the first log that does not fit in
-        fits = [g.block for g in self.logs[:most] if g.block.number < number]
+        number = self.logs[limit].block.number  # of the first log that does not fit in
+        fits = [g.block for g in self.logs[:limit] if g.block.number < number]
         end = fits[-1] if fits else self.logs[0].block
-        here = Cursor(end.number, end.hash)
+        here = ReadCursor(end.number, end.hash)
         if end.number == self.cursor.block:
             return self, None
         return self._cut(self.since, here), self._cut(here, self.cursor)
 
-    def _cut(self, since: Cursor, cursor: Cursor) -> Read:
+    def _cut(self, since: ReadCursor, cursor: ReadCursor) -> BlockRange:
         blocks = range(since.block + 1, cursor.block + 1)
-        return Read(
+        return BlockRange(
             tuple([g for g in self.logs if g.block.number in blocks]),
             tuple([b for b in self.blocks if b.number in blocks]),
             since,
@@ -88,13 +88,13 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Reorged:
+class ReorgDetected:
     """The block of the resume point is no longer in the chain."""
 
     head: BlockStamp
 
 
-class Reader:
+class LogReader:
     """One reader per chain, whatever the number of vaults.
 
     `known` is the set of vault addresses the caller has; every event begins with the indexed
@@ -109,18 +109,18 @@ class Reader:
             FIRST_CHUNK,
         )
         self._whole = False
-        self._by_node = dict[EvmChain, Reader]()
+        self._by_node = dict[EvmChain, LogReader]()
         self._recent = dict[int, BlockStamp]()
 
-    def through(self, node: EvmChain) -> Reader:
+    def through(self, node: EvmChain) -> LogReader:
         """The same by one node alone, with ranges as wide as that one answers."""
         if node is self.chain:
             return self
         if node not in self._by_node:
-            self._by_node[node] = Reader(node, self.window)
+            self._by_node[node] = LogReader(node, self.window)
         return self._by_node[node]
 
-    def remember(self, told: Read) -> None:
+    def remember(self, told: BlockRange) -> None:
         """Keep the newest blocks of what was read, for who asks of their times."""
         low = told.head.number - self.window
         both = {**self._recent, **{b.number: b for b in told.blocks}}
@@ -140,8 +140,8 @@ class Reader:
             reader.chunk = max(1, reader.chunk // 2)
 
     async def step(
-        self, cursor: Cursor | None, known: Iterable[str], head: Header | None = None
-    ) -> Read | Reorged | None:
+        self, cursor: ReadCursor | None, known: Iterable[str], head: Header | None = None
+    ) -> BlockRange | ReorgDetected | None:
         """Read on from the resume point up to `head`, the node's newest block unless it is given;
         None when there is nothing new.
 
@@ -150,25 +150,25 @@ class Reader:
         newest = await self.chain.newest() if head is None else head
         self._whole = newest.proved is True
         if cursor is None:
-            cursor = Cursor(max(self.chain.facts.start_block - 1, -1), None)
+            cursor = ReadCursor(max(self.chain.facts.start_block - 1, -1), None)
         try:
             return await self._step(cursor, {v.lower() for v in known}, newest.block)
         except answers.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
 
     async def _step(
-        self, cursor: Cursor, vaults: set[str], head: BlockStamp
-    ) -> Read | Reorged | None:
-        todo = plan(cursor, head, window=self.window)
-        told: Read | Reorged | None = Reorged(head) if todo == "rewind" else None
+        self, cursor: ReadCursor, vaults: set[str], head: BlockStamp
+    ) -> BlockRange | ReorgDetected | None:
+        todo = next_read(cursor, head, window=self.window)
+        told: BlockRange | ReorgDetected | None = ReorgDetected(head) if todo == "rewind" else None
         if todo == "next block":
             told = await self._next_blocks(cursor, head, vaults)
         elif todo == "history":
             high = min(cursor.block + self.chunk, head.number - self.window)
             told = await self._history(cursor, high, head, vaults)
-        return await self._sure(told) if isinstance(told, Reorged) else told
+        return await self._sure(told) if isinstance(told, ReorgDetected) else told
 
-    async def _sure(self, told: Reorged) -> Reorged:
+    async def _sure(self, told: ReorgDetected) -> ReorgDetected:
         """Nothing is taken back on the word of a node that serves another chain by now."""
         await self.chain.node().prove()
         return told
@@ -178,9 +178,9 @@ class Reader:
 
         Errors: `chain_unavailable`.
         """
-        asked = _of("MandateVault") | {"address": sorted(vaults)}
+        request = _of("MandateVault") | {"address": sorted(vaults)}
         try:
-            raws = await self._logs(asked, low, high)
+            raws = await self._logs(request, low, high)
             stamps = await self._stamps({raw.block for raw in raws})
             logs = list(self._decoded(raws, stamps))
         except answers.NONSENSE as error:
@@ -205,7 +205,7 @@ class Reader:
             if any(not low <= number <= high for number in stamps):
                 raise self._unavailable("logs of other blocks than those asked for")
             head = stamps[high]
-            read = self._read(raws, stamps, vaults, Cursor(low - 1, None), head, head)
+            read = self._read(raws, stamps, vaults, ReadCursor(low - 1, None), head, head)
         except answers.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
         return head, read.logs
@@ -226,12 +226,12 @@ class Reader:
         return [] if self.chain.factory is None else await self._logs(_OURS, low, high, vaults)
 
     async def _history(
-        self, cursor: Cursor, high: int, head: BlockStamp, vaults: set[str]
-    ) -> Read | Reorged:
+        self, cursor: ReadCursor, high: int, head: BlockStamp, vaults: set[str]
+    ) -> BlockRange | ReorgDetected:
         if cursor.hash is not None:
             here = await self.chain.block(cursor.block)
             if here is None or here.hash != cursor.hash:
-                return Reorged(head)
+                return ReorgDetected(head)
         logs = await self._past_logs(vaults, cursor.block + 1, high)
         stamps = await self._stamps({high, *(log.block for log in logs)})
         if any(not cursor.block < number <= high for number in stamps):
@@ -244,8 +244,8 @@ class Reader:
         return {n: h.block for n, h in headers.items()}
 
     async def _next_blocks(
-        self, cursor: Cursor, head: BlockStamp, vaults: set[str]
-    ) -> Read | Reorged:
+        self, cursor: ReadCursor, head: BlockStamp, vaults: set[str]
+    ) -> BlockRange | ReorgDetected:
         """The next blocks, each the child of the one before.
 
         The headers come first: where a reorganisation comes between them and the logs, the next
@@ -257,7 +257,7 @@ class Reader:
         for header in headers.values():
             if before is not None and header.parent != before:
                 if header.block.number == cursor.block + 1:
-                    return Reorged(head)
+                    return ReorgDetected(head)
                 raise self._unavailable("the chain was reorganised while it was read")
             before = header.block.hash
         stamps = {n: h.block for n, h in headers.items()}
@@ -271,15 +271,17 @@ class Reader:
         raws: Sequence[Log],
         stamps: Mapping[int, BlockStamp],
         vaults: set[str],
-        since: Cursor,
+        since: ReadCursor,
         end: BlockStamp,
         head: BlockStamp,
-    ) -> Read:
+    ) -> BlockRange:
         logs = sorted(self._decoded(raws, stamps), key=lambda g: (g.block.number, g.log_index))
-        made = (str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
-        ours = vaults.union(v.lower() for v in made)
+        created = (str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
+        ours = vaults.union(v.lower() for v in created)
         kept = tuple(g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours)
-        return Read(kept, tuple(stamps.values()), since, Cursor(end.number, end.hash), head)
+        return BlockRange(
+            kept, tuple(stamps.values()), since, ReadCursor(end.number, end.hash), head
+        )
 
     def _decoded(self, raws: Sequence[Log], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
         for raw in raws:
@@ -302,10 +304,10 @@ class Reader:
         """Every log that could be ours, by the hash of its block: another block cannot answer."""
         if self.chain.factory is None:
             return []
-        asked = [("eth_getLogs", [{**_OURS, "blockHash": h}]) for h in hashes]
+        request = [("eth_getLogs", [{**_OURS, "blockHash": h}]) for h in hashes]
         try:
-            lists = await self.chain.node().ask_all(asked)
-        except RpcFault as fault:
+            lists = await self.chain.node().ask_all(request)
+        except NodeError as fault:
             if not fault.too_much:
                 raise self._unavailable(f"eth_getLogs refused: {fault}") from None
             return [g for h in hashes for g in await self._crowded({"blockHash": h}, vaults)]
@@ -318,9 +320,9 @@ class Reader:
         node = self.chain.node()
         wanted = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
         found = self._list(await node.fact("eth_getLogs", wanted))
-        named = sorted(vaults.union(_made(found)))
-        for n in range(0, len(named), ADDRESSES_PER_CALL):
-            some = {"address": named[n : n + ADDRESSES_PER_CALL], **at}
+        name = sorted(vaults.union(_made(found)))
+        for n in range(0, len(name), ADDRESSES_PER_CALL):
+            some = {"address": name[n : n + ADDRESSES_PER_CALL], **at}
             found += self._list(await node.fact("eth_getLogs", _of("MandateVault") | some))
         return found
 
@@ -336,8 +338,8 @@ class Reader:
             return logs
         if len(vaults) > ADDRESSES_PER_CALL:
             return logs + await self._logs(_of("MandateVault"), low, high, vaults)
-        named = _of("MandateVault") | {"address": sorted(vaults)}
-        return logs + await self._logs(named, low, high)
+        name = _of("MandateVault") | {"address": sorted(vaults)}
+        return logs + await self._logs(name, low, high)
 
     async def _logs(
         self, wanted: Mapping[str, object], low: int, high: int, vaults: set[str] | None = None
@@ -350,10 +352,10 @@ class Reader:
         while ranges:
             first, last = ranges.pop()
             try:
-                asked = {**wanted, "fromBlock": hex(first), "toBlock": hex(last)}
-                found += self._list(await self.chain.node().ask("eth_getLogs", asked))
+                request = {**wanted, "fromBlock": hex(first), "toBlock": hex(last)}
+                found += self._list(await self.chain.node().ask("eth_getLogs", request))
                 self.chunk = min(self.chunk * 21 // 20 + 1, LARGEST_CHUNK)
-            except RpcFault as fault:
+            except NodeError as fault:
                 if first == last and fault.too_much and vaults is not None:
                     found += await self._crowded(
                         {"fromBlock": hex(first), "toBlock": hex(last)}, vaults
@@ -371,8 +373,8 @@ class Reader:
             raise self._unavailable("eth_getLogs gave no list")
         return answers.logs(answer)
 
-    def _unavailable(self, why: str) -> Exception:
-        return Refused(refusal("chain_unavailable", chain_id=self.chain.chain_id, why=why))
+    def _unavailable(self, reason: str) -> Exception:
+        return Refused(refusal("chain_unavailable", chain_id=self.chain.chain_id, why=reason))
 
 
 def _of(contract: str) -> dict[str, object]:

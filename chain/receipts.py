@@ -8,35 +8,35 @@ from typing import Any, Final, TypeAlias
 from eth_utils import keccak, to_checksum_address
 
 from chain import answers, codec
-from chain.blocks import Blocks
-from chain.faults import RpcFault
+from chain.blocks import BlockReader
+from chain.faults import NodeError
 from domain.facts import BlockStamp, Receipt, Revert, VaultLog
 
 LOOK_BACK: Final = 1_000
 Told: TypeAlias = Mapping[str, Any]
 
 
-async def receipt(chain: Blocks, tx_hash: str) -> Receipt | None:
+async def receipt(chain: BlockReader, tx_hash: str) -> Receipt | None:
     """Return the mined transaction, or None when the chain has not seen it; a revert is
     explained.
     """
     rpc = chain.node()
-    told = await rpc.fact("eth_getTransactionReceipt", tx_hash)
-    if told is None:
+    raw = await rpc.fact("eth_getTransactionReceipt", tx_hash)
+    if raw is None:
         return None
     try:
-        mined_in = answers.block_hash(told["blockHash"])
-        if str(told["transactionHash"]).lower() != tx_hash.lower():
+        mined_in = answers.block_hash(raw["blockHash"])
+        if str(raw["transactionHash"]).lower() != tx_hash.lower():
             raise ValueError("another receipt than the one asked for")
         block = await chain.block(mined_in)
         if block is None:
             return None  # it was reorganised away between the two questions
-        return await _receipt(chain, told, block)
+        return await _receipt(chain, raw, block)
     except answers.NONSENSE as error:
         raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
 
 
-async def _receipt(chain: Blocks, told: Told, block: BlockStamp) -> Receipt:
+async def _receipt(chain: BlockReader, told: Told, block: BlockStamp) -> Receipt:
     newest = await chain.latest()
     ok = int(told["status"], 16) == 1
     sent = None if ok else await _sent(chain, str(told["transactionHash"]))
@@ -45,7 +45,7 @@ async def _receipt(chain: Blocks, told: Told, block: BlockStamp) -> Receipt:
 
 
 def mined(
-    chain: Blocks,
+    chain: BlockReader,
     told: Told,
     block: BlockStamp,
     newest: BlockStamp,
@@ -69,19 +69,21 @@ def mined(
     )
 
 
-async def waiting(chain: Blocks, tx_hash: str) -> bool:
+async def waiting(chain: BlockReader, tx_hash: str) -> bool:
     """True for a transaction that the node knows and no block holds yet."""
-    told = await chain.node().ask("eth_getTransactionByHash", tx_hash)
-    return told is not None and told.get("blockNumber") is None
+    raw = await chain.node().ask("eth_getTransactionByHash", tx_hash)
+    return raw is not None and raw.get("blockNumber") is None
 
 
-async def _sent(chain: Blocks, tx_hash: str) -> Mapping[str, Any] | None:
+async def _sent(chain: BlockReader, tx_hash: str) -> Mapping[str, Any] | None:
     """A transaction as it was sent, where the node still knows it."""
-    told = await chain.node().fact("eth_getTransactionByHash", tx_hash)
-    return told if told and told.get("to") else None
+    raw = await chain.node().fact("eth_getTransactionByHash", tx_hash)
+    return raw if raw and raw.get("to") else None
 
 
-async def _why_reverted(chain: Blocks, sent: Mapping[str, Any], block: BlockStamp) -> Revert | None:
+async def _why_reverted(
+    chain: BlockReader, sent: Mapping[str, Any], block: BlockStamp
+) -> Revert | None:
     """Replay the transaction on its parent block: the receipt itself does not keep the reason.
 
     None where the replay does not fail, or the node no longer keeps the state of that block.
@@ -89,12 +91,12 @@ async def _why_reverted(chain: Blocks, sent: Mapping[str, Any], block: BlockStam
     call = {n: sent[n] for n in ("from", "to", "gas", "value", "input")}
     try:
         await chain.node().ask("eth_call", call, hex(max(0, block.number - 1)))
-    except RpcFault as fault:
+    except NodeError as fault:
         return revert_of(fault) if fault.reverted else None
     return None
 
 
-def revert_of(fault: RpcFault) -> Revert:
+def revert_of(fault: NodeError) -> Revert:
     """What a reverted call says, decoded where it is of a known error."""
     return (
         codec.decode_revert(fault.data)
@@ -103,9 +105,11 @@ def revert_of(fault: RpcFault) -> Revert:
     )
 
 
-async def creation(chain: Blocks, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
+async def creation(
+    chain: BlockReader, public_id: str, digest: str, by: BlockStamp
+) -> VaultLog | None:
     """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
-    asked = {
+    request = {
         "address": chain.configured("the vault factory", chain.factory),
         "topics": [
             list(codec.event_topics("MandateVaultFactory")),
@@ -115,14 +119,14 @@ async def creation(chain: Blocks, public_id: str, digest: str, by: BlockStamp) -
         "toBlock": hex(by.number),
     }
     try:
-        for one in answers.logs(await chain.node().ask("eth_getLogs", asked)):
+        for one in answers.logs(await chain.node().ask("eth_getLogs", request)):
             block = await chain.block(one.block)
             if block is None or one.block_hash != block.hash:
                 continue
             log = chain.vault_log(one, block)
             if log is not None and log.args["digest"] == digest:
                 return log
-    except (RpcFault, *answers.NONSENSE) as error:
+    except (NodeError, *answers.NONSENSE) as error:
         raise chain.node().unavailable(
             f"the vault's creation cannot be looked for ({type(error).__name__})"
         ) from None

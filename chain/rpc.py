@@ -14,10 +14,10 @@ from typing import Any, Final
 import anyio
 import stamina
 
-from chain.breaker import Breaker
-from chain.faults import NotYet, RpcFault, TryAgain, Unusable
-from chain.patience import Scope, scope, unhurried
-from chain.transport import Question, Transport
+from chain.breaker import CircuitBreaker
+from chain.faults import BlockNotYetSeen, NodeError, NodeUnusable, TransientNodeError
+from chain.patience import Deadline, scope, without_deadline
+from chain.transport import HttpTransport, Question
 from domain.refusals import Refused, refusal
 
 ATTEMPTS: Final = 4
@@ -34,14 +34,14 @@ _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
 def _backoff(fault: Exception) -> bool | float:
     """Whether and when to try again: stamina's own growing pauses where the node names none."""
-    if not isinstance(fault, TryAgain):
+    if not isinstance(fault, TransientNodeError):
         return False
     if fault.after_s is None:
         return True
     return float(fault.after_s) if fault.after_s <= PATIENCE_S else False
 
 
-class Rpc:
+class RpcClient:
     """One node of a chain.
 
     The chain it serves is asked before the first answer is believed, again with every new
@@ -61,9 +61,9 @@ class Rpc:
         clock: Callable[[], float] = time.monotonic,
     ):
         self.chain_id, self._timeout_s, self._clock = chain_id, timeout_s, clock
-        self._transport, self._breaker = Transport(url, timeout_s), Breaker(clock)
+        self._transport, self._breaker = HttpTransport(url, timeout_s), CircuitBreaker(clock)
         # Of those who cannot wait: a node that is slow for them may still serve the others.
-        self._hurried = Breaker(clock, HURRIED_PAUSE_S)
+        self._hurried = CircuitBreaker(clock, HURRIED_PAUSE_S)
         self._late: set[asyncio.Task[Any]] = set()
         self.given_up = 0
         self.serves: int | None = None
@@ -96,25 +96,25 @@ class Rpc:
         """Call a method for which no error of the node's is an answer."""
         try:
             return await self.ask(method, *params)
-        except RpcFault as fault:
+        except NodeError as fault:
             raise self.unavailable(f"{method} refused: {fault}") from None
 
     async def facts(self, questions: Sequence[Question]) -> list[Any]:
         """The same for many questions."""
         try:
             return await self.ask_all(questions)
-        except RpcFault as fault:
+        except NodeError as fault:
             raise self.unavailable(f"{questions[0][0]} refused: {fault}") from None
 
     async def quantity(self, method: str, *params: Any) -> int:
         """Call a method whose result is a number, and for which no error is an answer."""
         return self.number(await self.fact(method, *params))
 
-    def number(self, told: Any) -> int:
+    def number(self, raw: Any) -> int:
         """Read a JSON-RPC quantity."""
-        if not isinstance(told, str) or not _QUANTITY.fullmatch(told):
+        if not isinstance(raw, str) or not _QUANTITY.fullmatch(raw):
             raise self.unavailable("the node gives no number where one is due")
-        return int(told, 16)
+        return int(raw, 16)
 
     async def prove(self) -> None:
         """Ask which chain the node serves, whatever it said before.
@@ -142,19 +142,19 @@ class Rpc:
         await asyncio.gather(*self._late, return_exceptions=True)
         await self._transport.close()
 
-    def unavailable(self, why: str, after_s: int = 1) -> Refused:
+    def unavailable(self, reason: str, after_s: int = 1) -> Refused:
         """The refusal for an answer that cannot be used; whoever answers next says again which
         chain it serves.
         """
         self._proved_at = None
-        return self._refused(why, after_s)
+        return self._refused(reason, after_s)
 
-    def _refused(self, why: str, after_s: int = 1) -> Refused:
+    def _refused(self, reason: str, after_s: int = 1) -> Refused:
         return Refused(
             refusal(
                 "chain_unavailable",
                 chain_id=self.chain_id,
-                why=why,
+                why=reason,
                 detail={"retry_after_s": max(1, after_s)},
             )
         )
@@ -176,13 +176,13 @@ class Rpc:
             if self._unproved != unproved:  # it failed for all who waited
                 raise self.unavailable(self._why or "it does not say its chain")
             try:
-                told = await self._asked(lambda: self._transport.one(("eth_chainId", [])))
+                raw = await self._asked(lambda: self._transport.one(("eth_chainId", [])))
             except Refused:
                 self._unproved += 1
                 raise
-            except RpcFault as fault:
+            except NodeError as fault:
                 raise self.unavailable(f"eth_chainId refused: {fault}") from None
-            number = self.number(told)
+            number = self.number(raw)
             self.serves = number
             if number != self.chain_id:
                 raise self.unavailable(f"the node serves chain {number}")
@@ -195,31 +195,31 @@ class Rpc:
         hurry = scope()
         return await (self._proved_answer(put) if hurry is None else self._in_time(put, hurry))
 
-    async def _in_time(self, put: Callable[[], Awaitable[Any]], hurry: Scope) -> Any:
+    async def _in_time(self, put: Callable[[], Awaitable[Any]], hurry: Deadline) -> Any:
         wait_s = self._hurried.wait_s()
         if id(self) in hurry.given_up or wait_s or len(self._late) >= LATE_AT_MOST:
             raise self._refused("it did not answer in time just now", ceil(wait_s))
         # It goes on without the caller: how it ends is what the next ones are told.
-        asked = asyncio.get_running_loop().create_task(
-            self._proved_answer(put), context=unhurried()
+        request = asyncio.get_running_loop().create_task(
+            self._proved_answer(put), context=without_deadline()
         )
-        done, _ = await asyncio.wait({asked}, timeout=hurry.left_s())
+        done, _ = await asyncio.wait({request}, timeout=hurry.left_s())
         if not done:
-            self._late.add(asked)
-            asked.add_done_callback(self._came_late)
+            self._late.add(request)
+            request.add_done_callback(self._came_late)
             hurry.given_up.add(id(self))
             self.given_up += 1
             self._hurried.failed()
             raise self._refused("it did not answer in time")
         try:
-            return asked.result()
+            return request.result()
         finally:
             self._hurried.succeeded()
 
-    def _came_late(self, asked: asyncio.Task[Any]) -> None:
-        self._late.discard(asked)
-        if not asked.cancelled():
-            asked.exception()  # a node's own fault is counted where it was met
+    def _came_late(self, request: asyncio.Task[Any]) -> None:
+        self._late.discard(request)
+        if not request.cancelled():
+            request.exception()  # a node's own fault is counted where it was met
 
     async def _proved_answer(self, put: Callable[[], Awaitable[Any]]) -> Any:
         self._admitted()
@@ -227,7 +227,7 @@ class Rpc:
             await self._prove()
         try:
             answer = await self._asked(put)
-        except RpcFault:
+        except NodeError:
             self._breaker.succeeded()
             raise
         if not self._proved:  # it came over a connection that is new
@@ -247,7 +247,7 @@ class Rpc:
         if len(questions) > 1:
             try:
                 return list(await self._believed(lambda: self._transport.many(questions)))
-            except RpcFault:
+            except NodeError:
                 # One of them is an error, which is told when they are asked apart, or this is more
                 # than the node takes at once.
                 apart = await self._apart(questions)
@@ -264,7 +264,7 @@ class Rpc:
             for n, (method, params) in rest:
                 try:
                     found[n] = await self.ask(method, *params)
-                except (RpcFault, Refused) as error:
+                except (NodeError, Refused) as error:
                     failed.append(error)
                 if failed:
                     return
@@ -289,15 +289,15 @@ class Rpc:
             ):
                 with attempt:
                     return await put()
-        except NotYet as fault:
+        except BlockNotYetSeen as fault:
             raise self.unavailable(fault.why) from None
-        except TryAgain as fault:
+        except TransientNodeError as fault:
             raise self._failed(fault.why, fault.after_s or 1) from None
-        except Unusable as fault:
+        except NodeUnusable as fault:
             raise self._failed(fault.why) from None
         raise AssertionError("the retry loop returns or raises")
 
-    def _failed(self, why: str, after_s: int = 1) -> Refused:
+    def _failed(self, reason: str, after_s: int = 1) -> Refused:
         self._breaker.failed()
-        self._why = why
-        return self.unavailable(why, after_s)
+        self._why = reason
+        return self.unavailable(reason, after_s)

@@ -18,9 +18,9 @@ from eth_typing import HexStr
 from eth_utils import to_checksum_address
 
 from chain import codec
-from chain.agreed import agreed, dissent, each_node, majority
+from chain.agreed import dissent, each_node, majority, quorum_read
 from chain.evm import EvmChain, EvmChains
-from chain.faults import RpcFault
+from chain.faults import NodeError
 from chain.receipts import revert_of
 from domain.facts import Call, Receipt
 from domain.refusals import Refused, refusal
@@ -70,7 +70,7 @@ def _bumped(price: int) -> int:
     return price * BUMP_PERCENT // 100 + 1
 
 
-class Sender:
+class TxSender:
     """The `HouseKeeper` port."""
 
     def __init__(self, chains: EvmChains, private_key: str, poll_s: float = POLL_S):
@@ -141,7 +141,7 @@ class Sender:
             to=call.to,
             data=call.data,
             value=int(call.value),
-            nonce=await agreed(chain, "a nonce", self._nonce),
+            nonce=await quorum_read(chain, "a nonce", self._nonce),
             gas=max(gas, EXECUTE_GAS),
             max_fee=2 * fee + tip,
             tip=tip,
@@ -164,7 +164,7 @@ class Sender:
     async def _given(self, view: EvmChain, raw: str) -> None:
         try:
             await view.node().ask("eth_sendRawTransaction", raw)
-        except RpcFault as fault:
+        except NodeError as fault:
             if (
                 "known" not in str(fault)
                 and "underpriced" not in str(fault)
@@ -173,8 +173,8 @@ class Sender:
                 raise view.node().unavailable(f"it takes no transaction: {fault}") from None
 
     @staticmethod
-    def _unmined(chain: EvmChain, why: str) -> Refused:
-        return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why))
+    def _unmined(chain: EvmChain, reason: str) -> Refused:
+        return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=reason))
 
 
 async def _tried(view: EvmChain, sketch: dict[str, str]) -> int | str:
@@ -184,7 +184,7 @@ async def _tried(view: EvmChain, sketch: dict[str, str]) -> int | str:
         # In the block that comes next, where it will be mined: in that of a mark of ours an
         # exit is not judged by that mark yet.
         return rpc.number(await rpc.ask("eth_estimateGas", sketch, "pending"))
-    except RpcFault as fault:
+    except NodeError as fault:
         if not fault.reverted:
             raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
         return revert_of(fault).name
@@ -241,11 +241,11 @@ async def deploy(
     )
     tx_hash = await rpc.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
     for _ in range(POLLS):
-        told = await rpc.ask("eth_getTransactionReceipt", tx_hash)
-        if told is not None:
-            if told["status"] != "0x1":
+        raw = await rpc.ask("eth_getTransactionReceipt", tx_hash)
+        if raw is not None:
+            if raw["status"] != "0x1":
                 break
-            return to_checksum_address(told["contractAddress"])
+            return to_checksum_address(raw["contractAddress"])
         await anyio.sleep(POLL_S)
     raise Refused(
         refusal(

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Protocol
 
-from chain.faults import RpcFault
-from chain.nodes import Nodes
-from domain.facts import BlockStamp, Receipt, Sent
+from chain.faults import NodeError
+from chain.nodes import NodePool
+from domain.facts import BlockStamp, Receipt, SentTransactions
 
 SENT_MOST: Final = 16
 SMART: Final = "The agent's address is a contract, so that no nonce tells what it sent."
@@ -19,7 +19,7 @@ FORGOTTEN: Final = "The node no longer knows the agent's nonce of that time."
 class Node(Protocol):
     """What is asked of a chain here."""
 
-    def node(self) -> Nodes:
+    def node(self) -> NodePool:
         """Its JSON-RPC."""
         ...
 
@@ -28,7 +28,9 @@ class Node(Protocol):
         ...
 
 
-async def sent_to(chain: Node, sender: str, to: str, after_block: int, head: BlockStamp) -> Sent:
+async def transactions_to(
+    chain: Node, sender: str, to: str, after_block: int, head: BlockStamp
+) -> SentTransactions:
     """The transactions of `sender` to `to` in the blocks after `after_block` up to `head`, oldest
     first.
 
@@ -38,15 +40,15 @@ async def sent_to(chain: Node, sender: str, to: str, after_block: int, head: Blo
     """
     rpc = chain.node()
     if await rpc.fact("eth_getCode", sender, hex(head.number)) not in ("0x", None):
-        return Sent(unknown=SMART, as_of=head)
+        return SentTransactions(unknown=SMART, as_of=head)
     count = _Count(rpc, sender)
     try:
         first, last = await count.at(min(after_block, head.number)), await count.at(head.number)
         if last - first > SENT_MOST:
-            return Sent(unknown=MANY, as_of=head)
+            return SentTransactions(unknown=MANY, as_of=head)
         numbers = await _grew(count, (after_block, first), (head.number, last))
-    except RpcFault:
-        return Sent(unknown=FORGOTTEN, as_of=head)
+    except NodeError:
+        return SentTransactions(unknown=FORGOTTEN, as_of=head)
     waits = await rpc.quantity("eth_getTransactionCount", sender, "pending") > last
     calls: list[Receipt] = []
     for number in numbers:
@@ -55,21 +57,21 @@ async def sent_to(chain: Node, sender: str, to: str, after_block: int, head: Blo
             if receipt is not None:
                 depth = max(0, head.number - receipt.block.number)
                 calls.append(replace(receipt, data=str(tx["input"]), depth=depth, revert=None))
-    return Sent(calls=tuple(calls), waits=waits, as_of=head)
+    return SentTransactions(calls=tuple(calls), waits=waits, as_of=head)
 
 
 class _Count:
     """How many transactions of an account are in the chain up to a block, each asked once."""
 
-    def __init__(self, rpc: Nodes, sender: str):
+    def __init__(self, rpc: NodePool, sender: str):
         self._rpc, self._sender = rpc, sender
         self._known: dict[int, int] = {}
 
     async def at(self, number: int) -> int:
         """Errors: NodesFault where the node does not keep that block's state."""
         if number not in self._known:
-            told = await self._rpc.ask("eth_getTransactionCount", self._sender, hex(number))
-            self._known[number] = self._rpc.number(told)
+            raw = await self._rpc.ask("eth_getTransactionCount", self._sender, hex(number))
+            self._known[number] = self._rpc.number(raw)
         return self._known[number]
 
 
@@ -90,7 +92,7 @@ async def _grew(count: _Count, low: tuple[int, int], high: tuple[int, int]) -> l
     return found
 
 
-async def _of_block(rpc: Nodes, number: int, sender: str, to: str) -> list[Mapping[str, object]]:
+async def _of_block(rpc: NodePool, number: int, sender: str, to: str) -> list[Mapping[str, object]]:
     block = await rpc.fact("eth_getBlockByNumber", hex(number), True)
     try:
         return [

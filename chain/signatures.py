@@ -62,7 +62,7 @@ def on_chain_form(signature: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SignerQuery:
     """What to ask a contract wallet: the data of an eth_call without `to`, which answers one
     byte.
     """
@@ -71,7 +71,7 @@ class Question:
     data: str
 
 
-def question(digest: bytes, signature: bytes, signer: str) -> Question | None:
+def question(digest: bytes, signature: bytes, signer: str) -> SignerQuery | None:
     """ERC-1271, or ERC-6492 where the signature carries the deployment; None where it is malformed
     or too long to ask.
     """
@@ -88,4 +88,4 @@ def question(digest: bytes, signature: bytes, signer: str) -> Question | None:
         [signer, digest, factory, call, signature],
     )
     data = artifact("SigCheck")["bytecode"] + arguments.hex()
-    return Question(kind, data) if len(data) <= 2 + 2 * _LARGEST_CODE else None
+    return SignerQuery(kind, data) if len(data) <= 2 + 2 * _LARGEST_CODE else None

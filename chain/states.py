@@ -8,9 +8,9 @@ from typing import Any, Final
 from eth_abi.exceptions import DecodingError
 
 from chain import answers, codec
-from chain.agreed import Seen, agreed, dissent, majority, until
-from chain.blocks import Blocks, pinned
-from chain.faults import RpcFault
+from chain.agreed import Seen, dissent, majority, quorum_read, until
+from chain.blocks import BlockReader, pinned
+from chain.faults import NodeError
 from domain.facts import BlockStamp, VaultState
 from domain.refusals import Refused
 
@@ -30,7 +30,7 @@ _SINGLE: Final = (
 
 
 async def vault_states(
-    chain: Blocks, vaults: Sequence[str], block: BlockStamp | None = None
+    chain: BlockReader, vaults: Sequence[str], block: BlockStamp | None = None
 ) -> Mapping[str, VaultState]:
     """Read many vaults at one block, the newest unless one is named; keys are the addresses as
     given.
@@ -50,7 +50,7 @@ async def vault_states(
                 found[batch[0]] = await _state_by_fields(chain, batch[0], at)
             else:
                 found |= await _by_lens(chain, lens, batch, at)
-        except (RpcFault, DecodingError, *answers.NONSENSE) as error:
+        except (NodeError, DecodingError, *answers.NONSENSE) as error:
             why = f"the vault does not answer ({type(error).__name__})"
             if len(batch) == 1:
                 failed.append(chain.node().unavailable(why))
@@ -63,7 +63,7 @@ async def vault_states(
 
 
 async def _by_lens(
-    chain: Blocks, lens: str, batch: Sequence[str], block: BlockStamp
+    chain: BlockReader, lens: str, batch: Sequence[str], block: BlockStamp
 ) -> dict[str, VaultState]:
     raw = await chain.eth_call(lens, codec.calldata("VaultLens", "read", [tuple(batch)]), block)
     _, _, told = codec.outputs("VaultLens", "read", raw)
@@ -71,7 +71,7 @@ async def _by_lens(
 
 
 async def agreed_states(
-    chain: Seen[Blocks], vaults: Sequence[str], block: BlockStamp | None = None
+    chain: Seen[BlockReader], vaults: Sequence[str], block: BlockStamp | None = None
 ) -> Mapping[str, VaultState]:
     """Read vaults through each node by itself, at the block named or else at the newest that enough
     of them have; what more than half of all nodes say alike is told, and nothing else.
@@ -81,17 +81,17 @@ async def agreed_states(
     at = block if block is not None else await agreed_head(chain)
     views = chain.views
 
-    async def read(view: Blocks) -> Mapping[str, VaultState]:
+    async def read(view: BlockReader) -> Mapping[str, VaultState]:
         return await vault_states(view, vaults, at)
 
-    def most(vault: str, said: Mapping[int, Mapping[str, VaultState]]) -> list[int]:
-        return majority(len(views), {n: states.get(vault) for n, states in said.items()})
+    def limit(vault: str, statement: Mapping[int, Mapping[str, VaultState]]) -> list[int]:
+        return majority(len(views), {n: states.get(vault) for n, states in statement.items()})
 
-    said = await until(chain, read, lambda said: all(most(v, said) for v in vaults))
+    statement = await until(chain, read, lambda statement: all(limit(v, statement) for v in vaults))
     found: dict[str, VaultState] = {}
     for vault in vaults:
-        same = most(vault, said)
-        own = {n: states.get(vault) for n, states in said.items()}
+        same = limit(vault, statement)
+        own = {n: states.get(vault) for n, states in statement.items()}
         if same and (state := own[same[0]]) is not None:
             dissent(chain.node(), "a vault", same, own)
             found[vault] = state
@@ -100,7 +100,7 @@ async def agreed_states(
     return found
 
 
-async def agreed_head(chain: Seen[Blocks]) -> BlockStamp:
+async def agreed_head(chain: Seen[BlockReader]) -> BlockStamp:
     """The newest block that more than half of the configured nodes have, as they name it; none that
     is older than what enough of them had in the reader's last step.
 
@@ -108,23 +108,23 @@ async def agreed_head(chain: Seen[Blocks]) -> BlockStamp:
     """
     need, known = len(chain.views) // 2 + 1, chain.node().head
 
-    async def head(view: Blocks) -> int:
+    async def head(view: BlockReader) -> int:
         newest = (await view.latest()).number
         if newest < known:
             raise view.node().unavailable(f"the node is behind: block {newest} after {known}")
         return newest
 
-    said = await until(chain, head, lambda said: len(said) >= need)
-    if len(said) < need:
+    statement = await until(chain, head, lambda statement: len(statement) >= need)
+    if len(statement) < need:
         raise chain.node().unavailable(f"{need} of its {len(chain.views)} nodes have to answer")
-    number = sorted(said.values(), reverse=True)[need - 1]
-    here = await agreed(chain, f"block {number}", lambda view: view.block(number))
+    number = sorted(statement.values(), reverse=True)[need - 1]
+    here = await quorum_read(chain, f"block {number}", lambda view: view.block(number))
     if here is None:
         raise chain.node().unavailable(f"its nodes do not have block {number}")
     return here
 
 
-async def _state_by_fields(chain: Blocks, vault: str, block: BlockStamp) -> VaultState:
+async def _state_by_fields(chain: BlockReader, vault: str, block: BlockStamp) -> VaultState:
     """The same without a lens: a call a field, all at one block."""
 
     async def view(name: str) -> tuple[Any, ...]:
@@ -136,7 +136,7 @@ async def _state_by_fields(chain: Blocks, vault: str, block: BlockStamp) -> Vaul
 
     try:
         code = await chain.node().ask("eth_getCode", vault, pinned(block))
-    except RpcFault as fault:
+    except NodeError as fault:
         raise chain.node().unavailable(f"eth_getCode refused: {fault}") from None
     if code in ("0x", None):
         return VaultState(vault, block, exists=False)

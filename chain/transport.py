@@ -20,14 +20,14 @@ from web3.exceptions import Web3Exception
 from web3.types import RPCEndpoint
 
 from chain import faults
-from chain.faults import RpcFault, TryAgain
+from chain.faults import NodeError, TransientNodeError
 
 Question = tuple[str, list[Any]]
 CONNECTIONS: Final = 16
 NOT_RPC: Final = "an answer that is not JSON-RPC"
 
 
-class Transport:
+class HttpTransport:
     """web3's HTTP provider over a session of ours.
 
     `opened` counts the connections: behind a new one somebody else may answer than before.
@@ -57,14 +57,14 @@ class Transport:
 
         Errors: RpcFault where one of them is answered with an error, or the whole batch is.
         """
-        asked = [(RPCEndpoint(method), params) for method, params in questions]
-        answers: Any = await self._sent(self._provider.make_batch_request(asked))
+        request = [(RPCEndpoint(method), params) for method, params in questions]
+        answers: Any = await self._sent(self._provider.make_batch_request(request))
         if not isinstance(answers, list):
             _result(answers)
             answers = []
         ids = [a["id"] for a in answers if isinstance(a, dict) and isinstance(a.get("id"), int)]
         if len(ids) != len(questions) or ids != list(range(ids[0], ids[0] + len(ids))):
-            raise RpcFault(-32600, "a batch that is not answered whole", None)
+            raise NodeError(-32600, "a batch that is not answered whole", None)
         return [_result(answer) for answer in answers]
 
     async def _sent(self, request: Any) -> Any:
@@ -72,11 +72,11 @@ class Transport:
             await self._connected()
             return await request
         except ClientResponseError as error:
-            raise faults.of_http(error.status, error.headers or {}) from None
+            raise faults.error_of_http(error.status, error.headers or {}) from None
         except (ClientError, TimeoutError, OSError) as error:
-            raise TryAgain(f"no answer ({type(error).__name__})") from None
+            raise TransientNodeError(f"no answer ({type(error).__name__})") from None
         except (Web3Exception, ValueError, RecursionError, TypeError, AttributeError) as error:
-            raise TryAgain(f"{NOT_RPC} ({type(error).__name__})") from None
+            raise TransientNodeError(f"{NOT_RPC} ({type(error).__name__})") from None
 
     async def _connected(self) -> None:
         """web3's own session opens a connection for every request; ours keeps them, and tells of
@@ -108,5 +108,5 @@ def _result(answer: Any) -> Any:
     if isinstance(answer, dict) and answer.get("error"):
         raise faults.of_error(answer["error"])
     if not isinstance(answer, dict) or "result" not in answer:
-        raise TryAgain(NOT_RPC)
+        raise TransientNodeError(NOT_RPC)
     return answer["result"]

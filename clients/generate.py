@@ -53,8 +53,8 @@ def hint(schema: Mapping[str, Any]) -> str:
     """The annotation of an argument."""
     kinds = schema.get("type")
     if isinstance(kinds, list):
-        named = [k for k in kinds if k != "null"]
-        return f"{hint({**schema, 'type': named[0]})} | None" if len(named) == 1 else "Any"
+        name = [k for k in kinds if k != "null"]
+        return f"{hint({**schema, 'type': name[0]})} | None" if len(name) == 1 else "Any"
     if kinds == "array":
         return f"list[{hint(schema.get('items', {}))}]"
     if kinds == "object":

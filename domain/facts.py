@@ -8,7 +8,7 @@ from typing import Literal
 
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, Args, named, said
+from domain.wire import LEFT_OUT, Args, described, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class StagedLog:
     `args` are the log's arguments by their Solidity names, amounts in base units.
     """
 
-    name: str = field(metadata=said("the contract's own name for the log"))
+    name: str = field(metadata=described("the contract's own name for the log"))
     address: str
     mandate: str | None
     args: Args
@@ -153,7 +153,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentTransactions:
     """What an account sent to one contract after a block, oldest first; all with their calldata.
 
     `waits`: a transaction of the account is known and not mined yet. `unknown` says why it cannot

@@ -19,8 +19,8 @@ _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]{1,6})?")
 _FINER = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]{7,}")
 
 
-def _invalid(value: object, why: str) -> Refused:
-    return Refused(refusal("invalid_number", value=repr(value)[:80], why=why))
+def _invalid(value: object, reason: str) -> Refused:
+    return Refused(refusal("invalid_number", value=repr(value)[:80], why=reason))
 
 
 def _text(value: object) -> str:

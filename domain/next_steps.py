@@ -41,8 +41,8 @@ class NextStep:
 
     def as_json(self) -> dict[str, str]:
         """Shape `{text, tool, route}`; the two names are left out where there is none."""
-        named = {"tool": self.tool, "route": self.route}
-        return {"text": self.text} | {k: v for k, v in named.items() if v}
+        name = {"tool": self.tool, "route": self.route}
+        return {"text": self.text} | {k: v for k, v in name.items() if v}
 
 
 WAIT: Final = NextStep("Wait until retry_at, then ask again", waits=True)

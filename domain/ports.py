@@ -13,7 +13,7 @@ from domain.facts import (
     DecodedCalldata,
     InnerCall,
     Receipt,
-    Sent,
+    SentTransactions,
     SignerCheck,
     Simulation,
     VaultFunction,
@@ -21,7 +21,7 @@ from domain.facts import (
     VaultState,
 )
 from domain.mandates.actions import Actions
-from domain.mandates.approvals import Approves
+from domain.mandates.approvals import ApprovalChain
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.port import OrderSigner as OrderSigner
@@ -54,7 +54,7 @@ class Ids(Protocol):
         ...
 
 
-class Chain(Actions, Approves, Protocol):
+class Chain(Actions, ApprovalChain, Protocol):
     """One chain. Methods that are not async are pure; the others may raise `chain_unavailable`.
 
     Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
@@ -196,7 +196,7 @@ class Chain(Actions, Approves, Protocol):
         """True for a transaction that the node knows and no block holds yet."""
         ...
 
-    async def sent(self, sender: str, to: str, after_block: int) -> Sent:
+    async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
         """What an account sent to a contract after a block, failed calls too."""
         ...
 
@@ -212,7 +212,7 @@ class Chain(Actions, Approves, Protocol):
         """Read USDC balances at the newest block."""
         ...
 
-    def hurried(self) -> AbstractContextManager[None]:
+    def short_deadline(self) -> AbstractContextManager[None]:
         """Within it the chain is waited for no longer than the setting of reads says, in all; then
         it is `chain_unavailable`.
         """
@@ -223,7 +223,7 @@ class Chain(Actions, Approves, Protocol):
         ...
 
     @property
-    def trouble(self) -> str | None:
+    def node_problem(self) -> str | None:
         """Why nothing of this chain is believed: its node serves another one, its nodes do not
         agree, or they stand still.
         """
@@ -248,11 +248,11 @@ class Chains(Protocol):
         """Ids of the configured chains."""
         ...
 
-    def patient(self) -> AbstractContextManager[None]:
+    def request_deadline(self) -> AbstractContextManager[None]:
         """Within it a request waits for chains no longer than the setting says, in all."""
         ...
 
-    def trouble(self) -> Mapping[int, str]:
+    def node_problem(self) -> Mapping[int, str]:
         """The chains of which nothing is believed, and why."""
         ...
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from domain.next_steps import NextStep, Role, steps_for
 from domain.refusal_kinds import actions, mandates, orders, requests, trading
-from domain.refusal_kinds.kind import Kind, WhoFixes
+from domain.refusal_kinds.kind import RefusalKind, WhoFixes
 from domain.times import timestamp
 
 
-def _registry(*kinds: Kind) -> Mapping[str, Kind]:
+def _registry(*kinds: RefusalKind) -> Mapping[str, RefusalKind]:
     by_code = {k.code: k for k in kinds}
     if len(by_code) != len(kinds):
         raise ValueError("a refusal code is declared twice")
@@ -35,7 +35,7 @@ class Refusal:
     mean something.
     """
 
-    kind: Kind
+    kind: RefusalKind
     reason: str
     remaining: Mapping[str, object] | None = None
     retry_at: datetime | None = None
@@ -47,8 +47,8 @@ class Refusal:
     @property
     def fields(self) -> Sequence[Mapping[str, str]]:
         """What `invalid_request` says of each field, as `{loc, msg}`; empty of another refusal."""
-        told = self.detail.get("fields")
-        return told if isinstance(told, list) else ()
+        raw = self.detail.get("fields")
+        return raw if isinstance(raw, list) else ()
 
     @property
     def repeats(self) -> bool:
@@ -166,5 +166,5 @@ def invalid(loc: str, msg: str, *others: tuple[str, str]) -> Refused:
     )
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

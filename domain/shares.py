@@ -20,7 +20,7 @@ def gives_way(places: Mapping[str, int], asker: str) -> str | None:
     return most
 
 
-def in_turns(items: Iterable[T], whose: Callable[[T], str], most: int) -> list[T]:
+def in_turns(items: Iterable[T], whose: Callable[[T], str], limit: int) -> list[T]:
     """The first `most` of some items where each holder in turn gives its next, in their order."""
     rounds: dict[str, int] = {}
     turns: list[tuple[int, int, T]] = []
@@ -29,4 +29,4 @@ def in_turns(items: Iterable[T], whose: Callable[[T], str], most: int) -> list[T
         rounds[holder] = rounds.get(holder, 0) + 1
         turns.append((rounds[holder], n, item))
     turns.sort(key=lambda turn: turn[:2])
-    return [item for _, _, item in turns[:most]]
+    return [item for _, _, item in turns[:limit]]

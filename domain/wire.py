@@ -35,9 +35,9 @@ LEFT_OUT: Final[dict[str, object]] = {"exclude_if": _is_none}
 """A field that an answer does not carry where it is None."""
 
 
-def said(text: str) -> dict[str, object]:
+def described(text: str) -> dict[str, object]:
     """What the published schema says of the field: its unit, or whose words it holds."""
     return {"description": text}
 
 
-SERVICES_LABEL: Final = said("the service's own label; null for a call that it does not know")
+SERVICES_LABEL: Final = described("the service's own label; null for a call that it does not know")

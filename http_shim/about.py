@@ -18,7 +18,7 @@ from http_shim.openapi import document
 from http_shim.ready import Readiness
 from skill import text
 from storage.faults import Unavailable
-from storage.rows.chainlog import Cursor
+from storage.rows.chainlog import ChainCursor
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps, Operation
 from tools.call.run import refused_reply, unavailable
@@ -89,7 +89,7 @@ async def _readyz(request: web.Request) -> web.StreamResponse:
     is left out, make nothing else unready, and are told.
     """
     known = request.app[DEPS].chains
-    chains = [{"chain_id": of, "trouble": why} for of, why in sorted(known.trouble().items())]
+    chains = [{"chain_id": of, "trouble": why} for of, why in sorted(known.node_problem().items())]
     nodes = [
         {"chain_id": of, "node": n, "fault": why}
         for of, faults in sorted(known.faults().items())
@@ -140,7 +140,7 @@ HEALTH: Final = (web.get("/healthz", _healthz), web.get("/readyz", _readyz))
 FIGURES: Final = web.get("/metrics", _metrics)
 
 
-def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], Cursor | None]:
+def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], ChainCursor | None]:
     return lambda uow: uow.chainlog.cursor(chain_id)
 
 

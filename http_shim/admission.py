@@ -13,12 +13,12 @@ from aiohttp.web_urldispatcher import MatchInfoError
 
 from domain.refusals import Refused
 from http_shim.about import HEALTH_PATHS
-from http_shim.asker import TOLD_MAX, Asker, asker_of
+from http_shim.asker import TOLD_MAX, RequestPrincipal, asker_of
 from http_shim.identity import origin_of
 from http_shim.parse import MAX_BODY
 from http_shim.seldom import Seldom
 from tools.call.charges import charge_stranger, is_proxy
-from tools.call.operation import NOBODY, Deps
+from tools.call.operation import ANONYMOUS, Deps
 
 log = logging.getLogger("wallet.http")
 
@@ -32,7 +32,7 @@ UNVOUCHED: Final = (
 LONG_PATH: Final = f"its path has at most {PATH_MAX} bytes and {SEGMENTS_MAX} segments"
 ENCODED: Final = "its body comes as it is, under no Content-Encoding but identity"
 
-ASKER: Final = web.RequestKey("asker", Asker)
+ASKER: Final = web.RequestKey("asker", RequestPrincipal)
 TURNED_AWAY: Final = web.RequestKey("turned_away", Exception)
 # The token in the cookie of a request for a screen, "" without one.
 Cookie = Callable[[web.Request], str]
@@ -142,7 +142,7 @@ def is_noise(request: web.Request, status: int) -> bool:
     """Whether an answer refused something to somebody unknown, which is counted and not told: who
     can write a line of the log as often as he likes fills it.
     """
-    known = request[ASKER].caller is not NOBODY if ASKER in request else False
+    known = request[ASKER].caller is not ANONYMOUS if ASKER in request else False
     return FRONT in request.app and not known and 400 <= status < 500
 
 

@@ -21,22 +21,22 @@ from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is
 from http_shim.admission import expected as _expected
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
 from http_shim.identity import KEY_HEADER, idempotency_key, identify, request_id
-from http_shim.kept import KeptAnswers
+from http_shim.kept import ResponseCache
 from http_shim.metrics import Metrics
 from http_shim.parse import MAX_BODY, aside, parsed
 from http_shim.ready import Readiness
-from http_shim.stream import Hub, Stream
+from http_shim.stream import LedgerStream, LedgerStreamHub
 from skill import text
 from storage.faults import Unavailable
-from tools.call.charges import charge
-from tools.call.operation import NOBODY, Caller, Deps, Operation, Reply
+from tools.call.charges import charge_call
+from tools.call.operation import ANONYMOUS, Caller, Deps, Operation, OperationResult
 from tools.call.run import door_is_open, refused_reply, run, unavailable
-from tools.call.watch import being_about, mandate_of
+from tools.call.watch import log_context, mandate_of
 from tools.call.wire import encoded
 
 log = logging.getLogger("wallet.http")
 
-HUB: Final = web.AppKey("hub", Hub)
+HUB: Final = web.AppKey("hub", LedgerStreamHub)
 LEAVING: Final = web.AppKey("leaving", asyncio.Event)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 CALLER: Final = web.RequestKey("caller", Caller)
@@ -59,7 +59,7 @@ MCP_ROUTES: Final = {
 }
 
 
-def answer(reply: Reply) -> web.Response:
+def answer(reply: OperationResult) -> web.Response:
     """A reply over HTTP."""
     return web.Response(
         body=encoded(reply.body),
@@ -85,7 +85,7 @@ def build(
     # The constructor still takes a router, and warns that it will not.
     app._router = app[FRONT] = Admitting(app[DEPS], cookie)
     deps = app[DEPS]
-    kept, hub = KeptAnswers(), Hub(deps)
+    cache, hub = ResponseCache(), LedgerStreamHub(deps)
     app[HUB], app[DOCUMENT] = hub, Document(operations, deps.config.base_url)
     app[GAUGES] += [hub.gauges, app[FRONT].gauges]
     app.on_shutdown.append(hub.leave)
@@ -93,7 +93,7 @@ def build(
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
         for each in op.routes:
-            _add(app, each, _way(each, kept, hub))
+            _add(app, each, _way(each, cache, hub))
     app.add_routes(
         [
             web.get("/wallet/door", _door(operations)),
@@ -129,12 +129,12 @@ def about_itself(deps: Deps, gauges: Gauges | None = None) -> web.Application:
 
 def _beginning(deps: Deps) -> web.Application:
     """What every application has: one shape for errors, health, figures."""
-    app = web.Application(middlewares=[_outer], client_max_size=MAX_BODY)
+    app = web.Application(middlewares=[error_middleware], client_max_size=MAX_BODY)
     metrics = deps.watch if isinstance(deps.watch, Metrics) else Metrics()
     app[DEPS] = replace(deps, watch=metrics)
     app[METRICS], app[GAUGES], app[READY] = metrics, [], Readiness(deps)
     app[LEAVING] = asyncio.Event()
-    app.on_response_prepare.append(_dress)
+    app.on_response_prepare.append(add_headers)
     app.on_cleanup.append(_let_go)
     return app
 
@@ -143,7 +143,7 @@ async def _let_go(app: web.Application) -> None:
     await app[READY].close()
 
 
-async def _dress(request: web.Request, response: web.StreamResponse) -> None:
+async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Put the request id and the security headers on every answer, streams too."""
     headers = response.headers
     headers["X-Request-Id"] = request.get(REQUEST_ID) or _request_id(request)
@@ -160,14 +160,14 @@ def _request_id(request: web.Request) -> str:
 
 
 @web.middleware
-async def _outer(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def error_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """One shape for every error, one line in the log; it names the route, never what was sent."""
     request[REQUEST_ID] = found = _request_id(request)
-    with being_about(request=found, **mandate_of(request.match_info)):
-        return await _timed(request, handler)
+    with log_context(request=found, **mandate_of(request.match_info)):
+        return await timing_middleware(request, handler)
 
 
-async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def timing_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = time.perf_counter()
     try:
         if TURNED_AWAY in request:
@@ -187,8 +187,8 @@ async def _timed(request: web.Request, handler: Handler) -> web.StreamResponse:
             log.info("%d refusals of strangers since this was last said", number)
         return response
     ms = round(spent * 1_000, 1)
-    told = {"method": request.method, "route": route, "status": response.status, "ms": ms}
-    log.info("%s %s %s %.1fms", *told.values(), extra=told)
+    raw = {"method": request.method, "route": route, "status": response.status, "ms": ms}
+    log.info("%s %s %s %.1fms", *raw.values(), extra=raw)
     return response
 
 
@@ -202,7 +202,7 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
         refused = Refused(refusal("internal"))
     request.app[METRICS].refused(refused.code, _operation(request))
     # Whoever was found out already is told the steps that are theirs.
-    role = request.get(CALLER, NOBODY).role
+    role = request.get(CALLER, ANONYMOUS).role
     reply = refused_reply(refused, request.app[DEPS].clock.now(), role)
     response = answer(reply)
     if isinstance(error, web.HTTPMethodNotAllowed):
@@ -247,8 +247,12 @@ def _route(op: Operation) -> Handler:
         caller = await _caller(op, request)
         arguments = await _arguments(op, request)
         key = idempotency_key(request.headers)
-        address, paid = asker.address, asker.paid
-        return answer(await run(op, deps, caller, arguments, key=key, address=address, paid=paid))
+        address, prepaid_cost = asker.address, asker.prepaid_cost
+        return answer(
+            await run(
+                op, deps, caller, arguments, key=key, address=address, prepaid_cost=prepaid_cost
+            )
+        )
 
     return handle
 
@@ -257,19 +261,19 @@ async def _caller(op: Operation, request: web.Request) -> Caller:
     """Who calls; a key that is presumed to be good is looked up, unless the call does it."""
     deps, asker = request.app[DEPS], request[ASKER]
     caller = asker.named()
-    if caller.presumed and op.needs is None:
+    if caller.from_cache and op.read_set is None:
         caller = await identify(deps, request.headers, address=asker.address)
     request[CALLER] = caller
     return caller
 
 
-def _way(op: Operation, kept: KeptAnswers, hub: Hub) -> Handler:
+def _way(op: Operation, cache: ResponseCache, hub: LedgerStreamHub) -> Handler:
     if op.streams:
         return _streamed(op, hub)
-    return _relayed(op, kept) if op.relays else _route(op)
+    return _relayed(op, cache) if op.is_relay else _route(op)
 
 
-def _streamed(op: Operation, hub: Hub) -> Handler:
+def _streamed(op: Operation, hub: LedgerStreamHub) -> Handler:
     """A route whose answer says where a stream begins, which then follows."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -281,32 +285,32 @@ def _streamed(op: Operation, hub: Hub) -> Handler:
             raise invalid("last_event_id", "given twice")
         # Who resumes repeats the address it began with, and says in the header how far it came.
         arguments |= {"last_event_id": last[0]} if last else {}
-        address, paid = asker.address, asker.paid
-        reply = await run(op, deps, caller, arguments, address=address, paid=paid)
+        address, prepaid_cost = asker.address, asker.prepaid_cost
+        reply = await run(op, deps, caller, arguments, address=address, prepaid_cost=prepaid_cost)
         if reply.refused:
             return answer(reply)
         public_id, start = str(reply.body["public_id"]), str(reply.body["id"])
-        stream = Stream(deps, hub, request, public_id, int(start.partition(".")[0]))
+        stream = LedgerStream(deps, hub, request, public_id, int(start.partition(".")[0]))
         return await stream.run(caller, start)
 
     return handle
 
 
-def _relayed(op: Operation, kept: KeptAnswers) -> Handler:
+def _relayed(op: Operation, cache: ResponseCache) -> Handler:
     """A route whose fresh answers are everybody's: written once, and counted each time."""
     whole = _route(op)
 
     async def handle(request: web.Request) -> web.StreamResponse:
         deps = request.app[DEPS]
         now = deps.clock.now()
-        found = kept.get(request, now)
+        found = cache.get(request, now)
         if found is not None:
             asker = request[ASKER]
-            charge(deps, NOBODY, asker.address, op, now, paid=asker.paid)
+            charge_call(deps, ANONYMOUS, asker.address, op, now, prepaid_cost=asker.prepaid_cost)
             return found
         response = await whole(request)
         if isinstance(response, web.Response):
-            kept.put(request, response, now)
+            cache.put(request, response, now)
         return response
 
     return handle
@@ -375,7 +379,7 @@ def _behind_door(make: Callable[[Deps], web.Response]) -> Handler:
 def _door(operations: Sequence[Operation]) -> Handler:
     return _behind_door(
         lambda d: answer(
-            Reply(402, text.door_body(operations, d.config), {"X-Wallet-Door": "mandate"})
+            OperationResult(402, text.door_body(operations, d.config), {"X-Wallet-Door": "mandate"})
         )
     )
 
@@ -391,7 +395,9 @@ def _skill(operations: Sequence[Operation]) -> Handler:
 def _tools(operations: Sequence[Operation]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         names = request.query.get("names")
-        told = _behind_door(lambda d: answer(Reply(200, text.tool_list(operations, names))))
+        told = _behind_door(
+            lambda d: answer(OperationResult(200, text.tool_list(operations, names)))
+        )
         return await told(request)
 
     return handle

@@ -13,7 +13,7 @@ from http_shim.identity import credential_of, has_credential, identify, origin_o
 from storage.faults import Unavailable
 from tools.call.charges import READS, charge_owner, charge_request
 from tools.call.credentials import hashed
-from tools.call.operation import NOBODY, Caller, Deps
+from tools.call.operation import ANONYMOUS, Caller, Deps
 from tools.signin import known
 
 # Beyond so much of a body nobody who asked too often is answered as by a tool.
@@ -22,7 +22,7 @@ STATE: Final = "wallet.asker"  # where it stands in an ASGI scope's state
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class RequestPrincipal:
     """Who it is and where from; `paid` is what the request has cost already. `trouble` is why
     no caller can be named: a tool tells it as its refusal, as it tells every other. It is never
     raised itself: the frames that it came through would hold the request that it belongs to, and
@@ -30,9 +30,9 @@ class Asker:
     """
 
     address: str | None
-    caller: Caller = NOBODY
+    caller: Caller = ANONYMOUS
     trouble: Refused | Unavailable | None = None
-    paid: int = 0
+    prepaid_cost: int = 0
 
     def named(self) -> Caller:
         """Who calls. Errors: `unauthenticated`, `rate_limited`, `Unavailable`."""
@@ -64,7 +64,7 @@ async def asker_of(
     on_mcp: bool = False,
     cookie: str | None = None,
     cost: int = 1,
-) -> Asker:
+) -> RequestPrincipal:
     """Who sends a request. A credential that was good a moment ago pays `cost` reads before it
     is looked up, and an address for one that is none; `cookie` is a session's token where that
     came in one.
@@ -72,21 +72,21 @@ async def asker_of(
     address = origin_of(deps, peer, headers)
     digest = _digest(headers, cookie)
     try:
-        paid = digest is not None and deps.rates.knows(READS, digest)
-        if paid:
+        prepaid_cost = digest is not None and deps.rates.knows(READS, digest)
+        if prepaid_cost:
             charge_request(deps, digest, address, cost=cost)
         if cookie and not has_credential(headers):
-            caller = NOBODY if paid else await _visitor(deps, cookie)
+            caller = ANONYMOUS if prepaid_cost else await _visitor(deps, cookie)
         else:
             caller = await identify(
                 deps, headers, on_mcp=on_mcp, address=address, presumes=not on_mcp
             )
-        if not paid:
+        if not prepaid_cost:
             charge_request(deps, caller.credential, address, cost=cost)
         charge_owner(deps, caller, cost=cost)
     except (Refused, Unavailable) as trouble:
-        return Asker(address, trouble=_anew(trouble))
-    return Asker(address, caller, paid=1)
+        return RequestPrincipal(address, trouble=_anew(trouble))
+    return RequestPrincipal(address, caller, prepaid_cost=1)
 
 
 def _digest(headers: Mapping[str, str], cookie: str | None) -> str | None:
@@ -104,4 +104,4 @@ async def _visitor(deps: Deps, token: str) -> Caller:
     try:
         return await known(deps, "bearer", token)
     except Refused:
-        return NOBODY
+        return ANONYMOUS

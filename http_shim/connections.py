@@ -19,7 +19,7 @@ from http_shim.identity import request_id
 from http_shim.metrics import Metrics
 from http_shim.seldom import Seldom
 from tools.call.charges import charge_stranger, counted_address, is_proxy
-from tools.call.operation import Deps, Reply
+from tools.call.operation import Deps, OperationResult
 
 log = logging.getLogger("wallet.http")
 
@@ -215,7 +215,7 @@ class Connection(RequestHandler):
         if not self._pays():
             self.force_close()  # what is answered below reaches nobody
         fault = Refused(refusal("internal")) if status >= 500 else invalid("request", NO_HTTP)
-        response = answer(Reply(status, fault.refusal.as_json("nobody")))
+        response = answer(OperationResult(status, fault.refusal.as_json("nobody")))
         response.headers.update(SECURITY_HEADERS)
         response.headers["Server"] = "wallet"
         if self._crowd.deps is not None:

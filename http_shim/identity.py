@@ -10,16 +10,16 @@ from domain.ports import Ids
 from domain.refusals import Refused, invalid, refusal
 from tools.call.charges import WRONG_CREDENTIAL, charge_stranger, counted_address
 from tools.call.credentials import Header, hashed
-from tools.call.operation import NOBODY, Caller, Deps
+from tools.call.operation import ANONYMOUS, Caller, Deps
 from tools.signin import known
 
 KEY_HEADER: Final = "X-Service-User-Key"
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-def request_id(asked: str, ids: Ids) -> str:
+def request_id(request: str, ids: Ids) -> str:
     """The id of a request: the one that it came with where that has the form, else a new one."""
-    return asked if REQUEST_ID_FORM.fullmatch(asked) else ids.short("r_")
+    return request if REQUEST_ID_FORM.fullmatch(request) else ids.short("r_")
 
 
 def _all(headers: Mapping[str, str], name: str) -> list[str]:
@@ -87,7 +87,7 @@ async def identify(
     try:
         found = credential_of(headers)
         if found is None:
-            return NOBODY
+            return ANONYMOUS
         if presumes and found[0] == "agent_key":
             before = deps.presumed.of(hashed(found[1]))
             if before is not None:

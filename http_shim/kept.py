@@ -24,13 +24,13 @@ class _Entry:
     until: datetime
 
 
-class KeptAnswers:
+class ResponseCache:
     """A shared cache (RFC 9111) of bodies as they were written, by path and query as they were
     sent. Bounded by answers and by bytes, because strangers choose the queries.
     """
 
-    def __init__(self, most: int = MOST, size: int = BYTES) -> None:
-        self._most, self._size = most, size
+    def __init__(self, limit: int = MOST, size: int = BYTES) -> None:
+        self._most, self._size = limit, size
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._bytes = 0
 

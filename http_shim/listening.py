@@ -103,7 +103,7 @@ async def listen_on(app: web.Application, sock: socket.socket) -> web.AppRunner:
     return runner
 
 
-async def farewell(runner: web.AppRunner) -> None:
+async def drain_connections(runner: web.AppRunner) -> None:
     """Take no new connection, and for a moment answer what comes on the kept ones with
     `Connection: close` (RFC 9112 9.6): a client that is asking meets no connection that was closed
     between two of its requests.

@@ -30,7 +30,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 class Metrics:
     """The process's own figures, each under a label set of ours: no caller's word becomes one.
 
-    It is the `tools.call.watch.Watch` of a process that serves or keeps.
+    It is the `tools.call.watch.Telemetry` of a process that serves or keeps.
     """
 
     def __init__(self) -> None:
@@ -137,11 +137,11 @@ class Metrics:
         if code is not None:
             self._refusals.labels(code, operation).inc()
 
-    def worked(self, what: str, micros: int, *, well: bool) -> None:
+    def worked(self, subject: str, micros: int, *, well: bool) -> None:
         """Count a round of periodic work."""
-        self._work.labels(what, "ok" if well else "failed").observe(micros / 1_000_000)
+        self._work.labels(subject, "ok" if well else "failed").observe(micros / 1_000_000)
         if well:
-            self._well_at.labels(what).set_to_current_time()
+            self._well_at.labels(subject).set_to_current_time()
 
     def render(self, gauges: Mapping[str, int]) -> str:
         """The text a scraper reads: what was counted, and figures that were asked for it."""

@@ -78,11 +78,11 @@ STREAM: Final[Schema] = {
 def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
     """OpenAPI 3.1: every route with its request, its answers and its refusals by status."""
     paths: dict[str, Schema] = {}
-    gives, components = schemas_of(op.gives for op in operations if op.route is not None)
+    gives, components = schemas_of(op.response_model for op in operations if op.route is not None)
     for op in operations:
         for each in op.routes:
             method, path = each.route or ("", "")
-            paths.setdefault(path, {})[method.lower()] = _operation(each, gives[op.gives])
+            paths.setdefault(path, {})[method.lower()] = _operation(each, gives[op.response_model])
         if op.long and op.route is not None:
             posted = paths[op.route[1]]["post"]
             posted["operationId"] += "_post"
@@ -142,7 +142,7 @@ def _operation(op: Operation, gives: Schema) -> Schema:
     schema = takes_schema(op)
     properties, required = schema["properties"], set(schema.get("required", ()))
     in_query = set(properties) - set(op.path_names) if op.from_query else op.in_query
-    told: Schema = {
+    raw: Schema = {
         "operationId": op.name,
         "summary": op.title,
         "description": op.summary,
@@ -157,7 +157,7 @@ def _operation(op: Operation, gives: Schema) -> Schema:
     }
     if op.idempotency is not None:
         key = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
-        told["parameters"].append(
+        raw["parameters"].append(
             {"name": "Idempotency-Key", "in": "header", "required": False, "schema": key}
         )
     body = {n: p for n, p in properties.items() if n not in op.path_names and n not in in_query}
@@ -165,29 +165,29 @@ def _operation(op: Operation, gives: Schema) -> Schema:
         inner = {"type": "object", "properties": body, "additionalProperties": False}
         needed = sorted(required & set(body))
         inner |= {"required": needed} if needed else {}
-        told["requestBody"] = {
+        raw["requestBody"] = {
             "required": bool(needed),
             "content": {"application/json": {"schema": inner}},
         }
-    return told
+    return raw
 
 
 def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]) -> Schema:
     where = "path" if name in path_names else "query"
     plain = {k: v for k, v in schema.items() if k != "description"}
-    told = {"name": name, "in": where, "required": required or where == "path", "schema": plain}
-    return told | ({"description": schema["description"]} if "description" in schema else {})
+    raw = {"name": name, "in": where, "required": required or where == "path", "schema": plain}
+    return raw | ({"description": schema["description"]} if "description" in schema else {})
 
 
 def _responses(op: Operation, gives: Schema) -> Schema:
-    told = {str(status): _answer(meaning, gives) for status, meaning in op.statuses.items()}
+    raw = {str(status): _answer(meaning, gives) for status, meaning in op.statuses.items()}
     if op.streams:
-        told = {"200": _answer("The stream", STREAM, "text/event-stream")}
+        raw = {"200": _answer("The stream", STREAM, "text/event-stream")}
     by_status: dict[int, list[str]] = {}
     for code in refusals_of(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)
     refused = {str(status): _refused(status, codes) for status, codes in sorted(by_status.items())}
-    return told | refused | _unread()
+    return raw | refused | _unread()
 
 
 def _unread() -> Schema:
@@ -202,13 +202,13 @@ def _answer(meaning: str, schema: Schema, media: str = "application/json") -> Sc
 
 def _refused(status: int, codes: Sequence[str]) -> Schema:
     """The refusals of one status: the block, and an example of each code."""
-    told = _answer("Refused: " + ", ".join(codes), {"$ref": "#/components/schemas/Refusal"})
-    told["content"]["application/json"]["examples"] = {
+    raw = _answer("Refused: " + ", ".join(codes), {"$ref": "#/components/schemas/Refusal"})
+    raw["content"]["application/json"]["examples"] = {
         c: {"$ref": f"#/components/examples/{c}"} for c in codes
     }
     if status in (429, 503):
-        told["headers"]["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
-    return told
+        raw["headers"]["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
+    return raw
 
 
 def _named(name: str) -> Schema:
@@ -285,8 +285,8 @@ def _some_tools(path: Schema) -> Schema:
         "description": "comma list of tools; default: all",
     }
     refused = {"400": _refused(400, ["invalid_request"])}
-    told = path["get"]
-    return {"get": told | {"parameters": [names], "responses": told["responses"] | refused}}
+    raw = path["get"]
+    return {"get": raw | {"parameters": [names], "responses": raw["responses"] | refused}}
 
 
 def _texts() -> Schema:

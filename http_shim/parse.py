@@ -79,7 +79,7 @@ _STRICT: Final = json.JSONDecoder(
 )
 
 
-def bearable(text: str, *, depth: int = MAX_DEPTH) -> None:
+def check_complexity(text: str, *, depth: int = MAX_DEPTH) -> None:
     """Refuse a text that would cost a parser too much: what nests too deep, and what has more
     values than any body may (`countable` counts them out later, and exactly). It stops at the
     first that is too many; whether the text is JSON at all is not looked at.
@@ -134,7 +134,7 @@ def parsed(raw: bytes) -> dict[str, object]:
 
 def read(text: str) -> Any:
     """Read one JSON value, as strictly as a body."""
-    bearable(text)
+    check_complexity(text)
     try:
         return strict(text)
     except (ValueError, RecursionError) as error:
@@ -154,7 +154,7 @@ def message(raw: bytes) -> bytes:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw
-    bearable(text, depth=MAX_DEPTH + ENVELOPE)
+    check_complexity(text, depth=MAX_DEPTH + ENVELOPE)
     marks: list[str] = []
 
     def marked(value: Decimal) -> str:

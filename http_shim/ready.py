@@ -51,7 +51,7 @@ class Readiness:
         now = self._deps.clock.now()
         try:
             await self._deps.store.write(
-                lambda uow: uow.work.claim("probe", "ready", "probe", now, now)
+                lambda uow: uow.work.acquire("probe", "ready", "probe", now, now)
             )
         except Exception as error:
             log.warning("the database takes no write: %s", error)

@@ -23,9 +23,9 @@ from domain.refusals import Refused, refusal
 from domain.shares import gives_way
 from http_shim.identity import identify
 from storage.rows.row import event_of
-from storage.tail import Tail, Told
+from storage.tail import FeedEntry, LedgerFeed
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import seen_mandate
+from tools.call.access import visible_mandate
 from tools.call.kept import KEPT
 from tools.call.operation import Caller, Deps
 from tools.call.wire import encoded
@@ -77,18 +77,18 @@ class Listener:
         self.rows.append((seq, chunk))
         self.moved.set()
 
-    def end(self, why: str) -> None:
+    def end(self, reason: str) -> None:
         """End the stream once its task looks."""
-        self.ending = self.ending or why
+        self.ending = self.ending or reason
         self.moved.set()
 
 
-class Hub:
+class LedgerStreamHub:
     """Follows the tail once, and offers each row to those who listen to its mandate."""
 
     def __init__(self, deps: Deps):
         self._deps = deps
-        self.tail = Tail(deps.store.url)
+        self.tail = LedgerFeed(deps.store.url)
         self._of: dict[str, set[Listener]] = {}
         self._callers: dict[str, set[Listener]] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -124,10 +124,10 @@ class Hub:
         self._closed = True
         self._end_all("leaving")
 
-    def _end_all(self, why: str) -> None:
+    def _end_all(self, reason: str) -> None:
         for listeners in self._of.values():
             for listener in listeners:
-                listener.end(why)
+                listener.end(reason)
 
     async def _follow(self) -> None:
         while True:
@@ -135,8 +135,8 @@ class Hub:
                 cursor = await self.tail.newest()
                 self._ready.set()
                 async with aclosing(self.tail.follow(cursor)) as rows:
-                    async for told in rows:
-                        self.tell(told)
+                    async for entry in rows:
+                        self.tell(entry)
             except Exception:
                 log.exception("the tail is lost; streams go on from where they are")
             # What was not offered is read by those who come back.
@@ -144,13 +144,13 @@ class Hub:
             self._end_all("again")
             await asyncio.sleep(AGAIN_S)
 
-    def tell(self, told: Told) -> None:
+    def tell(self, entry: FeedEntry) -> None:
         """Offer a row to its listeners; it is written once for all of them."""
-        listeners = self._of.get(told.public_id)
+        listeners = self._of.get(entry.public_id)
         if not listeners:
             return
-        event = event_of(told.row)
-        chunk = _row(event.seq, told.row["row_hash"], encoded(KEPT.row(event)))
+        event = event_of(entry.row)
+        chunk = _row(event.seq, entry.row["row_hash"], encoded(KEPT.row(event)))
         self.told += len(listeners)
         for listener in tuple(listeners):
             listener.offer(event.seq, chunk)
@@ -224,10 +224,12 @@ def _row(seq: int, row_hash: str, data: bytes) -> bytes:
     return b"id: %s\nevent: row\ndata: %s\n\n" % (row_id(seq, row_hash).encode(), data)
 
 
-class Stream:
+class LedgerStream:
     """One request's stream, from its first byte to its last."""
 
-    def __init__(self, deps: Deps, hub: Hub, request: web.Request, public_id: str, seq: int):
+    def __init__(
+        self, deps: Deps, hub: LedgerStreamHub, request: web.Request, public_id: str, seq: int
+    ):
         self._deps, self._hub, self._request = deps, hub, request
         self._public_id, self._sent = public_id, seq
         self._response = web.StreamResponse(headers=HEADERS)
@@ -300,7 +302,7 @@ class Stream:
         """A key that was revoked, a session that is over, a mandate that changed hands."""
         try:
             caller = await identify(self._deps, self._request.headers)
-            await self._deps.store.read(lambda uow: seen_mandate(uow, caller, self._public_id))
+            await self._deps.store.read(lambda uow: visible_mandate(uow, caller, self._public_id))
         except Refused:
             return False
         return True

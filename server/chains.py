@@ -9,26 +9,26 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from chain.patience import within
+from chain.patience import deadline
 from domain.facts import Call, Receipt
 from domain.ports import Chain, Chains, HouseKeeper, SignIn
 from server.settings import ChainSettings, Settings
 
 if TYPE_CHECKING:
-    from chain.evm import ChainFacts, EvmChain, EvmChains
-    from chain.sender import Sender
+    from chain.evm import ChainConfig, EvmChain, EvmChains
+    from chain.sender import TxSender
 
 UNNAMED_CONFIRMATIONS: Final = 24
 
 
-def chain_facts(settings: Settings) -> list[ChainFacts]:
+def chain_facts(settings: Settings) -> list[ChainConfig]:
     """The settings of every configured chain over what is known of its network."""
     waits = {"read_ms": settings.chain_read_ms, "call_ms": settings.chain_call_ms}
     return [_facts(chain_id, own, waits) for chain_id, own in sorted(settings.chains.items())]
 
 
-def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> ChainFacts:
-    from chain.evm import ChainFacts, EvmChains
+def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> ChainConfig:
+    from chain.evm import ChainConfig, EvmChains
     from chain.networks import NETWORKS
     from server.retries import tell_retries
 
@@ -38,7 +38,7 @@ def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> Chain
     if confirmations is None:
         confirmations = network.confirmations if network else UNNAMED_CONFIRMATIONS
     address = EvmChains([]).address
-    return ChainFacts(
+    return ChainConfig(
         chain_id=chain_id,
         rpc_url=own.rpc_url,
         usdc=address(own.usdc) if own.usdc else (network.usdc if network else None),
@@ -57,7 +57,7 @@ def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> Chain
     )
 
 
-class LateChains(Chains):
+class LazyChains(Chains):
     """The chains of the settings, made by the first call that needs one."""
 
     def __init__(self, settings: Settings):
@@ -84,13 +84,13 @@ class LateChains(Chains):
         """The chains that can be read."""
         return self.load().with_rpc()
 
-    def patient(self) -> AbstractContextManager[None]:
+    def request_deadline(self) -> AbstractContextManager[None]:
         """Within it a request waits for chains no longer than the setting says, in all."""
-        return within(self._settings.chain_call_ms)
+        return deadline(self._settings.chain_call_ms)
 
-    def trouble(self) -> Mapping[int, str]:
+    def node_problem(self) -> Mapping[int, str]:
         """The chains of which nothing is believed."""
-        return {} if self._made is None else self._made.trouble()
+        return {} if self._made is None else self._made.node_problem()
 
     def faults(self) -> Mapping[int, Mapping[int, str]]:
         """What is wrong with nodes, by chain and by the node's place in the settings."""
@@ -110,7 +110,7 @@ class LateChains(Chains):
             await self._made.close()
 
 
-class LateSignIn(SignIn):
+class LazySignIn(SignIn):
     """EIP-4361 texts (contract 2)."""
 
     def __init__(self) -> None:
@@ -153,19 +153,19 @@ class LateSignIn(SignIn):
         return self._real.digest(text)
 
 
-class LateKeeper(HouseKeeper):
+class LazyHouseKeeper(HouseKeeper):
     """Sends the house's transactions; the key is looked at by the first."""
 
-    def __init__(self, chains: LateChains, key: str):
+    def __init__(self, chains: LazyChains, key: str):
         self._chains, self._key = chains, key
-        self._made: Sender | None = None
+        self._made: TxSender | None = None
 
-    def load(self) -> Sender:
+    def load(self) -> TxSender:
         """The real one. Errors: ValueError for a setting that is no key."""
         if self._made is None:
-            from chain.sender import Sender
+            from chain.sender import TxSender
 
-            self._made = Sender(self._chains.load(), self._key)
+            self._made = TxSender(self._chains.load(), self._key)
         return self._made
 
     @property

@@ -9,7 +9,7 @@ import click
 from server.terminal import read_settings, run, say
 
 if TYPE_CHECKING:
-    from domain.trading.modes import Surface
+    from domain.trading.modes import TradingSurface
     from domain.trading.venue import Network
 
 
@@ -29,17 +29,17 @@ def allowlist_list() -> None:
 @allowlist.command("add")
 @click.argument("item")
 @click.option("--why", required=True, help="Kept in the limit log.")
-def allowlist_add(item: str, why: str) -> None:
+def allowlist_add(item: str, reason: str) -> None:
     """Let ITEM, a wallet's address or a user id, trade live where the switches are on."""
-    _allow(item, why, allowed=True)
+    _allow(item, reason, allowed=True)
 
 
 @allowlist.command("remove")
 @click.argument("item")
 @click.option("--why", required=True, help="Kept in the limit log.")
-def allowlist_remove(item: str, why: str) -> None:
+def allowlist_remove(item: str, reason: str) -> None:
     """Take ITEM off the list; it can still close what is open."""
-    _allow(item, why, allowed=False)
+    _allow(item, reason, allowed=False)
 
 
 @allowlist.command("log")
@@ -58,21 +58,21 @@ def allowlist_log(newest: int) -> None:
 @click.option("--per-day", help="USDC a UTC day.")
 @click.option("--why", required=True, help="Kept in the limit log.")
 def limits(
-    user_id: str, surface: Surface, per_order: str | None, per_day: str | None, why: str
+    user_id: str, transport: TradingSurface, per_order: str | None, per_day: str | None, reason: str
 ) -> None:
     """Set the own limits of USER_ID's orders, up or down; the operator's caps stand above them."""
     from server.limits import set_limits
 
     given = {"per_order_usdc": per_order, "per_day_usdc": per_day}
-    told = run(lambda: set_limits(read_settings(), user_id, surface, given, why))
+    told = run(lambda: set_limits(read_settings(), user_id, transport, given, reason))
     say(f"{told.per_order} an order, {told.per_day} a day")
 
 
-def _allow(item: str, why: str, *, allowed: bool) -> None:
+def _allow(item: str, reason: str, *, allowed: bool) -> None:
     from server.maintenance import set_allowed
 
     try:
-        changed = run(lambda: set_allowed(read_settings(), item, why, allowed=allowed))
+        changed = run(lambda: set_allowed(read_settings(), item, reason, allowed=allowed))
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     if not changed:
@@ -83,12 +83,12 @@ def _allow(item: str, why: str, *, allowed: bool) -> None:
 @click.argument("wallet")
 @click.option("--network", type=click.Choice(["mainnet", "testnet"]), required=True)
 @click.option("--why", required=True, help="Kept with the ended link.")
-def unlink(wallet: str, network: Network, why: str) -> None:
+def unlink(wallet: str, network: Network, reason: str) -> None:
     """End the link of a WALLET at the venue, and every key under it; only an operator moves a
     link."""
     from server.maintenance import end_link
 
-    if not run(lambda: end_link(read_settings(), wallet, network, why)):
+    if not run(lambda: end_link(read_settings(), wallet, network, reason)):
         raise click.ClickException(f"no link of {wallet} on {network}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from chain.devchain import DevChain, serve
-from chain.evm import ChainFacts, EvmChain
+from chain.evm import ChainConfig, EvmChain
 from chain.local_wallet import address_of
 from chain.sender import deploy
 from domain.ports import Clock
@@ -43,7 +43,7 @@ async def deploy_all(
     """Deploy the factory and the lens, and on a chain without USDC a test USDC and a market with
     its value probe.
     """
-    chain = EvmChain(ChainFacts(chain_id, rpc_url, confirmations=0))
+    chain = EvmChain(ChainConfig(chain_id, rpc_url, confirmations=0))
     try:
         token = usdc or await deploy(chain, key, "TestUSDC")
         market = None if usdc else await deploy(chain, key, "TestMarket", (token,))
@@ -180,12 +180,12 @@ async def deploy_contracts(
         approvals_on_chain=approvals_on_chain,
     )
     prefix = f"WALLET_CHAINS__{chain_id}__"
-    told = {
+    raw = {
         f"{prefix}USDC": done.usdc,
         f"{prefix}FACTORY": done.factory,
         f"{prefix}LENS": done.lens,
     }
-    return told | (
+    return raw | (
         {"market": done.market, "share_value": done.share_value or ""} if done.market else {}
     )
 
@@ -206,7 +206,7 @@ async def deploy_share_value(
         await chain.close()
 
 
-def _where(settings: Settings, chain_id: int) -> tuple[ChainFacts, str]:
+def _where(settings: Settings, chain_id: int) -> tuple[ChainConfig, str]:
     facts = next((f for f in chain_facts(settings) if f.chain_id == chain_id), None)
     if facts is None or facts.rpc_url is None:
         raise Refused(refusal("not_configured", what=f"an RPC address of chain {chain_id}"))

@@ -42,17 +42,17 @@ async def venues(
     """
     time = clock or SystemClock()
     accounts = list(funded)
-    made = {
+    created = {
         network: DevVenue(lambda: int(time.now().timestamp() * 1_000), mainnet=network == "mainnet")
         for network in ("mainnet", "testnet")
     }
     urls = []
     async with AsyncExitStack() as stack:
-        for n, venue in enumerate(made.values()):
+        for n, venue in enumerate(created.values()):
             for address in accounts:
                 for dex in FUNDED_DEXES:
                     venue.deposit(address, FUNDS_USDC, dex)
             runner, url = await serve(venue, host, port + n if port else 0)
             stack.push_async_callback(runner.cleanup)
             urls.append(url)
-        yield Venues(**made, mainnet_url=urls[0], testnet_url=urls[1])
+        yield Venues(**created, mainnet_url=urls[0], testnet_url=urls[1])

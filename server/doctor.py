@@ -15,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from chain.agreed import dissent, each_node, majority
-from chain.evm import ChainFacts, EvmChain
+from chain.evm import ChainConfig, EvmChain
 from chain.ground import ground
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.mandates.markets import from_config
 from domain.ports import Clock
 from domain.refusals import Refused
 from server.doctor_venue import examine_venue
-from server.retries import asked_once
+from server.retries import without_retries
 from server.settings import Settings
 from server.wiring import SystemClock, chain_facts
 from storage.revision import latest, revision
@@ -35,7 +35,7 @@ LOGS_OF: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing looked at; `works` is False only where something that is set does not work."""
 
     what: str
@@ -44,16 +44,16 @@ class Finding:
     effect: str = ""
 
 
-async def examine(settings: Settings) -> list[Finding]:
+async def examine(settings: Settings) -> list[DoctorFinding]:
     """Look at everything."""
-    told: dict[str, list[Finding]] = {}
+    raw: dict[str, list[DoctorFinding]] = {}
 
-    async def ask(name: str, look: Callable[[], Awaitable[list[Finding]]]) -> None:
-        told[name] = await look()
+    async def ask(name: str, look: Callable[[], Awaitable[list[DoctorFinding]]]) -> None:
+        raw[name] = await look()
 
     facts = chain_facts(settings)
     # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
-    with asked_once():
+    with without_retries():
         async with anyio.create_task_group() as group:
             group.start_soon(ask, "venue", partial(_venue, settings))
             for fact in facts:
@@ -68,7 +68,7 @@ async def examine(settings: Settings) -> list[Finding]:
     ]
     if not facts:
         found.append(
-            Finding(
+            DoctorFinding(
                 "chains",
                 True,
                 "none is set",
@@ -76,11 +76,11 @@ async def examine(settings: Settings) -> list[Finding]:
             )
         )
     for fact in facts:
-        found += told[str(fact.chain_id)]
-    found += told["venue"]
+        found += raw[str(fact.chain_id)]
+    found += raw["venue"]
     switches = settings.switches()
     found.append(
-        Finding(
+        DoctorFinding(
             "bot door",
             True,
             "on" if switches.door else "off",
@@ -90,7 +90,7 @@ async def examine(settings: Settings) -> list[Finding]:
     return found
 
 
-async def _asked(fact: ChainFacts) -> list[Finding]:
+async def _asked(fact: ChainConfig) -> list[DoctorFinding]:
     chain = EvmChain(fact)
     try:
         return await _chain(chain)
@@ -98,8 +98,8 @@ async def _asked(fact: ChainFacts) -> list[Finding]:
         await chain.close()
 
 
-async def _venue(settings: Settings) -> list[Finding]:
-    return [Finding(*astuple(seen)) for seen in await examine_venue(settings)]
+async def _venue(settings: Settings) -> list[DoctorFinding]:
+    return [DoctorFinding(*astuple(seen)) for seen in await examine_venue(settings)]
 
 
 def _without_secrets(url: str) -> str:
@@ -123,25 +123,27 @@ def _readable(url: str) -> str:
     return "others can read it: chmod 600 " + " ".join(map(str, open_)) if open_ else ""
 
 
-async def _database(settings: Settings) -> Finding:
+async def _database(settings: Settings) -> DoctorFinding:
     shown = _without_secrets(settings.database_url)
     try:
         at = await revision(settings.database_url)
     except Exception as error:
-        return Finding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
+        return DoctorFinding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
     if at != latest():
-        return Finding(
+        return DoctorFinding(
             "database",
             False,
             f"{shown}: revision {at}, {latest()} is needed",
             "run: wallet db upgrade",
         )
-    return Finding("database", True, f"{shown}: revision {at}", _readable(settings.database_url))
+    return DoctorFinding(
+        "database", True, f"{shown}: revision {at}", _readable(settings.database_url)
+    )
 
 
-def _keeper(settings: Settings) -> Finding:
+def _keeper(settings: Settings) -> DoctorFinding:
     if settings.keeper_private_key is None:
-        return Finding(
+        return DoctorFinding(
             "keeper key",
             True,
             "not set",
@@ -150,54 +152,58 @@ def _keeper(settings: Settings) -> Finding:
         )
     if not settings.keeper_mark_s:
         why = "WALLET_KEEPER_MARK_S is 0: only the owner records the value that exits are judged by"
-        return Finding("keeper key", True, "set", why)
-    return Finding("keeper key", True, "set", "it records values in dry run too")
+        return DoctorFinding("keeper key", True, "set", why)
+    return DoctorFinding("keeper key", True, "set", "it records values in dry run too")
 
 
-def _webhooks(settings: Settings) -> Finding:
+def _webhooks(settings: Settings) -> DoctorFinding:
     if settings.webhook_key is None:
         why = "no owner is told by webhook: set WALLET_WEBHOOK_KEY (32 characters or more)"
-        return Finding("webhook key", True, "not set", why)
+        return DoctorFinding("webhook key", True, "not set", why)
     if settings.config().webhook_allow_private:
-        return Finding("webhook key", True, "set", "private addresses are called: for tests only")
-    return Finding("webhook key", True, "set")
+        return DoctorFinding(
+            "webhook key", True, "set", "private addresses are called: for tests only"
+        )
+    return DoctorFinding("webhook key", True, "set")
 
 
-def _proxies(settings: Settings) -> Finding:
-    behind = (settings.base_url or "").startswith("https://")
+def _proxies(settings: Settings) -> DoctorFinding:
+    after = (settings.base_url or "").startswith("https://")
     if settings.trusted_proxies:
-        return Finding("proxies", True, settings.trusted_proxies)
-    if not behind:
-        return Finding("proxies", True, "none is trusted")
+        return DoctorFinding("proxies", True, settings.trusted_proxies)
+    if not after:
+        return DoctorFinding("proxies", True, "none is trusted")
     why = "all callers count as one: set WALLET_TRUSTED_PROXIES to what serves https"
-    return Finding("proxies", False, "https, and none is trusted", why)
+    return DoctorFinding("proxies", False, "https, and none is trusted", why)
 
 
-def _markets(settings: Settings) -> Finding:
+def _markets(settings: Settings) -> DoctorFinding:
     try:
-        return Finding("markets", True, f"{len(from_config(settings.config().markets))} configured")
+        return DoctorFinding(
+            "markets", True, f"{len(from_config(settings.config().markets))} configured"
+        )
     except (ValueError, OSError) as error:
-        return Finding("markets", False, str(error), "the service does not start")
+        return DoctorFinding("markets", False, str(error), "the service does not start")
 
 
-async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[Finding]:
+async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
     name = f"chain {chain.chain_id}"
     if not chain.rpc_set:
-        return [Finding(name, True, "no RPC address", "it is not read")]
+        return [DoctorFinding(name, True, "no RPC address", "it is not read")]
     nodes, head = await _nodes(name, chain, clock), chain.node()
     found = list(nodes)
     try:
         newest = await chain.newest()
     except Refused as refused:
-        effect = "nothing of it is believed" if chain.trouble else "it is not read"
-        return [*found, Finding(name, False, refused.refusal.reason, effect)]
+        effect = "nothing of it is believed" if chain.node_problem else "it is not read"
+        return [*found, DoctorFinding(name, False, refused.refusal.reason, effect)]
     need = len(nodes) // 2 + 1
     if nodes and sum(node.works for node in nodes) < need:
         why = f"{need} of {len(nodes)} nodes have to agree"
         effect = "nothing is marked or settled"
-        found.append(Finding(f"{name} quorum", False, why, effect))
+        found.append(DoctorFinding(f"{name} quorum", False, why, effect))
     if head.trouble is not None:
-        found.append(Finding(name, False, head.trouble, "nothing of it is believed"))
+        found.append(DoctorFinding(name, False, head.trouble, "nothing of it is believed"))
         return found
     times = (
         ""
@@ -205,19 +211,19 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[Finding]:
         else "its headers hold fields that are not known: block times are trusted"
     )
     state = f"block {newest.block.number}, {chain.facts.confirmations} confirmations"
-    found.append(Finding(name, True, state, times))
+    found.append(DoctorFinding(name, True, state, times))
     for what, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "create-call answers configured: false"),
         ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
     ):
         if address is None:
-            found.append(Finding(f"{name} {what}", True, "not set", effect))
+            found.append(DoctorFinding(f"{name} {what}", True, "not set", effect))
             continue
         code = await chain.node().ask("eth_getCode", address, "latest")
         there = isinstance(code, str) and len(code) > 2
         found.append(
-            Finding(
+            DoctorFinding(
                 f"{name} {what}",
                 there,
                 address if there else f"{address}: no contract there",
@@ -229,19 +235,23 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[Finding]:
     return found
 
 
-async def _approvals(chain: EvmChain, name: str, factory: str) -> Finding:
+async def _approvals(chain: EvmChain, name: str, factory: str) -> DoctorFinding:
     """Who keeps approvals: the factory says it, and no setting."""
     what = f"{name} approvals"
     try:
-        kept = await chain.approvals_on_chain(factory)
+        vault_keeps_approvals = await chain.approvals_on_chain(factory)
     except Refused as refused:
-        return Finding(what, False, refused.refusal.reason, "terms with an amount are refused")
-    if kept:
-        return Finding(what, True, "kept by the vaults", "the owner signs each action above it")
-    return Finding(what, True, "kept by the service", "the switch approval_gate decides")
+        return DoctorFinding(
+            what, False, refused.refusal.reason, "terms with an amount are refused"
+        )
+    if vault_keeps_approvals:
+        return DoctorFinding(
+            what, True, "kept by the vaults", "the owner signs each action above it"
+        )
+    return DoctorFinding(what, True, "kept by the service", "the switch approval_gate decides")
 
 
-async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[Finding]:
+async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[DoctorFinding]:
     """Each node by its place, as the reader would judge it now; none by its address, which may
     hold a key.
     """
@@ -262,23 +272,23 @@ async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[Finding]:
 
 async def _logs(chain: EvmChain, blocks: range) -> None:
     """Ask each node for the logs of some blocks: one may tell of blocks alone."""
-    said = await each_node(chain, lambda v: Reader(v).all_of(blocks.start, blocks.stop - 1))
-    same = majority(len(chain.views), said)
+    statement = await each_node(chain, lambda v: LogReader(v).all_of(blocks.start, blocks.stop - 1))
+    same = majority(len(chain.views), statement)
     if same:
-        dissent(chain.node(), "the logs of some blocks", same, said)
+        dissent(chain.node(), "the logs of some blocks", same, statement)
 
 
-async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> Finding:
+async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> DoctorFinding:
     what = f"{name} node {n}"
     if fault is not None:
-        return Finding(what, False, fault, "it is left out")
+        return DoctorFinding(what, False, fault, "it is left out")
     try:
-        return Finding(what, True, f"block {(await view.latest()).number}")
+        return DoctorFinding(what, True, f"block {(await view.latest()).number}")
     except Refused as refused:
-        return Finding(what, False, refused.refusal.reason, "the others are asked")
+        return DoctorFinding(what, False, refused.refusal.reason, "the others are asked")
 
 
-def render(findings: list[Finding]) -> None:
+def render(findings: list[DoctorFinding]) -> None:
     """Print the findings."""
     table = Table("", "what", "state", "effect")
     for f in findings:

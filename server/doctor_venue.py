@@ -15,7 +15,7 @@ from domain.trading.modes import MARKET_NETWORK, live_network
 from domain.trading.own import KEY_ENDS_SOON
 from domain.trading.venue import NETWORKS, Network
 from server.settings import Settings
-from server.signer.line import SignerLine
+from server.signer.line import SignerClient
 from server.start import NotUpgraded, upgraded
 from server.venues import venues
 from server.wiring import SystemClock
@@ -31,7 +31,7 @@ BUILDER_NEEDS_USDC: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VenueFinding:
     """One thing seen; `works` is False only where something that is set does not work."""
 
     what: str
@@ -55,7 +55,7 @@ class _Stored:
     lease_s: int
 
 
-async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[Seen]:
+async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[VenueFinding]:
     """Ask the venue on both networks, and look at what stands with it."""
     time = clock or SystemClock()
     networks = venues(settings, time, InMemory())
@@ -63,11 +63,11 @@ async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[
     now_on = stored.switches if stored else settings.switches()
     live = live_network(now_on)
     try:
-        asked = [
+        request = [
             *(_network(networks.get(n), time, settings, live=n == live) for n in NETWORKS),
             _builder(networks.get(live), settings),
         ]
-        found = [seen for told in await asyncio.gather(*asked) for seen in told]
+        found = [seen for told in await asyncio.gather(*request) for seen in told]
     finally:
         await networks.close()
     return [
@@ -88,7 +88,7 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         links, keys, ending, unnamed = uow.venue.counts(
             live_network(now_on), now, now + KEY_ENDS_SOON
         )
-        told = gauges_of(uow, now)
+        raw = gauges_of(uow, now)
         return _Stored(
             switches=now_on,
             allowed=len(uow.allowlist.all()),
@@ -96,8 +96,8 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
             keys=keys,
             ending=ending,
             unnamed=unnamed,
-            stuck=told["wallet_keeper_blocked"],
-            lease_s=told["wallet_keeper_lease_seconds"],
+            stuck=raw["wallet_keeper_blocked"],
+            lease_s=raw["wallet_keeper_lease_seconds"],
         )
 
     try:
@@ -115,61 +115,67 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         await store.close()
 
 
-async def _network(venue: Venue, clock: Clock, settings: Settings, *, live: bool) -> list[Seen]:
+async def _network(
+    venue: Venue, clock: Clock, settings: Settings, *, live: bool
+) -> list[VenueFinding]:
     name = f"venue {venue.network}"
     uses = [
         *(["relays, indices and paper prices"] if venue.network == MARKET_NETWORK else []),
         *(["links and live orders"] if live else []),
     ]
     if not uses:
-        return [Seen(name, True, "not used while venue_mainnet is as it is")]
+        return [VenueFinding(name, True, "not used while venue_mainnet is as it is")]
     try:
         told = await venue.time()
     except Refused as refused:
         # An address that nobody set is no fault of this setting; what it switches off is told.
         chosen = f"venue_{venue.network}_url" in settings.model_fields_set
-        return [Seen(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")]
+        return [
+            VenueFinding(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")
+        ]
     skew = abs(told - clock.now())
     state = f"for {' and '.join(uses)}; its clock differs by {skew.total_seconds():.1f} s"
     if skew > SKEW_AT_MOST:
-        return [Seen(name, False, state, "its nonces may be refused: set this machine's clock")]
-    return [Seen(name, True, state), *await _dexes(venue, settings)]
+        return [
+            VenueFinding(name, False, state, "its nonces may be refused: set this machine's clock")
+        ]
+    return [VenueFinding(name, True, state), *await _dexes(venue, settings)]
 
 
-async def _dexes(venue: Venue, settings: Settings) -> list[Seen]:
+async def _dexes(venue: Venue, settings: Settings) -> list[VenueFinding]:
     if venue.network != MARKET_NETWORK:
         return []
     wanted = settings.trading().dexes
     if not wanted:
-        return [Seen("venue dexes", True, "none is set", "no index can be traded")]
+        return [VenueFinding("venue dexes", True, "none is set", "no index can be traded")]
     try:
         there = (await venue.dexes()).value
     except Refused as refused:
-        return [Seen("venue dexes", True, refused.refusal.reason, "no index is shown")]
+        return [VenueFinding("venue dexes", True, refused.refusal.reason, "no index is shown")]
     missing = [d for d in wanted if d not in there]
     if missing:
         why = f"the venue has no {', '.join(missing)}"
-        return [Seen("venue dexes", False, why, "their indices are not shown")]
-    return [Seen("venue dexes", True, ", ".join(wanted))]
+        return [VenueFinding("venue dexes", False, why, "their indices are not shown")]
+    return [VenueFinding("venue dexes", True, ", ".join(wanted))]
 
 
-async def _builder(venue: Venue, settings: Settings) -> list[Seen]:
+async def _builder(venue: Venue, settings: Settings) -> list[VenueFinding]:
     address = settings.builder_address
     if address is None:
-        return [Seen("builder", True, "not set", "no order carries a builder fee")]
+        return [VenueFinding("builder", True, "not set", "no order carries a builder fee")]
     try:
-        mode = (await venue.abstraction(address, lane="house")).value
-        account = (await venue.account(address, "", lane="house", good_for_s=0)).value
+        mode = (await venue.abstraction(address, priority="house")).value
+        account = (await venue.account(address, "", priority="house", max_age_s=0)).value
     except Refused as refused:
-        return [Seen("builder", False, f"{address}: {refused.refusal.reason}")]
+        return [VenueFinding("builder", False, f"{address}: {refused.refusal.reason}")]
     state = f"{address}: {account.account_value} USDC, mode {mode}"
     if account.account_value < BUILDER_NEEDS_USDC or mode not in ("disabled", "default"):
         need = f"the venue credits nothing below {BUILDER_NEEDS_USDC} USDC or outside standard mode"
-        return [Seen("builder", False, state, need)]
-    return [Seen("builder", True, state)]
+        return [VenueFinding("builder", False, state, need)]
+    return [VenueFinding("builder", True, state)]
 
 
-def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> Seen:
+def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> VenueFinding:
     listed = stored.allowed if stored else len(settings.trading().allowlist)
     terminal = "on" if now.live_terminal else "off"
     door = "on" if now.live_door else "off"
@@ -178,44 +184,52 @@ def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> 
         effect = "the door stays paper until venue_mainnet is on"
     where = "" if stored else " of the settings"
     state = f"terminal {terminal}, door {door}, {listed} on the allowlist{where}"
-    return Seen("live trading", True, state, effect)
+    return VenueFinding("live trading", True, state, effect)
 
 
-async def _signer(settings: Settings) -> Seen:
+async def _signer(settings: Settings) -> VenueFinding:
     if settings.signer_socket is None:
-        return Seen("signer", True, "not set", "no keeper key: the stop line only warns")
+        return VenueFinding("signer", True, "not set", "no keeper key: the stop line only warns")
     try:
-        await SignerLine(settings.signer_socket).ask({"do": "address", "network": "none"})
+        await SignerClient(settings.signer_socket).ask({"do": "address", "network": "none"})
     except Refused:
-        return Seen("signer", False, f"{settings.signer_socket}: no answer", "no keeper key")
+        return VenueFinding(
+            "signer", False, f"{settings.signer_socket}: no answer", "no keeper key"
+        )
     except Exception:  # it answered, and refused as it should
-        return Seen("signer", True, f"answers at {settings.signer_socket}")
-    return Seen("signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key")
+        return VenueFinding("signer", True, f"answers at {settings.signer_socket}")
+    return VenueFinding(
+        "signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key"
+    )
 
 
-def _keys(live: Network, stored: _Stored | None, why: str) -> Seen:
+def _keys(live: Network, stored: _Stored | None, reason: str) -> VenueFinding:
     """Approved keys on record, how many end within a week, and how many the venue names no more."""
     if stored is None:
-        return Seen("order keys", False, why)
+        return VenueFinding("order keys", False, reason)
     state = f"{stored.links} wallets linked on {live}, {stored.keys} keys approved"
     effects = [
         *([f"{stored.ending} end within 7 days"] if stored.ending else []),
         *([f"{stored.unnamed} are not named by the venue"] if stored.unnamed else []),
     ]
-    return Seen("order keys", True, state, ", ".join(effects))
+    return VenueFinding("order keys", True, state, ", ".join(effects))
 
 
-def _stop_line(settings: Settings, now: Switches, stored: _Stored | None, why: str) -> Seen:
+def _stop_line(
+    settings: Settings, now: Switches, stored: _Stored | None, reason: str
+) -> VenueFinding:
     """Whether the keeper closes at the venue, who leads, and what it cannot close."""
     name = "stop line at the venue"
     if stored is None:
-        return Seen(name, False, why)
+        return VenueFinding(name, False, reason)
     leads = f"a process leads for {stored.lease_s} s" if stored.lease_s else "no process leads now"
     state = f"scope {settings.keeper_scope}, {leads}"
     if stored.stuck:
         told = f"{stored.stuck} mandates stand at their line and nothing can be closed"
-        return Seen(name, False, state, told)
+        return VenueFinding(name, False, state, told)
     if now.stop_line_dry_run:
-        return Seen(name, True, state, "dry run: it says what it would close, and does nothing")
+        return VenueFinding(
+            name, True, state, "dry run: it says what it would close, and does nothing"
+        )
     unsigned = "" if settings.signer_socket else "no signer is set: it only warns"
-    return Seen(name, True, state, unsigned)
+    return VenueFinding(name, True, state, unsigned)

@@ -10,7 +10,7 @@ from typing import Final
 GARBAGE_AFTER: Final = 5_000
 
 
-def settle() -> None:
+def freeze_startup_objects() -> None:
     """End a start: what it made lives as long as the process, so that the collector need not walk
     it again and again.
     """

@@ -25,9 +25,9 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from domain.refusals import Refused, refusal
-from http_shim.parse import ENVELOPE, MAX_BODY, MAX_DEPTH, bearable, strict
+from http_shim.parse import ENVELOPE, MAX_BODY, MAX_DEPTH, check_complexity, strict
 from http_shim.parse import message as exact
-from server.rpc import Asked, failed, refused
+from server.rpc import JsonRpcRequest, error_response, refusal_response
 
 _TAIL: Final = 512
 _NO_MESSAGE: Final = (
@@ -40,7 +40,7 @@ _TOKEN: Final = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?|[\[{]+|[\]}]+', re.
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StdinLine:
     """One line: its beginning, all of it where it is no longer than a body, and its end."""
 
     head: bytes
@@ -48,73 +48,75 @@ class Line:
     whole: bool
 
 
-def read_line(file: BinaryIO) -> Line | None:
+def read_line(file: BinaryIO) -> StdinLine | None:
     """The next line, None behind the last; of one that is too long the middle is thrown away."""
     head = file.readline(MAX_BODY + 2)
     if not head:
         return None
     if head.endswith(b"\n") or len(head) < MAX_BODY + 2:
-        return Line(head, head[-_TAIL:], len(head.rstrip(b"\r\n")) <= MAX_BODY)
+        return StdinLine(head, head[-_TAIL:], len(head.rstrip(b"\r\n")) <= MAX_BODY)
     tail = part = head
     while part and not part.endswith(b"\n"):
         part = file.readline(MAX_BODY)
         tail = (tail + part)[-_TAIL:]
-    return Line(head, tail, whole=False)
+    return StdinLine(head, tail, whole=False)
 
 
-def asked_in(line: Line) -> Asked:
+def id_and_method(line: StdinLine) -> JsonRpcRequest:
     """Id and method of a message that may be no JSON: of its outermost object, each said once."""
-    said: dict[bytes, set[bytes]] = {b"id": set(), b"method": set()}
+    statement: dict[bytes, set[bytes]] = {b"id": set(), b"method": set()}
     depth = 0
     for token in _TOKEN.finditer(line.head) if line.head.lstrip().startswith(b"{") else ():
         mark, name = token.group(), token.group(1)
         if name is None:
             depth += len(mark) if mark[0] in b"[{" else -len(mark)
-        if name in said and depth == 1 and (value := _SAID.match(line.head, token.end())):
-            said[name].add(value.group(1))
+        if name in statement and depth == 1 and (value := _SAID.match(line.head, token.end())):
+            statement[name].add(value.group(1))
     if not line.whole and (last := _LAST_ID.search(line.tail)):
-        said[b"id"].add(last.group(1))
-    ids, methods = (_value(said[name]) for name in (b"id", b"method"))
+        statement[b"id"].add(last.group(1))
+    ids, methods = (_value(statement[name]) for name in (b"id", b"method"))
     # What has no method is an answer; whoever gets another under its id takes it for his own.
-    return Asked(ids, methods) if isinstance(methods, str) else Asked()
+    return JsonRpcRequest(ids, methods) if isinstance(methods, str) else JsonRpcRequest()
 
 
-def _value(said: set[bytes]) -> int | str | None:
+def _value(statement: set[bytes]) -> int | str | None:
     """What was said, where it was said once."""
-    if len(said) != 1:
+    if len(statement) != 1:
         return None
     try:
-        value: int | str = json.loads(said.pop().decode())
+        value: int | str = json.loads(statement.pop().decode())
         # Half of a surrogate pair can be written, and cannot be sent back.
         return value if isinstance(value, int) else value.encode().decode()
     except ValueError:
         return None
 
 
-def answer_to(line: Line) -> JSONRPCMessage | None:
+def answer_to(line: StdinLine) -> JSONRPCMessage | None:
     """The answer to a line that nobody can take as a message; None for one that somebody can."""
     try:
         if not line.whole:
             raise Refused(refusal("body_too_large", limit=MAX_BODY))
         text = line.head.decode("utf-8")
-        bearable(text, depth=MAX_DEPTH + ENVELOPE)
+        check_complexity(text, depth=MAX_DEPTH + ENVELOPE)
         value = strict(text)
         message = jsonrpc_message_adapter.validate_json(text, by_name=False)
     except Refused as no:
-        return refused(asked_in(line), no.refusal.as_json("agent"), no.refusal.kind.status)
+        return refusal_response(
+            id_and_method(line), no.refusal.as_json("agent"), no.refusal.kind.status
+        )
     except ValidationError as error:
         if error.errors(include_input=False)[0]["type"] != "json_invalid":
-            return failed(asked_in(line), INVALID_REQUEST, _NO_MESSAGE)
+            return error_response(id_and_method(line), INVALID_REQUEST, _NO_MESSAGE)
     except (ValueError, RecursionError):
         pass
     else:
         # Of a request whose id is of no use the SDK makes a notification, which nobody answers.
         lost = isinstance(message, JSONRPCNotification) and "id" in value
-        return failed(Asked(), INVALID_REQUEST, _NO_MESSAGE) if lost else None
-    return failed(asked_in(line), PARSE_ERROR, "This line is no JSON in UTF-8.")
+        return error_response(JsonRpcRequest(), INVALID_REQUEST, _NO_MESSAGE) if lost else None
+    return error_response(id_and_method(line), PARSE_ERROR, "This line is no JSON in UTF-8.")
 
 
-class Lines:
+class StdinReader:
     """Stands where the SDK reads stdin: answers what cannot be a message, and passes on the rest.
 
     The SDK would drop such a line, so that its host waited for ever; and of a key that comes twice
@@ -152,7 +154,7 @@ def _stdin() -> Iterator[BinaryIO]:
 async def host() -> AsyncIterator[tuple[Any, Any]]:
     """What the host says, and where it is answered; the SDK's streams."""
     with _stdin() as file:
-        lines = Lines(file)
+        lines = StdinReader(file)
         async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (read, write):
             lines.answer = write.send
             # A stray print must not reach the protocol.

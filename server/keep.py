@@ -8,12 +8,12 @@ import anyio
 
 from http_shim.metrics import Metrics
 from server.figures import figures, listener
-from server.garbage import settle
+from server.garbage import freeze_startup_objects
 from server.logs import prepare_logging
 from server.settings import Settings
-from server.start import up_to_date
+from server.start import ensure_schema
 from server.watched import watch_loop
-from server.wiring import wired
+from server.wiring import build_runtime
 
 
 async def keep(settings: Settings, *, once: bool, metrics_port: int | None = None) -> None:
@@ -22,13 +22,13 @@ async def keep(settings: Settings, *, once: bool, metrics_port: int | None = Non
     """
     prepare_logging(settings)
     watched = listener(settings.metrics_host, metrics_port)
-    await up_to_date(settings)
-    from server.ticks import Ticks
+    await ensure_schema(settings)
+    from server.ticks import KeeperScheduler
 
     metrics = Metrics()
-    async with wired(settings, metrics=metrics) as parts:
-        ticks = Ticks(parts)
-        settle()
+    async with build_runtime(settings, metrics=metrics) as parts:
+        ticks = KeeperScheduler(parts)
+        freeze_startup_objects()
         if once:
             await ticks.round()
             return

@@ -18,23 +18,23 @@ from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.refusals import Refused
 from domain.rules.recorded import closed
-from domain.rules.stop_line import below
+from domain.rules.stop_line import is_below_floor
 from server.auditing import Auditing
 from server.recording import REST_S, SHORT_REST_S, Recording, Rest
-from server.rereading import Rereading
+from server.rereading import VaultResync
 from server.settings import Settings
-from server.unseen import Unseen
+from server.unseen import VaultDiscovery
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Deps
 from tools.call.run import run
 from tools.call.switches import switches
-from tools.keeper.claims import end_claims
-from tools.keeper.intake import Desk
+from tools.keeper.claims import expire_claims
+from tools.keeper.intake import IngestContext
 from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.settlement import due, send_for
-from tools.keeper.sums import Differing, compared
-from tools.keeper.timely import newest, timely
+from tools.keeper.sums import Mismatch, compare_vaults
+from tools.keeper.timely import newest, with_trusted_time
 
 log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
@@ -49,7 +49,7 @@ TOGETHER: Final = 400
 A_TURN: Final = 40
 
 
-class Keeping:
+class VaultUpkeep:
     """The keeper of one chain. It has a budget of time a round, and each mandate one of its own, so
     that neither a chain nor a mandate that hangs or fails holds another.
 
@@ -62,8 +62,8 @@ class Keeping:
         self._batch, self._budget_s = settings.keeper_batch, settings.keeper_budget_s
         self._tick_s = settings.keeper_tick_s
         self._recording = Recording(deps, chain, settings.keeper_mark_s)
-        self._unseen = Unseen(deps, holder, chain, self._batch)
-        self._rereading = Rereading(deps, chain)
+        self._unseen = VaultDiscovery(deps, holder, chain, self._batch)
+        self._rereading = VaultResync(deps, chain)
         self._auditing = Auditing(deps, chain)
         self._turns, self._turn = dict[str, int](), count(1)
         self.name = f"keeping chain {chain.chain_id}"
@@ -99,9 +99,9 @@ class Keeping:
         now, chain_id = self.deps.clock.now(), self.chain.chain_id
         half_s = self.deps.config.mark_fresh_s / 2
         share = uow.mandates.vaults_to_keep(chain_id) * max(self._tick_s, every_s) / half_s
-        most = max(self._batch, ceil(share))
+        limit = max(self._batch, ceil(share))
         since = now - timedelta(seconds=every_s)
-        mandates = uow.mandates.due_for_refresh(chain_id, most, now, since)
+        mandates = uow.mandates.due_for_refresh(chain_id, limit, now, since)
         uow.mandates.refreshed([m.public_id for m in mandates], now)
         return mandates
 
@@ -117,22 +117,24 @@ class Keeping:
             low |= await self.deps.store.write(partial(self._mark, some, told))
         now = self.deps.clock.now()
         states = {
-            m.public_id: timely(chain, s, now)
+            m.public_id: with_trusted_time(chain, s, now)
             for m in mandates
             if (s := told.get(m.vault_address or ""))
         }
         await self._act(mandates, states, low)
         await self.compare(mandates)
         for some in _some(mandates):
-            await end_claims(self.deps, chain, some)
+            await expire_claims(self.deps, chain, some)
 
     def _mark(
         self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
     ) -> set[str]:
         return mark_vaults(uow, self._desk(uow, self.deps.clock.now()), mandates, told)
 
-    def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
-        return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
+    def _desk(self, uow: UnitOfWork, now: datetime) -> IngestContext:
+        return IngestContext(
+            now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults)
+        )
 
     async def _act(
         self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], low: set[str]
@@ -144,31 +146,31 @@ class Keeping:
         dry = await self.deps.store.read(
             lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run
         )
-        for m in mandates:
-            vault = states.get(m.public_id)
+        for mandate in mandates:
+            vault = states.get(mandate.public_id)
             if vault is None:
                 continue
             # After the close a mark stops nothing: it would only lower the bar of the exits.
-            at_line = m.public_id in low and not closed(m, vault)
+            at_line = mandate.public_id in low and not closed(mandate, vault)
             if at_line and (dry or self.deps.keeper is None):
                 why = "dry run" if dry else "no keeper key is set"
-                log.warning("%s stands below its stop line; %s", m.public_id, why)
-            if m.status is Status.SETTLED and not (self.deps.keeper and due(m, vault)):
+                log.warning("%s stands below its stop line; %s", mandate.public_id, why)
+            if mandate.status is Status.SETTLED and not (self.deps.keeper and due(mandate, vault)):
                 # It is kept for its agent's fee alone, and there is nothing to send for it.
-                await self.deps.store.write(partial(self._rest_fee, m.public_id))
+                await self.deps.store.write(partial(self._rest_fee, mandate.public_id))
             # What stops it records the value too.
-            waits = not dry and self.deps.keeper is not None and below(vault)
-            record = None if waits else self._recording.due(m, vault)
+            waits = not dry and self.deps.keeper is not None and is_below_floor(vault)
+            record = None if waits else self._recording.due(mandate, vault)
             if self.deps.keeper is None:
                 continue
             if at_line and not dry:
-                await self._once("stop line", m, self._stop, vault)
-            elif _to_close(m, vault) and not dry:
-                await self._once("close", m, self._close, vault)
+                await self._once("stop line", mandate, self._stop, vault)
+            elif _to_close(mandate, vault) and not dry:
+                await self._once("close", mandate, self._close, vault)
             elif record is not None:
-                await self._once(record, m, self._recording.renew, vault)
-            if due(m, vault):
-                await self._once("settle", m, self._settle)
+                await self._once(record, mandate, self._recording.renew, vault)
+            if due(mandate, vault):
+                await self._once("settle", mandate, self._settle)
 
     async def compare(self, mandates: Sequence[Mandate]) -> None:
         """Hold the vaults' own totals against the sums of their rows, up to where the reader has
@@ -184,7 +186,7 @@ class Keeping:
             return  # the reader goes back first
         vaults = [m.vault_address for m in mandates if m.vault_address]
         told = await chain.vault_states(vaults, agreed=True, block=at)
-        differing: list[Differing] = []
+        differing: list[Mismatch] = []
         for some in _some(mandates):
             differing += await self.deps.store.write(partial(self._compared, some, told))
         # A part of the time, and those first whose turn was longest ago: others are kept too.
@@ -198,72 +200,74 @@ class Keeping:
 
     def _compared(
         self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
-    ) -> list[Differing]:
-        desk = self._desk(uow, self.deps.clock.now())
-        return compared(uow, desk, mandates, told, self.chain.facts.start_block)
+    ) -> list[Mismatch]:
+        ingest_context = self._desk(uow, self.deps.clock.now())
+        return compare_vaults(uow, ingest_context, mandates, told, self.chain.facts.start_block)
 
-    async def _read_again(self, one: Differing, _: Mandate) -> Rest:
+    async def _read_again(self, one: Mismatch, _: Mandate) -> Rest:
         await self._rereading.of(one)
         return Rest()
 
-    async def _stop(self, m: Mandate) -> Rest:
+    async def _stop(self, mandate: Mandate) -> Rest:
         """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
         the terms say so.
         """
         sent: list[str] = []
-        m = await send_for(self.deps, self.chain, m, "mark", sent)
-        vault = await newest(self.deps, self.chain, m)
-        if _to_close(m, vault):
-            await self._close(m)
+        mandate = await send_for(self.deps, self.chain, mandate, "mark", sent)
+        vault = await newest(self.deps, self.chain, mandate)
+        if _to_close(mandate, vault):
+            await self._close(mandate)
         return Rest(0 if vault.stopped else REST_S, bool(sent))
 
-    async def _close(self, m: Mandate) -> Rest:
+    async def _close(self, mandate: Mandate) -> Rest:
         """Take every position out that has an exit; one that refuses holds no other."""
-        before, sent = await newest(self.deps, self.chain, m), list[str]()
-        for target in m.allowed_targets:
-            data = await self.chain.exit_data(target, m.vault_address or "", before.block)
+        before, sent = await newest(self.deps, self.chain, mandate), list[str]()
+        for target in mandate.allowed_targets:
+            data = await self.chain.exit_data(target, mandate.vault_address or "", before.block)
             if data is None:
                 continue
             try:
-                m = await send_for(self.deps, self.chain, m, "unwind", sent, target.address, data)
+                mandate = await send_for(
+                    self.deps, self.chain, mandate, "unwind", sent, target.address, data
+                )
             except Refused as refused:
-                log.warning("closing %s: %s", m.public_id, refused.refusal.reason)
-        after = await newest(self.deps, self.chain, m)
+                log.warning("closing %s: %s", mandate.public_id, refused.refusal.reason)
+        after = await newest(self.deps, self.chain, mandate)
         return Rest(0 if after.positions < before.positions else REST_S, bool(sent))
 
-    async def _settle(self, m: Mandate) -> Rest:
-        asked = {"public_id": m.public_id}
-        reply = await run(SETTLEMENT[0], self.deps, KEEPER, asked, surface="house")
+    async def _settle(self, mandate: Mandate) -> Rest:
+        request = {"public_id": mandate.public_id}
+        reply = await run(SETTLEMENT[0], self.deps, KEEPER, request, transport="house")
         if reply.refused:
-            log.warning("settling %s: %s", m.public_id, reply.body.get("reason"))
+            log.warning("settling %s: %s", mandate.public_id, reply.body.get("reason"))
             return Rest(0 if reply.body.get("error") == "chain_unavailable" else REST_S)
         return Rest(REST_S if Usdc.parse(reply.body["fee_owed"]) else 0)
 
     async def _once(
         self,
         kind: str,
-        m: Mandate,
+        mandate: Mandate,
         work: Callable[[Mandate], Awaitable[Rest]],
         vault: VaultState | None = None,
     ) -> None:
         """Do a piece of work if nobody else has it, and if its transactions were not sent by the
         same figures of `vault` before; `work` says for how long it is left alone then.
         """
-        now, key = self.deps.clock.now(), m.public_id
+        now, key = self.deps.clock.now(), mandate.public_id
         until = now + timedelta(seconds=CLAIM_S)
         figures = None if vault is None else _figures(vault)
 
         def take(uow: UnitOfWork) -> bool:
             if figures is not None and uow.work.figures(_family(kind), key) == figures:
                 return False
-            return uow.work.claim(kind, key, self._holder, now, until)
+            return uow.work.acquire(kind, key, self._holder, now, until)
 
         if not await self.deps.store.write(take):
             return
         rest = Rest(REST_S)
         try:
             with anyio.fail_after(CLAIM_S):
-                rest = await work(m)
+                rest = await work(mandate)
         except Refused as refused:
             log.warning("%s of %s: %s", kind, key, refused.refusal.reason)
             if refused.code == "chain_unavailable":
@@ -280,7 +284,7 @@ class Keeping:
     ) -> None:
         uow.work.release(kind, key, self._holder)
         if rest.s:
-            uow.work.claim(kind, key, RESTING, now, now + timedelta(seconds=rest.s))
+            uow.work.acquire(kind, key, RESTING, now, now + timedelta(seconds=rest.s))
         if rest.s and kind == "settle":
             self._rest_fee(key, uow)
         if rest.sent and figures is not None:
@@ -309,9 +313,9 @@ def _figures(vault: VaultState) -> str:
     return " ".join(map(str, (vault.cash, vault.positions, vault.floor, vault.recorded)))
 
 
-def _to_close(m: Mandate, vault: VaultState) -> bool:
+def _to_close(mandate: Mandate, vault: VaultState) -> bool:
     """True where the vault was stopped at its floor, the terms say close, and there is anything
     left to take out. A vault with less than 1 USDC in positions costs the house no gas.
     """
     stopped = vault.stopped and vault.stop_reason == AT_THE_FLOOR and not vault.settled
-    return stopped and m.on_floor == "close" and vault.positions >= DUST
+    return stopped and mandate.on_floor == "close" and vault.positions >= DUST

@@ -27,7 +27,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class LateMcp:
+class LazyMcpApp:
     """The ASGI application behind /mcp, /sse and /messages/, with its lifespan."""
 
     def __init__(self, deps: Deps):

@@ -8,9 +8,9 @@ from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.trading.caps import OrderLimits
 from domain.trading.form import limit_of
-from domain.trading.gate import Fault, invalid_order
+from domain.trading.gate import FieldProblem, invalid_order
 from domain.trading.limits import LimitChange
-from domain.trading.modes import Surface
+from domain.trading.modes import TradingSurface
 from server.settings import Settings
 from server.start import upgraded
 from server.wiring import SystemClock
@@ -22,9 +22,9 @@ from tools.trading.orders.standing import first_limits
 async def set_limits(
     settings: Settings,
     user_id: str,
-    surface: Surface,
+    transport: TradingSurface,
     given: Mapping[str, str | None],
-    why: str,
+    reason: str,
 ) -> OrderLimits:
     """Set a person's limits, with a row in the log.
 
@@ -36,24 +36,24 @@ async def set_limits(
     def work(uow: UnitOfWork) -> OrderLimits:
         if uow.identities.user(user_id, lock=True) is None:
             raise Refused(refusal("not_found", what="person"))
-        uow.own_limits.begin(user_id, surface, start)
-        was = uow.own_limits.get(user_id, surface, lock=True) or start
+        uow.own_limits.begin(user_id, transport, start)
+        was = uow.own_limits.get(user_id, transport, lock=True) or start
         to = OrderLimits(
             per_order=was.per_order if per_order is None else per_order,
             per_day=was.per_day if per_day is None else per_day,
         )
         if to == was:
             return was
-        if not uow.own_limits.change(user_id, surface, was, to):
+        if not uow.own_limits.change(user_id, transport, was, to):
             raise Refused(refusal("conflict", why="The limits were changed at the same time."))
         uow.limit_log.add(
             LimitChange(
                 what="limits",
-                subject=f"{user_id}:{surface}",
+                subject=f"{user_id}:{transport}",
                 changes=_changes(was, to),
                 changed_at=now,
                 changed_by="operator",
-                why=why,
+                why=reason,
             )
         )
         return to
@@ -66,9 +66,9 @@ async def set_limits(
         await store.close()
 
 
-def _amount(name: str, told: str | None) -> Usdc | None:
-    amount = limit_of(name, told)
-    if isinstance(amount, Fault):
+def _amount(name: str, text: str | None) -> Usdc | None:
+    amount = limit_of(name, text)
+    if isinstance(amount, FieldProblem):
         raise Refused(invalid_order(amount))
     return amount
 

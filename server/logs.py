@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 
 from server.settings import Settings
-from tools.call.watch import about
+from tools.call.watch import current_log_context
 
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 HIDDEN: Final = "***"
@@ -33,13 +33,13 @@ def prepare_logging(settings: Settings) -> None:
     """Log to stderr; stdout belongs to what a command prints, and to MCP on stdio."""
     inner = _as_json() if settings.log_format == "json" else _AsText(TEXT)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Hiding(inner, secrets_of(settings)))
+    handler.setFormatter(RedactingFormatter(inner, secrets_of(settings)))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     # A line names neither its thread nor its process: they are not asked for at every request.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 
-class Hiding(logging.Formatter):
+class RedactingFormatter(logging.Formatter):
     """A formatter whose lines hold no secret, whoever wrote them: credentials are known by their
     form, the settings' secrets by heart.
     """
@@ -68,7 +68,7 @@ class _AsText(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line, with names of request, operation, mandate where there are any."""
         record.message = record.getMessage()
-        names = "".join(f" {name}={value}" for name, value in about().items())
+        names = "".join(f" {name}={value}" for name, value in current_log_context().items())
         told = super().format(record)
         first, end, rest = told.partition("\n")
         return f"{first}{names}{end}{rest}"
@@ -119,7 +119,7 @@ def _as_json() -> logging.Formatter:
 
 
 def _what_about(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event.update(about())
+    event.update(current_log_context())
     return event
 
 

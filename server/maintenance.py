@@ -58,7 +58,7 @@ async def create_house_key(settings: Settings, role: str) -> dict[str, str]:
     )
 
 
-async def end_link(settings: Settings, wallet: str, network: Network, why: str) -> bool:
+async def end_link(settings: Settings, wallet: str, network: Network, reason: str) -> bool:
     """End the link of a wallet, and every key under it; its owner can then link it again, or
     another
     person can. False where there is none.
@@ -67,7 +67,7 @@ async def end_link(settings: Settings, wallet: str, network: Network, why: str) 
 
     def work(uow: UnitOfWork) -> bool:
         found = uow.venue.link_to(wallet, network)
-        return found is not None and uow.venue.end_link(found.link_id, why, now)
+        return found is not None and uow.venue.end_link(found.link_id, reason, now)
 
     return await _with_store(settings, lambda store: store.write(work))
 
@@ -110,13 +110,15 @@ async def set_switch(settings: Settings, name: str, value: str) -> None:
     await _with_store(settings, lambda store: store.write(work))
 
 
-async def set_allowed(settings: Settings, item: str, why: str, *, allowed: bool) -> bool:
+async def set_allowed(settings: Settings, item: str, reason: str, *, allowed: bool) -> bool:
     """Put somebody on the trade allowlist or take him off, from the next request on; False where
     it is so already. Errors: ValueError."""
     now = SystemClock().now()
 
     def work(uow: UnitOfWork) -> bool:
-        return trade_allowlist.put(uow, item, allowed=allowed, now=now, by="operator", why=why)
+        return trade_allowlist.put(
+            uow, item, allowed=allowed, now=now, by="operator", reason=reason
+        )
 
     return await _with_store(settings, lambda store: store.write(work))
 

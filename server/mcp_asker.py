@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from http_shim.asker import STATE, Asker, asker_of
+from http_shim.asker import STATE, RequestPrincipal, asker_of
 from tools.call.operation import Deps
 
 
-async def asker_in(deps: Deps, scope: Scope) -> Asker:
+async def asker_in(deps: Deps, scope: Scope) -> RequestPrincipal:
     """Who sends a request: found at the door, or where there was none, here."""
     state = scope.setdefault("state", {})
     if STATE not in state:
@@ -17,5 +17,5 @@ async def asker_in(deps: Deps, scope: Scope) -> Asker:
         state[STATE] = await asker_of(
             deps, Headers(scope=scope), client[0] if client else None, on_mcp=True
         )
-    found: Asker = state[STATE]
+    found: RequestPrincipal = state[STATE]
     return found

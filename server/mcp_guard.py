@@ -17,12 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from domain.next_steps import Role
 from domain.refusals import Refused, invalid, refusal
 from domain.shares import gives_way
-from http_shim.asker import TOLD_MAX, Asker
+from http_shim.asker import TOLD_MAX, RequestPrincipal
 from http_shim.parse import MAX_BODY, aside, read
 from http_shim.parse import message as exact
 from server.mcp_asker import asker_in
 from storage.faults import Unavailable
-from tools.call.operation import Deps, Reply
+from tools.call.operation import Deps, OperationResult
 from tools.call.run import refused_reply, unavailable
 from tools.call.wire import encoded
 
@@ -33,7 +33,7 @@ HOLDER: Final = "wallet.holder"  # of a request that is made in the name of a se
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SlotLimits:
     """How many places one holder (of a keyed place: its owner) and all holders of a kind can have;
     after how many seconds without a message one that only rests, and one that listens, may go for
     another.
@@ -45,13 +45,13 @@ class Bounds:
     listening_s: float
 
 
-KEYED: Final = Bounds(one=250, all=1_000, rest_s=60, listening_s=math.inf)
-STRANGERS_SESSIONS: Final = Bounds(one=32, all=200, rest_s=1, listening_s=60)
-STRANGERS_STREAMS: Final = Bounds(one=16, all=100, rest_s=60, listening_s=60)
+KEYED: Final = SlotLimits(one=250, all=1_000, rest_s=60, listening_s=math.inf)
+STRANGERS_SESSIONS: Final = SlotLimits(one=32, all=200, rest_s=1, listening_s=60)
+STRANGERS_STREAMS: Final = SlotLimits(one=16, all=100, rest_s=60, listening_s=60)
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class SessionSlot:
     """One session or stream: the key or address that holds it, the owner behind the key (the
     address again for a stranger), when a message last came for it, how many are being answered, and
     the streams of it that are open.
@@ -81,24 +81,24 @@ class Place:
             scope.cancel()
 
 
-class Places:
+class SessionSlots:
     """The sessions, or the streams, that are open. Strangers' are counted apart, so that they
     never take a place of a keyed one; keyed ones are shared by owner, and an owner's by key.
     """
 
-    def __init__(self, what: str, strangers: Bounds, now: Callable[[], float]):
-        self._what, self._strangers, self._now = what, strangers, now
-        self._all: dict[Place, None] = {}
+    def __init__(self, subject: str, strangers: SlotLimits, now: Callable[[], float]):
+        self._what, self._strangers, self._now = subject, strangers, now
+        self._all: dict[SessionSlot, None] = {}
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[SessionSlot]:
         return iter(tuple(self._all))
 
     def admit(
         self, keyed: bool, holder: str, owner: str | None = None
-    ) -> tuple[Place, Place | None]:
+    ) -> tuple[SessionSlot, SessionSlot | None]:
         """(a place, the place that has to go for it). Errors: `rate_limited`."""
         bounds = KEYED if keyed else self._strangers
-        place = Place(keyed, holder, owner or holder, self._now())
+        place = SessionSlot(keyed, holder, owner or holder, self._now())
         alike = [p for p in self._all if p.keyed == keyed]
         own = [p for p in alike if p.owner == place.owner]
         goes = None
@@ -114,8 +114,12 @@ class Places:
         return place, goes
 
     def _shared(
-        self, bounds: Bounds, among: list[Place], own: list[Place], asks: Place
-    ) -> Place | None:
+        self,
+        bounds: SlotLimits,
+        among: list[SessionSlot],
+        own: list[SessionSlot],
+        asks: SessionSlot,
+    ) -> SessionSlot | None:
         """The place that goes so that owners have equal shares, and an owner's keys."""
         owner = gives_way(Counter(p.owner for p in among), asks.owner)
         if owner is not None:
@@ -123,26 +127,26 @@ class Places:
         key = gives_way(Counter(p.holder for p in own), asks.holder)
         return self._first(bounds, [p for p in own if p.holder == key])
 
-    def _first(self, bounds: Bounds, places: list[Place]) -> Place | None:
+    def _first(self, bounds: SlotLimits, places: list[SessionSlot]) -> SessionSlot | None:
         """The one that may go first; none of those that are just being answered."""
         rest = (p for p in places if not p.open)
         return min(rest, key=lambda p: (self._goes_at(bounds, p), p.used), default=None)
 
-    def _goes_at(self, bounds: Bounds, place: Place) -> float:
+    def _goes_at(self, bounds: SlotLimits, place: SessionSlot) -> float:
         return place.used + (bounds.listening_s if place.listening else bounds.rest_s)
 
-    def _full(self, bounds: Bounds, first: Place | None) -> Refused:
+    def _full(self, bounds: SlotLimits, first: SessionSlot | None) -> Refused:
         left = bounds.rest_s if first is None else self._goes_at(bounds, first) - self._now()
         # One that listens ends when its client wants.
         after = math.ceil(left) if 0 < left < math.inf else math.ceil(bounds.rest_s)
         why = f"Too many {self._what} are open."
         return Refused(refusal("rate_limited", why=why, detail={"retry_after_s": after}))
 
-    def touch(self, place: Place) -> None:
+    def touch(self, place: SessionSlot) -> None:
         """It is used now."""
         place.used = self._now()
 
-    def drop(self, place: Place) -> None:
+    def drop(self, place: SessionSlot) -> None:
         """It is free again."""
         self._all.pop(place, None)
 
@@ -154,7 +158,7 @@ class Places:
                 self.drop(place)
 
 
-class Guard:
+class SessionGuard:
     """Stands in front of the transports' ASGI application."""
 
     def __init__(
@@ -166,9 +170,9 @@ class Guard:
         now: Callable[[], float] = time.monotonic,
     ):
         self._app, self._deps, self._idle_s = app, deps, idle_s
-        self.sessions = Places("sessions", STRANGERS_SESSIONS, now)
-        self.streams = Places("streams", STRANGERS_STREAMS, now)
-        self._by_id: dict[str, Place] = {}
+        self.sessions = SessionSlots("sessions", STRANGERS_SESSIONS, now)
+        self.streams = SessionSlots("streams", STRANGERS_STREAMS, now)
+        self._by_id: dict[str, SessionSlot] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Admit a request and pass it on."""
@@ -189,7 +193,7 @@ class Guard:
         except Unavailable as trouble:
             await _answer(refused_reply(unavailable(trouble), self._deps.clock.now(), role), send)
 
-    async def _read(self, receive: Receive, asker: Asker) -> Receive:
+    async def _read(self, receive: Receive, asker: RequestPrincipal) -> Receive:
         """The body, looked at for what it would cost and for keys that come twice. Who asked too
         often is answered unread, or where a tool is called, as by the tool.
 
@@ -199,18 +203,20 @@ class Guard:
         body: bytes = message.get("body", b"")
         if asker.limited is not None and not _is_told_by_a_tool(body):
             raise asker.limited
-        told, first = {**message, "body": await aside(exact, body)}, True
+        raw, first = {**message, "body": await aside(exact, body)}, True
 
         async def again() -> Message:
             nonlocal first
             if first:
                 first = False
-                return told
+                return raw
             return await receive()
 
         return again
 
-    async def _admitted(self, scope: Scope, asker: Asker, receive: Receive, send: _Blocks) -> None:
+    async def _admitted(
+        self, scope: Scope, asker: RequestPrincipal, receive: Receive, send: _Blocks
+    ) -> None:
         headers = Headers(scope=scope)
         named, path, method = headers.get(SESSION), scope["path"], scope["method"]
         modern = headers.get("mcp-protocol-version") in MODERN
@@ -224,21 +230,23 @@ class Guard:
         else:
             await self._in_session(scope, named, receive, send)
 
-    def _stream(self, asker: Asker) -> AbstractContextManager[None]:
+    def _stream(self, asker: RequestPrincipal) -> AbstractContextManager[None]:
         place, goes = self.streams.admit(*_holder(asker))
         if goes is not None:
             goes.end()
         return self._held(place)
 
     @contextmanager
-    def _held(self, place: Place) -> Iterator[None]:
+    def _held(self, place: SessionSlot) -> Iterator[None]:
         try:
             with place.listens():
                 yield
         finally:
             self.streams.drop(place)
 
-    async def _opening(self, scope: Scope, asker: Asker, receive: Receive, send: _Blocks) -> None:
+    async def _opening(
+        self, scope: Scope, asker: RequestPrincipal, receive: Receive, send: _Blocks
+    ) -> None:
         self._tidy()
         place, goes = self.sessions.admit(*_holder(asker))
         try:
@@ -259,7 +267,7 @@ class Guard:
         known = set(self.sessions)
         self._by_id = {n: p for n, p in self._by_id.items() if p in known}
 
-    async def _end(self, scope: Scope, place: Place) -> None:
+    async def _end(self, scope: Scope, place: SessionSlot) -> None:
         """End a session as its own client would: with DELETE, in the name of its key."""
         session = place.session or ""
         self._by_id.pop(session, None)
@@ -273,15 +281,13 @@ class Guard:
         async def unheard(message: Message) -> None:
             """Nobody waits for this answer."""
 
-        named = {HOLDER: place.holder if place.keyed else None}
-        await self._app(
-            {**scope, **named, "method": "DELETE", "headers": headers}, nothing, unheard
-        )
+        name = {HOLDER: place.holder if place.keyed else None}
+        await self._app({**scope, **name, "method": "DELETE", "headers": headers}, nothing, unheard)
 
     async def _in_session(
-        self, scope: Scope, named: str | None, receive: Receive, send: _Blocks
+        self, scope: Scope, name: str | None, receive: Receive, send: _Blocks
     ) -> None:
-        place = self._by_id.get(named or "")
+        place = self._by_id.get(name or "")
         if place is None:
             await self._app(scope, receive, send)
             return
@@ -296,10 +302,10 @@ class Guard:
         finally:
             if send.status == 404 or (scope["method"] == "DELETE" and send.status < 400):
                 self.sessions.drop(place)
-                self._by_id.pop(named or "", None)
+                self._by_id.pop(name or "", None)
 
     @contextmanager
-    def _answering(self, place: Place) -> Iterator[None]:
+    def _answering(self, place: SessionSlot) -> Iterator[None]:
         place.open += 1
         try:
             yield
@@ -308,7 +314,7 @@ class Guard:
             self.sessions.touch(place)
 
 
-def _holder(asker: Asker) -> tuple[bool, str, str | None]:
+def _holder(asker: RequestPrincipal) -> tuple[bool, str, str | None]:
     """(True, the key, whose it is) for a key that is known; (False, where from, None) for anybody
     else.
 
@@ -351,7 +357,7 @@ class _Blocks:
         self._send, self._deps, self._role = send, deps, role
         self.status = 0
         self.session: str | None = None
-        self._block: Reply | None = None
+        self._block: OperationResult | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -364,7 +370,7 @@ class _Blocks:
                 allow = {"Allow": headers["allow"]} if "allow" in headers else {}
                 # Its own text of a full house has a status that the code for it does not have.
                 status = told.status if self.status == 503 else self.status
-                self._block = Reply(status, told.body, {**told.headers, **allow})
+                self._block = OperationResult(status, told.body, {**told.headers, **allow})
                 return
         if self._block is None:
             await self._send(message)
@@ -372,7 +378,7 @@ class _Blocks:
             await _answer(self._block, self._send)
 
 
-async def _answer(reply: Reply, send: Send) -> None:
+async def _answer(reply: OperationResult, send: Send) -> None:
     body = encoded(reply.body)
     headers = {"content-type": "application/json; charset=utf-8", **reply.headers}
     raw = [(n.lower().encode(), v.encode()) for n, v in headers.items()]

@@ -22,9 +22,9 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.mcp_guard import HOLDER, KEYED, MODERN, STRANGERS_SESSIONS, Guard
+from server.mcp_guard import HOLDER, KEYED, MODERN, STRANGERS_SESSIONS, SessionGuard
 from server.mcp_server import WalletServer
-from server.quiet import quiet_sdk
+from server.quiet import install_log_filter
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
 MAX_SESSIONS: Final = KEYED.all + STRANGERS_SESSIONS.all + 50
@@ -111,14 +111,14 @@ class _Leaving:
         ):
             await self._app(scope, receive, send)
             return
-        asked, given = await receive(), False
+        request, given = await receive(), False
 
         async def again() -> Message:
             nonlocal given
             if given:
                 return await receive()
             given = True
-            return asked
+            return request
 
         async def watch() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -126,7 +126,7 @@ class _Leaving:
             group.cancel_scope.cancel()
 
         async with anyio.create_task_group() as group:
-            if not asked.get("more_body", False):
+            if not request.get("more_body", False):
                 group.start_soon(watch)
             await self._app(scope, again, send)
             group.cancel_scope.cancel()
@@ -151,7 +151,7 @@ class _Open:
 
 def mcp_app(server: WalletServer, base_url: str) -> Starlette:
     """The ASGI application behind the three paths."""
-    quiet_sdk()
+    install_log_filter()
     checks = security(base_url)
     streamable = server.streamable_http_app(
         json_response=True,
@@ -169,7 +169,7 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         ],
         middleware=[
             Middleware(_Open, server=server),
-            Middleware(Guard, deps=server.deps, idle_s=IDLE_S),
+            Middleware(SessionGuard, deps=server.deps, idle_s=IDLE_S),
             Middleware(_Leaving),
             Middleware(AuthenticationMiddleware, backend=KeyBackend()),
             Middleware(AuthContextMiddleware),

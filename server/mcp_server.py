@@ -15,14 +15,14 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from domain.refusals import Refused, invalid, refusal
-from http_shim.asker import Asker
+from http_shim.asker import RequestPrincipal
 from http_shim.parse import as_written, bounded, read
 from server.mcp_asker import asker_in
 from server.mcp_skill import add_skill
-from server.shelf import Given, Shelf, Shipped
+from server.shelf import CatalogueListing, PackagedListing, ToolListing
 from skill import text
 from storage.faults import Unavailable
-from tools.call.operation import NOBODY, Deps, Operation, Reply, behind_door
+from tools.call.operation import ANONYMOUS, Deps, Operation, OperationResult, behind_door
 from tools.call.run import door_is_open, refused_reply, run, unavailable
 from tools.call.wire import encoded
 from tools.signin import known
@@ -61,7 +61,7 @@ class WalletServer(Server[Any]):
 class Tools:
     """The catalogue as tools: listing, calling, telling when the list changed."""
 
-    def __init__(self, deps: Deps, shelf: Shelf, stdio_key: str | None):
+    def __init__(self, deps: Deps, shelf: ToolListing, stdio_key: str | None):
         self.deps, self._shelf, self._stdio_key = deps, shelf, stdio_key
         self._by_name: Mapping[str, Operation] | None = None
         self.bus = InMemorySubscriptionBus()
@@ -102,7 +102,9 @@ class Tools:
             await self._saw(not (reply.refused and reply.body["error"] == "door_off"))
         return _result(reply)
 
-    async def _reply(self, op: Operation, ctx: Context, given: Mapping[str, object]) -> Reply:
+    async def _reply(
+        self, op: Operation, ctx: Context, given: Mapping[str, object]
+    ) -> OperationResult:
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
@@ -123,17 +125,17 @@ class Tools:
             caller,
             arguments,
             key=key,
-            surface="mcp",
+            transport="mcp",
             address=asker.address,
-            paid=asker.paid,
+            prepaid_cost=asker.prepaid_cost,
         )
 
-    async def _asker(self, ctx: Context) -> Asker:
+    async def _asker(self, ctx: Context) -> RequestPrincipal:
         if ctx.request is not None:
             return await asker_in(self.deps, ctx.request.scope)
         key = self._stdio_key
-        caller = await known(self.deps, "agent_key", key, on_mcp=True) if key else NOBODY
-        return Asker(None, caller)
+        caller = await known(self.deps, "agent_key", key, on_mcp=True) if key else ANONYMOUS
+        return RequestPrincipal(None, caller)
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""
@@ -202,7 +204,7 @@ def _arguments(tool: t.Tool, given: Mapping[str, object]) -> tuple[str | None, d
     return key, {n: v for n, v in arguments.items() if v is not None}
 
 
-def _result(reply: Reply) -> t.CallToolResult:
+def _result(reply: OperationResult) -> t.CallToolResult:
     """The reply as a tool result; a refusal is identical in both contents (contract 1)."""
     body = {"refusal": dict(reply.body)} if reply.refused else dict(reply.body)
     told = encoded(body).decode()
@@ -229,7 +231,7 @@ def build_server(
 
     `stdio_key` is the agent key where there are no headers.
     """
-    shelf: Shelf = Shipped() if operations is None else Given(operations)
+    shelf: ToolListing = PackagedListing() if operations is None else CatalogueListing(operations)
     tools = Tools(deps, shelf, stdio_key)
     server = WalletServer(
         "delegated-spending-wallet",

@@ -43,10 +43,10 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
         return _uncached({"skill": _entry(await wanted(params.uri))})
 
     async def resources(ctx: Context, params: Any) -> t.ListResourcesResult:
-        named = t.Resource(
+        name = t.Resource(
             uri=SKILL_URI, name=text.NAME, description=text.DESCRIPTION, mime_type=MARKDOWN
         )
-        listed = [] if await skill() is None else [named]
+        listed = [] if await skill() is None else [name]
         return t.ListResourcesResult(resources=listed, ttl_ms=0, cache_scope="private")
 
     async def read(ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:

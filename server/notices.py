@@ -21,13 +21,13 @@ from anyio.abc import TaskGroup
 
 from domain.ledger.events import Event
 from domain.reads.notices import may_tell
-from server.outbound import AT_ONCE, Outbound, Outcome
+from server.outbound import AT_ONCE, PostResult, WebhookClient
 from storage.rows.row import event_of
-from storage.rows.webhooks import Delivery, Tried, Webhook
-from storage.tail import NotInRecord, Tail, Told
+from storage.rows.webhooks import Delivery, DeliveryAttempt, Webhook
+from storage.tail import FeedEntry, LedgerFeed, UnknownCursor
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
-from tools.keeper.notices import LEASE, take_rows
+from tools.keeper.notices import LEASE, enqueue_notices
 
 log = logging.getLogger("wallet.notices")
 
@@ -41,7 +41,7 @@ DEAD_AFTER: Final = timedelta(days=3)
 PAUSES_S: Final = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200)
 
 
-def again_at(delivery: Delivery, attempts: int, now: datetime) -> datetime | None:
+def next_attempt_at(delivery: Delivery, attempts: int, now: datetime) -> datetime | None:
     """When a delivery is tried again after its n-th failure; None three days after it was made.
 
     Each pause is up to a fifth longer, by the delivery's own id, so that not all come at once.
@@ -61,22 +61,22 @@ class Counted:
     dead: int = 0
 
 
-class Notices:
+class NotificationWorker:
     """The two halves, each running until cancelled."""
 
-    def __init__(self, deps: Deps, tail: Tail, outbound: Outbound, holder: str):
+    def __init__(self, deps: Deps, tail: LedgerFeed, outbound: WebhookClient, holder: str):
         self._deps, self._tail, self._out, self._holder = deps, tail, outbound, holder
         self._sending = 0
         self.counted = Counted()
 
     def gauges(self) -> Mapping[str, int]:
         """For the metrics."""
-        told = {
+        raw = {
             "delivered": self.counted.delivered,
             "failed": self.counted.failed,
             "dead": self.counted.dead,
         }
-        counts = {f'wallet_webhook_tries_total{{outcome="{n}"}}': v for n, v in told.items()}
+        counts = {f'wallet_webhook_tries_total{{outcome="{n}"}}': v for n, v in raw.items()}
         return counts | {"wallet_webhooks_sending": self._sending}
 
     async def run(self) -> None:
@@ -99,7 +99,7 @@ class Notices:
     async def _followed(self) -> None:
         try:
             await self.follow()
-        except NotInRecord:
+        except UnknownCursor:
             log.warning("the record is older than what was read: notices begin anew")
             await self._begin(await self._tail.newest())
 
@@ -109,10 +109,10 @@ class Notices:
         return await self._deps.store.write(partial(self._leads, now))
 
     def _leads(self, now: datetime, uow: UnitOfWork) -> bool:
-        return uow.work.claim(*LEASE, self._holder, now, now + timedelta(seconds=LEASE_S))
+        return uow.work.acquire(*LEASE, self._holder, now, now + timedelta(seconds=LEASE_S))
 
     async def _begin(self, cursor: str) -> None:
-        await self._deps.store.write(lambda uow: uow.webhooks.have_read(cursor))
+        await self._deps.store.write(lambda uow: uow.webhooks.save_cursor(cursor))
 
     async def follow(self) -> None:
         """Read on from where somebody stopped, until another has taken over, or the tail ends."""
@@ -122,13 +122,13 @@ class Notices:
             await self._begin(cursor)
         skipped = 0
         async with aclosing(self._tail.follow(cursor)) as rows:
-            async for told in rows:
-                event = event_of(told.row)
-                if skipped < SKIPPED and not await self._concerns(told.public_id, event):
+            async for entry in rows:
+                event = event_of(entry.row)
+                if skipped < SKIPPED and not await self._concerns(entry.public_id, event):
                     skipped += 1
                     continue
                 skipped = 0
-                if not await self._take(told, event):
+                if not await self._take(entry, event):
                     return
 
     async def _concerns(self, public_id: str, event: Event) -> bool:
@@ -137,15 +137,15 @@ class Notices:
             lambda uow: uow.webhooks.listen_to(public_id)
         )
 
-    async def _take(self, told: Told, event: Event) -> bool:
+    async def _take(self, entry: FeedEntry, event: Event) -> bool:
         """Take one row, if the claim is still ours."""
         now = self._deps.clock.now()
-        rows = [(told.public_id, event)]
+        rows = [(entry.public_id, event)]
 
         def taken(uow: UnitOfWork) -> bool:
             if not self._leads(now, uow):
                 return False
-            take_rows(uow, rows, told.cursor, now)
+            enqueue_notices(uow, rows, entry.cursor, now)
             return True
 
         return await self._deps.store.write(taken)
@@ -168,43 +168,45 @@ class Notices:
             return 0
         until = now + timedelta(seconds=CLAIM_S)
         taken = await self._deps.store.write(lambda uow: uow.webhooks.claim(now, until, room))
-        for hook, delivery in taken:
+        for webhook, delivery in taken:
             self._sending += 1
-            group.start_soon(self._send, hook, delivery)
+            group.start_soon(self._send, webhook, delivery)
         return len(taken)
 
-    async def _send(self, hook: Webhook, delivery: Delivery) -> None:
+    async def _send(self, webhook: Webhook, delivery: Delivery) -> None:
         try:
-            outcome = await self._outcome(hook, delivery)
+            outcome = await self._outcome(webhook, delivery)
             tried = self._tried(delivery, outcome)
-            await self._deps.store.write(lambda uow: uow.webhooks.tried(hook, delivery, tried))
+            await self._deps.store.write(lambda uow: uow.webhooks.tried(webhook, delivery, tried))
         except Exception:
             # The claim runs out, and it is sent again under the same id.
             log.exception("delivery %s is not noted", delivery.delivery_id)
         finally:
             self._sending -= 1
 
-    async def _outcome(self, hook: Webhook, delivery: Delivery) -> Outcome:
+    async def _outcome(self, webhook: Webhook, delivery: Delivery) -> PostResult:
         signing, now = self._deps.webhooks, self._deps.clock.now()
         if signing is None:
-            return Outcome(fault="not_configured")
+            return PostResult(fault="not_configured")
         if now >= delivery.made_at + DEAD_AFTER:
-            return Outcome(fault="too_old")
+            return PostResult(fault="too_old")
         headers = signing.headers(
-            hook.webhook_id,
-            hook.generation,
-            hook.rotated_at,
+            webhook.webhook_id,
+            webhook.generation,
+            webhook.rotated_at,
             message_id=delivery.delivery_id,
             body=delivery.body,
             now=now,
         )
-        return await self._out.post(hook.url, headers, delivery.body)
+        return await self._out.post(webhook.url, headers, delivery.body)
 
-    def _tried(self, delivery: Delivery, outcome: Outcome) -> Tried:
+    def _tried(self, delivery: Delivery, outcome: PostResult) -> DeliveryAttempt:
         now = self._deps.clock.now()
         ok = outcome.taken
-        again = None if ok else again_at(delivery, delivery.attempts + 1, now)
+        again = None if ok else next_attempt_at(delivery, delivery.attempts + 1, now)
         self.counted.delivered += ok
         self.counted.failed += not ok
         self.counted.dead += not ok and again is None
-        return Tried(at=now, ok=ok, answered=outcome.status, fault=outcome.fault, again_at=again)
+        return DeliveryAttempt(
+            at=now, ok=ok, answered=outcome.status, fault=outcome.fault, again_at=again
+        )

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from tools.call.outside import public
+from tools.call.outside import is_public_address
 
 TOTAL_S: Final = 10
 CONNECT_S: Final = 5
@@ -23,12 +23,12 @@ Lookup = Callable[[str, int], Sequence[str]]
 """The addresses of a host, as text; runs in a thread. Errors: OSError."""
 
 
-class NotAllowed(OSError):
+class AddressBlocked(OSError):
     """A host has an address that is not on the public internet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class PostResult:
     """What a call came to: the answer's status, or a word for why there is none."""
 
     status: int | None = None
@@ -46,7 +46,7 @@ def looked_up(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(where[0]) for *_, where in found))
 
 
-class Checked(AbstractResolver):
+class PinnedResolver(AbstractResolver):
     """Looks a host up once, and gives the connector the very addresses that were checked: a name
     that answers something else a moment later is not asked again.
 
@@ -64,8 +64,8 @@ class Checked(AbstractResolver):
         """The host's addresses. Errors: `NotAllowed` where one of them may not be called."""
         asking = asyncio.get_running_loop().run_in_executor
         found = await asking(self._threads, self._lookup, host, port)
-        if not self._private and not all(public(address) for address in found):
-            raise NotAllowed(f"{host} is not on the public internet alone")
+        if not self._private and not all(is_public_address(address) for address in found):
+            raise AddressBlocked(f"{host} is not on the public internet alone")
         return [_result(host, address, port) for address in found]
 
     async def close(self) -> None:
@@ -85,14 +85,14 @@ def _result(host: str, address: str, port: int) -> ResolveResult:
     )
 
 
-class Outbound:
+class WebhookClient:
     """Posts to strangers. Each call has a connection of its own and ten seconds in all; redirects
     are not followed, cookies not kept, proxies of the environment not used, bodies not read.
     """
 
     def __init__(self, *, private: bool, lookup: Lookup = looked_up, total_s: float = TOTAL_S):
         self._private = private
-        self._names = Checked(private=private, lookup=lookup)
+        self._names = PinnedResolver(private=private, lookup=lookup)
         connector = aiohttp.TCPConnector(
             resolver=self._names,
             use_dns_cache=False,
@@ -109,11 +109,11 @@ class Outbound:
             max_field_size=8_190,
         )
 
-    async def post(self, url: str, headers: Mapping[str, str], body: str) -> Outcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: str) -> PostResult:
         """Send one message. Errors: none; what goes wrong is the outcome."""
         host = urlsplit(url).hostname or ""
-        if not self._private and _numeric(host) and not public(host):
-            return Outcome(fault="address_not_allowed")
+        if not self._private and _numeric(host) and not is_public_address(host):
+            return PostResult(fault="address_not_allowed")
         sent = {"Content-Type": "application/json", "User-Agent": "mandate-wallet", **headers}
         try:
             async with self._session.post(
@@ -121,25 +121,25 @@ class Outbound:
             ) as answer:
                 # The status is all that counts: what a stranger answers is neither read nor kept.
                 answer.close()
-                return Outcome(status=answer.status)
+                return PostResult(status=answer.status)
         except TimeoutError:
-            return Outcome(fault="timeout")
+            return PostResult(fault="timeout")
         except aiohttp.ClientConnectorDNSError as error:
-            refused = isinstance(error.os_error, NotAllowed)
-            return Outcome(fault="address_not_allowed" if refused else "no_such_host")
+            refused = isinstance(error.os_error, AddressBlocked)
+            return PostResult(fault="address_not_allowed" if refused else "no_such_host")
         except aiohttp.ClientSSLError:
-            return Outcome(fault="bad_certificate")
+            return PostResult(fault="bad_certificate")
         except aiohttp.ClientConnectorError:
-            return Outcome(fault="no_connection")
+            return PostResult(fault="no_connection")
         except (aiohttp.ClientError, ValueError, OSError):
-            return Outcome(fault="no_http")
+            return PostResult(fault="no_http")
 
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
         await self._names.close()
 
-    async def __aenter__(self) -> Outbound:
+    async def __aenter__(self) -> WebhookClient:
         return self
 
     async def __aexit__(self, *_: Any) -> None:

@@ -15,20 +15,20 @@ from aiohttp import web
 from domain.refusals import Refused
 from http_shim.about import GAUGES
 from http_shim.application import HUB
-from http_shim.listening import address_of, bound, farewell, listen_on
+from http_shim.listening import address_of, bound, drain_connections, listen_on
 from http_shim.metrics import Metrics
 from server.application import application
 from server.figures import figures, listener
 from server.files import raise_file_limit, say_once_a_minute
-from server.garbage import settle
-from server.late_mcp import LateMcp
+from server.garbage import freeze_startup_objects
+from server.late_mcp import LazyMcpApp
 from server.logs import prepare_logging
-from server.notices import Notices
-from server.outbound import Outbound
+from server.notices import NotificationWorker
+from server.outbound import WebhookClient
 from server.settings import Settings
-from server.start import up_to_date
+from server.start import ensure_schema
 from server.watched import watch_loop
-from server.wiring import Wired, wired
+from server.wiring import Runtime, build_runtime
 from tools.call.operation import Deps
 
 if TYPE_CHECKING:
@@ -83,30 +83,30 @@ async def serve_until(
     raise_file_limit()
     say_once_a_minute(asyncio.get_running_loop())
     watched = listener(settings.metrics_host, settings.metrics_port)
-    await up_to_date(settings)
+    await ensure_schema(settings)
     address = address_of(sock)
     metrics = Metrics()
     async with (
-        wired(settings, address=address, metrics=metrics) as parts,
+        build_runtime(settings, address=address, metrics=metrics) as parts,
         anyio.create_task_group() as group,
     ):
-        mcp, wrong = LateMcp(parts.deps), list[Exception]()
+        mcp, wrong = LazyMcpApp(parts.deps), list[Exception]()
         app = application(parts.deps, mcp, demo)
         app[GAUGES].append(parts.chains.gauges)
         runner = await listen_on(app, sock)
         try:
             group.start_soon(watch_loop, metrics)
             if parts.deps.webhooks is not None:
-                group.start_soon(_tell_owners, parts.deps, app)
+                group.start_soon(_run_notifications, parts.deps, app)
 
-            async def behind() -> None:
+            async def after() -> None:
                 try:
                     await _behind_the_answers(parts, mcp, keeper=keeper)
                 except (Refused, ValueError) as error:
                     wrong.append(error)
                     stop.set()
 
-            group.start_soon(behind)
+            group.start_soon(after)
             async with figures(parts.deps, watched, app[GAUGES]):
                 ready(address)
                 await stop.wait()
@@ -114,7 +114,7 @@ async def serve_until(
             with anyio.CancelScope(shield=True):
                 # What runs by itself lets go meanwhile.
                 group.cancel_scope.cancel()
-                await farewell(runner)
+                await drain_connections(runner)
                 # Who waits for a lock of another process is told so, while there is somebody to.
                 parts.deps.store.leave()
                 await mcp.drain()
@@ -123,7 +123,7 @@ async def serve_until(
         raise wrong[0]
 
 
-async def _behind_the_answers(parts: Wired, mcp: LateMcp, *, keeper: bool) -> None:
+async def _behind_the_answers(parts: Runtime, mcp: LazyMcpApp, *, keeper: bool) -> None:
     """Load, in a thread, what the first answers do without and the first stranger would make it
     load: what talks to chains and to the venue, and MCP; then do the work of a keeper.
 
@@ -134,18 +134,18 @@ async def _behind_the_answers(parts: Wired, mcp: LateMcp, *, keeper: bool) -> No
         await parts.load()
         await mcp.load()
     finally:
-        settle()
+        freeze_startup_objects()
     if keeper:
-        from server.ticks import Ticks
+        from server.ticks import KeeperScheduler
 
-        await Ticks(parts).run()
+        await KeeperScheduler(parts).run()
 
 
-async def _tell_owners(deps: Deps, app: web.Application) -> None:
+async def _run_notifications(deps: Deps, app: web.Application) -> None:
     """Read the ledgers for webhooks, on the tail that the streams have too, and send."""
     hub = app[HUB]
     hub.start()
-    async with Outbound(private=deps.config.webhook_allow_private) as outbound:
-        notices = Notices(deps, hub.tail, outbound, deps.ids.short("p_"))
+    async with WebhookClient(private=deps.config.webhook_allow_private) as outbound:
+        notices = NotificationWorker(deps, hub.tail, outbound, deps.ids.short("p_"))
         app[GAUGES].append(notices.gauges)
         await notices.run()

@@ -26,7 +26,7 @@ _QUOTING: Final = (
 )
 
 
-def quiet_sdk() -> None:
+def install_log_filter() -> None:
     """Keep the SDK from logging what callers send: at DEBUG it writes each message, a refused
     secret too, at INFO lines of every session, and at WARNING one for each caller of whom it thinks
     ill, who has been answered and counted by then. Asked for less, it says less.

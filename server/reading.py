@@ -10,21 +10,27 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
-from chain.agreed import agreed, why_of
+from chain.agreed import quorum_read, why_of
 from chain.answers import Header
 from chain.evm import EvmChain
 from chain.ground import UNAVAILABLE, Ground, ground
-from chain.reader import Cursor, Read, Reader, Reorged
+from chain.reader import BlockRange, LogReader, ReadCursor, ReorgDetected
 from domain.facts import BlockStamp, VaultLog
 from domain.refusals import Refused
 from server.doubts import Asked, left_by
 from server.staged import log_of, staged
 from storage.faults import Unavailable
-from storage.rows.chainlog import Cursor as KeptCursor
+from storage.rows.chainlog import ChainCursor as KeptCursor
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
-from tools.keeper.intake import Desk, Unsure, detach, ingest, vanished
+from tools.keeper.intake import (
+    IngestContext,
+    ReorgSuspected,
+    detach_vault,
+    ingest_logs,
+    reverse_blocks,
+)
 from tools.keeper.marks import take_back_marks
 
 log = logging.getLogger("wallet.reading")
@@ -36,16 +42,16 @@ LOGS_AT_ONCE: Final = 100
 FEWER: Final = 5
 
 
-class Reading:
+class ChainSync:
     """One chain's reading; the resume point moves in the transaction that stores what was read, and
     `deep` in those that make rows of it, a part at a time.
     """
 
-    def __init__(self, deps: Deps, reader: Reader, logs_at_once: int = LOGS_AT_ONCE):
+    def __init__(self, deps: Deps, reader: LogReader, logs_at_once: int = LOGS_AT_ONCE):
         self.deps, self.reader, self.chain = deps, reader, reader.chain
         self._most = logs_at_once
-        self._left: Read | None = None  # of what was read, not stored yet
-        self._agreed: Read | None = None  # of what most nodes tell, no rows yet
+        self._left: BlockRange | None = None  # of what was read, not stored yet
+        self._agreed: BlockRange | None = None  # of what most nodes tell, no rows yet
 
     async def on(self) -> None:
         """Read on until there is nothing new."""
@@ -93,7 +99,7 @@ class Reading:
             self._agreed = await self._in_parts(partial(self._make_deep, self._agreed))
             return True
         told = await at.step(partial(self._by_one, at, kept, vaults))
-        if isinstance(told, Reorged):
+        if isinstance(told, ReorgDetected):
             return await self._rewind(at)
         if told is not None:
             self.reader.remember(told)
@@ -111,14 +117,14 @@ class Reading:
         vaults: Collection[str],
         node: EvmChain,
         head: Header,
-    ) -> Read | Reorged | None:
+    ) -> BlockRange | ReorgDetected | None:
         """A step by one node. What becomes deep by it ends in a block that most nodes name.
 
         Errors: `chain_unavailable` for a node on another fork too.
         """
-        cursor = Cursor(kept.block, kept.hash) if kept else None
+        cursor = ReadCursor(kept.block, kept.hash) if kept else None
         told = await self.reader.through(node).step(cursor, vaults, head)
-        if isinstance(told, Reorged):
+        if isinstance(told, ReorgDetected):
             several = len(self.chain.views) > 1
             if several and cursor is not None and await at.stands(cursor.block, cursor.hash):
                 raise node.node().unavailable("the node lost a block that the others have")
@@ -129,19 +135,19 @@ class Reading:
                 await at.confirm(node, high, known, told.cursor.block)
         return told
 
-    async def _told_by_most(self, kept: KeptCursor, vaults: Collection[str]) -> Read:
+    async def _told_by_most(self, kept: KeptCursor, vaults: Collection[str]) -> BlockRange:
         """The blocks that are deep enough and no rows yet, as more than half of the configured
         nodes tell them: what one by itself told waits, and makes no row.
 
         Errors: `chain_unavailable` where they do not tell the same.
         """
         low, high = kept.deep + 1, self._deepest(kept)
-        end, logs = await agreed(
+        end, logs = await quorum_read(
             self.chain,
             "the logs of some blocks",
             lambda view: self.reader.through(view).told_in(vaults, low, high),
         )
-        return Read(logs, (), Cursor(kept.deep, None), Cursor(high, end.hash), end)
+        return BlockRange(logs, (), ReadCursor(kept.deep, None), ReadCursor(high, end.hash), end)
 
     async def _known(self, kept: KeptCursor, block: int) -> str | None:
         """The hash of a block as it was read."""
@@ -167,7 +173,7 @@ class Reading:
         head = kept.block if kept.head is None else kept.head
         return min(head - self.chain.confirmations, kept.block)
 
-    async def _store_on(self, told: Read) -> None:
+    async def _store_on(self, told: BlockRange) -> None:
         """Store the next part of what was read. Where that fails, it is read again."""
         self._left = None
         self._left = await self._in_parts(partial(self._store, told))
@@ -190,24 +196,24 @@ class Reading:
         """Do a piece of work in one transaction; where it is not sure what the chain has, the chain
         is asked, and it begins again.
         """
-        asked = Asked()
+        request = Asked()
         while True:
             now = self.deps.clock.now()
             try:
-                return await self.deps.store.write(partial(work, asked, now))
-            except Unsure as doubt:
-                open_ = doubt.transactions - asked.transactions.keys()
-                vaults = doubt.vaults - asked.vaults.keys()
-                blocks = doubt.blocks - asked.blocks.keys()
+                return await self.deps.store.write(partial(work, request, now))
+            except ReorgSuspected as doubt:
+                open_ = doubt.transactions - request.transactions.keys()
+                vaults = doubt.vaults - request.vaults.keys()
+                blocks = doubt.blocks - request.blocks.keys()
                 if not open_ and not vaults and not blocks:
                     raise
                 for tx_hash in sorted(open_):
-                    asked.transactions[tx_hash] = await self._logs_of(tx_hash)
+                    request.transactions[tx_hash] = await self._logs_of(tx_hash)
                 if vaults:
-                    asked.vaults |= await self._are_there(vaults)
+                    request.vaults |= await self._are_there(vaults)
                 for number in blocks:
                     here = await self.chain.block(number)
-                    asked.blocks[number] = None if here is None else here.hash
+                    request.blocks[number] = None if here is None else here.hash
 
     async def _are_there(self, vaults: Collection[str]) -> dict[str, bool]:
         """Whether vaults are there, by what most of the nodes say."""
@@ -222,7 +228,7 @@ class Reading:
 
         Errors: `chain_unavailable` where no answer is that of enough nodes.
         """
-        return await agreed(self.chain, "a transaction", lambda view: left_by(view, tx_hash))
+        return await quorum_read(self.chain, "a transaction", lambda view: left_by(view, tx_hash))
 
     async def _rewind(self, at: Ground) -> bool:
         """Go back to the newest remembered block that most nodes have; what is above it is compared
@@ -232,10 +238,10 @@ class Reading:
         remembered, kept = await self.deps.store.read(
             lambda uow: (uow.chainlog.blocks(chain_id), uow.chainlog.cursor(chain_id))
         )
-        back = Cursor(max(self.chain.facts.start_block - 1, -1), None)
+        back = ReadCursor(max(self.chain.facts.start_block - 1, -1), None)
         for number, hashed in remembered:
             if await at.stands(number, hashed):
-                back = Cursor(number, hashed)
+                back = ReadCursor(number, hashed)
                 break
         if kept is None or (kept.block, kept.hash) == (back.block, back.hash):
             return False
@@ -254,16 +260,16 @@ class Reading:
         return True
 
     def _store(
-        self, told: Read, most: int, asked: Asked, now: datetime, uow: UnitOfWork
-    ) -> Read | None:
+        self, told: BlockRange, limit: int, request: Asked, now: datetime, uow: UnitOfWork
+    ) -> BlockRange | None:
         """Store a part of what was read; what is left of it."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
         kept = chainlog.cursor(chain_id, lock=True)
         if kept is not None and (kept.block, kept.hash) != (told.since.block, told.since.hash):
             return None  # another process read on, or went back
-        told, left = told.parted(most)
+        told, left = told.parted(limit)
         read = range(told.since.block + 1, told.cursor.block + 1)
-        self._unmade(uow, now, read, told.logs, asked)
+        self._unmade(uow, now, read, told.logs, request)
         blocks = [(b.number, b.hash) for b in told.blocks]
         chainlog.remember_blocks(chain_id, blocks, told.head.number - self.reader.window)
         deep = kept.deep if kept is not None else told.since.block
@@ -274,27 +280,27 @@ class Reading:
             found = []
         chainlog.stage(chain_id, map(staged, told.logs[len(found) :]))
         if not found:
-            high, found = self._staged(here, high, most, uow)
-        self._take_deep(here, high, found, asked, now, uow)
+            high, found = self._staged(here, high, limit, uow)
+        self._take_deep(here, high, found, request, now, uow)
         return left
 
-    def _deepen(self, most: int, asked: Asked, now: datetime, uow: UnitOfWork) -> None:
+    def _deepen(self, limit: int, request: Asked, now: datetime, uow: UnitOfWork) -> None:
         kept = uow.chainlog.cursor(self.chain.chain_id, lock=True)
         if kept is not None and self._deepest(kept) > kept.deep:
-            high, found = self._staged(kept, self._deepest(kept), most, uow)
-            self._take_deep(kept, high, found, asked, now, uow)
+            high, found = self._staged(kept, self._deepest(kept), limit, uow)
+            self._take_deep(kept, high, found, request, now, uow)
 
     def _staged(
-        self, here: KeptCursor, high: int, most: int, uow: UnitOfWork
+        self, here: KeptCursor, high: int, limit: int, uow: UnitOfWork
     ) -> tuple[int, list[VaultLog]]:
         """Up to which block the next logs that waited are taken, and these."""
         chain_id = self.chain.chain_id
-        high = max(uow.chainlog.staged_up_to(chain_id, high, most), here.deep)
+        high = max(uow.chainlog.staged_up_to(chain_id, high, limit), here.deep)
         return high, [log_of(s) for s in uow.chainlog.take_staged(chain_id, high)]
 
     def _make_deep(
-        self, told: Read, most: int, asked: Asked, now: datetime, uow: UnitOfWork
-    ) -> Read | None:
+        self, told: BlockRange, limit: int, request: Asked, now: datetime, uow: UnitOfWork
+    ) -> BlockRange | None:
         """Make rows of the next part of what most nodes tell; what is left of it. What waited there
         by the word of one is dropped.
         """
@@ -302,13 +308,13 @@ class Reading:
         kept = chainlog.cursor(chain_id, lock=True)
         if kept is None or kept.deep != told.since.block or kept.block < told.cursor.block:
             return None  # another process read on, or went back
-        told, left = told.parted(most)
+        told, left = told.parted(limit)
         high = told.cursor.block
         waited = tuple([log_of(s) for s in chainlog.take_staged(chain_id, high)])
         if waited != told.logs:
             log.warning("chain %s: what waited is not what most nodes tell", chain_id)
-        self._unmade(uow, now, range(kept.deep + 1, high + 1), told.logs, asked)
-        self._take_deep(kept, high, told.logs, asked, now, uow)
+        self._unmade(uow, now, range(kept.deep + 1, high + 1), told.logs, request)
+        self._take_deep(kept, high, told.logs, request, now, uow)
         return left
 
     def _take_deep(
@@ -316,18 +322,18 @@ class Reading:
         here: KeptCursor,
         high: int,
         found: Sequence[VaultLog],
-        asked: Asked,
+        request: Asked,
         now: datetime,
         uow: UnitOfWork,
     ) -> None:
         """Make rows of the logs up to a block, and keep how far that came."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
-        logs = asked.told(found, high)
-        desk, sure = self._desk(uow, now), asked.transactions.keys()
+        logs = request.told(found, high)
+        ingest_context, sure = self._desk(uow, now), request.transactions.keys()
         blocks = range(here.deep + 1, high + 1)
-        vanished(uow, desk, chain_id, blocks, logs, sure)
-        take_back_marks(uow, desk, chain_id, blocks, asked.blocks)
-        ingest(uow, desk, self.chain, logs, sure)
+        reverse_blocks(uow, ingest_context, chain_id, blocks, logs, sure)
+        take_back_marks(uow, ingest_context, chain_id, blocks, request.blocks)
+        ingest_logs(uow, ingest_context, self.chain, logs, sure)
         chainlog.set_cursor(chain_id, here.block, here.hash, here.head, high, now)
 
     def _unmade(
@@ -336,31 +342,31 @@ class Reading:
         now: datetime,
         blocks: range,
         logs: Sequence[VaultLog],
-        asked: Asked,
+        request: Asked,
     ) -> None:
         """Keep the vaults that were made in the blocks just read, and let go of those that were
         not.
         """
-        chain_id, made = self.chain.chain_id, dict[str, VaultLog]()
+        chain_id, created = self.chain.chain_id, dict[str, VaultLog]()
         for g in logs:
             if g.name == "MandateCreated":
-                made[str(g.args["vault"]).lower()] = g
-        for address, g in made.items():
+                created[str(g.args["vault"]).lower()] = g
+        for address, g in created.items():
             uow.chainlog.add_vault(chain_id, address, str(g.args["digest"]), g.block.number)
         there = uow.chainlog.vaults_in(chain_id, blocks.start, blocks.stop - 1)
-        doubt = [v for v in there if v.address not in made]
+        doubt = [v for v in there if v.address not in created]
         held = {v.address: uow.mandates.by_vault(chain_id, v.address, lock=True) for v in doubt}
-        unknown = {a for a, m in held.items() if m is not None and a not in asked.vaults}
+        unknown = {a for a, m in held.items() if m is not None and a not in request.vaults}
         if unknown:
-            raise Unsure(vaults=unknown)
-        for address, m in held.items():
-            if m is not None and asked.vaults[address]:
+            raise ReorgSuspected(vaults=unknown)
+        for address, mandate in held.items():
+            if mandate is not None and request.vaults[address]:
                 uow.chainlog.move_vault(chain_id, address, blocks.stop)
                 continue
             uow.chainlog.forget_vault(chain_id, address)
-            if m is not None:
-                log.warning("the vault of %s was reorganised away", m.public_id)
-                detach(uow, self._desk(uow, now), m)
+            if mandate is not None:
+                log.warning("the vault of %s was reorganised away", mandate.public_id)
+                detach_vault(uow, self._desk(uow, now), mandate)
 
     async def _again(self, kept: KeptCursor, vaults: Mapping[str, int]) -> None:
         """Read the logs of some vaults once more, up to where the ledger was compared."""
@@ -372,7 +378,7 @@ class Reading:
 
         logs = list[VaultLog]()
         if low <= high:
-            _, logs = await agreed(self.chain, "the logs of a vault", by_one)
+            _, logs = await quorum_read(self.chain, "the logs of a vault", by_one)
         await self._surely(partial(self._told_again, kept, vaults, logs))
 
     def _told_again(
@@ -380,7 +386,7 @@ class Reading:
         kept: KeptCursor,
         vaults: Mapping[str, int],
         logs: Sequence[VaultLog],
-        asked: Asked,
+        request: Asked,
         now: datetime,
         uow: UnitOfWork,
     ) -> None:
@@ -390,10 +396,12 @@ class Reading:
         shallow = [staged(g) for g in logs if g.block.number > kept.deep]
         uow.chainlog.stage(chain_id, shallow)
         deep = [g for g in logs if g.block.number <= kept.deep]
-        known = asked.told(deep, kept.deep)
-        ingest(uow, self._desk(uow, now), self.chain, known, asked.transactions.keys())
+        known = request.told(deep, kept.deep)
+        ingest_logs(uow, self._desk(uow, now), self.chain, known, request.transactions.keys())
         for address in vaults:
             uow.chainlog.read_again(chain_id, address, None)
 
-    def _desk(self, uow: UnitOfWork, now: datetime) -> Desk:
-        return Desk(now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults))
+    def _desk(self, uow: UnitOfWork, now: datetime) -> IngestContext:
+        return IngestContext(
+            now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults)
+        )

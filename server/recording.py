@@ -44,56 +44,60 @@ class Recording:
         self.deps, self.chain, self._every_s = deps, chain, every_s
         self._said: dict[str, datetime] = {}
 
-    def due(self, m: Mandate, vault: VaultState) -> str | None:
+    def due(self, mandate: Mandate, vault: VaultState) -> str | None:
         """The kind of work that is due for a vault; where it is not this keeper's, the log says who
         may do it.
         """
-        move = moved(m, vault)
+        move = moved(mandate, vault)
         if move is None:
-            self._said.pop(m.public_id, None)
+            self._said.pop(mandate.public_id, None)
         elif self.deps.keeper is None or not self._every_s:
-            self._say(m, vault)
+            self._say(mandate, vault)
             return None
-        return "last gain" if move == "gain" and ends_soon(m, vault) else move
+        return "last gain" if move == "gain" and ends_soon(mandate, vault) else move
 
-    def _say(self, m: Mandate, vault: VaultState) -> None:
+    def _say(self, mandate: Mandate, vault: VaultState) -> None:
         now = self.deps.clock.now()
-        if now - self._said.get(m.public_id, now - SAID_EVERY) < SAID_EVERY:
+        if now - self._said.get(mandate.public_id, now - SAID_EVERY) < SAID_EVERY:
             return
-        self._said[m.public_id] = now
+        self._said[mandate.public_id] = now
         why = "no keeper key is set" if self._every_s else "WALLET_KEEPER_MARK_S is 0"
         log.warning(
             "%s: %s USDC stands recorded for its positions, now it is %s; %s, its owner may record",
-            m.public_id, vault.recorded, vault.positions, why,
+            mandate.public_id, vault.recorded, vault.positions, why,
         )  # fmt: skip
 
-    async def renew(self, m: Mandate) -> Rest:
+    async def renew(self, mandate: Mandate) -> Rest:
         """Record the value now, where the newest block still says so and the key can pay for what
         matters more too. A record that a pressed market made too low is followed by another at
         once.
         """
         sent: list[str] = []
         for tries in range(1, TRIES + 1):
-            vault = await newest(self.deps, self.chain, m)
-            move = moved(m, vault)
+            vault = await newest(self.deps, self.chain, mandate)
+            move = moved(mandate, vault)
             if move is None:
-                return Rest(SHORT_REST_S if ends_soon(m, vault) else REST_S, bool(sent))
-            if move == "fall" and not stands(m, await self._before(m, vault), vault):
+                return Rest(SHORT_REST_S if ends_soon(mandate, vault) else REST_S, bool(sent))
+            if move == "fall" and not stands(mandate, await self._before(mandate, vault), vault):
                 return Rest(0, bool(sent))
-            if self.deps.keeper is None or not await self.deps.keeper.affords(m.chain_id):
-                log.warning("%s is not recorded: the keeper's key is short of gas", m.public_id)
+            if self.deps.keeper is None or not await self.deps.keeper.affords(mandate.chain_id):
+                log.warning(
+                    "%s is not recorded: the keeper's key is short of gas", mandate.public_id
+                )
                 return Rest(REST_S, bool(sent))
-            await send_for(self.deps, self.chain, m, "record", sent)
+            await send_for(self.deps, self.chain, mandate, "record", sent)
             if len(sent) < tries:  # it would revert
                 break
             found = await self._found(sent[-1])
-            log.info("%s: recorded %s, was %s (%s)", m.public_id, found, vault.recorded, sent[-1])
+            log.info(
+                "%s: recorded %s, was %s (%s)", mandate.public_id, found, vault.recorded, sent[-1]
+            )
             if not pressed(vault.positions, found):
                 return Rest(SHORT_REST_S if move == "fall" else self._every_s, sent=True)
-            log.warning("%s: its market was pressed while it was recorded", m.public_id)
+            log.warning("%s: its market was pressed while it was recorded", mandate.public_id)
         return Rest(REST_S, bool(sent))
 
-    async def _before(self, m: Mandate, vault: VaultState) -> VaultState | None:
+    async def _before(self, mandate: Mandate, vault: VaultState) -> VaultState | None:
         """What enough nodes say of a vault some blocks before one."""
         back = max(self.chain.confirmations, LOOK_BACK)
         at = await self.chain.block(max(0, vault.block.number - back))

@@ -23,8 +23,8 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 
 from http_shim.identity import KEY_HEADER
 from server.host import host
-from server.quiet import quiet_sdk
-from server.remote import Remote
+from server.quiet import install_log_filter
+from server.remote import ProxyClient
 from server.rpc import VERSION
 
 log = logging.getLogger("wallet.relay")
@@ -67,12 +67,12 @@ class _Era:
         version = meta.get(VERSION) if isinstance(meta, dict) else None
         if version is None:
             return {MCP_PROTOCOL_VERSION_HEADER: self._agreed} if self._agreed else {}
-        told = {
+        raw = {
             MCP_PROTOCOL_VERSION_HEADER: version,
             MCP_METHOD_HEADER: method,
             MCP_NAME_HEADER: params.get(NAME_BEARING_METHODS.get(method or "", "")),
         }
-        return {n: encode_header_value(v) for n, v in told.items() if isinstance(v, str)}
+        return {n: encode_header_value(v) for n, v in raw.items() if isinstance(v, str)}
 
     def saw(self, message: Any) -> None:
         """Take the version that the service agreed to."""
@@ -88,11 +88,11 @@ async def relay(url: str, key: str | None, wait_s: float) -> None:
     """Pass messages on until the host closes stdin; what the service leaves unanswered for
     `wait_s` is answered with an error.
     """
-    quiet_sdk()
+    install_log_filter()
     headers = {KEY_HEADER: key} if key else {}
     era = _Era()
     async with (
-        Remote(headers, wait_s) as http,
+        ProxyClient(headers, wait_s) as http,
         host() as (from_host, to_host),
         streamable_http_client(endpoint(url), http_client=http) as (from_service, to_service),
         anyio.create_task_group() as group,

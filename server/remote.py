@@ -12,7 +12,7 @@ from mcp.types import CONNECTION_CLOSED, INTERNAL_ERROR, JSONRPCError, JSONRPCMe
 
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import refusal
-from server.rpc import TOOL_CALL, Asked, failed, refused
+from server.rpc import TOOL_CALL, JsonRpcRequest, error_response, refusal_response
 
 SESSION: Final = "mcp-session-id"
 CONNECT_S: Final = 10
@@ -35,7 +35,7 @@ _SAME_KEY: Final = NextStep(
 )
 
 
-class Remote(httpx2.AsyncClient):
+class ProxyClient(httpx2.AsyncClient):
     """What is asked is answered within `wait_s`, by the service or by an error in its place; a
     session that the service no longer knows is opened anew.
     """
@@ -56,13 +56,13 @@ class Remote(httpx2.AsyncClient):
         if request.method != "POST":
             with anyio.fail_after(LEAVE_S):
                 return await super().send(self._known(request), **how)
-        told: Any = json.loads(request.content)
-        if "id" not in told or "method" not in told:
+        raw: Any = json.loads(request.content)
+        if "id" not in raw or "method" not in raw:
             response = await self._unasked(request)
         else:
-            if told["method"] == "initialize":
+            if raw["method"] == "initialize":
                 self._hello, self._session = request, None
-            response = await self._asked(request, told)
+            response = await self._asked(request, raw)
         response.request = request
         return response
 
@@ -75,19 +75,19 @@ class Remote(httpx2.AsyncClient):
             request.headers[SESSION] = self._session
         return request
 
-    async def _asked(self, request: httpx2.Request, told: Any) -> httpx2.Response:
-        asked = Asked(told["id"], told["method"])
+    async def _asked(self, request: httpx2.Request, raw: Any) -> httpx2.Response:
+        asked = JsonRpcRequest(raw["id"], raw["method"])
         try:
             with anyio.fail_after(self._wait_s):
                 response = await self._in_session(request)
-                return await _understood(response, asked, told)
+                return await _understood(response, asked, raw)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
             return _made(_lost(asked, f"The service cannot be reached. {NOTHING_SENT}"))
         except TimeoutError:
             why = f"The service gave no answer within {self._wait_s:g} s."
         except (httpx2.TransportError, httpx2.DecodingError):
             why = "The connection broke before the answer was whole."
-        return _made(_unknown(asked, told, why))
+        return _made(_unknown(asked, raw, why))
 
     async def _unasked(self, request: httpx2.Request) -> httpx2.Response:
         """Nobody waits for an answer to a notification, so that a failure has nobody to be told."""
@@ -166,7 +166,9 @@ class _Ending(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-async def _understood(response: httpx2.Response, asked: Asked, told: Any) -> httpx2.Response:
+async def _understood(
+    response: httpx2.Response, request: JsonRpcRequest, raw: Any
+) -> httpx2.Response:
     """The response where it answers, what stands for it where it does not."""
     status = response.status_code
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -179,17 +181,17 @@ async def _understood(response: httpx2.Response, asked: Asked, told: Any) -> htt
     answer = _object(body)
     if "jsonrpc" in answer:
         # An answer to what the service could not read has no id.
-        answered = json.dumps({**answer, "id": asked.id}).encode()
+        answered = json.dumps({**answer, "id": request.id}).encode()
         kept = {SESSION: response.headers[SESSION]} if SESSION in response.headers else {}
         return _ok(answered, kept)
     if isinstance(answer.get("error"), str) and isinstance(answer.get("reason"), str):
-        return _made(refused(asked, answer, status))
+        return _made(refusal_response(request, answer, status))
     if status in (404, 405):
         return httpx2.Response(status)
     why = f"What answered is not the service: status {status}, and no message."
     if 400 <= status < 500:
-        return _made(failed(asked, INTERNAL_ERROR, why, {"may_have_happened": False}))
-    return _made(_unknown(asked, told, why))
+        return _made(error_response(request, INTERNAL_ERROR, why, {"may_have_happened": False}))
+    return _made(_unknown(request, raw, why))
 
 
 def _object(body: bytes) -> Mapping[str, object]:
@@ -203,28 +205,30 @@ def _object(body: bytes) -> Mapping[str, object]:
 
 def _ok(body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
     """An answer of 200: with another status the SDK would put words of its own in its place."""
-    told = {**headers, "content-type": "application/json"}
-    return httpx2.Response(200, headers=told, content=body)
+    raw = {**headers, "content-type": "application/json"}
+    return httpx2.Response(200, headers=raw, content=body)
 
 
 def _made(message: JSONRPCMessage) -> httpx2.Response:
     return _ok(json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode(), {})
 
 
-def _lost(asked: Asked, why: str) -> JSONRPCError:
-    return failed(asked, CONNECTION_CLOSED, why, {"may_have_happened": False})
+def _lost(request: JsonRpcRequest, reason: str) -> JSONRPCError:
+    return error_response(request, CONNECTION_CLOSED, reason, {"may_have_happened": False})
 
 
-def _unknown(asked: Asked, told: Any, why: str) -> JSONRPCError:
+def _unknown(request: JsonRpcRequest, raw: Any, reason: str) -> JSONRPCError:
     """Nobody knows whether a tool ran; whatever else can be asked for changes nothing."""
-    if asked.method != TOOL_CALL:
-        return _lost(asked, f"{why} Ask again.")
-    params: Any = told.get("params")
+    if request.method != TOOL_CALL:
+        return _lost(request, f"{reason} Ask again.")
+    params: Any = raw.get("params")
     given: Any = params.get("arguments") if isinstance(params, dict) else None
     keyed = isinstance(given, dict) and isinstance(given.get("idempotency_key"), str)
     step = _SAME_KEY if keyed else _RECONCILE
     block = refusal("outcome_unknown", what="The call", next=(step,), retry_safe=keyed).as_json(
         "agent"
     )
-    message = f"{why} The call may have happened. {step.text}."
-    return failed(asked, CONNECTION_CLOSED, message, {"may_have_happened": True, "refusal": block})
+    message = f"{reason} The call may have happened. {step.text}."
+    return error_response(
+        request, CONNECTION_CLOSED, message, {"may_have_happened": True, "refusal": block}
+    )

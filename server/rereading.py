@@ -13,17 +13,17 @@ from typing import Final, Literal
 
 import anyio
 
-from chain.again import MOST_BLOCKS, WAYS, again
+from chain.again import MOST_BLOCKS, WAYS, requery_logs
 from chain.evm import EvmChain
 from domain.facts import VaultLog
 from domain.refusals import Refused
 from server.staged import log_of, staged
-from storage.rows.readings import Progress
+from storage.rows.readings import ResyncProgress
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
-from tools.keeper.intake import Desk
-from tools.keeper.sums import Differing, StillDiffers, brought
+from tools.keeper.intake import IngestContext
+from tools.keeper.sums import Mismatch, StillMismatched, ingest_requeried
 
 log = logging.getLogger("wallet.rereading")
 A_STEP: Final = {"range": 10_000, "blocks": 500, "receipts": 100}
@@ -44,7 +44,7 @@ REST: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ResyncPath:
     """One way to read a vault, by one node, down to a block."""
 
     low: int
@@ -57,7 +57,7 @@ class Path:
         return f"{self.way} of node {self.node + 1} from block {self.low}"
 
 
-class Rereading:
+class VaultResync:
     """Reads vaults of one chain again. Nothing is written but what makes the sums agree, and how
     far a reading came, so that another round, or another process, goes on from there.
     """
@@ -66,7 +66,7 @@ class Rereading:
         self._deps, self._chain = deps, chain
         self._halved, self._stepped = 0, False
 
-    async def of(self, one: Differing) -> None:
+    async def of(self, one: Mismatch) -> None:
         """The newest blocks since the totals were those of the rows, by every way and every node;
         then a part of the vault's life.
         """
@@ -79,40 +79,42 @@ class Rereading:
         if lows:
             await self._life(one, lows)
 
-    async def _look(self, one: Differing) -> bool:
+    async def _look(self, one: Mismatch) -> bool:
         """Read blocks that are few, along every path; True where one explains the vault."""
         for path in self._paths(one.low):
             try:
                 logs = await self._read(one, path, one.low, one.blocks[-1])
                 await self._deps.store.write(partial(self._explain, one, logs))
-            except (StillDiffers, Refused):
+            except (StillMismatched, Refused):
                 continue
             self._tell(one, path)
             return True
         return False
 
-    def _paths(self, *lows: int) -> Iterator[Path]:
+    def _paths(self, *lows: int) -> Iterator[ResyncPath]:
         """What costs least first: a range costs a question, whichever node is asked."""
         for low in lows:
             for way in WAYS:
                 for node in range(len(self._chain.views)):
-                    yield Path(low, way, node)
+                    yield ResyncPath(low, way, node)
 
-    async def _read(self, one: Differing, path: Path, low: int, high: int) -> list[VaultLog]:
+    async def _read(self, one: Mismatch, path: ResyncPath, low: int, high: int) -> list[VaultLog]:
         view = self._chain.views[path.node]
-        return await again(view, path.way, one.mandate.vault_address or "", low, high)
+        return await requery_logs(view, path.way, one.mandate.vault_address or "", low, high)
 
-    def _explain(self, one: Differing, logs: Sequence[VaultLog], uow: UnitOfWork) -> None:
+    def _explain(self, one: Mismatch, logs: Sequence[VaultLog], uow: UnitOfWork) -> None:
         """Errors: StillDiffers, and then nothing is written."""
         deps, now = self._deps, self._deps.clock.now()
-        brought(uow, Desk(now, deps.ids, deps.config, switches(uow, deps.defaults)), one, logs)
+        ingest_requeried(
+            uow, IngestContext(now, deps.ids, deps.config, switches(uow, deps.defaults)), one, logs
+        )
 
-    def _tell(self, one: Differing, path: Path) -> None:
+    def _tell(self, one: Mismatch, path: ResyncPath) -> None:
         log.warning("%s: read again, by %s", one.mandate.public_id, path.name)
 
     # -- the whole life
 
-    async def _life(self, one: Differing, lows: Sequence[int]) -> None:
+    async def _life(self, one: Mismatch, lows: Sequence[int]) -> None:
         """Walk on from where the last round came to: each path from the newest block down, first to
         where the totals were those of the rows, then to the vault's creation.
         """
@@ -135,7 +137,7 @@ class Rereading:
         if turn.cancelled_caught and not self._stepped:
             self._halved += 1  # or the same step would be cut off in every round
 
-    async def _walk(self, one: Differing, paths: Sequence[Path], done: Progress) -> bool:
+    async def _walk(self, one: Mismatch, paths: Sequence[ResyncPath], done: ResyncProgress) -> bool:
         """Steps for one round; True where the last path ends."""
         budget = BUDGET
         for n, path in enumerate(paths):
@@ -156,8 +158,8 @@ class Rereading:
 
     async def _begin(
         self, public_id: str, path: str, top: int, rests_until: datetime | None = None
-    ) -> Progress:
-        made = Progress(
+    ) -> ResyncProgress:
+        created = ResyncProgress(
             path=path,
             nodes=len(self._chain.views),
             low=top + 1,
@@ -167,12 +169,14 @@ class Rereading:
 
         def work(uow: UnitOfWork) -> None:
             uow.readings.drop_logs(public_id)
-            uow.readings.keep(public_id, made)
+            uow.readings.keep(public_id, created)
 
         await self._deps.store.write(work)
-        return made
+        return created
 
-    async def _step(self, one: Differing, path: Path, done: Progress) -> tuple[Progress, Then]:
+    async def _step(
+        self, one: Mismatch, path: ResyncPath, done: ResyncProgress
+    ) -> tuple[ResyncProgress, Then]:
         """Read on along a path: what came since the last step, else what lies below."""
         key, top = one.mandate.public_id, one.blocks[-1]
         low, high = _next(path, done, top, max(1, A_STEP[path.way] >> self._halved))
@@ -193,22 +197,22 @@ class Rereading:
         try:
             window = replace(one, low=done.low)
             await self._deps.store.write(partial(self._explain, window, found))
-        except (StillDiffers, Refused):
+        except (StillMismatched, Refused):
             return done, "ended" if ended else "on"
         return done, "explained"
 
     def _keep(
-        self, public_id: str, done: Progress, logs: Sequence[VaultLog], uow: UnitOfWork
+        self, public_id: str, done: ResyncProgress, logs: Sequence[VaultLog], uow: UnitOfWork
     ) -> None:
         """Keep what a step found and how far it came."""
         uow.readings.found(public_id, map(staged, logs))
         uow.readings.keep(public_id, done)
 
 
-def _next(path: Path, done: Progress, top: int, most: int) -> tuple[int, int]:
+def _next(path: ResyncPath, done: ResyncProgress, top: int, limit: int) -> tuple[int, int]:
     """The first and the last block of the next step, both inclusive; the last is below the first
     where all was read, and only not yet held against the vault.
     """
     if done.high < top:
-        return done.high + 1, min(top, done.high + most)
-    return max(path.low, done.low - most), done.low - 1
+        return done.high + 1, min(top, done.high + limit)
+    return max(path.low, done.low - limit), done.low - 1

@@ -26,7 +26,7 @@ def _tell(details: RetryDetails) -> None:
 
 
 @contextmanager
-def asked_once() -> Iterator[None]:
+def without_retries() -> Iterator[None]:
     """Inside, nothing is tried again: somebody waits for what is found, a fault too."""
     before = stamina.is_active()
     stamina.set_active(False)

@@ -15,33 +15,37 @@ TOOL_CALL: Final = "tools/call"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JsonRpcRequest:
     """What an answer has to know of its request: None where it is not told, or cannot be read."""
 
     id: int | str | None = None
     method: str | None = None
 
 
-def failed(asked: Asked, code: int, message: str, data: object = None) -> JSONRPCError:
+def error_response(
+    request: JsonRpcRequest, code: int, message: str, data: object = None
+) -> JSONRPCError:
     """An error; its id is null where the request's cannot be read."""
-    told = {"code": code, "message": message} | ({} if data is None else {"data": data})
-    return JSONRPCError(jsonrpc="2.0", id=asked.id, error=ErrorData.model_validate(told))
+    raw = {"code": code, "message": message} | ({} if data is None else {"data": data})
+    return JSONRPCError(jsonrpc="2.0", id=request.id, error=ErrorData.model_validate(raw))
 
 
-def refused(asked: Asked, block: Mapping[str, object], status: int) -> Answer | JSONRPCError:
+def refusal_response(
+    request: JsonRpcRequest, block: Mapping[str, object], status: int
+) -> Answer | JSONRPCError:
     """A refusal block: the result of a tool that was called (contract 1), an error's data
     otherwise.
     """
-    told = {"refusal": dict(block)}
-    if asked.method != TOOL_CALL or asked.id is None:
+    raw = {"refusal": dict(block)}
+    if request.method != TOOL_CALL or request.id is None:
         code = {400: INVALID_REQUEST, 404: METHOD_NOT_FOUND}.get(status, INTERNAL_ERROR)
-        return failed(asked, code, str(block.get("reason", "")), told)
-    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        return error_response(request, code, str(block.get("reason", "")), raw)
+    text = json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
     result = {
         "content": [{"type": "text", "text": text}],
-        "structuredContent": told,
+        "structuredContent": raw,
         "isError": True,
         "resultType": "complete",
         "_meta": {"wallet/http_status": status},
     }
-    return Answer(jsonrpc="2.0", id=asked.id, result=result)
+    return Answer(jsonrpc="2.0", id=request.id, result=result)

@@ -27,7 +27,7 @@ from domain.trading.builder import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue import Network
 from domain.wire import JsonObject
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from tools.call.rates import networks
 from tools.call.switches import is_on
 from venue.addresses import plain_http_is_local
@@ -294,9 +294,9 @@ class Settings(BaseSettings):
             self.webhook_key = SecretStr(self.webhook_key_file.read_text().strip())
         return self
 
-    def patience(self) -> Patience:
+    def patience(self) -> DatabaseTimeouts:
         """How long the database is waited for."""
-        return Patience(
+        return DatabaseTimeouts(
             wait_ms=self.database_wait_ms,
             statement_ms=self.database_statement_ms,
             pool=self.database_pool,

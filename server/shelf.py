@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tools.call.operation import Operation
 
 
-class Shelf(Protocol):
+class ToolListing(Protocol):
     """What a server offers."""
 
     def tools(self) -> Mapping[str, t.Tool]:
@@ -31,7 +31,7 @@ class Shelf(Protocol):
         ...
 
 
-class Shipped:
+class PackagedListing:
     """The catalogue of this version; a process that is asked for the list alone never loads it."""
 
     def tools(self) -> Mapping[str, t.Tool]:
@@ -43,7 +43,7 @@ class Shipped:
         return await anyio.to_thread.run_sync(_catalogue)
 
 
-class Given:
+class CatalogueListing:
     """A catalogue that is at hand, described as it is."""
 
     def __init__(self, operations: Sequence[Operation]):
@@ -78,7 +78,7 @@ def described(op: Operation) -> t.Tool:
     """An operation as a tool."""
     from tools.call.describe import hints, tool_input, tool_output
 
-    told = hints(op)
+    raw = hints(op)
     return t.Tool(
         name=op.name,
         title=op.title,
@@ -87,9 +87,9 @@ def described(op: Operation) -> t.Tool:
         output_schema=tool_output(op),
         annotations=t.ToolAnnotations(
             title=op.title,
-            read_only_hint=told["readOnlyHint"],
-            destructive_hint=told["destructiveHint"],
-            idempotent_hint=told["idempotentHint"],
-            open_world_hint=told["openWorldHint"],
+            read_only_hint=raw["readOnlyHint"],
+            destructive_hint=raw["destructiveHint"],
+            idempotent_hint=raw["idempotentHint"],
+            open_world_hint=raw["openWorldHint"],
         ),
     )

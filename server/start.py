@@ -41,7 +41,7 @@ async def upgraded(settings: Settings, *, older: bool = False) -> None:
     raise NotUpgraded(f"The database {_shown(settings)} is {state}: run `wallet db upgrade` first.")
 
 
-async def up_to_date(settings: Settings) -> None:
+async def ensure_schema(settings: Settings) -> None:
     """Bring a SQLite file up to date, and an empty PostgreSQL; one that holds data is upgraded by
     its operator.
 

@@ -10,20 +10,20 @@ import anyio
 from server.host import host
 from server.logs import prepare_logging
 from server.mcp_server import build_server
-from server.quiet import quiet_sdk
+from server.quiet import install_log_filter
 from server.settings import Settings
-from server.start import up_to_date
-from server.wiring import wired
+from server.start import ensure_schema
+from server.wiring import build_runtime
 from storage.store import Store
 
 
 async def serve_stdio(settings: Settings) -> None:
     """Speak MCP on stdin and stdout until the host closes them."""
     prepare_logging(settings)
-    quiet_sdk()
-    await up_to_date(settings)
+    install_log_filter()
+    await ensure_schema(settings)
     key = settings.service_user_key
-    async with wired(settings) as parts:
+    async with build_runtime(settings) as parts:
         server, _ = build_server(parts.deps, stdio_key=key.get_secret_value() if key else None)
         async with host() as (read, write), anyio.create_task_group() as group:
             group.start_soon(_leave_on_sigterm, parts.deps.store)

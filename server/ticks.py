@@ -10,26 +10,26 @@ from typing import Final
 
 import anyio
 
-from chain.agreed import agreed
+from chain.agreed import quorum_read
 from chain.evm import EvmChain
 from chain.ground import ground
 from chain.inbound import BLOCKS_A_CALL, inbound
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.facts import BlockStamp
 from domain.refusals import Refused
 from domain.trading.modes import MARKET_NETWORK
-from server.keeping import Keeping
-from server.reading import Reading
-from server.wiring import Wired
+from server.keeping import VaultUpkeep
+from server.reading import ChainSync
+from server.wiring import Runtime
 from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
-from tools.call.watch import being_about
+from tools.call.watch import log_context
 from tools.keeper.rollup import refresh_stale
 from tools.keeper.sign_ins import end_old
-from tools.keeper.transfers import Confirmations, Found, take_inbound, whole
+from tools.keeper.transfers import Found, TransferConfirmer, complete_transfers, take_inbound
 from tools.trading.keys import check_due
-from tools.trading.orders.settling import settle_due
-from tools.trading.stop_line.keeper import StopLines
+from tools.trading.orders.settling import sync_due_orders
+from tools.trading.stop_line.keeper import StopLineKeeper
 
 log = logging.getLogger("wallet.ticks")
 ORDERS_S: Final = 1
@@ -38,20 +38,20 @@ LONGEST_IN_ROUNDS: Final = 30
 LAST_S: Final = 0.5
 
 
-class Ticks:
+class KeeperScheduler:
     """The periodic work of one process; what must not happen twice is claimed in the database."""
 
-    def __init__(self, parts: Wired):
+    def __init__(self, parts: Runtime):
         self.parts, self.deps = parts, parts.deps
         self.holder = self.deps.ids.short("k_")
-        self._confirmations = Confirmations(self.deps)
+        self._confirmations = TransferConfirmer(self.deps)
         self._keepings = [
-            Keeping(self.deps, parts.settings, self.holder, c) for c in parts.chains.with_rpc()
+            VaultUpkeep(self.deps, parts.settings, self.holder, c) for c in parts.chains.with_rpc()
         ]
-        self._lines = StopLines(
+        self._lines = StopLineKeeper(
             self.deps, self.holder, parts.settings.keeper_tick_s, parts.settings.keeper_batch
         )
-        self._readers = {c.chain_id: Reader(c) for c in parts.chains.with_rpc() if c.factory}
+        self._readers = {c.chain_id: LogReader(c) for c in parts.chains.with_rpc() if c.factory}
 
     async def run(self) -> None:
         """Run until cancelled; one chain's trouble does not stop another's."""
@@ -103,28 +103,28 @@ class Ticks:
                 group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
 
     async def _forever(
-        self, what: str, every_s: int, work: Callable[[], Awaitable[object]]
+        self, subject: str, every_s: int, work: Callable[[], Awaitable[object]]
     ) -> None:
         """Do it again and again; what fails again and again is tried less and less often, and what
         is due each second still every half minute.
         """
         pause_s, longest_s = float(every_s), min(LONGEST_PAUSE_S, LONGEST_IN_ROUNDS * every_s)
         while True:
-            went_well = await self._once(what, work)
+            went_well = await self._once(subject, work)
             pause_s = every_s if went_well else min(2 * pause_s, max(every_s, longest_s))
             await anyio.sleep(pause_s)
 
-    async def _once(self, what: str, work: Callable[[], Awaitable[object]]) -> bool:
+    async def _once(self, subject: str, work: Callable[[], Awaitable[object]]) -> bool:
         well, started = False, time.perf_counter_ns()
-        with being_about(work=what):
+        with log_context(work=subject):
             try:
                 await work()
                 well = True
             except Refused as refused:
-                log.warning("%s: %s", what, refused.refusal.reason)
+                log.warning("%s: %s", subject, refused.refusal.reason)
             except Exception:
-                log.exception("%s failed", what)
-        self.deps.watch.worked(what, (time.perf_counter_ns() - started) // 1_000, well=well)
+                log.exception("%s failed", subject)
+        self.deps.watch.worked(subject, (time.perf_counter_ns() - started) // 1_000, well=well)
         return well
 
     async def round(self) -> None:
@@ -159,11 +159,11 @@ class Ticks:
         """Ask the venue about live orders that nobody knows the end of, and end those whose time is
         up. Every change is conditional, so that processes may share this.
         """
-        await settle_due(self.deps, "live")
+        await sync_due_orders(self.deps, "live")
 
     async def settle_paper(self) -> None:
         """Look at paper orders that rest."""
-        await settle_due(self.deps, "paper")
+        await sync_due_orders(self.deps, "paper")
 
     async def watch_paper(self) -> None:
         """Look at paper books: funding, liquidation, delisting."""
@@ -195,7 +195,7 @@ class Ticks:
         low = deep if read is None else read + 1
         while low <= deep:
             high = min(low + BLOCKS_A_CALL - 1, deep) if holders else deep
-            _, found = await agreed(
+            _, found = await quorum_read(
                 chain, "transfers", partial(_arrived, holders, range(low, high + 1))
             )
             await self.deps.store.write(partial(self._take_inbound, chain, found, high))
@@ -209,9 +209,9 @@ class Ticks:
 
     # -- the chain reader
 
-    async def read_chain(self, reader: Reader) -> None:
+    async def read_chain(self, reader: LogReader) -> None:
         """Read on until there is nothing new."""
-        await Reading(self.deps, reader).on()
+        await ChainSync(self.deps, reader).on()
 
     # -- the keeper
 
@@ -226,5 +226,7 @@ async def _arrived(
     holders: Collection[str], blocks: range, node: EvmChain
 ) -> tuple[BlockStamp | None, Sequence[Found]]:
     """Transfers in some blocks by the word of one node, and the last of these blocks."""
-    found = await whole(node, await inbound(node, holders, blocks.start, blocks.stop - 1))
+    found = await complete_transfers(
+        node, await inbound(node, holders, blocks.start, blocks.stop - 1)
+    )
     return await node.block(blocks.stop - 1), found

@@ -29,7 +29,7 @@ AFTER_THE_END: Final = timedelta(days=1)
 """A vault of terms that ended is still made where money lies at its address."""
 
 
-class Unseen:
+class VaultDiscovery:
     """Looks where the vaults of signed mandates would be: each every five minutes, of terms that
     ended every day.
     """
@@ -50,13 +50,15 @@ class Unseen:
         at = await self._chain.block(kept)
         if at is None:
             return
-        for m in waiting:
+        for mandate in waiting:
             try:
-                await self._look(m, at, now)
+                await self._look(mandate, at, now)
             except Refused as refused:
-                log.warning("looking for the vault of %s: %s", m.public_id, refused.refusal.reason)
+                log.warning(
+                    "looking for the vault of %s: %s", mandate.public_id, refused.refusal.reason
+                )
             except Exception:
-                log.exception("looking for the vault of %s failed", m.public_id)
+                log.exception("looking for the vault of %s failed", mandate.public_id)
 
     def _waiting(self, now: datetime, uow: UnitOfWork) -> tuple[int | None, Sequence[Mandate]]:
         """(the block up to which the ledger is complete, the mandates that are looked for now)."""
@@ -66,41 +68,47 @@ class Unseen:
             return None, ()
         found = []
         for public_id in uow.chainlog.unseen(chain_id, KIND, self._batch, now):
-            m = uow.mandates.get(public_id)
-            over = m is not None and m.ends_at is not None and m.ends_at < now
+            mandate = uow.mandates.get(public_id)
+            over = mandate is not None and mandate.ends_at is not None and mandate.ends_at < now
             until = now + (AFTER_THE_END if over else EVERY)
-            if uow.work.claim(KIND, public_id, self._holder, now, until) and m is not None:
-                found.append(m)
+            if uow.work.acquire(KIND, public_id, self._holder, now, until) and mandate is not None:
+                found.append(mandate)
         return kept.deep, found
 
-    async def _look(self, m: Mandate, at: BlockStamp, now: datetime) -> None:
-        digest, vault = signed_digest(self._chain, m), signed_vault(self._chain, m)
+    async def _look(self, mandate: Mandate, at: BlockStamp, now: datetime) -> None:
+        digest, vault = signed_digest(self._chain, mandate), signed_vault(self._chain, mandate)
         if digest is None or vault is None:
             return
         states = await self._chain.vault_states([vault], agreed=True, block=at)
         if vault not in states or not states[vault].exists:
             return
-        made = await self._made_in(m.public_id, digest, at)
-        log.warning("%s: the vault stands, and no log told of its creation", m.public_id)
-        await self._deps.store.write(partial(self._attach, m.public_id, vault, digest, made, now))
+        created = await self._made_in(mandate.public_id, digest, at)
+        log.warning("%s: the vault stands, and no log told of its creation", mandate.public_id)
+        await self._deps.store.write(
+            partial(self._attach, mandate.public_id, vault, digest, created, now)
+        )
 
     async def _made_in(self, public_id: str, digest: str, at: BlockStamp) -> int:
         """The block of its creation; the first that could hold it, where its nodes do not tell: one
         that told of a later block would have the logs before it left out.
         """
         try:
-            made = await self._chain.creation(public_id, digest, at)
+            created = await self._chain.creation(public_id, digest, at)
         except Refused:
-            made = None
-        return self._chain.facts.start_block if made is None else made.block.number
+            created = None
+        return self._chain.facts.start_block if created is None else created.block.number
 
     def _attach(
-        self, public_id: str, vault: str, digest: str, made: int, now: datetime, uow: UnitOfWork
+        self, public_id: str, vault: str, digest: str, created: int, now: datetime, uow: UnitOfWork
     ) -> None:
-        m = uow.mandates.get(public_id, lock=True)
-        if m is None or m.vault_address is not None or m.status is not Status.SIGNED:
+        mandate = uow.mandates.get(public_id, lock=True)
+        if (
+            mandate is None
+            or mandate.vault_address is not None
+            or mandate.status is not Status.SIGNED
+        ):
             return
-        uow.chainlog.add_vault(m.chain_id, vault, digest, made)
-        uow.chainlog.vault_is_deep(m.chain_id, vault)
-        uow.chainlog.read_again(m.chain_id, vault, made)
-        attach(uow, now, m, vault)
+        uow.chainlog.add_vault(mandate.chain_id, vault, digest, created)
+        uow.chainlog.vault_is_deep(mandate.chain_id, vault)
+        uow.chainlog.read_again(mandate.chain_id, vault, created)
+        attach(uow, now, mandate, vault)

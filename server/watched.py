@@ -8,31 +8,31 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from http_shim.metrics import Metrics
-from storage.brought.needs import Needs
-from storage.faults import Patience, Unavailable
+from storage.brought.needs import ReadSet
+from storage.faults import DatabaseTimeouts, Unavailable
 from storage.store import Store, open_store
 
 LAG_EVERY_S: Final = 0.25
 
 
-class WatchedStore:
+class InstrumentedStore:
     """A store whose work is counted and timed; it passes everything on as it came."""
 
     def __init__(self, store: Store, metrics: Metrics):
         self._store, self.url = store, store.url
         self._reads, self._writes = (_Kind(metrics, kind) for kind in ("read", "write"))
 
-    async def read(self, work: Any, *more: Any, **named: Any) -> Any:
+    async def read(self, work: Any, *more: Any, **name: Any) -> Any:
         """As the store reads."""
-        return await self._reads.timed(self._store.read, work, *more, **named)
+        return await self._reads.timed(self._store.read, work, *more, **name)
 
-    async def write(self, work: Any, *more: Any, **named: Any) -> Any:
+    async def write(self, work: Any, *more: Any, **name: Any) -> Any:
         """As the store writes."""
-        return await self._writes.timed(self._store.write, work, *more, **named)
+        return await self._writes.timed(self._store.write, work, *more, **name)
 
-    async def brought(self, needs: Needs) -> Store:
+    async def prefetch(self, read_set: ReadSet) -> Store:
         """As the store brings: what is read of it afterwards waits for nobody."""
-        found: Store = await self._reads.timed(self._store.brought, needs)
+        found: Store = await self._reads.timed(self._store.prefetch, read_set)
         return self if found is self._store else found
 
     def leave(self) -> None:
@@ -52,11 +52,11 @@ class _Kind:
         self._seconds = metrics.store_seconds.labels(kind)
         self._unavailable = metrics.store_unavailable.labels(kind)
 
-    async def timed(self, run: Callable[..., Awaitable[Any]], *given: Any, **named: Any) -> Any:
+    async def timed(self, run: Callable[..., Awaitable[Any]], *given: Any, **name: Any) -> Any:
         started = time.perf_counter()
         self._queue.inc()
         try:
-            return await run(*given, **named)
+            return await run(*given, **name)
         except Unavailable:
             self._unavailable.inc()
             raise
@@ -65,9 +65,11 @@ class _Kind:
             self._seconds.observe(time.perf_counter() - started)
 
 
-async def watched_store(url: str, patience: Patience, metrics: Metrics) -> WatchedStore:
+async def watched_store(
+    url: str, patience: DatabaseTimeouts, metrics: Metrics
+) -> InstrumentedStore:
     """Open a store whose batches are counted too. Errors: as `open_store`."""
-    return WatchedStore(await open_store(url, patience, metrics.batch.observe), metrics)
+    return InstrumentedStore(await open_store(url, patience, metrics.batch.observe), metrics)
 
 
 async def watch_loop(metrics: Metrics) -> None:

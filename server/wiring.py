@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from domain.ports import Clock, Ids, OrderSigner
-from server.chains import LateChains, LateKeeper, LateSignIn
+from server.chains import LazyChains, LazyHouseKeeper, LazySignIn
 from server.chains import chain_facts as chain_facts
 from server.late_venues import LateVenues
 from server.settings import Settings
 from storage.store import Store, open_store
 from tools.call.operation import Deps
 from tools.call.signing import WebhookSigning
-from tools.call.watch import Unwatched
+from tools.call.watch import NullTelemetry
 
 if TYPE_CHECKING:
     from chain.evm import EvmChains
@@ -63,12 +63,12 @@ class SystemIds:
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class Runtime:
     """The parts of a running process."""
 
     settings: Settings
     deps: Deps
-    chains: LateChains | EvmChains
+    chains: LazyChains | EvmChains
     venues: LateVenues | Networks
 
     async def load(self) -> None:
@@ -79,30 +79,30 @@ class Wired:
         for module in _LATE:
             await anyio.to_thread.run_sync(import_module, module)
         for part in (self.chains, self.venues, self.deps.keeper):
-            if isinstance(part, LateChains | LateVenues | LateKeeper):
+            if isinstance(part, LazyChains | LateVenues | LazyHouseKeeper):
                 part.load()
 
 
 @asynccontextmanager
-async def wired(
+async def build_runtime(
     settings: Settings,
     clock: Clock | None = None,
     ids: Ids | None = None,
     *,
     address: str | None = None,
     metrics: Metrics | None = None,
-) -> AsyncIterator[Wired]:
+) -> AsyncIterator[Runtime]:
     """Open the store, and close at the end what was opened; `address` is what is served, `metrics`
     counts what is done.
 
     What talks to chains and to the venue is loaded by the first call that needs it, or by
     `server.process` once it serves.
     """
-    from tools.trading.paper.desk import Desk
+    from tools.trading.paper.desk import SimulatedExchange
 
     store = await _opened(settings, metrics)
     time = clock or SystemClock()
-    chains, venues = LateChains(settings), LateVenues(settings, time, store)
+    chains, venues = LazyChains(settings), LateVenues(settings, time, store)
     key, config = settings.keeper_private_key, settings.config(address)
     if min(config.trading.cap_per_order_micros, config.trading.cap_per_day_micros) < LEAST_MICROS:
         log.warning("an order cap is below 10 USDC: no order can be placed")
@@ -114,17 +114,17 @@ async def wired(
         clock=time,
         ids=ids or SystemIds(),
         config=config,
-        sign_in=LateSignIn(),
+        sign_in=LazySignIn(),
         defaults=settings.switches(),
-        keeper=LateKeeper(chains, key.get_secret_value()) if key else None,
+        keeper=LazyHouseKeeper(chains, key.get_secret_value()) if key else None,
         venues=venues,
         signer=_signer(settings.signer_socket) if settings.signer_socket else None,
-        paper=Desk(store=store, clock=time, trading=config.trading),
+        paper=SimulatedExchange(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
-        watch=metrics or Unwatched(),
+        watch=metrics or NullTelemetry(),
     )
     try:
-        yield Wired(settings, deps, chains, venues)
+        yield Runtime(settings, deps, chains, venues)
     finally:
         await venues.close()
         await chains.close()
@@ -140,9 +140,9 @@ async def _opened(settings: Settings, metrics: Metrics | None) -> Store:
 
 
 def _signer(socket: Path) -> OrderSigner:
-    from server.signer.line import SignerLine
+    from server.signer.line import SignerClient
 
-    return SignerLine(socket)
+    return SignerClient(socket)
 
 
 def _signing(settings: Settings) -> WebhookSigning | None:

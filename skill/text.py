@@ -108,7 +108,7 @@ def door_body(operations: Sequence[Operation], config: Config) -> dict[str, obje
 
 
 # What an agent meets in its first days; the whole registry has a page of its own.
-MET: Final = (
+COMMON_REFUSALS: Final = (
     "invalid_request",
     "mandate_not_accepted",
     "mandate_paused",
@@ -121,7 +121,7 @@ MET: Final = (
     "rate_limited",
 )
 # Tools of a first action and of what can happen to it; the tool list describes the others.
-NEEDED: Final = frozenset(
+CORE_TOOLS: Final = frozenset(
     {
         "agents_me",
         "agent_offers",
@@ -151,12 +151,12 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
     lines += [
         f"- `{op.name}` ({' '.join(op.route or ())}): {_short(op.summary)}"
         for op in tools
-        if op.name in NEEDED
+        if op.name in CORE_TOOLS
     ]
-    others = ", ".join(f"`{op.name}`" for op in tools if op.name not in NEEDED)
+    others = ", ".join(f"`{op.name}`" for op in tools if op.name not in CORE_TOOLS)
     lines += ["", f"Further: {others}. Arguments and routes of those you name:", ""]
     lines += ["```sh", 'curl -s "$BASE/wallet/mcp-tools?names=mandate_steps,agent_balances"', "```"]
-    lines += ["", "## Refusals you will meet", "", *map(_met, MET)]
+    lines += ["", "## Refusals you will meet", "", *map(_met, COMMON_REFUSALS)]
     return "\n".join([*lines, "", f"All of them: {base}/wallet/refusals.md", ""])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiosqlite
 import anyio
 
-from storage.reader import LongReader, long_reader, on_a_thread
+from storage.reader import LongReader, long_reader, sqlite_on_thread
 from storage.rows.ledger import ALL_IDS, ROWS_OF
 from storage.rows.ledger_queries import HEAD
 from storage.rows.row import COLUMNS
@@ -56,7 +56,7 @@ async def _copy(source: str, part: Path) -> None:
     that it never ends while there are writers; one step holds one snapshot, and no writer waits.
     """
     async with (
-        on_a_thread(source, reads_only=False) as origin,
+        sqlite_on_thread(source, reads_only=False) as origin,
         aiosqlite.connect(part) as copy,
     ):
         await origin.backup(copy, pages=-1)
@@ -96,8 +96,8 @@ async def export(source: Store | str, target: Path) -> dict[str, int]:
     """
     url = source if isinstance(source, str) else source.url
     counts = {"ledgers": 0, "rows": 0}
-    made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(made, "w", encoding="utf-8") as out:
+    created = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(created, "w", encoding="utf-8") as out:
         async with long_reader(url) as reader:
             async with reader.snapshot():
                 ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from storage.brought.flush import FLUSH, Standing, head_of, standing, values_of
-from storage.brought.memory import WrittenSql
-from storage.brought.needs import Needs
-from storage.brought.snapshot import Snapshot, asked, filled
-from storage.connections import Connections, Talk
+from storage.brought.flush import FLUSH, MandateWrite, head_of, standing, values_of
+from storage.brought.memory import BufferedSql
+from storage.brought.needs import ReadSet
+from storage.brought.snapshot import PrefetchedRows, prefetch_query, with_rows
+from storage.connections import Connections, ConnectionUse
 from storage.faults import Unavailable
 from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail
 from storage.rows.books import StateCache
-from storage.sql import NotBrought
+from storage.sql import PrefetchMiss
 from storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger("wallet.storage")
@@ -52,23 +52,23 @@ Alone = Callable[[Callable[[UnitOfWork], Any]], Awaitable[Any]]
 
 
 @dataclass(slots=True, eq=False)
-class _Written(Job):
+class _WriteJob(Job):
     """A handler that writes about one mandate; `alone` where it asked for more than was brought."""
 
-    needs: Needs = field(kw_only=True)
+    read_set: ReadSet = field(kw_only=True)
     tries: int = 0
     alone: bool = False
 
     @property
     def public_id(self) -> str:
-        return self.needs.mandates[0]
+        return self.read_set.mandates[0]
 
 
 @dataclass(slots=True)
-class _Batch:
-    jobs: list[_Written]
+class _WriteBatch:
+    jobs: list[_WriteJob]
     locks: bool
-    changed: dict[str, Standing] = field(default_factory=dict)
+    changed: dict[str, MandateWrite] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     ran: bool = False
 
@@ -77,7 +77,7 @@ class _Batch:
         return sorted({job.public_id for job in self.jobs})
 
 
-class Batches:
+class WriteBatcher:
     """The queue, and the lanes that work it off; belongs to one event loop."""
 
     def __init__(
@@ -86,15 +86,15 @@ class Batches:
         self._connections, self._cache, self._run_alone = connections, cache, alone
         self._on_batch = on_batch
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[_Written] = deque()
+        self._queue: deque[_WriteJob] = deque()
         self._busy: set[str] = set()
         self._contended: dict[str, int] = {}  # until when, ms of the loop
         self._lanes: set[asyncio.Task[None]] = set()
         self._singles: set[asyncio.Task[None]] = set()
 
-    def queued(self, work: Callable[[UnitOfWork], Any], needs: Needs) -> asyncio.Future[Any]:
+    def queued(self, work: Callable[[UnitOfWork], Any], read_set: ReadSet) -> asyncio.Future[Any]:
         """Queue a handler; the future has its answer once that is stored."""
-        job = _Written(work, self._loop.create_future(), needs=needs)
+        job = _WriteJob(work, self._loop.create_future(), read_set=read_set)
         self._queue.append(job)
         self._wake()
         return job.future
@@ -131,12 +131,12 @@ class Batches:
             finally:
                 self._busy -= mine
 
-    def _taken(self) -> _Batch | None:
+    def _taken(self) -> _WriteBatch | None:
         """The next handlers, of mandates that are in no other lane, and all of one kind: locked
         beforehand or not.
         """
-        taken: list[_Written] = []
-        left: list[_Written] = []
+        taken: list[_WriteJob] = []
+        left: list[_WriteJob] = []
         locks: bool | None = None
         now = self._now_ms()
         while self._queue and len(taken) < BATCH:
@@ -148,9 +148,9 @@ class Batches:
             locks = wants
             taken.append(job)
         self._queue.extendleft(reversed(left))
-        return _Batch(taken, bool(locks)) if taken else None
+        return _WriteBatch(taken, bool(locks)) if taken else None
 
-    def _joining(self, batch: _Batch) -> list[_Written]:
+    def _joining(self, batch: _WriteBatch) -> list[_WriteJob]:
         """Those that were queued about a batch's mandates while it waited for their locks."""
         of = set(batch.mandates)
         joining = [job for job in self._queue if job.public_id in of][: BATCH - len(batch.jobs)]
@@ -159,7 +159,7 @@ class Batches:
             self._queue = deque(job for job in self._queue if job not in taken)
         return joining
 
-    async def _written(self, batch: _Batch) -> None:
+    async def _written(self, batch: _WriteBatch) -> None:
         won: frozenset[str] = frozenset()
         try:
             won = await self._connections.use(partial(self._talked, batch))
@@ -182,9 +182,9 @@ class Batches:
         again = self._settled(batch.jobs, lost)
         self._queue.extendleft(reversed(again))
 
-    def _settled(self, jobs: Sequence[_Written], lost: set[str]) -> list[_Written]:
+    def _settled(self, jobs: Sequence[_WriteJob], lost: set[str]) -> list[_WriteJob]:
         """Answer those that are through; the others are to be run again."""
-        again: list[_Written] = []
+        again: list[_WriteJob] = []
         through = 0
         for job in jobs:
             if job.public_id in lost and not job.alone and job.tries < TRIES:
@@ -208,7 +208,7 @@ class Batches:
         if len(self._contended) > BATCH:
             self._contended = {of: t for of, t in self._contended.items() if t >= until - LOCK_MS}
 
-    async def _single(self, job: _Written) -> None:
+    async def _single(self, job: _WriteJob) -> None:
         job.result = job.error = None
         try:
             job.result = await self._run_alone(job.work)
@@ -219,22 +219,22 @@ class Batches:
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1_000)
 
-    def _forget(self, lost: Iterable[Standing]) -> None:
+    def _forget(self, lost: Iterable[MandateWrite]) -> None:
         """States that were folded in vain."""
         for one in lost:
             self._cache.rewind(one.public_id, one.row_hash)
 
-    async def _talked(self, batch: _Batch, talk: Talk) -> frozenset[str]:
+    async def _talked(self, batch: _WriteBatch, connection: ConnectionUse) -> frozenset[str]:
         """Bring, run, flush; the mandates whose changes are stored."""
         batch.changed, batch.shared, batch.ran = {}, set(), False
         async with AsyncExitStack() as stack:
             if batch.locks:
-                await stack.enter_async_context(talk.transaction())
+                await stack.enter_async_context(connection.transaction())
                 # What is brought by a statement of its own sees what whoever was waited for did.
-                await talk.connection.fetch(_LOCK, batch.mandates)
+                await connection.connection.fetch(_LOCK, batch.mandates)
                 batch.jobs += self._joining(batch)
-            empty, text, values = asked([job.needs for job in batch.jobs], self._cache)
-            snapshot = filled(empty, await talk.connection.fetch(text, *values))
+            empty, text, values = prefetch_query([job.read_set for job in batch.jobs], self._cache)
+            snapshot = with_rows(empty, await connection.connection.fetch(text, *values))
             if batch.locks:
                 # Whoever wrote since our own last batch is still at it.
                 batch.shared = {of for of in batch.mandates if self._is_news(snapshot, of)}
@@ -243,27 +243,29 @@ class Batches:
             if not batch.changed:
                 return frozenset()
             given = values_of(snapshot, [*batch.changed.values()])
-            talk.sent = True
-            found = await talk.connection.fetch(FLUSH, *given)
+            connection.sent = True
+            found = await connection.connection.fetch(FLUSH, *given)
         return frozenset(row["public_id"] for row in found)
 
-    def _is_news(self, snapshot: Snapshot, public_id: str) -> bool:
+    def _is_news(self, snapshot: PrefetchedRows, public_id: str) -> bool:
         """Whether rows were written that this process does not know."""
         known = self._cache.newest(public_id)
         return known is not None and head_of(snapshot, public_id)[1] != known[0]
 
-    async def _run(self, jobs: Sequence[_Written], snapshot: Snapshot) -> dict[str, Standing]:
+    async def _run(
+        self, jobs: Sequence[_WriteJob], snapshot: PrefetchedRows
+    ) -> dict[str, MandateWrite]:
         """Run them in memory, one after the other; what those that return want written."""
-        stands: dict[str, Standing] = {}
+        stands: dict[str, MandateWrite] = {}
         turn = self._now_ms()
         for job in jobs:
             one = stands.get(job.public_id) or standing(snapshot, job.public_id)
-            sql = WrittenSql(snapshot, job.public_id)
+            sql = BufferedSql(snapshot, job.public_id)
             job.result = job.error = None
             job.alone = False
             try:
                 job.result = job.work(UnitOfWork(sql, self._cache))
-            except NotBrought:
+            except PrefetchMiss:
                 job.alone = True
             except BaseException as error:
                 job.error = error

@@ -12,7 +12,13 @@ from typing import Any, Final, TypeAlias, TypeVar
 import asyncpg
 from asyncpg.exceptions import DataError, InterfaceError, InternalClientError, PostgresError
 
-from storage.faults import Patience, Unavailable, is_refused_write, postgres_trouble, sqlstate
+from storage.faults import (
+    DatabaseTimeouts,
+    Unavailable,
+    is_read_only_error,
+    postgres_trouble,
+    sqlstate,
+)
 
 T = TypeVar("T")
 Connection: TypeAlias = Any
@@ -32,7 +38,7 @@ _TROUBLE: Final = (PostgresError, InterfaceError, InternalClientError, OSError)
 
 
 @dataclass(slots=True)
-class Talk:
+class ConnectionUse:
     """One use of a connection. `sent`: from now on the server may have stored what was asked.
     `reads`: nothing is to be stored at all.
     """
@@ -71,7 +77,7 @@ class Connections:
     statement.
     """
 
-    def __init__(self, url: str, patience: Patience):
+    def __init__(self, url: str, patience: DatabaseTimeouts):
         self._patience = patience
         self._places = asyncio.Semaphore(patience.pool)
         self._idle: list[Connection] = []
@@ -116,7 +122,7 @@ class Connections:
             finally:
                 self._limits.discard(limit)
 
-    async def use(self, talk: Callable[[Talk], Awaitable[T]]) -> T:
+    async def use(self, talk: Callable[[ConnectionUse], Awaitable[T]]) -> T:
         """Talk until nobody else's write is in the way. Nothing of a lost try is stored.
 
         Errors: `Unavailable`, which says whether what was asked may be stored all the same.
@@ -125,7 +131,7 @@ class Connections:
         for attempt in range(TRIES):
             try:
                 return await self._once(talk)
-            except _Lost as lost:
+            except _RetryableLoss as lost:
                 if lost.gone and reconnects < RECONNECTS:
                     reconnects += 1
                 elif lost.gone or attempt == TRIES - 1:
@@ -134,9 +140,9 @@ class Connections:
                     await asyncio.sleep(2**attempt / 200)
         raise AssertionError("the loop returns or raises")
 
-    async def _once(self, talk: Callable[[Talk], Awaitable[T]]) -> T:
+    async def _once(self, talk: Callable[[ConnectionUse], Awaitable[T]]) -> T:
         async with self._connected() as connection:
-            telling = Talk(connection)
+            telling = ConnectionUse(connection)
             try:
                 async with self._within(self._patience.statement_ms + GRACE_MS):
                     return await talk(telling)
@@ -183,20 +189,20 @@ class Connections:
                 raise
             raise Unavailable(why) from error
 
-    def _blamed(self, telling: Talk, error: Exception) -> Exception:
+    def _blamed(self, telling: ConnectionUse, error: Exception) -> Exception:
         """What an error means: a lost try, `Unavailable`, or a mistake of ours, as it is."""
         why, state = postgres_trouble(error), sqlstate(error)
         gone = telling.connection.is_closed() or _is_the_last_word(error)
         if gone:
             self._let_go(telling.connection)
-        if (why is None and not gone) or (telling.reads and is_refused_write(error)):
+        if (why is None and not gone) or (telling.reads and is_read_only_error(error)):
             return error
         why = why or "its connection broke"
         # The server's own refusal of a commit says that nothing was stored; silence does not.
         if telling.sent and (gone or state is None or state.startswith(("08", "57"))):
             return Unavailable(why, unknown=True)
         if state in _RETRY_STATES or (gone and not isinstance(error, TimeoutError)):
-            return _Lost(why, gone=gone)
+            return _RetryableLoss(why, gone=gone)
         return Unavailable(why)
 
     def _let_go(self, connection: Connection) -> None:
@@ -239,9 +245,9 @@ def _in_the_middle(connection: Connection) -> bool:
     return not connection.is_closed() and bool(connection.is_in_transaction())
 
 
-class _Lost(Exception):
+class _RetryableLoss(Exception):
     """A try that left nothing behind: others wrote the same rows, or the connection was gone."""
 
-    def __init__(self, why: str, *, gone: bool):
-        super().__init__(why)
-        self.why, self.gone = why, gone
+    def __init__(self, reason: str, *, gone: bool):
+        super().__init__(reason)
+        self.why, self.gone = reason, gone

@@ -50,13 +50,13 @@ class Unavailable(Exception):
     Everywhere else nothing is. `why` is for people, and names neither host nor file.
     """
 
-    def __init__(self, why: str, *, unknown: bool = False):
-        super().__init__(why)
-        self.why, self.unknown = why, unknown
+    def __init__(self, reason: str, *, unknown: bool = False):
+        super().__init__(reason)
+        self.why, self.unknown = reason, unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class DatabaseTimeouts:
     """How long a database is waited for.
 
     Units: `wait_ms` milliseconds for a lock, a connection or a place in the pool; `statement_ms`
@@ -87,7 +87,7 @@ def is_locked(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 
-def is_refused_write(error: BaseException) -> bool:
+def is_read_only_error(error: BaseException) -> bool:
     """Whether something was to be written where nothing may be."""
     code = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF == sqlite3.SQLITE_READONLY or sqlstate(error) == "25006"

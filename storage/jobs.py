@@ -18,7 +18,7 @@ OnBatch = Callable[[int], object]
 """Told how many handlers were committed together."""
 
 
-def told_nobody(_: int) -> None:
+def ignore_batch(_: int) -> None:
     """What a store tells of its batches where nobody counts them."""
 
 

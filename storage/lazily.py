@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 T = TypeVar("T")
 
 
-class lazily(Generic[T]):  # noqa: N801  # it stands where `property` does
+class lazy_property(Generic[T]):  # noqa: N801  # it stands where `property` does
     """`functools.cached_property` takes a lock before Python 3.12, which costs more than what a
     unit of work makes; one unit of work is never of two threads.
     """
@@ -17,13 +17,13 @@ class lazily(Generic[T]):  # noqa: N801  # it stands where `property` does
         self._make, self.__doc__, self._name = make, make.__doc__, make.__name__
 
     @overload
-    def __get__(self, of: None, owner: type) -> lazily[T]: ...
+    def __get__(self, of: None, owner: type) -> lazy_property[T]: ...
 
     @overload
     def __get__(self, of: object, owner: type) -> T: ...
 
-    def __get__(self, of: object, owner: type) -> lazily[T] | T:
+    def __get__(self, of: object, owner: type) -> lazy_property[T] | T:
         if of is None:
             return self
-        made = of.__dict__[self._name] = self._make(of)
-        return made
+        created = of.__dict__[self._name] = self._make(of)
+        return created

@@ -10,16 +10,16 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy.util import greenlet_spawn
 
-from storage.batches import Batches
-from storage.brought.bringing import Bringing
-from storage.brought.memory import BroughtSql
-from storage.brought.needs import Needs
-from storage.brought.snapshot import Snapshot, asked, filled
-from storage.connections import Connection, Connections, Talk
-from storage.faults import Patience
-from storage.jobs import OnBatch, told_nobody
+from storage.batches import WriteBatcher
+from storage.brought.bringing import PrefetchBatcher
+from storage.brought.memory import PrefetchedSql
+from storage.brought.needs import ReadSet
+from storage.brought.snapshot import PrefetchedRows, prefetch_query, with_rows
+from storage.connections import Connection, Connections, ConnectionUse
+from storage.faults import DatabaseTimeouts
+from storage.jobs import OnBatch, ignore_batch
 from storage.rows.books import StateCache
-from storage.sql import NotBrought, OneStatement, PostgresSql
+from storage.sql import PostgresSql, PrefetchMiss, SingleQuery
 from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
@@ -33,27 +33,27 @@ class PostgresStore:
     the loop go on while the server answers. Several processes may share the database.
     """
 
-    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+    def __init__(self, url: str, patience: DatabaseTimeouts, on_batch: OnBatch = ignore_batch):
         self.url, self._on_batch = url, on_batch
         self._cache = StateCache()
         self._connections = Connections(url, patience)
-        self._batches = Batches(self._connections, self._cache, self._alone, on_batch)
-        self._bringing = Bringing(self._fetched)
+        self._batches = WriteBatcher(self._connections, self._cache, self._alone, on_batch)
+        self._bringing = PrefetchBatcher(self._fetched)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     async def read(self, work: Work[T], *, single: bool = False) -> T:
         """Run on one snapshot; one statement is one by itself. Errors: `Unavailable`."""
         if single:
-            with suppress(NotBrought):
+            with suppress(PrefetchMiss):
                 return await self._connections.use(partial(self._single, work))
         return await self._connections.use(partial(self._shown, work))
 
-    async def brought(self, needs: Needs) -> Brought:
+    async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
         """What some handlers need, by one statement. Errors: `Unavailable`."""
-        return Brought(self, await self._bringing.snapshot(needs), self._cache)
+        return PrefetchedStore(self, await self._bringing.snapshot(read_set), self._cache)
 
-    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
+    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
         """Run in one transaction; a deadlock or serialization failure is tried again. Where the
         handler says what it needs of one mandate, it runs in a batch.
 
@@ -61,8 +61,8 @@ class PostgresStore:
         """
         if self._closed:
             raise RuntimeError("the store is closed")
-        if needs is not None and len(needs.mandates) == 1:
-            future: asyncio.Future[T] = self._batches.queued(work, needs)
+        if read_set is not None and len(read_set.mandates) == 1:
+            future: asyncio.Future[T] = self._batches.queued(work, read_set)
             # A caller that is cancelled takes its future with it, and not the write.
             return await future
         task = asyncio.create_task(self._alone(work))
@@ -73,29 +73,29 @@ class PostgresStore:
     async def _alone(self, work: Work[T]) -> T:
         return await self._connections.use(partial(self._committed, work))
 
-    async def _fetched(self, needs: Sequence[Needs]) -> Snapshot:
-        empty, text, values = asked(needs, self._cache)
+    async def _fetched(self, needs: Sequence[ReadSet]) -> PrefetchedRows:
+        empty, text, values = prefetch_query(needs, self._cache)
 
-        async def fetch(talk: Talk) -> Sequence[tuple[str, str, str]]:
-            talk.reads = True
-            found: Sequence[tuple[str, str, str]] = await talk.connection.fetch(text, *values)
+        async def fetch(connection: ConnectionUse) -> Sequence[tuple[str, str, str]]:
+            connection.reads = True
+            found: Sequence[tuple[str, str, str]] = await connection.connection.fetch(text, *values)
             return found
 
-        return filled(empty, await self._connections.use(fetch))
+        return with_rows(empty, await self._connections.use(fetch))
 
-    async def _single(self, work: Work[T], talk: Talk) -> T:
-        talk.reads = True
-        sql = OneStatement(PostgresSql(talk.connection))
+    async def _single(self, work: Work[T], connection: ConnectionUse) -> T:
+        connection.reads = True
+        sql = SingleQuery(PostgresSql(connection.connection))
         return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
 
-    async def _shown(self, work: Work[T], talk: Talk) -> T:
-        talk.reads = True
-        async with talk.transaction(isolation="repeatable_read", readonly=True):
-            return await self._run(work, talk.connection)
+    async def _shown(self, work: Work[T], connection: ConnectionUse) -> T:
+        connection.reads = True
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            return await self._run(work, connection.connection)
 
-    async def _committed(self, work: Work[T], talk: Talk) -> T:
-        async with talk.transaction():
-            result = await self._run(work, talk.connection)
+    async def _committed(self, work: Work[T], connection: ConnectionUse) -> T:
+        async with connection.transaction():
+            result = await self._run(work, connection.connection)
         self._on_batch(1)
         return result
 
@@ -121,29 +121,29 @@ class PostgresStore:
         await self._connections.close()
 
 
-class Brought:
+class PrefetchedStore:
     """A store whose reads find in memory what was brought for them; everything else is the store's
     own doing.
     """
 
-    def __init__(self, store: PostgresStore, snapshot: Snapshot, cache: StateCache):
+    def __init__(self, store: PostgresStore, snapshot: PrefetchedRows, cache: StateCache):
         self.url = store.url
         self._store, self._snapshot, self._cache = store, snapshot, cache
 
     async def read(self, work: Work[T], *, single: bool = False) -> T:
         """Run on what was brought; where that is not enough, on a snapshot of the database."""
         try:
-            return work(UnitOfWork(BroughtSql(self._snapshot), self._cache))
-        except NotBrought:
+            return work(UnitOfWork(PrefetchedSql(self._snapshot), self._cache))
+        except PrefetchMiss:
             return await self._store.read(work, single=single)
 
-    async def brought(self, needs: Needs) -> Brought:
+    async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
         """Bring anew."""
-        return await self._store.brought(needs)
+        return await self._store.prefetch(read_set)
 
-    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
+    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
         """As the store."""
-        return await self._store.write(work, needs)
+        return await self._store.write(work, read_set)
 
     def leave(self) -> None:
         """As the store."""

@@ -33,7 +33,7 @@ class LongReader(Protocol):
         """Run a query inside a snapshot; rows come as they are needed, never all at once."""
         ...
 
-    def pages(self, text: str, most: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+    def pages(self, text: str, limit: int, /, **values: Any) -> AsyncIterator[list[Row]]:
         """The same, so many rows at once, for who goes through very many: as plain mappings, whose
         columns the drivers' own look up by their names anew each time.
         """
@@ -47,7 +47,7 @@ async def long_reader(url: str) -> AsyncIterator[LongReader]:
     Errors: ValueError for a URL that is of neither database.
     """
     if url.startswith("sqlite:///"):
-        async with on_a_thread(sqlite_path(url), reads_only=True) as connection:
+        async with sqlite_on_thread(sqlite_path(url), reads_only=True) as connection:
             yield SqliteReader(connection)
     elif url.startswith(("postgresql://", "postgres://")):
         import asyncpg  # which a process on SQLite never loads
@@ -66,7 +66,7 @@ async def long_reader(url: str) -> AsyncIterator[LongReader]:
 
 
 @asynccontextmanager
-async def on_a_thread(path: str, *, reads_only: bool) -> AsyncIterator[aiosqlite.Connection]:
+async def sqlite_on_thread(path: str, *, reads_only: bool) -> AsyncIterator[aiosqlite.Connection]:
     """A SQLite connection whose statements run in a thread of its own.
 
     It is opened before aiosqlite gets it: where opening fails inside its thread, the thread
@@ -100,11 +100,11 @@ class SqliteReader:
             async for row in cursor:
                 yield row  # type: ignore[misc]  # a sqlite3.Row is read like a mapping
 
-    async def pages(self, text: str, most: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+    async def pages(self, text: str, limit: int, /, **values: Any) -> AsyncIterator[list[Row]]:
         """Run a query; its rows, so many at once."""
         async with self._connection.execute(text, values) as cursor:
             names = [column[0] for column in cursor.description]
-            while page := await cursor.fetchmany(most):
+            while page := await cursor.fetchmany(limit):
                 yield [dict(zip(names, row, strict=True)) for row in page]
 
 
@@ -119,10 +119,10 @@ class PostgresReader:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[None]:
         """Hold one read-only transaction."""
-        from storage.connections import Talk
+        from storage.connections import ConnectionUse
 
-        talk = Talk(self._connection, reads=True)
-        async with talk.transaction(isolation="repeatable_read", readonly=True):
+        connection = ConnectionUse(self._connection, reads=True)
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
             yield
 
     async def rows(self, text: str, /, **values: Any) -> AsyncIterator[Row]:
@@ -131,18 +131,18 @@ class PostgresReader:
             for row in page:
                 yield row
 
-    async def pages(self, text: str, most: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+    async def pages(self, text: str, limit: int, /, **values: Any) -> AsyncIterator[list[Row]]:
         """Run a query; its rows, so many at once."""
-        async for page in self._fetched(text, most, values):
+        async for page in self._fetched(text, limit, values):
             names = [*page[0].keys()]
             yield [dict(zip(names, row.values(), strict=True)) for row in page]
 
-    async def _fetched(self, text: str, most: int, values: Row) -> AsyncIterator[Sequence[Row]]:
+    async def _fetched(self, text: str, limit: int, values: Row) -> AsyncIterator[Sequence[Row]]:
         statement, names = numbered(text)
         given = [values[name] for name in names]
         self._opened += 1
         cursor = f"long_rows_{self._opened}"
         await self._connection.execute(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *given)
-        while page := await self._connection.fetch(f"FETCH {most} FROM {cursor}"):
+        while page := await self._connection.fetch(f"FETCH {limit} FROM {cursor}"):
             yield page
         await self._connection.execute(f"CLOSE {cursor}")

@@ -174,11 +174,11 @@ class PostgresSql:
             self._answer(self._connection.executemany(statement, given))
 
 
-class NotBrought(Exception):
+class PrefetchMiss(Exception):
     """A handler asks for more than it said it would: it runs in a transaction of its own."""
 
 
-class OneStatement:
+class SingleQuery:
     """One query and no more: without a transaction a second one would see another moment."""
 
     def __init__(self, sql: Sql):
@@ -187,17 +187,17 @@ class OneStatement:
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query. Errors: `NotBrought`, the second time."""
         if self._asked:
-            raise NotBrought(text)
+            raise PrefetchMiss(text)
         self._asked = True
         return self._sql.rows(text, **values)
 
     def run(self, text: str, /, **values: Any) -> int:
         """Nothing is written here. Errors: `NotBrought`."""
-        raise NotBrought(text)
+        raise PrefetchMiss(text)
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
         """Nothing is written here. Errors: `NotBrought`."""
-        raise NotBrought(text)
+        raise PrefetchMiss(text)
 
 
 def micros(at: datetime) -> int:

@@ -15,20 +15,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from storage.brought.needs import Needs
+from storage.brought.needs import ReadSet
 from storage.faults import (
-    Patience,
+    DatabaseTimeouts,
     Unavailable,
     is_locked,
-    is_refused_write,
+    is_read_only_error,
     sqlite_faults,
     sqlite_trouble,
 )
-from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail, told_nobody
+from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail, ignore_batch
 from storage.rows.books import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
-from storage.waits import Waits
+from storage.waits import BlockingWorker
 
 log = logging.getLogger("wallet.storage")
 
@@ -52,13 +52,13 @@ class Store(Protocol):
         """
         ...
 
-    async def brought(self, needs: Needs) -> Store:
+    async def prefetch(self, read_set: ReadSet) -> Store:
         """A store whose reads find what was named at hand, all of it as of one moment from now on;
         other reads, and writes, are as those of this one. Errors: `Unavailable`.
         """
         ...
 
-    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
+    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
         """Run in one transaction and answer after its commit; an exception leaves nothing
         behind, but an `Unavailable` that says so itself. Where the handler says what it `needs`,
         it may be run together with others, and again where somebody else was quicker.
@@ -75,13 +75,13 @@ class Store(Protocol):
 
 
 async def open_store(
-    url: str, patience: Patience | None = None, on_batch: OnBatch = told_nobody
+    url: str, patience: DatabaseTimeouts | None = None, on_batch: OnBatch = ignore_batch
 ) -> Store:
     """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.migrate`).
 
     Errors: ValueError for any other URL; `Unavailable` where a file does not open.
     """
-    patience = patience or Patience()
+    patience = patience or DatabaseTimeouts()
     if url.startswith("sqlite:///"):
         with sqlite_faults():
             return SqliteStore(url, patience, on_batch)
@@ -161,7 +161,7 @@ class SqliteStore:
     waits for the disk or for another process (the commit, a lock that is taken) waits in a thread.
     """
 
-    def __init__(self, url: str, patience: Patience, on_batch: OnBatch = told_nobody):
+    def __init__(self, url: str, patience: DatabaseTimeouts, on_batch: OnBatch = ignore_batch):
         self.url, self._on_batch = url, on_batch
         self._patience = patience
         self._path = sqlite_path(url)
@@ -173,7 +173,7 @@ class SqliteStore:
         self._reader.execute("PRAGMA busy_timeout = 0")
         self._writer: sqlite3.Connection | None = connect_sqlite(self._path, wait_ms=wait_ms)
         self._writer.execute("PRAGMA busy_timeout = 0")
-        self._thread = Waits(self._loop, "sqlite-writer")
+        self._thread = BlockingWorker(self._loop, "sqlite-writer")
         self._writing: asyncio.Task[None] | None = None
         self._closed = self._leaving = False
 
@@ -181,7 +181,7 @@ class SqliteStore:
         """From now on a lock that another process holds is not waited for."""
         self._leaving = True
 
-    async def brought(self, needs: Needs) -> Store:
+    async def prefetch(self, read_set: ReadSet) -> Store:
         """The store itself: everything is at hand."""
         return self
 
@@ -197,7 +197,7 @@ class SqliteStore:
                     continue
                 why = sqlite_trouble(error)
                 # The reader takes no writes: one that tries is a mistake of ours.
-                if why is None or is_refused_write(error):
+                if why is None or is_read_only_error(error):
                     raise
                 raise Unavailable(why) from error
 
@@ -209,7 +209,7 @@ class SqliteStore:
             with suppress(sqlite3.Error):  # a fault may have ended the transaction already
                 self._reader.execute("ROLLBACK")
 
-    async def write(self, work: Work[T], needs: Needs | None = None) -> T:
+    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
         """Queue the handler; answered after the commit. Errors: `Unavailable`."""
         if self._closed:
             raise RuntimeError("the store is closed")

@@ -46,7 +46,7 @@ _NEXT_TO_RUN: Final = {
 }
 
 
-class NotInRecord(Exception):
+class UnknownCursor(Exception):
     """The row that a cursor names is not in this record: the listener has to read anew.
 
     So it is after a restore from a backup that is older than what the listener has seen.
@@ -54,7 +54,7 @@ class NotInRecord(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class FeedEntry:
     """One ledger row, and its place among those of all mandates."""
 
     position: int
@@ -75,7 +75,7 @@ class _Gap:
     horizon: int
 
 
-class Tail:
+class LedgerFeed:
     """Polls a database, and tells its listeners of new rows; belongs to one event loop."""
 
     def __init__(self, url: str):
@@ -85,7 +85,7 @@ class Tail:
         self._reader: LongReader | None = None
         self._upto: int | None = None  # nothing at or below it is still to come
         self._gap: _Gap | None = None
-        self._kept: list[Told] = []  # the newest rows, complete above `_kept_above`
+        self._kept: list[FeedEntry] = []  # the newest rows, complete above `_kept_above`
         self._kept_above = 0
         self._moved = anyio.Event()
         self._ended = False
@@ -141,10 +141,10 @@ class Tail:
             self._gap = None
             self._wake()
 
-    def _advance(self, new: Sequence[Told], upto: int) -> None:
-        if upto == self._upto:
+    def _advance(self, new: Sequence[FeedEntry], until_seq: int) -> None:
+        if until_seq == self._upto:
             return
-        self._upto = upto
+        self._upto = until_seq
         self._kept += new
         if len(self._kept) > 2 * KEPT:
             self._kept_above = self._kept[-KEPT - 1].position
@@ -167,7 +167,7 @@ class Tail:
             rows = await _page(reader, -1, self._upto or 0, newest=True)
         return rows[0].cursor if rows else ""
 
-    async def follow(self, cursor: str = "") -> AsyncGenerator[Told, None]:
+    async def follow(self, cursor: str = "") -> AsyncGenerator[FeedEntry, None]:
         """Every row behind a cursor, in order, as it comes; "" is the very beginning.
 
         The stream waits for its listener, so that a slow one costs no memory. It ends with `run`.
@@ -177,9 +177,9 @@ class Tail:
         while not self._ended:
             moved = self._moved
             rows = await self._behind(after)
-            for told in rows:
-                yield told
-                after = told.position
+            for entry in rows:
+                yield entry
+                after = entry.position
             if not rows and not self._ended:
                 await moved.wait()
 
@@ -188,15 +188,15 @@ class Tail:
             return 0
         form = _CURSOR.fullmatch(cursor)
         if form is None:
-            raise NotInRecord(cursor)
+            raise UnknownCursor(cursor)
         position = int(form[1])
         async with self._reading() as reader:
             rows = await _page(reader, position - 1, position)
         if [told.cursor for told in rows] != [cursor]:
-            raise NotInRecord(cursor)
+            raise UnknownCursor(cursor)
         return position
 
-    async def _behind(self, after: int) -> Sequence[Told]:
+    async def _behind(self, after: int) -> Sequence[FeedEntry]:
         """The next rows after a position: from memory where they are, else from the database."""
         if self._upto is None or after >= self._upto:
             return ()
@@ -229,12 +229,12 @@ class Tail:
         await self._open.aclose()
 
 
-def _settled(rows: Sequence[Told], known: int) -> tuple[Sequence[Told], int]:
+def _settled(rows: Sequence[FeedEntry], known: int) -> tuple[Sequence[FeedEntry], int]:
     """The rows before the first missing number above `known`, and the position reached."""
-    for at, told in enumerate(rows):
-        if told.position > known + 1:
+    for at, entry in enumerate(rows):
+        if entry.position > known + 1:
             return rows[:at], known
-        known = max(known, told.position)
+        known = max(known, entry.position)
     return rows, known
 
 
@@ -244,8 +244,8 @@ async def _number(reader: LongReader, query: str) -> int:
 
 
 async def _page(
-    reader: LongReader, after: int, upto: int, *, newest: bool = False
-) -> Sequence[Told]:
+    reader: LongReader, after: int, until_seq: int, *, newest: bool = False
+) -> Sequence[FeedEntry]:
     """Up to a page of rows above `after`, exclusive, up to `upto`, inclusive."""
     place = _PLACE[reader.dialect]
     named = "rowid AS position, *" if place == "rowid" else "*"
@@ -253,9 +253,9 @@ async def _page(
         f"SELECT {named} FROM ledger_events WHERE {place} > :after AND {place} <= :upto "
         f"ORDER BY {place} {'DESC' if newest else 'ASC'} LIMIT {1 if newest else PAGE}",
         after=after,
-        upto=upto,
+        upto=until_seq,
     )
     return [
-        Told(position=int(row["position"]), public_id=row["public_id"], row=row)
+        FeedEntry(position=int(row["position"]), public_id=row["public_id"], row=row)
         async for row in rows
     ]

@@ -17,7 +17,7 @@ _WAITS: Final[Mapping[str, str | None]] = {INSERT: None, MOVE_HEAD: "public_id",
 _LEDGERS: Final = "ledger_"
 
 
-class Together:
+class BufferedWrites:
     """A connection on which what a ledger's appends add waits until `written`; whatever else is
     asked or done about ledgers comes after it, and finds it there.
     """
@@ -29,14 +29,14 @@ class Together:
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""
         if _LEDGERS in text:
-            self.written()
+            self.flush()
         return self._sql.rows(text, **values)
 
     def run(self, text: str, /, **values: Any) -> int:
         """Run a statement, or let it wait."""
         if text not in _WAITS:
             if _LEDGERS in text:
-                self.written()
+                self.flush()
             return self._sql.run(text, **values)
         rows, one = self._waiting.setdefault(text, {}), _WAITS[text]
         rows[len(rows) if one is None else values[one]] = values
@@ -45,10 +45,10 @@ class Together:
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
         """Run a statement for each of some rows."""
         if _LEDGERS in text:
-            self.written()
+            self.flush()
         self._sql.run_all(text, rows)
 
-    def written(self) -> None:
+    def flush(self) -> None:
         """Write what waits."""
         waiting, self._waiting = self._waiting, {}
         for text in _WAITS:

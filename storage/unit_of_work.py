@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from storage.counting import Counting
-from storage.lazily import lazily
+from storage.lazily import lazy_property
 from storage.rows.addresses import Addresses
 from storage.rows.approvals import Approvals, Reservations
 from storage.rows.books import StateCache
-from storage.rows.chainlog import ChainLog
+from storage.rows.chainlog import ChainIndex
 from storage.rows.hall import Hall
 from storage.rows.identities import Identities
 from storage.rows.ledger import Ledger
@@ -19,18 +19,18 @@ from storage.rows.mandates import Mandates
 from storage.rows.orders import Orders
 from storage.rows.paper import PaperBooks
 from storage.rows.policies import Policies
-from storage.rows.readings import Readings
+from storage.rows.readings import ResyncRepository
 from storage.rows.signer_nonces import SignerNonces
 from storage.rows.stored import StoredDays
-from storage.rows.sums import Sums
+from storage.rows.sums import VaultTotalsRepository
 from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
 from storage.rows.transfers import Transfers
 from storage.rows.venue import VenueAccounts
 from storage.rows.venue_keeping import VenueKeeping
 from storage.rows.webhooks import Webhooks
-from storage.rows.work import Idempotency, SwitchRows, Work
+from storage.rows.work import Idempotency, Leases, SwitchRepository
 from storage.sql import Sql
-from storage.together import Together
+from storage.together import BufferedWrites
 
 
 class UnitOfWork:
@@ -44,154 +44,154 @@ class UnitOfWork:
         """The same transaction, for very many rows of few mandates: they are written together, and
         what was read under a mandate's lock is not asked for again.
         """
-        sql = Together(self.sql)
+        sql = BufferedWrites(self.sql)
         yield UnitOfWork(sql, self._cache)
-        sql.written()
+        sql.flush()
         # What this one knew of heads and versions has moved.
-        for made in ("ledger", "mandates"):
-            self.__dict__.pop(made, None)
+        for created in ("ledger", "mandates"):
+            self.__dict__.pop(created, None)
 
     def counting(self) -> tuple[UnitOfWork, Counting]:
         """The same transaction, and what counts the bytes that are stored by it from now on."""
         sql = Counting(self.sql)
         return UnitOfWork(sql, self._cache), sql
 
-    @lazily
+    @lazy_property
     def mandates(self) -> Mandates:
         """Mandates."""
-        return Mandates(self.sql, holds=isinstance(self.sql, Together))
+        return Mandates(self.sql, holds=isinstance(self.sql, BufferedWrites))
 
-    @lazily
+    @lazy_property
     def ledger(self) -> Ledger:
         """Ledger rows and their fold."""
         return Ledger(self.sql, self._cache)
 
-    @lazily
+    @lazy_property
     def identities(self) -> Identities:
         """People, agents, keys, sessions."""
         return Identities(self.sql)
 
-    @lazily
+    @lazy_property
     def approvals(self) -> Approvals:
         """Approval items."""
         return Approvals(self.sql)
 
-    @lazily
+    @lazy_property
     def reservations(self) -> Reservations:
         """Soft reservations."""
         return Reservations(self.sql)
 
-    @lazily
+    @lazy_property
     def idempotency(self) -> Idempotency:
         """Idempotency records."""
         return Idempotency(self.sql)
 
-    @lazily
-    def switches(self) -> SwitchRows:
+    @lazy_property
+    def switches(self) -> SwitchRepository:
         """Switches."""
-        return SwitchRows(self.sql)
+        return SwitchRepository(self.sql)
 
-    @lazily
+    @lazy_property
     def policies(self) -> Policies:
         """Agent policies."""
         return Policies(self.sql)
 
-    @lazily
+    @lazy_property
     def addresses(self) -> Addresses:
         """Deposit addresses and their proofs."""
         return Addresses(self.sql)
 
-    @lazily
+    @lazy_property
     def transfers(self) -> Transfers:
         """Transfer reports, balances."""
         return Transfers(self.sql)
 
-    @lazily
-    def chainlog(self) -> ChainLog:
+    @lazy_property
+    def chainlog(self) -> ChainIndex:
         """The chain reader's tables."""
-        return ChainLog(self.sql)
+        return ChainIndex(self.sql)
 
-    @lazily
-    def sums(self) -> Sums:
+    @lazy_property
+    def sums(self) -> VaultTotalsRepository:
         """Where the vaults' totals were those of their rows."""
-        return Sums(self.sql)
+        return VaultTotalsRepository(self.sql)
 
-    @lazily
-    def readings(self) -> Readings:
+    @lazy_property
+    def readings(self) -> ResyncRepository:
         """How far vaults were read again."""
-        return Readings(self.sql)
+        return ResyncRepository(self.sql)
 
-    @lazily
+    @lazy_property
     def hall(self) -> Hall:
         """The Hall's roll-ups."""
         return Hall(self.sql)
 
-    @lazily
-    def work(self) -> Work:
+    @lazy_property
+    def work(self) -> Leases:
         """Claims of keeper work."""
-        return Work(self.sql)
+        return Leases(self.sql)
 
-    @lazily
+    @lazy_property
     def venue(self) -> VenueAccounts:
         """Links, keys and intents of own accounts at the venue."""
         return VenueAccounts(self.sql)
 
-    @lazily
+    @lazy_property
     def builder_fees(self) -> BuilderFees:
         """Approvals of the builder fee."""
         return BuilderFees(self.sql)
 
-    @lazily
+    @lazy_property
     def venue_weights(self) -> VenueWeights:
         """The venue's request budget."""
         return VenueWeights(self.sql)
 
-    @lazily
+    @lazy_property
     def allowlist(self) -> TradeAllowlist:
         """Who may trade live."""
         return TradeAllowlist(self.sql)
 
-    @lazily
+    @lazy_property
     def orders(self) -> Orders:
         """Orders and their fills."""
         return Orders(self.sql)
 
-    @lazily
+    @lazy_property
     def signer_nonces(self) -> SignerNonces:
         """Nonces of what wallets sign for the venue."""
         return SignerNonces(self.sql)
 
-    @lazily
+    @lazy_property
     def order_counters(self) -> OrderCounters:
         """What is ordered a day."""
         return OrderCounters(self.sql)
 
-    @lazily
+    @lazy_property
     def own_limits(self) -> OwnLimits:
         """People's own limits of orders."""
         return OwnLimits(self.sql)
 
-    @lazily
+    @lazy_property
     def limit_log(self) -> LimitLog:
         """Changes of who may trade live, and of how much."""
         return LimitLog(self.sql)
 
-    @lazily
+    @lazy_property
     def paper(self) -> PaperBooks:
         """Paper books."""
         return PaperBooks(self.sql, self._cache.accounts)
 
-    @lazily
+    @lazy_property
     def webhooks(self) -> Webhooks:
         """Webhooks of owners, and what is told to them."""
         return Webhooks(self.sql)
 
-    @lazily
+    @lazy_property
     def stored(self) -> StoredDays:
         """How much owners had stored."""
         return StoredDays(self.sql)
 
-    @lazily
+    @lazy_property
     def venue_keeping(self) -> VenueKeeping:
         """How the keeper stands with mandates at the venue."""
         return VenueKeeping(self.sql)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from domain.ledger.books import EMPTY, Books, after
+from domain.ledger.books import EMPTY, LedgerState, after
 from domain.ledger.events import Event
 from domain.ledger.journal import counts
 from domain.ledger.kinds import Reporter
@@ -25,7 +25,7 @@ from storage.rows.row import IN_ORDER, event_of, has_its_hash
 from storage.rows.transfers import BOTH_SUMS
 from storage.sql import Row
 from storage.store import Store
-from storage.verify_paper import books_of, prove_book, prove_snapshots
+from storage.verify_paper import books_of, check_stored_book, prove_snapshots
 
 # Rows that are read at once, between two turns of the loop, which a server that verifies beside its
 # work needs. So few are still in the processor's own memory when they are looked at.
@@ -47,7 +47,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class VerificationReport:
     """What a verification went through, and what it found."""
 
     ledgers: int = 0
@@ -69,25 +69,25 @@ class Report:
         """
         found = [{"of": f.of, "seq": f.seq, "what": f.what} for f in self.findings]
         names = ("ok", "ledgers", "rows", "checkpoints", "balances", "paper_books", "paper_entries")
-        told = {n: getattr(self, n) for n in names}
-        return told | {"findings": found}
+        raw = {n: getattr(self, n) for n in names}
+        return raw | {"findings": found}
 
 
-class Walk:
+class LedgerWalk:
     """One ledger read from its first row on; `findings` grows as it goes."""
 
     def __init__(self, public_id: str):
         self.public_id = public_id
         self.seq, self.hash, self.created_at = 0, "", 0
-        self.state: Books | None = EMPTY
+        self.state: LedgerState | None = EMPTY
         self.findings: list[Finding] = []
         self.steps_back: dict[int, int] = {}
         self._open: dict[str, dict[int, Event]] = {}
         self._house: list[Event] = []
 
-    def find(self, what: str, seq: int | None = None) -> None:
+    def find(self, subject: str, seq: int | None = None) -> None:
         """Note a finding."""
-        self.findings.append(Finding(self.public_id, seq, what))
+        self.findings.append(Finding(self.public_id, seq, subject))
 
     def step(self, row: Row) -> None:
         """Check one row against those before it."""
@@ -113,16 +113,16 @@ class Walk:
             self.find(f"the row cannot be read: {error}", int(row["seq"]))
             self.state = None
             return
-        pair = None if event.tx_hash is None else self._partner(event, event.tx_hash)
-        if event.pairs_with != (pair.seq if pair else None):
+        partner = None if event.tx_hash is None else self._partner(event, event.tx_hash)
+        if event.pairs_with != (partner.seq if partner else None):
             self.find("the row does not name the partner that it must", event.seq)
         if self.state is not None:
             self._observe(event, self.state)
-            self.state = after(self.state, event, pair, self._past)
+            self.state = after(self.state, event, partner, self._past)
         if counts(event):
             self._house.append(event)
 
-    def _observe(self, event: Event, before: Books) -> None:
+    def _observe(self, event: Event, before: LedgerState) -> None:
         """The cash that a log was observed with is that of the rows before its place, and the sum
         of a mark is that of its probes.
         """
@@ -160,11 +160,11 @@ class Walk:
             self.find(f"the head names row {seq}, the last row is {self.seq}", seq)
 
 
-async def verify(source: Store | str) -> Report:
+async def verify(source: Store | str) -> VerificationReport:
     """Verify every ledger, every balance and every paper book of a store's database, or of the one
     behind a URL; on a connection of its own, one snapshot a ledger.
     """
-    url, report = source if isinstance(source, str) else source.url, Report()
+    url, report = source if isinstance(source, str) else source.url, VerificationReport()
     async with long_reader(url) as reader:
         async with reader.snapshot():
             ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
@@ -178,13 +178,13 @@ async def verify(source: Store | str) -> Report:
     return report
 
 
-def verify_export(lines: Iterable[str]) -> Report:
+def verify_export(lines: Iterable[str]) -> VerificationReport:
     """Verify an export, without any database.
 
     Shapes: each line is a row with its `row_hash`, or a ledger's `head` after its last row.
     """
-    report = Report()
-    walk: Walk | None = None
+    report = VerificationReport()
+    walk: LedgerWalk | None = None
     for number, line in enumerate(lines, start=1):
         try:
             walk = _line(json.loads(line), walk, report)
@@ -198,12 +198,14 @@ def verify_export(lines: Iterable[str]) -> Report:
     return report
 
 
-def _line(told: Mapping[str, Any], walk: Walk | None, report: Report) -> Walk | None:
+def _line(
+    told: Mapping[str, Any], walk: LedgerWalk | None, report: VerificationReport
+) -> LedgerWalk | None:
     head = told.get("head")
     public_id = str((head or told)["public_id"])
     if walk is None or walk.public_id != public_id:
         _no_head(report, walk)
-        walk = Walk(public_id)
+        walk = LedgerWalk(public_id)
         report.ledgers += 1
     if head is None:
         report.rows += 1
@@ -214,14 +216,14 @@ def _line(told: Mapping[str, Any], walk: Walk | None, report: Report) -> Walk | 
     return None
 
 
-def _no_head(report: Report, walk: Walk | None) -> None:
+def _no_head(report: VerificationReport, walk: LedgerWalk | None) -> None:
     if walk is not None:
         walk.find("the ledger ends without its head")
         report.findings += walk.findings
 
 
-async def _ledger(reader: LongReader, public_id: str, report: Report) -> None:
-    walk = Walk(public_id)
+async def _ledger(reader: LongReader, public_id: str, report: VerificationReport) -> None:
+    walk = LedgerWalk(public_id)
     stored = await _checkpoints(reader, public_id)
     report.ledgers += 1
     report.checkpoints += len(stored)
@@ -255,22 +257,22 @@ async def _checkpoints(reader: LongReader, public_id: str) -> dict[int, str]:
     return {int(row["seq"]): row["state"] async for row in rows}
 
 
-def _checkpoint(walk: Walk, text: str) -> None:
+def _checkpoint(walk: LedgerWalk, text: str) -> None:
     if walk.state is not None and checkpointed(text, walk.hash) != walk.state:
         walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)
 
 
-async def _paper(reader: LongReader, report: Report) -> None:
+async def _paper(reader: LongReader, report: VerificationReport) -> None:
     """Replay every paper book against the snapshots that filled it."""
     for book in await books_of(reader):
-        entries, found = await prove_book(reader, book)
+        entries, found = await check_stored_book(reader, book)
         report.paper_books += 1
         report.paper_entries += entries
         report.findings += [Finding(*told) for told in found]
     report.findings += [Finding(*told) for told in await prove_snapshots(reader)]
 
 
-async def _balances(places: AsyncIterator[Row], report: Report) -> None:
+async def _balances(places: AsyncIterator[Row], report: VerificationReport) -> None:
     """Compare the kept sum of every place with its deltas."""
     async for at in places:
         report.balances += at["deltas"] > 0

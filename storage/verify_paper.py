@@ -8,8 +8,8 @@ from decimal import Decimal
 
 from domain.trading.paper.entries import Entry, Filled, PaperBook
 from domain.trading.paper.filling import facing
-from domain.trading.paper.proof import faults
-from domain.trading.venue import Book, book_hash
+from domain.trading.paper.proof import check_book
+from domain.trading.venue import OrderBook, book_hash
 from storage.reader import LongReader
 from storage.rows.paper import (
     ALL_BOOKS,
@@ -33,7 +33,7 @@ async def books_of(reader: LongReader) -> list[PaperBook]:
     return [book_of(row) async for row in reader.rows(ALL_BOOKS)]
 
 
-async def prove_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Found]]:
+async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Found]]:
     """The entries of a book, and what is wrong with them."""
     rows = [row async for row in reader.rows(ENTRIES_OF, book=book.book)]
     found: list[Found] = [(book.book, n, what) for n, what in _chained(rows)]
@@ -46,7 +46,7 @@ async def prove_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Fou
             return len(rows), found
     fills = [e for e in entries if isinstance(e.what, Filled)]
     snapshots = await _snapshots(reader, fills)
-    found += [(book.book, n, what) for n, what in faults(book, entries, snapshots)]
+    found += [(book.book, n, what) for n, what in check_book(book, entries, snapshots)]
     kept = [row async for row in reader.rows(CHECKPOINTS, book=book.book)]
     found += [(book.book, n, what) for n, what in faults_of(book, entries, rows, kept)]
     for entry in fills:
@@ -84,7 +84,7 @@ def _chained(rows: list[Row]) -> Iterator[tuple[int, str]]:
         last = str(row["row_hash"])
 
 
-async def _snapshots(reader: LongReader, fills: list[Entry]) -> Mapping[str, Book]:
+async def _snapshots(reader: LongReader, fills: list[Entry]) -> Mapping[str, OrderBook]:
     names = {e.what.snapshot for e in fills if isinstance(e.what, Filled)}
     found = {}
     for name in sorted(names):
@@ -100,22 +100,22 @@ async def _told_alike(reader: LongReader, entry: Entry) -> bool:
     rows = [r async for r in reader.rows(ORDER_FILL, order_id=fill.order_id, n=entry.n)]
     if len(rows) != 1:
         return False
-    told = json.loads(rows[0]["body"])
-    paid = Decimal(fill.fee + fill.builder_fee).scaleb(-6)
-    own = (fill.px, fill.size, paid, fill.snapshot)
-    return own == (*(Decimal(told[n]) for n in ("px", "size", "fee")), told["snapshot"])
+    raw = json.loads(rows[0]["body"])
+    prepaid_cost = Decimal(fill.fee + fill.builder_fee).scaleb(-6)
+    own = (fill.px, fill.size, prepaid_cost, fill.snapshot)
+    return own == (*(Decimal(raw[n]) for n in ("px", "size", "fee")), raw["snapshot"])
 
 
-def _overtaken(seen: Book, fills: list[Row]) -> Iterator[str]:
+def _overtaken(seen: OrderBook, fills: list[Row]) -> Iterator[str]:
     """Levels of which all books together had more than the largest share."""
     taken: dict[tuple[bool, Decimal], Decimal] = {}
-    most = Decimal(0)
+    limit = Decimal(0)
     for row in fills:
         body = json.loads(row["body"])
         at = (bool(body["is_buy"]), Decimal(body["level"]))
         taken[at] = taken.get(at, Decimal(0)) + Decimal(body["size"])
-        most = max(most, model_of(json.loads(row["model"])).depth_share)
+        limit = max(limit, model_of(json.loads(row["model"])).depth_share)
     for (is_buy, px), size in taken.items():
         shown = {v.px: v.size for v in facing(seen, is_buy=is_buy)}
-        if size > shown.get(px, Decimal(0)) * most:
+        if size > shown.get(px, Decimal(0)) * limit:
             yield f"{size} was taken at {px}, more than its share"

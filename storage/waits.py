@@ -13,7 +13,7 @@ T = TypeVar("T")
 _Waiting: TypeAlias = tuple[Callable[[], Any], asyncio.Future[Any]]
 
 
-class Waits:
+class BlockingWorker:
     """Runs what blocks, one after the other, and answers on the event loop that it belongs to.
 
     An executor makes two futures, a lock and a condition of each piece of work: as much CPU as the

@@ -21,12 +21,12 @@ import asyncpg
 import pytest
 
 from storage import migrate
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from storage.store import Store, open_store
 from tests.ports import free_port
 
 # For what no fault of the database is played in: a machine that stands still is none.
-PATIENT: Final = Patience(wait_ms=120_000, statement_ms=120_000)
+PATIENT: Final = DatabaseTimeouts(wait_ms=120_000, statement_ms=120_000)
 _START_S: Final = 120
 _TRIES: Final = 5
 _QUICK: Final = (

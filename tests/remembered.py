@@ -139,7 +139,7 @@ def remembered(
     return of
 
 
-def _key(world: World, name: str, asked: dict[str, Any]) -> str | None:
+def _key(world: World, name: str, request: dict[str, Any]) -> str | None:
     """All that the outcome depends on; None where it cannot be compared."""
     deps, chain = world.deps, world.evm.chain
     parts = type(world.store), type(deps.chains), type(chain)
@@ -151,7 +151,7 @@ def _key(world: World, name: str, asked: dict[str, Any]) -> str | None:
     ):
         return None
     state = (
-        name, sorted(asked.items()), hashlib.blake2b(_bytes(world)).digest(), chain.head.hash, chain.offset,
+        name, sorted(request.items()), hashlib.blake2b(_bytes(world)).digest(), chain.head.hash, chain.offset,
         chain.next_timestamp, world.clock.at, len(world.wallets), deps.config, deps.defaults, deps.keeper is None,
         world.facts,
     )  # fmt: skip

@@ -65,10 +65,10 @@ class Heard:
                     self.lines.append(line)
                     self._more.notify_all()
 
-    def until(self, said: str) -> None:
+    def until(self, statement: str) -> None:
         """Wait until a line has it. Errors: AssertionError where the process ends before."""
         with self._more:
-            while not any(said in line for line in self.lines):
+            while not any(statement in line for line in self.lines):
                 assert self._reading.is_alive(), "".join(self.lines)
                 self._more.wait(1)
 

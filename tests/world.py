@@ -12,9 +12,9 @@ from typing import Any
 
 from chain import codec
 from chain.devchain import DevChain, serve_in_thread
-from chain.evm import ChainFacts, EvmChains
+from chain.evm import ChainConfig, EvmChains
 from chain.local_wallet import LocalWallet, address_of
-from chain.sender import Sender, deploy
+from chain.sender import TxSender, deploy
 from chain.sign_in import SiweSignIn
 from domain.facts import Call
 from domain.mandates.markets import from_config
@@ -25,7 +25,7 @@ from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.remembered import RememberingChain, remembered
 from tools.call.credentials import hashed
-from tools.call.operation import NOBODY, Caller, Deps, Reply
+from tools.call.operation import ANONYMOUS, Caller, Deps, OperationResult
 from tools.call.run import run
 from tools.catalogue import OPERATIONS
 
@@ -44,8 +44,8 @@ class Clock:
     def now(self) -> datetime:
         return self.at
 
-    def forward(self, **span: float) -> None:
-        self.at += timedelta(**span)
+    def forward(self, **period: float) -> None:
+        self.at += timedelta(**period)
 
 
 class CountedIds(SystemIds):
@@ -68,7 +68,7 @@ class Evm:
     def key(self, n: int) -> str:
         return "0x" + self.chain.keys[n].hex()
 
-    def facts(self, **changes: Any) -> ChainFacts:
+    def facts(self, **changes: Any) -> ChainConfig:
         told = {
             "usdc": self.usdc,
             "factory": self.factory,
@@ -77,7 +77,7 @@ class Evm:
             "read_ms": 30_000,  # a busy machine is no hanging node
             "call_ms": 60_000,
         } | changes
-        return ChainFacts(CHAIN_ID, **({"rpc_url": self.url} | told))
+        return ChainConfig(CHAIN_ID, **({"rpc_url": self.url} | told))
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def running_evm() -> Iterator[Evm]:
 
 async def deployed(url: str, deployer: str, keeper: str) -> tuple[str, str, str, str]:
     """Put our contracts on a chain: USDC, market, factory, lens."""
-    chains = EvmChains([ChainFacts(CHAIN_ID, url, confirmations=0)])
+    chains = EvmChains([ChainConfig(CHAIN_ID, url, confirmations=0)])
     evm = chains.get(CHAIN_ID)
     usdc = await deploy(evm, deployer, "TestUSDC")
     market = await deploy(evm, deployer, "TestMarket", (usdc,))
@@ -122,7 +122,7 @@ class World:
     clock: Clock
     evm: Evm
     chains: EvmChains
-    facts: ChainFacts | None = None
+    facts: ChainConfig | None = None
     remembers: bool = True  # a set-up that was acted out before may be put back instead
     wallets: list[LocalWallet] = field(default_factory=list)
     _n: Any = field(default_factory=lambda: itertools.count(2))
@@ -131,13 +131,13 @@ class World:
         self.whole = self.deps  # a test that exchanges a part of them works with other ones
 
     async def do(
-        self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
-    ) -> Reply:
+        self, name: str, caller: Caller = ANONYMOUS, /, *, key: str | None = None, **arguments: Any
+    ) -> OperationResult:
         """Run an operation by its one path."""
-        return await run(BY_NAME[name], self.deps, caller, arguments, key=key, surface="http")
+        return await run(BY_NAME[name], self.deps, caller, arguments, key=key, transport="http")
 
     async def ok(
-        self, name: str, caller: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+        self, name: str, caller: Caller = ANONYMOUS, /, *, key: str | None = None, **arguments: Any
     ) -> dict[str, Any]:
         """Run an operation that must not refuse."""
         reply = await self.do(name, caller, key=key, **arguments)
@@ -221,16 +221,18 @@ class Mandated:
     agent_wallet: LocalWallet
     vault: str = ""
 
-    async def as_owner(self, name: str, /, **arguments: Any) -> Reply:
+    async def as_owner(self, name: str, /, **arguments: Any) -> OperationResult:
         return await self.world.do(name, self.owner, public_id=self.id, **arguments)
 
-    async def as_agent(self, name: str, /, *, key: str | None = None, **arguments: Any) -> Reply:
+    async def as_agent(
+        self, name: str, /, *, key: str | None = None, **arguments: Any
+    ) -> OperationResult:
         return await self.world.do(name, self.agent, key=key, public_id=self.id, **arguments)
 
     async def read(self) -> dict[str, Any]:
         return await self.world.ok("mandate_get", self.owner, public_id=self.id)
 
-    async def execute(self, amount: str, **more: Any) -> Reply:
+    async def execute(self, amount: str, **more: Any) -> OperationResult:
         data = self.world.deposit_data(self.vault or self.world.evm.market, amount)
         return await self.as_agent(
             "mandate_execute_call",
@@ -343,7 +345,7 @@ async def a_world(
         config=config or config_of(evm),
         sign_in=SiweSignIn(),
         defaults=Switches(**({"door": True} | switches)),
-        keeper=Sender(chains, evm.keeper_key, poll_s=0.01) if keeper else None,
+        keeper=TxSender(chains, evm.keeper_key, poll_s=0.01) if keeper else None,
     )
     world = World(store, deps, evm.clock, evm, chains, facts)
     try:

@@ -19,7 +19,13 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.credentials import hashed
 from tools.call.fields import KeyId, Nothing, Page
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 
 Role = Literal["keeper", "admin"]
 PREFIXES: Final[dict[str, str]] = {"keeper": "kk_", "admin": "dk_"}
@@ -28,7 +34,7 @@ PREFIXES: Final[dict[str, str]] = {"keeper": "kk_", "admin": "dk_"}
 WEAKER: Final = {"approval_gate": "off", "paid_read_enforcement": "off", "stop_line_dry_run": "on"}
 
 
-class SwitchIn(Takes):
+class SwitchIn(RequestModel):
     """A switch and its new value."""
 
     name: str = Field(
@@ -37,7 +43,7 @@ class SwitchIn(Takes):
     value: Literal["on", "off"]
 
 
-class SwitchOut(Gives):
+class SwitchOut(ResponseModel):
     """A switch; `source` says whether it was set, or is the setting's default."""
 
     name: str = Field(description="the service's own name for it")
@@ -45,20 +51,20 @@ class SwitchOut(Gives):
     source: Literal["database", "settings"]
 
 
-class SwitchesOut(Gives):
+class SwitchesOut(ResponseModel):
     """Every switch."""
 
     items: list[SwitchOut]
     next_cursor: str | None
 
 
-class KeyIn(Takes):
+class KeyIn(RequestModel):
     """Whose key to mint."""
 
     role: Role
 
 
-class HouseKeyOut(Gives):
+class HouseKeyOut(ResponseModel):
     """A house key; it is shown once."""
 
     key_id: str
@@ -66,13 +72,13 @@ class HouseKeyOut(Gives):
     key: str
 
 
-class OneKey(Takes):
+class HouseKeyIn(RequestModel):
     """A house key."""
 
     key_id: KeyId
 
 
-class HouseKeyTold(Gives):
+class HouseKeyTold(ResponseModel):
     """A house key without its secret."""
 
     key_id: str
@@ -85,14 +91,14 @@ class HouseKeyPage(Page[HouseKeyTold]):
     """House keys."""
 
 
-class HouseKeyRevoked(Gives):
+class HouseKeyRevoked(ResponseModel):
     """The key no longer works."""
 
     key_id: str
     revoked_at: str
 
 
-class Counts(Gives):
+class Counts(ResponseModel):
     """How much there is."""
 
     agents: int
@@ -167,37 +173,37 @@ def counted(uow: UnitOfWork, now: datetime) -> dict[str, object]:
     }
 
 
-def _switches(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
-    return Reply(200, {"items": switches_now(uow, ask.defaults), "next_cursor": None})
+def _switches(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+    return OperationResult(200, {"items": switches_now(uow, ctx.defaults), "next_cursor": None})
 
 
-def _set(uow: UnitOfWork, ask: Ask[SwitchIn, None]) -> Reply:
-    name, value = ask.asked.name, ask.asked.value
+def _set(uow: UnitOfWork, ctx: RequestContext[SwitchIn, None]) -> OperationResult:
+    name, value = ctx.request.name, ctx.request.value
     if name not in SWITCHES:
         raise not_found("switch")
     if WEAKER.get(name) == value:
         why = f"{name} is switched {value} on the service's own machine alone: owners count on it"
         raise Refused(refusal("forbidden", why=why))
-    set_switch(uow, ask.defaults, name, value, now=ask.now, by="admin")
-    return Reply(200, {"name": name, "value": value, "source": "database"})
+    set_switch(uow, ctx.defaults, name, value, now=ctx.now, by="admin")
+    return OperationResult(200, {"name": name, "value": value, "source": "database"})
 
 
-def _mint(uow: UnitOfWork, ask: Ask[KeyIn, None]) -> Reply:
-    return Reply(201, minted(uow, ask.ids, ask.asked.role, ask.now))
+def _mint(uow: UnitOfWork, ctx: RequestContext[KeyIn, None]) -> OperationResult:
+    return OperationResult(201, minted(uow, ctx.ids, ctx.request.role, ctx.now))
 
 
-def _keys(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
-    return Reply(200, {"items": house_keys(uow), "next_cursor": None})
+def _keys(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+    return OperationResult(200, {"items": house_keys(uow), "next_cursor": None})
 
 
-def _revoke(uow: UnitOfWork, ask: Ask[OneKey, None]) -> Reply:
-    if not uow.identities.revoke_house_key(ask.asked.key_id, ask.now):
+def _revoke(uow: UnitOfWork, ctx: RequestContext[HouseKeyIn, None]) -> OperationResult:
+    if not uow.identities.revoke_house_key(ctx.request.key_id, ctx.now):
         raise not_found("live key")
-    return Reply(200, {"key_id": ask.asked.key_id, "revoked_at": timestamp(ask.now)})
+    return OperationResult(200, {"key_id": ctx.request.key_id, "revoked_at": timestamp(ctx.now)})
 
 
-def _counts(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
-    return Reply(200, counted(uow, ask.now))
+def _counts(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+    return OperationResult(200, counted(uow, ctx.now))
 
 
 OPERATIONS: Final = (
@@ -207,8 +213,8 @@ OPERATIONS: Final = (
         summary="Every availability switch, its value, and where that comes from.",
         auth="admin",
         route=("GET", "/wallet/admin/switches"),
-        takes=Nothing,
-        gives=SwitchesOut,
+        request_model=Nothing,
+        response_model=SwitchesOut,
         handler=_switches,
         family="operator",
     ),
@@ -219,8 +225,8 @@ OPERATIONS: Final = (
         "only be switched on here.",
         auth="admin",
         route=("PUT", "/wallet/admin/switches/{name}"),
-        takes=SwitchIn,
-        gives=SwitchOut,
+        request_model=SwitchIn,
+        response_model=SwitchOut,
         handler=_set,
         writes=True,
         idempotent=True,
@@ -233,8 +239,8 @@ OPERATIONS: Final = (
         summary="Keeper and admin keys, never their secrets.",
         auth="admin",
         route=("GET", "/wallet/admin/keys"),
-        takes=Nothing,
-        gives=HouseKeyPage,
+        request_model=Nothing,
+        response_model=HouseKeyPage,
         handler=_keys,
         family="operator",
     ),
@@ -244,8 +250,8 @@ OPERATIONS: Final = (
         summary="A new keeper or admin key; it is shown once.",
         auth="admin",
         route=("POST", "/wallet/admin/keys"),
-        takes=KeyIn,
-        gives=HouseKeyOut,
+        request_model=KeyIn,
+        response_model=HouseKeyOut,
         handler=_mint,
         writes=True,
         family="operator",
@@ -257,8 +263,8 @@ OPERATIONS: Final = (
         summary="It stops working at once.",
         auth="admin",
         route=("DELETE", "/wallet/admin/keys/{key_id}"),
-        takes=OneKey,
-        gives=HouseKeyRevoked,
+        request_model=HouseKeyIn,
+        response_model=HouseKeyRevoked,
         handler=_revoke,
         writes=True,
         destructive=True,
@@ -271,8 +277,8 @@ OPERATIONS: Final = (
         summary="How many agents, mandates and recorded actions there are.",
         auth="admin",
         route=("GET", "/wallet/admin/counts"),
-        takes=Nothing,
-        gives=Counts,
+        request_model=Nothing,
+        response_model=Counts,
         handler=_counts,
         weight=5,
         family="operator",

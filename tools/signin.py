@@ -13,13 +13,21 @@ from domain.facts import SignerCheck
 from domain.next_steps import NextStep
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from storage.brought.needs import Needs
+from storage.brought.needs import ReadSet
 from storage.faults import Unavailable
 from storage.rows.people import Challenge
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import Header, hashed, prolonged, resolve, slide
 from tools.call.fields import Address, Nothing, Signature
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 
 CHALLENGE_GOOD_FOR: Final = timedelta(minutes=5)
 NOT_OURS: Final = "the text is not one that was issued, was used before, or is older than 5 minutes"
@@ -27,7 +35,7 @@ LONGEST: Final = 512
 AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/auth/challenge"),)
 
 
-class ChallengeIn(Takes):
+class ChallengeIn(RequestModel):
     """Who wants to sign in."""
 
     address: Address
@@ -36,7 +44,7 @@ class ChallengeIn(Takes):
     )
 
 
-class ChallengeOut(Gives):
+class ChallengeOut(ResponseModel):
     """A text to sign."""
 
     message: str
@@ -44,7 +52,7 @@ class ChallengeOut(Gives):
     expires_at: Timestamp
 
 
-class SessionIn(Takes):
+class SessionIn(RequestModel):
     """The signed text."""
 
     message: str = Field(
@@ -55,7 +63,7 @@ class SessionIn(Takes):
     signature: Signature
 
 
-class Person(Gives):
+class Person(ResponseModel):
     """A person: a wallet address that signs itself, or a contract's address on one chain."""
 
     address: str | None
@@ -65,7 +73,7 @@ class Person(Gives):
     )
 
 
-class SessionOut(Gives):
+class SessionOut(ResponseModel):
     """A session; `token` is shown once, at its start."""
 
     expires_at: Timestamp
@@ -73,32 +81,32 @@ class SessionOut(Gives):
     token: str | None = None
 
 
-class Done(Gives):
+class Done(ResponseModel):
     """It is done."""
 
     ok: bool
 
 
-def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
+def challenge(uow: UnitOfWork, ctx: RequestContext[ChallengeIn, None]) -> OperationResult:
     """Write a text with a nonce that can be used once, within 5 minutes."""
-    address = ask.chains.address(ask.asked.address)
-    chain_id = ask.asked.chain_id or ask.config.default_chain_id
-    nonce = ask.ids.short("n") + ask.ids.short("x")
-    expires = ask.now + CHALLENGE_GOOD_FOR
-    text = ask.sign_in.message(
+    address = ctx.chains.address(ctx.request.address)
+    chain_id = ctx.request.chain_id or ctx.config.default_chain_id
+    nonce = ctx.ids.short("n") + ctx.ids.short("x")
+    expires = ctx.now + CHALLENGE_GOOD_FOR
+    text = ctx.sign_in.message(
         address=address,
         chain_id=chain_id,
-        uri=ask.config.base_url,
+        uri=ctx.config.base_url,
         nonce=nonce,
-        issued=ask.now,
+        issued=ctx.now,
         expires=expires,
     )
-    uow.identities.add_challenge(nonce, text, address, chain_id, expires, ask.now)
-    return Reply(200, {"message": text, "nonce": nonce, "expires_at": expires})
+    uow.identities.add_challenge(nonce, text, address, chain_id, expires, ctx.now)
+    return OperationResult(200, {"message": text, "nonce": nonce, "expires_at": expires})
 
 
-def _not_signed(signer: str, why: str) -> Refused:
-    return Refused(refusal("invalid_signature", signer=signer, why=why, next=AGAIN))
+def _not_signed(signer: str, reason: str) -> Refused:
+    return Refused(refusal("invalid_signature", signer=signer, why=reason, next=AGAIN))
 
 
 async def issued(deps: Deps, text: str) -> Challenge:
@@ -124,61 +132,61 @@ class Proven:
     proof: SignerCheck
 
 
-async def checked(deps: Deps, caller: Caller, asked: SessionIn) -> Proven:
+async def checked(deps: Deps, caller: Caller, request: SessionIn) -> Proven:
     """Check the signature before the transaction."""
-    waiting = await issued(deps, asked.message)
+    waiting = await issued(deps, request.message)
     chain, digest = deps.chains.get(waiting.chain_id), deps.sign_in.digest(waiting.message)
-    proof = await chain.check_signature(digest, asked.signature, waiting.address)
+    proof = await chain.check_signature(digest, request.signature, waiting.address)
     if proof is None:
         raise _not_signed(waiting.address, "the signature is not this wallet's over this text")
     return Proven(waiting, proof)
 
 
-def open_session(uow: UnitOfWork, ask: Ask[SessionIn, Proven]) -> Reply:
+def open_session(uow: UnitOfWork, ctx: RequestContext[SessionIn, Proven]) -> OperationResult:
     """Open a session for the wallet that signed the service's own text."""
     # While the signature was checked, another request may have used it, or its time have run out.
-    waiting = uow.identities.take_challenge(ask.facts.challenge.nonce, ask.now)
+    waiting = uow.identities.take_challenge(ctx.facts.challenge.nonce, ctx.now)
     if waiting is None:
         raise _not_signed("the wallet", NOT_OURS)
-    signer = ask.facts.proof.signer_type
+    signer = ctx.facts.proof.signer_type
     # A contract's word counts where it was asked: elsewhere another may have its address.
     chain_id = None if signer == "eoa" else waiting.chain_id
     user = uow.identities.person(
         waiting.address,
-        new_id=ask.ids.short("u_"),
-        now=ask.now,
+        new_id=ctx.ids.short("u_"),
+        now=ctx.now,
         chain_id=chain_id,
-        default_chain_id=ask.config.default_chain_id,
+        default_chain_id=ctx.config.default_chain_id,
     )
-    token = ask.ids.token("ws_")
-    expires = ask.now + timedelta(seconds=ask.config.session_s)
-    longest = ask.now + timedelta(seconds=ask.config.session_longest_s)
+    token = ctx.ids.token("ws_")
+    expires = ctx.now + timedelta(seconds=ctx.config.session_s)
+    longest = ctx.now + timedelta(seconds=ctx.config.session_longest_s)
     uow.identities.add_session(
         hashed(token),
         user.user_id,
-        ask.now,
+        ctx.now,
         expires,
         longest,
         signer_type=signer,
         chain_id=chain_id,
     )
     who = {"address": user.address, "chain_id": chain_id}
-    return Reply(201, {"token": token, "expires_at": expires, "user": who})
+    return OperationResult(201, {"token": token, "expires_at": expires, "user": who})
 
 
-def read_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def read_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """Say whose session this is and how long it lasts."""
-    live = uow.identities.session(ask.caller.credential or "", ask.now)
+    live = uow.identities.session(ctx.caller.credential or "", ctx.now)
     if live is None:
         raise Refused(refusal("unauthenticated", needs="an owner session"))
     who = {"address": live.address, "chain_id": live.chain_id}
-    return Reply(200, {"expires_at": live.expires_at, "user": who})
+    return OperationResult(200, {"expires_at": live.expires_at, "user": who})
 
 
-def end_session(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def end_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """End the session at once."""
-    uow.identities.end_session(ask.caller.credential or "")
-    return Reply(200, {"ok": True})
+    uow.identities.end_session(ctx.caller.credential or "")
+    return OperationResult(200, {"ok": True})
 
 
 async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:
@@ -191,7 +199,7 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
         caller, live = resolve(uow, header, credential, now, on_mcp=on_mcp)
         return caller, live is not None and prolonged(live, now, deps.config) is not None
 
-    store = await deps.store.brought(Needs(now=now, credential=hashed(credential)))
+    store = await deps.store.prefetch(ReadSet(now=now, credential=hashed(credential)))
     caller, moves = await store.read(look)
     if caller is None:
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
@@ -212,8 +220,8 @@ OPERATIONS: Final = (
         summary="Get an EIP-4361 text to sign with your wallet; good for 5 minutes, once.",
         auth="open",
         route=("POST", "/wallet/auth/challenge"),
-        takes=ChallengeIn,
-        gives=ChallengeOut,
+        request_model=ChallengeIn,
+        response_model=ChallengeOut,
         handler=challenge,
         writes=True,
         family="sign-in",
@@ -225,8 +233,8 @@ OPERATIONS: Final = (
         summary="Exchange the signed text for a session token.",
         auth="open",
         route=("POST", "/wallet/auth/session"),
-        takes=SessionIn,
-        gives=SessionOut,
+        request_model=SessionIn,
+        response_model=SessionOut,
         handler=open_session,
         gather=checked,
         writes=True,
@@ -241,8 +249,8 @@ OPERATIONS: Final = (
         summary="Whose session this is and when it ends.",
         auth="owner",
         route=("GET", "/wallet/auth/session"),
-        takes=Nothing,
-        gives=SessionOut,
+        request_model=Nothing,
+        response_model=SessionOut,
         handler=read_session,
         family="sign-in",
     ),
@@ -252,8 +260,8 @@ OPERATIONS: Final = (
         summary="End the session at once.",
         auth="owner",
         route=("DELETE", "/wallet/auth/session"),
-        takes=Nothing,
-        gives=Done,
+        request_model=Nothing,
+        response_model=Done,
         handler=end_session,
         writes=True,
         idempotent=True,

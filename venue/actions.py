@@ -24,7 +24,7 @@ class _Limit(TypedDict):
     limit: _Tif
 
 
-class Order(TypedDict):
+class OrderJson(TypedDict):
     """One order: asset, buy, price, size, reduce-only, type, client order id."""
 
     a: int
@@ -41,11 +41,11 @@ class _Builder(TypedDict):
     f: int
 
 
-class Place(TypedDict):
+class PlaceJson(TypedDict):
     """`order`."""
 
     type: Literal["order"]
-    orders: list[Order]
+    orders: list[OrderJson]
     grouping: Grouping
     builder: NotRequired[_Builder]
 
@@ -84,7 +84,7 @@ class ApproveBuilderFee(TypedDict):
     nonce: int
 
 
-Ordering = Place | CancelByCloid
+Ordering = PlaceJson | CancelByCloid
 UserSigned = ApproveAgent | ApproveBuilderFee
 
 
@@ -115,10 +115,10 @@ def order(
     reduce_only: bool,
     tif: Tif,
     cloid: str | None = None,
-) -> Order:
+) -> OrderJson:
     """One order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as 0x
     hex. Errors: ValueError, see `wire`."""
-    written: Order = {
+    written: OrderJson = {
         "a": asset,
         "b": is_buy,
         "p": wire(price),
@@ -132,11 +132,11 @@ def order(
 
 
 def place(
-    orders: Sequence[Order], *, grouping: Grouping = "na", builder: PaidBuilder | None = None
-) -> Place:
+    orders: Sequence[OrderJson], *, grouping: Grouping = "na", builder: PaidBuilder | None = None
+) -> PlaceJson:
     """`order`: one or more orders; the builder's address is written in lower case, before its
     fee."""
-    action: Place = {"type": "order", "orders": list(orders), "grouping": grouping}
+    action: PlaceJson = {"type": "order", "orders": list(orders), "grouping": grouping}
     if builder is not None:
         action["builder"] = {"b": builder.address.lower(), "f": builder.fee_tenths_bps}
     return action

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from domain.ports import Clock
 from domain.refusals import Refused
-from domain.trading.venue import Held
+from domain.trading.venue import CachedValue
 
 KEYS: Final = 5_000
 BYTES: Final = 64 * 2**20
@@ -21,7 +21,7 @@ PAUSE_S: Final = 2  # after a failure, what is held is given without asking agai
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    held: Held[Any]
+    held: CachedValue[Any]
     size: int
 
 
@@ -46,16 +46,16 @@ class Cache:
         """Size of all that is held, as it arrived."""
         return self._bytes
 
-    def peek(self, key: Hashable, good_for_s: int) -> Held[Any] | None:
+    def peek(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
         """What is held and still good, without asking."""
         entry = self._entries.get(key)
-        if entry is None or (self._clock.now() - entry.held.as_of).total_seconds() >= good_for_s:
+        if entry is None or (self._clock.now() - entry.held.as_of).total_seconds() >= max_age_s:
             return None
         return entry.held
 
-    def good(self, key: Hashable, good_for_s: int) -> Held[Any] | None:
+    def fresh(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
         """What is held and still good; it counts as used."""
-        held = self.peek(key, good_for_s)
+        held = self.peek(key, max_age_s)
         if held is not None:
             self._entries.move_to_end(key)
         return held
@@ -63,18 +63,18 @@ class Cache:
     async def get(
         self,
         key: Hashable,
-        good_for_s: int,
+        max_age_s: int,
         load: Callable[[], Awaitable[tuple[Any, int]]],
         *,
         fresh: bool = False,
-    ) -> Held[Any]:
+    ) -> CachedValue[Any]:
         """The value under a key, asked for where what is held is older than `good_for_s` seconds.
 
         Shapes: `load` gives the value and its size in bytes. Where it is refused, what is held is
         given as stale,
         unless `fresh` is wanted. Errors: what `load` raises.
         """
-        held = self.good(key, good_for_s)
+        held = self.fresh(key, max_age_s)
         if held is not None:
             return held
         old = self._entries.get(key)
@@ -83,7 +83,7 @@ class Cache:
             and not fresh
             and self._paused.get(key, old.held.as_of) > self._clock.now()
         ):
-            return Held(old.held.value, old.held.as_of, stale=True)
+            return CachedValue(old.held.value, old.held.as_of, stale=True)
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = asyncio.ensure_future(self._load(key, load))
@@ -94,11 +94,11 @@ class Cache:
             if old is None or fresh:
                 raise
             self._pause(key)
-            return Held(old.held.value, old.held.as_of, stale=True)
+            return CachedValue(old.held.value, old.held.as_of, stale=True)
 
     async def _load(self, key: Hashable, load: Callable[[], Awaitable[tuple[Any, int]]]) -> _Entry:
         value, size = await load()
-        entry = _Entry(Held(value, self._clock.now()), size)
+        entry = _Entry(CachedValue(value, self._clock.now()), size)
         self._keep(key, entry)
         return entry
 

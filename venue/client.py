@@ -23,11 +23,11 @@ from aiohttp import (
 from pydantic import ValidationError
 
 from domain.refusals import Refused, refusal
-from domain.trading.venue import Lane, Told
+from domain.trading.venue import ActionAck, Priority
 from venue.addresses import plain_http_is_local
-from venue.budget import Budget, Spending
+from venue.budget import Budget, WeightHold
 from venue.json_readers import Tally
-from venue.reads import Read, T
+from venue.reads import InfoQuery, T
 from venue.unknown_fields import UnknownFieldCounts
 from venue.words import OTHER, answered, kind_of, readable
 
@@ -55,11 +55,11 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-class _Passing(Exception):
+class _TransientError(Exception):
     """The venue is busy or broken for the moment."""
 
 
-class _Nothing(Exception):
+class _UnusableAnswer(Exception):
     """The venue gave no answer that can be used; asking again would not help now."""
 
 
@@ -86,7 +86,7 @@ class Client:
             raise ValueError("the venue is asked over https, over plain http only on this machine")
         self.url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
         self._session: ClientSession | None = None
-        self._silent_until: dict[Lane, datetime] = {}
+        self._silent_until: dict[Priority, datetime] = {}
         self.met = UnknownFieldCounts()
 
     def _http(self) -> ClientSession:
@@ -105,48 +105,54 @@ class Client:
         if self._session is not None:
             await self._session.close()
 
-    async def ask(self, read: Read[T], lane: Lane, **parameters: object) -> Answer[T]:
+    async def ask(self, read: InfoQuery[T], priority: Priority, **parameters: object) -> Answer[T]:
         """Make one read; a busy or broken venue is asked again, within the same time.
 
         Errors: `venue_unavailable`, also where the budget is spent.
         """
         body = {"type": read.kind, **parameters}
-        if self._silent_until.get(lane, _LONG_AGO) > self._budget.now():
+        if self._silent_until.get(priority, _LONG_AGO) > self._budget.now():
             raise unavailable("it did not answer in time a moment ago")
         try:
             async with asyncio.timeout(self._timeout_s):
                 async for attempt in stamina.retry_context(
-                    on=_Passing, attempts=ATTEMPTS, timeout=None, wait_initial=0.1, wait_max=1.0
+                    on=_TransientError,
+                    attempts=ATTEMPTS,
+                    timeout=None,
+                    wait_initial=0.1,
+                    wait_max=1.0,
                 ):
                     with attempt:
-                        return await self._asked(read, lane, body)
+                        return await self._asked(read, priority, body)
         except TimeoutError:
             # An operation that reads several things waits once for a venue that hangs. The lanes
             # are apart, so that a stranger's slow question does not silence anything else.
-            self._silent_until[lane] = self._budget.now() + SILENCE
+            self._silent_until[priority] = self._budget.now() + SILENCE
             raise unavailable("it does not answer in time") from None
-        except (_Passing, _Nothing) as fault:
+        except (_TransientError, _UnusableAnswer) as fault:
             raise unavailable(str(fault)) from None
         raise AssertionError("the retry loop returns or raises")
 
-    async def _asked(self, read: Read[T], lane: Lane, body: Mapping[str, object]) -> Answer[T]:
-        spending = await self._budget.take(lane, read.worst, str(body.get("user", "")))
+    async def _asked(
+        self, read: InfoQuery[T], priority: Priority, body: Mapping[str, object]
+    ) -> Answer[T]:
+        spending = await self._budget.take(priority, read.worst, str(body.get("user", "")))
         try:
             async with self._http().post(
                 f"{self.url}/info", json=body, allow_redirects=False
             ) as response:
                 raw = await self._body(response)
         except (ClientError, OSError) as error:
-            raise _Passing(f"no answer ({type(error).__name__})") from None
-        except _Nothing:
+            raise _TransientError(f"no answer ({type(error).__name__})") from None
+        except _UnusableAnswer:
             self.met.refuse(read.kind)
             raise
         if response.status in _PASSING:
             await self._settle(spending, read.weight)
-            raise _Passing(f"HTTP {response.status}")
+            raise _TransientError(f"HTTP {response.status}")
         if response.status != 200:
             await self._settle(spending, read.weight)
-            raise _Nothing(f"HTTP {response.status}")
+            raise _UnusableAnswer(f"HTTP {response.status}")
         if len(raw) > INLINE_AT_MOST:
             answer, cost = await asyncio.to_thread(_read, read, raw)
         else:
@@ -159,12 +165,12 @@ class Client:
         self.met.note(read.kind, answer.tally)
         return answer
 
-    def refused(self, kind: str, why: str) -> Refused:
+    def refused(self, kind: str, reason: str) -> Refused:
         """The refusal for an answer that cannot be used, which is counted."""
         self.met.refuse(kind)
-        return unavailable(why)
+        return unavailable(reason)
 
-    async def _settle(self, spending: Spending, cost: int) -> None:
+    async def _settle(self, spending: WeightHold, cost: int) -> None:
         await self._budget.settle(spending, cost)
 
     @staticmethod
@@ -174,7 +180,7 @@ class Client:
             size += len(part)
             if size > BODY_AT_MOST:
                 response.close()
-                raise _Nothing("its answer is larger than 2 MB")
+                raise _UnusableAnswer("its answer is larger than 2 MB")
             parts.append(part)
         return b"".join(parts)
 
@@ -184,16 +190,18 @@ class Client:
         nonce: int,
         signature: Mapping[str, object],
         *,
-        lane: Lane,
-    ) -> Told:
+        priority: Priority,
+    ) -> ActionAck:
         """Post a user-signed action once; weight 1.
 
         Errors: `venue_unavailable` where nothing can have been sent.
         """
-        raw = await self.send({"action": action, "nonce": nonce, "signature": signature}, lane=lane)
-        told = Told("unknown") if raw is None else _told(raw)
-        self.count_answer(raw, told.outcome, told.kind)
-        return told
+        raw = await self.send(
+            {"action": action, "nonce": nonce, "signature": signature}, priority=priority
+        )
+        ack = ActionAck("unknown") if raw is None else _told(raw)
+        self.count_answer(raw, ack.outcome, ack.kind)
+        return ack
 
     def count_answer(self, raw: bytes | None, outcome: str, kind: str | None) -> None:
         """Count an answer to an action whose form, or whose words, are not known here."""
@@ -206,12 +214,12 @@ class Client:
         if kind == OTHER:
             self.met.count(EXCHANGE, "words")
 
-    async def send(self, envelope: Mapping[str, object], *, lane: Lane) -> bytes | None:
+    async def send(self, envelope: Mapping[str, object], *, priority: Priority) -> bytes | None:
         """Post a signed envelope once, weight 1; None where it was sent and not answered.
 
         Errors: `venue_unavailable` where nothing can have been sent.
         """
-        spending = await self._budget.take(lane, 1)
+        spending = await self._budget.take(priority, 1)
         # The key order of the action is that of its hash; orjson keeps it.
         body = orjson.dumps(envelope)
         try:
@@ -228,20 +236,20 @@ class Client:
         except ClientConnectorError as error:
             await self._settle(spending, 0)
             raise unavailable(f"no connection ({type(error).__name__})") from None
-        except (ClientError, OSError, TimeoutError, _Nothing):
+        except (ClientError, OSError, TimeoutError, _UnusableAnswer):
             return None
         # No source says that a 429 is refused before it is processed, so it is unknown like a 500.
         return raw if response.status == 200 else None
 
 
-def unavailable(why: str, retry_after_s: int = 2) -> Refused:
+def unavailable(reason: str, retry_after_s: int = 2) -> Refused:
     """The refusal for a venue that gives nothing usable."""
     return Refused(
-        refusal("venue_unavailable", why=why, detail={"retry_after_s": max(1, retry_after_s)})
+        refusal("venue_unavailable", why=reason, detail={"retry_after_s": max(1, retry_after_s)})
     )
 
 
-def _read(read: Read[T], raw: bytes) -> tuple[Answer[T] | None, int]:
+def _read(read: InfoQuery[T], raw: bytes) -> tuple[Answer[T] | None, int]:
     """The answer in its known form, and what it cost; None where it has another form."""
     tally = Tally()
     try:
@@ -254,10 +262,10 @@ def _read(read: Read[T], raw: bytes) -> tuple[Answer[T] | None, int]:
         return None, read.cost(told)
 
 
-def _told(raw: bytes) -> Told:
+def _told(raw: bytes) -> ActionAck:
     """How the venue took an action; an answer of another form is unknown, never a success."""
     response = answered(raw)
     if isinstance(response, str):
-        return Told("refused", readable(response), kind_of(response))
+        return ActionAck("refused", readable(response), kind_of(response))
     done = response is not None and response.get("type") == "default"
-    return Told("ok" if done else "unknown")
+    return ActionAck("ok" if done else "unknown")

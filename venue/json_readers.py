@@ -100,10 +100,10 @@ def _figure(bounds: Bounds) -> GetPydanticSchema:
 def _within(bounds: Bounds) -> AfterValidator:
     """The same bounds for a figure that is passed on as the venue wrote it."""
 
-    least, most = bounds
+    minimum, limit = bounds
 
     def check(figure: str) -> str:
-        if not least <= Decimal(figure) <= most:
+        if not minimum <= Decimal(figure) <= limit:
             raise ValueError("beyond its bounds")
         return figure
 

@@ -33,9 +33,9 @@ class LastMarks:
     def _near(self, kind: str, perp: Perp, now: datetime) -> Perp:
         last, at = self._last.get(perp.coin, (None, now))
         if last is not None and now - at < HOLDS:
-            least, most = last / MARK_FACTOR, last * MARK_FACTOR
+            minimum, limit = last / MARK_FACTOR, last * MARK_FACTOR
             prices = {name: getattr(perp, name) for name in _PRICES}
-            far = [n for n, px in prices.items() if px is not None and not least <= px <= most]
+            far = [n for n, px in prices.items() if px is not None and not minimum <= px <= limit]
             for name in far:
                 self._counts.note_far(kind, name)
             missing: Any = dict.fromkeys(far)

@@ -13,21 +13,21 @@ from domain.refusals import Refused, refusal
 from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue import (
     Abstraction,
+    ActionAck,
     AgentApproval,
     ApprovedAgent,
-    Book,
+    CachedValue,
     DexAccount,
-    Held,
-    Lane,
     Leverage,
     Network,
     OpenOrder,
+    OrderBook,
     OrderSeen,
     Perp,
     Placed,
+    Priority,
     Relay,
     SpotBalance,
-    Told,
     ToSign,
     UserRole,
     VenueFill,
@@ -36,8 +36,8 @@ from venue import actions, json_types, orders, reads, signing, values
 from venue.cache import Cache
 from venue.client import Client, unavailable
 from venue.marks import LastMarks
-from venue.reads import Read
-from venue.signing import Signature, TypedData
+from venue.reads import InfoQuery
+from venue.signing import Signature, TypedDataJson
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -78,103 +78,107 @@ class VenueNetwork:
     async def _held(
         self,
         key: Hashable,
-        good_for_s: int,
-        lane: Lane,
-        read: Read[A],
-        made: Callable[[A], T | None],
+        max_age_s: int,
+        priority: Priority,
+        read: InfoQuery[A],
+        created: Callable[[A], T | None],
         fresh: bool = False,
         **parameters: object,
-    ) -> Held[T]:
+    ) -> CachedValue[T]:
         async def load() -> tuple[T, int]:
-            answer = await self.client.ask(read, lane, **parameters)
-            value = made(answer.data)
+            answer = await self.client.ask(read, priority, **parameters)
+            value = created(answer.data)
             if value is None:
                 raise self.client.refused(read.kind, f"its answer to {read.kind} cannot be read")
             return value, answer.size
 
-        cache = self._relayed if lane == "relay" else self._own
-        return await cache.get(key, good_for_s, load, fresh=fresh)
+        cache = self._relayed if priority == "relay" else self._own
+        return await cache.get(key, max_age_s, load, fresh=fresh)
 
     # -- reads for strangers
 
-    async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
+    async def relay(self, call: Relay, max_age_s: int) -> CachedValue[Any]:
         """An allowed read; its type and parameters are ours, never a caller's own."""
-        held = self._relayed.good(call, good_for_s)
+        held = self._relayed.fresh(call, max_age_s)
         if held is not None:
             return held
         read, parameters = reads.RELAYED[call.kind], dict(call.parameters)
-        made = _as_it_is if call.kind in _CUT_LATER else _small
-        return await self._held(call, good_for_s, "relay", read, made, **parameters)
+        created = _as_it_is if call.kind in _CUT_LATER else _small
+        return await self._held(call, max_age_s, "relay", read, created, **parameters)
 
     # -- products
 
-    async def dexes(self, *, lane: Lane = "house") -> Held[Mapping[str, int]]:
+    async def dexes(self, *, priority: Priority = "house") -> CachedValue[Mapping[str, int]]:
         """Builder dexes by name with their index."""
-        return await self._held("perpDexs", SLOW_S, lane, reads.DEXES, values.dexes)
+        return await self._held("perpDexs", SLOW_S, priority, reads.DEXES, values.dexes)
 
     async def perps(
-        self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
-    ) -> Held[tuple[Perp, ...]]:
+        self, dex: str, *, priority: Priority = "house", max_age_s: int = 20
+    ) -> CachedValue[tuple[Perp, ...]]:
         """A dex's perpetuals with their figures."""
-        index = 0 if dex == _FIRST_DEX else (await self.dexes(lane=lane)).value.get(dex)
+        index = 0 if dex == _FIRST_DEX else (await self.dexes(priority=priority)).value.get(dex)
         if index is None:
             raise Refused(refusal("not_found", what="dex"))
         number = index
 
-        def made(
+        def created(
             told: tuple[json_types.MetaJson, list[json_types.ContextJson]],
         ) -> tuple[Perp, ...]:
             return self._marks.near(reads.PERPS.kind, values.perps(dex, number, *told))
 
-        return await self._held(("perps", dex), good_for_s, lane, reads.PERPS, made, dex=dex)
+        return await self._held(("perps", dex), max_age_s, priority, reads.PERPS, created, dex=dex)
 
-    async def categories(self) -> Held[Mapping[str, str]]:
+    async def categories(self) -> CachedValue[Mapping[str, str]]:
         """Coin to category."""
         return await self._held("categories", SLOW_S, "house", reads.CATEGORIES, dict)
 
-    async def display_names(self) -> Held[Mapping[str, str]]:
+    async def display_names(self) -> CachedValue[Mapping[str, str]]:
         """Coin to its name for people."""
         return await self._held("names", SLOW_S, "house", reads.ANNOTATIONS, values.names)
 
-    async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
+    async def at_open_interest_cap(self, dex: str) -> CachedValue[frozenset[str]]:
         """Coins of a dex that take no more open interest."""
         key = ("caps", dex)
         return await self._held(key, CAPS_S, "house", reads.AT_CAP, frozenset, dex=dex)
 
-    async def token_names(self) -> Held[Mapping[int, str]]:
+    async def token_names(self) -> CachedValue[Mapping[int, str]]:
         """Token index to name."""
         return await self._held("tokens", SLOW_S, "house", reads.SPOT_META, values.tokens)
 
-    async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
+    async def book(
+        self, coin: str, *, priority: Priority, max_age_s: int
+    ) -> CachedValue[OrderBook | None]:
         """The book of a coin."""
 
-        def made(told: json_types.BookJson | None) -> tuple[Book | None] | None:
+        def created(told: json_types.BookJson | None) -> tuple[OrderBook | None] | None:
             if told is None:
                 return (None,)
             read = values.book(told) if told.coin == coin else None
             return None if read is None else (read,)
 
-        held = await self._held(("book", coin), good_for_s, lane, reads.BOOK, made, True, coin=coin)
-        return Held(held.value[0], held.as_of, held.stale)
+        held = await self._held(
+            ("book", coin), max_age_s, priority, reads.BOOK, created, True, coin=coin
+        )
+        return CachedValue(held.value[0], held.as_of, held.stale)
 
     # -- accounts
 
     async def max_builder_fee(
-        self, user: str, builder: str, *, good_for_s: int, lane: Lane
-    ) -> Held[int]:
+        self, user: str, builder: str, *, max_age_s: int, priority: Priority
+    ) -> CachedValue[int]:
         """What a user approved for a builder."""
         key = ("fee", user.lower(), builder.lower())
         return await self._held(
-            key, good_for_s, lane, reads.BUILDER_FEE, _not_negative, user=key[1], builder=key[2]
+            key, max_age_s, priority, reads.BUILDER_FEE, _not_negative, user=key[1], builder=key[2]
         )
 
     async def agents(
-        self, user: str, *, good_for_s: int, fresh: bool = False, lane: Lane = "house"
-    ) -> Held[tuple[ApprovedAgent, ...]]:
+        self, user: str, *, max_age_s: int, fresh: bool = False, priority: Priority = "house"
+    ) -> CachedValue[tuple[ApprovedAgent, ...]]:
         """A user's named agents."""
         key = ("agents", user.lower())
         return await self._held(
-            key, good_for_s, lane, reads.AGENTS, values.agents, fresh, user=key[1]
+            key, max_age_s, priority, reads.AGENTS, values.agents, fresh, user=key[1]
         )
 
     async def role(self, address: str) -> UserRole:
@@ -182,21 +186,21 @@ class VenueNetwork:
         answer = await self.client.ask(reads.ROLE, "order", user=address.lower())
         return values.role(answer.data)
 
-    async def abstraction(self, user: str, *, lane: Lane) -> Held[Abstraction]:
+    async def abstraction(self, user: str, *, priority: Priority) -> CachedValue[Abstraction]:
         """How the account holds its margin; it hardly ever changes."""
         key = ("abstraction", user.lower())
-        read, made = reads.ABSTRACTION, values.abstraction
-        return await self._held(key, ABSTRACTION_S, lane, read, made, user=key[1])
+        read, created = reads.ABSTRACTION, values.abstraction
+        return await self._held(key, ABSTRACTION_S, priority, read, created, user=key[1])
 
     async def account(
-        self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
-    ) -> Held[DexAccount]:
+        self, user: str, dex: str, *, priority: Priority, max_age_s: int, fresh: bool = False
+    ) -> CachedValue[DexAccount]:
         """A user's account on one dex."""
         key = ("account", user.lower(), dex)
         return await self._held(
             key,
-            good_for_s,
-            lane,
+            max_age_s,
+            priority,
             reads.ACCOUNT,
             lambda told: values.account(dex, told),
             fresh,
@@ -205,11 +209,13 @@ class VenueNetwork:
         )
 
     async def balances(
-        self, user: str, *, good_for_s: int, lane: Lane
-    ) -> Held[tuple[SpotBalance, ...]]:
+        self, user: str, *, max_age_s: int, priority: Priority
+    ) -> CachedValue[tuple[SpotBalance, ...]]:
         """A user's spot balances."""
         key = ("balances", user.lower())
-        return await self._held(key, good_for_s, lane, reads.BALANCES, values.balances, user=key[1])
+        return await self._held(
+            key, max_age_s, priority, reads.BALANCES, values.balances, user=key[1]
+        )
 
     async def time(self) -> datetime:
         """The venue's own clock."""
@@ -221,7 +227,7 @@ class VenueNetwork:
 
     # -- approvals
 
-    def agent_typed_data(self, approval: AgentApproval) -> TypedData:
+    def agent_typed_data(self, approval: AgentApproval) -> TypedDataJson:
         """What a wallet signs to approve an agent."""
         return signing.user_typed_data(_agent_action(approval))
 
@@ -229,7 +235,7 @@ class VenueNetwork:
         """Who signed an approval."""
         return signing.signer(signing.user_digest(_agent_action(approval)), _parsed(signature))
 
-    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> TypedData:
+    def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> TypedDataJson:
         """What a wallet signs to approve a builder; the wallet fills in its nonce."""
         whole = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
         message = {k: v for k, v in whole["message"].items() if k != "nonce"}
@@ -268,33 +274,33 @@ class VenueNetwork:
 
     async def approve_agent(
         self, approval: AgentApproval, signature: Mapping[str, object], signer: str
-    ) -> Told:
+    ) -> ActionAck:
         """Post exactly this approval."""
         if approval.network != self._network:
             raise ValueError("an approval goes to the network that it names")
         found = self.agent_signer(approval, signature)
         if found is None or found.lower() != signer.lower():
             raise _invalid("it is not the linked wallet's over this approval")
-        told = await self.client.post(
-            _agent_action(approval), approval.nonce, _parsed(signature).as_json(), lane="order"
+        ack = await self.client.post(
+            _agent_action(approval), approval.nonce, _parsed(signature).as_json(), priority="order"
         )
         self._own.drop(("agents", signer.lower()))
-        return told
+        return ack
 
     # -- orders
 
-    def held_book(self, coin: str, good_for_s: int) -> Book | None:
+    def held_book(self, coin: str, max_age_s: int) -> OrderBook | None:
         """The book of a coin that is held."""
-        held = self._own.peek(("book", coin), good_for_s)
+        held = self._own.peek(("book", coin), max_age_s)
         return None if held is None else held.value[0]
 
     async def leverage(
-        self, user: str, coin: str, *, lane: Lane, good_for_s: int
-    ) -> Held[Leverage]:
+        self, user: str, coin: str, *, priority: Priority, max_age_s: int
+    ) -> CachedValue[Leverage]:
         """The account's own setting for a product."""
-        read, made, who = reads.LEVERAGE, values.leverage, user.lower()
+        read, created, who = reads.LEVERAGE, values.leverage, user.lower()
         key = ("leverage", who, coin)
-        return await self._held(key, good_for_s, lane, read, made, True, user=who, coin=coin)
+        return await self._held(key, max_age_s, priority, read, created, True, user=who, coin=coin)
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
         """What an order key signs."""
@@ -316,41 +322,45 @@ class VenueNetwork:
         envelope: Envelope,
         signature: Mapping[str, object],
         *,
-        lane: Lane,
+        priority: Priority,
     ) -> Placed:
         """Post exactly these bytes, once."""
         body = orders.enveloped(action, envelope, _parsed(signature))
-        raw = await self.client.send(body, lane=lane)
+        raw = await self.client.send(body, priority=priority)
         told = orders.placed(raw)
         self.client.count_answer(raw, told.outcome, told.kind)
         return told
 
-    async def funding(self, coin: str, since: datetime, *, good_for_s: int) -> Held[Any]:
+    async def funding(self, coin: str, since: datetime, *, max_age_s: int) -> CachedValue[Any]:
         """What the venue published of a coin's funding from a time on."""
         start = int(since.timestamp() * 1_000)
         read, key = reads.RELAYED["fundingHistory"], ("funding", coin, start)
         return await self._held(
-            key, good_for_s, "house", read, _as_it_is, True, coin=coin, startTime=start
+            key, max_age_s, "house", read, _as_it_is, True, coin=coin, startTime=start
         )
 
-    async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
+    async def order_seen(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
         """Where an order stands."""
-        answer = await self.client.ask(reads.ORDER_STATUS, lane, user=user.lower(), oid=cloid)
+        answer = await self.client.ask(reads.ORDER_STATUS, priority, user=user.lower(), oid=cloid)
         update = answer.data.order
         named = None if update is None else update.order.cloid
         if named is not None and named.lower() != cloid.lower():
             raise self.client.refused(reads.ORDER_STATUS.kind, "it answers about another order")
         return values.order_seen(answer.data)
 
-    async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
+    async def open_orders(
+        self, user: str, dex: str, *, priority: Priority
+    ) -> tuple[OpenOrder, ...]:
         """An account's orders on one dex that may still trade."""
-        answer = await self.client.ask(reads.OPEN_ORDERS, lane, user=user.lower(), dex=dex)
+        answer = await self.client.ask(reads.OPEN_ORDERS, priority, user=user.lower(), dex=dex)
         return values.open_orders(answer.data)
 
-    async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
+    async def fills(
+        self, user: str, since: datetime, *, priority: Priority
+    ) -> tuple[VenueFill, ...]:
         """An account's fills from a time on."""
         start = int(since.timestamp() * 1_000)
-        answer = await self.client.ask(reads.FILLS, lane, user=user.lower(), startTime=start)
+        answer = await self.client.ask(reads.FILLS, priority, user=user.lower(), startTime=start)
         read = values.fills(answer.data)
         if read is None:
             raise self.client.refused(reads.FILLS.kind, "its fills cannot be read")
@@ -374,20 +384,20 @@ def _parsed(signature: Mapping[str, object]) -> Signature:
         raise _invalid(str(fault)) from None
 
 
-def _invalid(why: str) -> Refused:
-    return Refused(refusal("invalid_signature", signer="the wallet", why=why))
+def _invalid(reason: str) -> Refused:
+    return Refused(refusal("invalid_signature", signer="the wallet", why=reason))
 
 
-def _as_it_is(told: Any) -> Any:
-    return told
+def _as_it_is(raw: Any) -> Any:
+    return raw
 
 
-def _small(told: Any) -> Any:
+def _small(raw: Any) -> Any:
     """An answer that may be passed on whole. Errors: `venue_unavailable` above the relays' limit,
     which is ours: nothing is wrong with the answer."""
-    if len(orjson.dumps(told)) > RELAYED_AT_MOST:
+    if len(orjson.dumps(raw)) > RELAYED_AT_MOST:
         raise unavailable("its answer is larger than 512 KB")
-    return told
+    return raw
 
 
 def _not_negative(told: int) -> int | None:

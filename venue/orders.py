@@ -110,15 +110,15 @@ def _cancelled(status: object) -> Placed:
 def _status(status: object) -> Placed:
     if not isinstance(status, dict) or len(status) != 1:
         return _UNKNOWN
-    ((name, told),) = status.items()
-    if name == "error" and isinstance(told, str):
-        return _refused(told)
+    ((name, raw),) = status.items()
+    if name == "error" and isinstance(raw, str):
+        return _refused(raw)
     try:
         if name == "resting":
-            order = _RestingJson.model_validate(told, context=Tally())
+            order = _RestingJson.model_validate(raw, context=Tally())
             return Placed(outcome="resting", oid=order.oid)
         if name == "filled":
-            fill = _FilledJson.model_validate(told, context=Tally())
+            fill = _FilledJson.model_validate(raw, context=Tally())
             return Placed(outcome="filled", oid=fill.oid, size=fill.total_sz, avg_px=fill.avg_px)
     except ValidationError:
         pass  # nothing of it can be taken

@@ -38,7 +38,7 @@ def _adapter(form: Any) -> TypeAdapter[Any]:
 
 
 @dataclass(frozen=True)  # a generic that is called with its type takes no slots
-class Read(Generic[T]):
+class InfoQuery(Generic[T]):
     """One type of `POST /info`.
 
     Units: `weight` of the venue's 1,200 a minute; where `rows_at_most` is set, one more for every
@@ -67,7 +67,7 @@ class Read(Generic[T]):
         return self.weight + -(-counted // 20)
 
 
-class RelayedRead(Read[Any]):
+class RelayedRead(InfoQuery[Any]):
     """A read that is passed on: the venue's own JSON, cut to the fields that are known."""
 
     def value(self, answer: object, tally: Tally) -> Any:
@@ -154,24 +154,28 @@ class _PeriodJson(VenueJson):
 _Listing = Pair[types.MetaJson, list[types.ContextJson]]
 _Annotations = Rows[Pair[Text, types.AnnotationJson]]
 _Abstraction = Annotated[str, word(get_args(Abstraction))]
-DEXES: Final = Read[list[types.DexJson | None]]("perpDexs", 20, list[types.DexJson | None])
-PERPS: Final = Read[_Listing]("metaAndAssetCtxs", 20, _Listing)
-SPOT_META: Final = Read[types.SpotMetaJson]("spotMeta", 20, types.SpotMetaJson)
-CATEGORIES: Final = Read[Rows[Pair[Text, Text]]]("perpCategories", 20, Rows[Pair[Text, Text]])
-ANNOTATIONS: Final = Read[_Annotations]("perpConciseAnnotations", 20, _Annotations)
-AT_CAP: Final = Read[Rows[Text]]("perpsAtOpenInterestCap", 20, Rows[Text])
-BOOK: Final = Read[types.BookJson | None]("l2Book", 2, types.BookJson | None)
-CLOCK: Final = Read[types.ClockJson]("exchangeStatus", 2, types.ClockJson)
-ACCOUNT: Final = Read[types.ClearinghouseJson]("clearinghouseState", 2, types.ClearinghouseJson)
-BALANCES: Final = Read[types.BalancesJson]("spotClearinghouseState", 2, types.BalancesJson)
-BUILDER_FEE: Final = Read[int]("maxBuilderFee", 20, FeeTenthsBps)
-AGENTS: Final = Read[list[types.AgentJson]]("extraAgents", 20, list[types.AgentJson])
-ROLE: Final = Read[types.RoleJson]("userRole", 60, types.RoleJson)
-ABSTRACTION: Final = Read[str]("userAbstraction", 20, _Abstraction)
-LEVERAGE: Final = Read[types.ActiveAssetJson]("activeAssetData", 20, types.ActiveAssetJson)
-ORDER_STATUS: Final = Read[types.OrderStatusJson]("orderStatus", 2, types.OrderStatusJson)
-OPEN_ORDERS: Final = Read[list[types.OpenOrderJson]]("openOrders", 20, list[types.OpenOrderJson])
-FILLS: Final = Read[list[types.FillJson]]("userFillsByTime", 20, list[types.FillJson], 2_000)
+DEXES: Final = InfoQuery[list[types.DexJson | None]]("perpDexs", 20, list[types.DexJson | None])
+PERPS: Final = InfoQuery[_Listing]("metaAndAssetCtxs", 20, _Listing)
+SPOT_META: Final = InfoQuery[types.SpotMetaJson]("spotMeta", 20, types.SpotMetaJson)
+CATEGORIES: Final = InfoQuery[Rows[Pair[Text, Text]]]("perpCategories", 20, Rows[Pair[Text, Text]])
+ANNOTATIONS: Final = InfoQuery[_Annotations]("perpConciseAnnotations", 20, _Annotations)
+AT_CAP: Final = InfoQuery[Rows[Text]]("perpsAtOpenInterestCap", 20, Rows[Text])
+BOOK: Final = InfoQuery[types.BookJson | None]("l2Book", 2, types.BookJson | None)
+CLOCK: Final = InfoQuery[types.ClockJson]("exchangeStatus", 2, types.ClockJson)
+ACCOUNT: Final = InfoQuery[types.ClearinghouseJson](
+    "clearinghouseState", 2, types.ClearinghouseJson
+)
+BALANCES: Final = InfoQuery[types.BalancesJson]("spotClearinghouseState", 2, types.BalancesJson)
+BUILDER_FEE: Final = InfoQuery[int]("maxBuilderFee", 20, FeeTenthsBps)
+AGENTS: Final = InfoQuery[list[types.AgentJson]]("extraAgents", 20, list[types.AgentJson])
+ROLE: Final = InfoQuery[types.RoleJson]("userRole", 60, types.RoleJson)
+ABSTRACTION: Final = InfoQuery[str]("userAbstraction", 20, _Abstraction)
+LEVERAGE: Final = InfoQuery[types.ActiveAssetJson]("activeAssetData", 20, types.ActiveAssetJson)
+ORDER_STATUS: Final = InfoQuery[types.OrderStatusJson]("orderStatus", 2, types.OrderStatusJson)
+OPEN_ORDERS: Final = InfoQuery[list[types.OpenOrderJson]](
+    "openOrders", 20, list[types.OpenOrderJson]
+)
+FILLS: Final = InfoQuery[list[types.FillJson]]("userFillsByTime", 20, list[types.FillJson], 2_000)
 
 RELAYED: Final[Mapping[str, RelayedRead]] = {
     r.kind: r

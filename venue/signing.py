@@ -26,7 +26,7 @@ class Field(TypedDict):
     type: str
 
 
-class TypedData(TypedDict):
+class TypedDataJson(TypedDict):
     """What a wallet is shown and signs (EIP-712)."""
 
     domain: Mapping[str, str | int]
@@ -170,7 +170,7 @@ def l1_digest(network: Network, hashed: bytes) -> bytes:
     return bytes(keccak(b"\x19\x01" + _L1_SEPARATOR + keccak(_L1_HEAD[network] + hashed)))
 
 
-def l1_typed_data(network: Network, hashed: bytes) -> TypedData:
+def l1_typed_data(network: Network, hashed: bytes) -> TypedDataJson:
     """The phantom agent's typed data, for a signer outside that wants to see what it signs."""
     return {
         "domain": {
@@ -194,7 +194,7 @@ def l1_typed_data(network: Network, hashed: bytes) -> TypedData:
     }
 
 
-def user_typed_data(action: UserSigned) -> TypedData:
+def user_typed_data(action: UserSigned) -> TypedDataJson:
     """The typed data of a user-signed action; its domain's chain id is the action's own
     `signatureChainId`."""
     told: Mapping[str, object] = action

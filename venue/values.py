@@ -10,12 +10,12 @@ from typing import Final, get_args
 from domain.trading.venue import (
     Abstraction,
     ApprovedAgent,
-    Book,
     DexAccount,
     Level,
     Leverage,
     MarginMode,
     OpenOrder,
+    OrderBook,
     OrderSeen,
     Perp,
     Position,
@@ -97,13 +97,13 @@ def _perp(
     )
 
 
-def book(answer: types.BookJson) -> Book | None:
+def book(answer: types.BookJson) -> OrderBook | None:
     """A snapshot; None where its time cannot be read."""
     at = moment(answer.time)
     if at is None:
         return None
     bids, asks = (tuple(Level(v.px, v.sz, v.n) for v in side) for side in answer.levels)
-    return Book(answer.coin, at, bids, asks, book_hash(answer.coin, at, bids, asks))
+    return OrderBook(answer.coin, at, bids, asks, book_hash(answer.coin, at, bids, asks))
 
 
 def agents(answer: Sequence[types.AgentJson]) -> tuple[ApprovedAgent, ...]:

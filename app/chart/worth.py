@@ -183,9 +183,9 @@ def _bars(
     return found
 
 
-def _days(points: Sequence[Point], across: Sequence[int], most: int) -> tuple[Tick, ...]:
+def _days(points: Sequence[Point], across: Sequence[int], limit: int) -> tuple[Tick, ...]:
     last = len(points) - 1
-    every = max(1, -(-last // most))
+    every = max(1, -(-last // limit))
     found: list[Tick] = []
     for i in range(0, last + 1, every):
         at = date.fromisoformat(points[i].day)

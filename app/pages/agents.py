@@ -8,9 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.replies import Json
 from app.views import agents
 from app.views.agents import NUMBERS
@@ -20,33 +20,33 @@ from domain.refusals import Refused, invalid, refusal
 WHOLE: Final = frozenset(NUMBERS) - {"per_tx_cap_usdc", "total_cap_usdc"}
 
 
-async def listed(visit: Visit) -> web.Response:
+async def listed(visit: PageRequest) -> web.Response:
     """The owner's agents, and a form for one more."""
     return visit.show("agents.html", await _list(visit))
 
 
-async def _list(visit: Visit) -> agents.Agents:
+async def _list(visit: PageRequest) -> agents.Agents:
     return agents.listed(await visit.ask("owner_agents", cursor=visit.query("cursor")))
 
 
-async def register(visit: Visit) -> web.Response:
+async def register(visit: PageRequest) -> web.Response:
     """Register an agent; its key is on this answer and nowhere else."""
     name, address = visit.field("name") or "", visit.field("address")
     try:
         told = await visit.ask_once("owner_agent_register", name=name, address=address)
-    except NotDone as refused:
+    except OperationRefused as refused:
         shown = agents.not_registered(await _list(visit), refused.block, name, address or "")
         return visit.show("agents.html", shown, status=refused.status)
     key = agents.new_key(told["agent_id"], told, name, visit.deps.config.base_url)
     return visit.show("agents.html", replace(await _list(visit), new=key))
 
 
-async def one(visit: Visit) -> web.Response:
+async def one(visit: PageRequest) -> web.Response:
     """One agent."""
     return visit.show("agent.html", await _one(visit))
 
 
-async def _one(visit: Visit) -> agents.OneAgent:
+async def _one(visit: PageRequest) -> agents.AgentConsoleView:
     agent_id = visit.named("agent")
     feed = await visit.ask("agent_activity", agent_id=agent_id, cursor=visit.query("cursor"))
     return agents.one(
@@ -58,7 +58,7 @@ async def _one(visit: Visit) -> agents.OneAgent:
     )
 
 
-async def _row(visit: Visit, agent_id: str) -> Json:
+async def _row(visit: PageRequest, agent_id: str) -> Json:
     """The agent in the list of the owner's own. Errors: `not_found`."""
     cursor: str | None = None
     while True:
@@ -71,42 +71,42 @@ async def _row(visit: Visit, agent_id: str) -> Json:
             raise Refused(refusal("not_found", what="agent"))
 
 
-async def add_key(visit: Visit) -> web.Response:
+async def add_key(visit: PageRequest) -> web.Response:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
     agent_id = visit.named("agent")
     try:
         told = await visit.ask_once("owner_agent_key_add", agent_id=agent_id)
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _again(visit, refused)
     shown = await _one(visit)
     key = agents.new_key(agent_id, told, shown.agent.name, visit.deps.config.base_url)
     return visit.show("agent.html", replace(shown, new=key))
 
 
-async def revoke_key(visit: Visit) -> web.Response:
+async def revoke_key(visit: PageRequest) -> web.Response:
     """End a key at once."""
     agent_id = visit.named("agent")
     await visit.ask("owner_agent_key_revoke", agent_id=agent_id, key_id=visit.named("key"))
     return visit.go(f"/app/agents/{agent_id}#keys")
 
 
-async def write_policy(visit: Visit) -> web.Response:
+async def write_policy(visit: PageRequest) -> web.Response:
     """Replace the whole policy; an unchanged save writes nothing."""
     agent_id = visit.named("agent")
     try:
         fields = _fields(visit)
         await visit.ask("owner_agent_policy_put", agent_id=agent_id, **fields)
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _again(visit, refused)
     return visit.go(f"/app/agents/{agent_id}#policy")
 
 
-async def _again(visit: Visit, refused: NotDone) -> web.Response:
+async def _again(visit: PageRequest, refused: OperationRefused) -> web.Response:
     shown = agents.typed(await _one(visit), visit.form, refused.block)
     return visit.show("agent.html", shown, status=refused.status)
 
 
-def _fields(visit: Visit) -> Json:
+def _fields(visit: PageRequest) -> Json:
     """The form as the operation takes it. Errors: NotDone naming the field that cannot be read."""
     found: dict[str, object] = {"accepts_mandates": "accepts_mandates" in visit.form}
     for name in (*NUMBERS, *JSON_FIELDS):
@@ -117,7 +117,7 @@ def _fields(visit: Visit) -> Json:
             found[name] = json.loads(typed) if name in JSON_FIELDS else _number(name, typed)
         except (ValueError, RecursionError):
             wanted = "JSON is needed" if name in JSON_FIELDS else "a whole number is needed"
-            raise NotDone(400, invalid(name, wanted).refusal.as_json("owner")) from None
+            raise OperationRefused(400, invalid(name, wanted).refusal.as_json("owner")) from None
     return found
 
 
@@ -130,10 +130,10 @@ def _number(name: str, typed: str) -> int | str:
 
 
 PAGES: Final = (
-    Page(method="GET", path="/app/agents", show=listed),
-    Page(method="POST", path="/app/agents", show=register),
-    Page(method="GET", path="/app/agents/{agent}", show=one),
-    Page(method="POST", path="/app/agents/{agent}/keys", show=add_key),
-    Page(method="POST", path="/app/agents/{agent}/keys/{key}/revoke", show=revoke_key),
-    Page(method="POST", path="/app/agents/{agent}/policy", show=write_policy),
+    PageRoute(method="GET", path="/app/agents", show=listed),
+    PageRoute(method="POST", path="/app/agents", show=register),
+    PageRoute(method="GET", path="/app/agents/{agent}", show=one),
+    PageRoute(method="POST", path="/app/agents/{agent}/keys", show=add_key),
+    PageRoute(method="POST", path="/app/agents/{agent}/keys/{key}/revoke", show=revoke_key),
+    PageRoute(method="POST", path="/app/agents/{agent}/policy", show=write_policy),
 )

@@ -6,38 +6,38 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.views import books
 
 HERE: Final = "/app/books"
 
 
-async def listed(visit: Visit) -> web.Response:
+async def listed(visit: PageRequest) -> web.Response:
     """Every book, and how many were ever opened."""
     return visit.show("books.html", await _list(visit))
 
 
-async def _list(visit: Visit) -> books.Books:
+async def _list(visit: PageRequest) -> books.Books:
     agents = await visit.ask("owner_agents", limit=200)
     return books.view(await visit.ask("own_paper_books"), agents)
 
 
-async def open_book(visit: Visit) -> web.Response:
+async def open_book(visit: PageRequest) -> web.Response:
     """Open one more; it is never edited, reset or closed."""
     name, start = visit.field("name") or "", visit.field("start_usdc")
     try:
         told = await visit.ask_once(
             "own_paper_book_open", name=name, start_usdc=start, agent_id=visit.field("agent")
         )
-    except NotDone as refused:
+    except OperationRefused as refused:
         shown = books.refused(await _list(visit), refused.block, name, start or "")
         return visit.show("books.html", shown, status=refused.status)
     return visit.go(f"{HERE}/{told['book']}")
 
 
-async def one(visit: Visit) -> web.Response:
+async def one(visit: PageRequest) -> web.Response:
     """One book with its positions, orders and worth."""
     told = await visit.ask("own_paper_book", book=visit.named("book"), cursor=visit.query("cursor"))
     agents = await visit.ask("owner_agents", limit=200)
@@ -45,7 +45,7 @@ async def one(visit: Visit) -> web.Response:
 
 
 PAGES: Final = (
-    Page(method="GET", path=HERE, show=listed),
-    Page(method="POST", path=HERE, show=open_book),
-    Page(method="GET", path=f"{HERE}/{{book}}", show=one),
+    PageRoute(method="GET", path=HERE, show=listed),
+    PageRoute(method="POST", path=HERE, show=open_book),
+    PageRoute(method="GET", path=f"{HERE}/{{book}}", show=one),
 )

@@ -7,20 +7,20 @@ from typing import Final
 from aiohttp import web
 
 from app import answer, gate
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.pages import mandates
 from app.views import front, sign_in
-from tools.call.operation import NOBODY
+from tools.call.operation import ANONYMOUS
 from tools.call.run import door_is_open
 
 
-async def home(visit: Visit) -> web.Response:
+async def home(visit: PageRequest) -> web.Response:
     """The owner's mandates; for everybody else what this is."""
     if _reads_text(visit.request):
         return await front_text(visit)
-    if visit.caller is not NOBODY:
+    if visit.caller is not ANONYMOUS:
         return await mandates.listed(visit)
     return visit.show("front.html", front.view(await visit.ask("hall_proof")))
 
@@ -31,13 +31,13 @@ def _reads_text(request: web.Request) -> bool:
     return "text/plain" in accepted and "text/html" not in accepted
 
 
-async def front_text(visit: Visit) -> web.Response:
+async def front_text(visit: PageRequest) -> web.Response:
     """What this is, as plain text."""
     shown, door = front.view(await visit.ask("hall_proof")), await door_is_open(visit.deps)
     return answer.text(front.plain(shown, visit.deps.config.base_url, door=door), "text/plain")
 
 
-async def signing_in(visit: Visit) -> web.Response:
+async def signing_in(visit: PageRequest) -> web.Response:
     """Choose a wallet and sign the service's text."""
     shown = sign_in.view(
         gate.next_of(visit.query("next") or gate.HOME),
@@ -47,13 +47,13 @@ async def signing_in(visit: Visit) -> web.Response:
     return visit.show("sign_in.html", shown)
 
 
-async def open_session(visit: Visit) -> web.Response:
+async def open_session(visit: PageRequest) -> web.Response:
     """Take the signed text, put the session into the cookie, and go on."""
     next_page, base_url = gate.next_of(visit.form.get("next", "")), visit.deps.config.base_url
     message, signature = visit.form.get("message", ""), visit.field("signature") or ""
     try:
         told = await visit.ask("auth_session_open", message=message, signature=signature)
-    except NotDone as refused:
+    except OperationRefused as refused:
         shown = sign_in.view(next_page, ended=False, base_url=base_url, block=refused.block)
         return visit.show("sign_in.html", shown, status=refused.status)
     response = visit.go(next_page)
@@ -61,9 +61,9 @@ async def open_session(visit: Visit) -> web.Response:
     return response
 
 
-async def sign_out(visit: Visit) -> web.Response:
+async def sign_out(visit: PageRequest) -> web.Response:
     """End the session at once; what the browser kept goes with it."""
-    if visit.caller is not NOBODY:
+    if visit.caller is not ANONYMOUS:
         await visit.ask("auth_session_end")
     response = visit.go(gate.HOME)
     gate.forget(response, visit.deps.config.base_url)
@@ -72,9 +72,9 @@ async def sign_out(visit: Visit) -> web.Response:
 
 
 PAGES: Final = (
-    Page(method="GET", path="/app", show=home, owner=False),
-    Page(method="GET", path="/app/front.txt", show=front_text, owner=False),
-    Page(method="GET", path="/app/sign-in", show=signing_in, owner=False),
-    Page(method="POST", path="/app/session", show=open_session, owner=False, token=False),
-    Page(method="POST", path="/app/sign-out", show=sign_out, owner=False),
+    PageRoute(method="GET", path="/app", show=home, owner=False),
+    PageRoute(method="GET", path="/app/front.txt", show=front_text, owner=False),
+    PageRoute(method="GET", path="/app/sign-in", show=signing_in, owner=False),
+    PageRoute(method="POST", path="/app/session", show=open_session, owner=False, token=False),
+    PageRoute(method="POST", path="/app/sign-out", show=sign_out, owner=False),
 )

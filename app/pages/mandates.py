@@ -6,15 +6,15 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.views import approval, mandate, mandates, record
 
 A_PAGE: Final = 50
 
 
-async def listed(visit: Visit) -> web.Response:
+async def listed(visit: PageRequest) -> web.Response:
     """What waits for the owner, and a card for each mandate."""
     rows = await visit.ask("mandate_list", cursor=visit.query("cursor"))
     approvals = await visit.ask(
@@ -23,7 +23,7 @@ async def listed(visit: Visit) -> web.Response:
     return visit.show("mandates.html", mandates.view(rows, approvals, visit.now))
 
 
-async def one(visit: Visit) -> web.Response:
+async def one(visit: PageRequest) -> web.Response:
     """One mandate; a draft is still to be read and signed."""
     public_id = visit.named("id")
     read = await visit.ask("mandate_get", public_id=public_id)
@@ -35,7 +35,7 @@ async def one(visit: Visit) -> web.Response:
     return visit.show("mandate.html", shown, chain_id=read["mandate"]["chain_id"])
 
 
-async def recorded(visit: Visit) -> web.Response:
+async def recorded(visit: PageRequest) -> web.Response:
     """All steps, a page at a time; the rows as they are stored behind "as stored"."""
     public_id, cursor = visit.named("id"), visit.query("cursor")
     stored = visit.query("as") == "stored"
@@ -46,13 +46,13 @@ async def recorded(visit: Visit) -> web.Response:
     return visit.show("record.html", shown, chain_id=head["mandate"]["chain_id"])
 
 
-async def held(visit: Visit) -> web.Response:
+async def held(visit: PageRequest) -> web.Response:
     """One held action, looked at again as things stand now."""
     shown, chain_id = await _held(visit)
     return visit.show("approval.html", shown, chain_id=chain_id)
 
 
-async def _held(visit: Visit) -> tuple[approval.Held, int]:
+async def _held(visit: PageRequest) -> tuple[approval.ApprovalView, int]:
     """The action and the chain on which its vault is."""
     public_id, approval_id = visit.named("id"), visit.named("approval")
     parts = "mandate,progress,limits,clauses"
@@ -61,7 +61,7 @@ async def _held(visit: Visit) -> tuple[approval.Held, int]:
     return approval.view(fresh, read, visit.now), int(read["mandate"]["chain_id"])
 
 
-async def decide(visit: Visit) -> web.Response:
+async def decide(visit: PageRequest) -> web.Response:
     """Approve or decline; where the vault keeps approvals, approving asks the wallet first."""
     public_id, approval_id = visit.named("id"), visit.named("approval")
     try:
@@ -73,7 +73,7 @@ async def decide(visit: Visit) -> web.Response:
             note=visit.field("note"),
             signature=visit.field("signature"),
         )
-    except NotDone as refused:
+    except OperationRefused as refused:
         shown, chain_id = await _held(visit)
         shown = approval.answered(shown, refused.block, note=visit.field("note") or "")
         return visit.show("approval.html", shown, status=refused.status, chain_id=chain_id)
@@ -81,9 +81,9 @@ async def decide(visit: Visit) -> web.Response:
 
 
 PAGES: Final = (
-    Page(method="GET", path="/app/mandates", show=listed),
-    Page(method="GET", path="/app/mandates/{id}", show=one),
-    Page(method="GET", path="/app/mandates/{id}/record", show=recorded),
-    Page(method="GET", path="/app/mandates/{id}/approvals/{approval}", show=held),
-    Page(method="POST", path="/app/mandates/{id}/approvals/{approval}", show=decide),
+    PageRoute(method="GET", path="/app/mandates", show=listed),
+    PageRoute(method="GET", path="/app/mandates/{id}", show=one),
+    PageRoute(method="GET", path="/app/mandates/{id}/record", show=recorded),
+    PageRoute(method="GET", path="/app/mandates/{id}/approvals/{approval}", show=held),
+    PageRoute(method="POST", path="/app/mandates/{id}/approvals/{approval}", show=decide),
 )

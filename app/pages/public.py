@@ -8,15 +8,15 @@ from typing import Final
 from aiohttp import web
 
 from app import answer
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.replies import Json
 from app.views import deposit, descriptor, documents, hall, markets
 from domain.refusals import Refused, refusal
 
 
-async def all_agents(visit: Visit) -> web.Response:
+async def all_agents(visit: PageRequest) -> web.Response:
     """The Hall, sorted by one fact."""
     sort, accepting = visit.query("sort") or "days_live", visit.query("accepting") == "1"
     page = await visit.ask(
@@ -25,20 +25,20 @@ async def all_agents(visit: Visit) -> web.Response:
     return visit.show("hall.html", hall.view(page, sort, accepting=accepting))
 
 
-async def one_agent(visit: Visit) -> web.Response:
+async def one_agent(visit: PageRequest) -> web.Response:
     """One agent's record."""
     told = await visit.ask("hall_agent", agent_id=visit.named("agent"))
     return visit.show("hall_agent.html", hall.one(told))
 
 
-async def all_markets(visit: Visit) -> web.Response:
+async def all_markets(visit: PageRequest) -> web.Response:
     """The markets."""
     return visit.show(
         "markets.html", markets.view(await visit.ask("markets_list"), visit.chain_names())
     )
 
 
-async def ways_in(visit: Visit) -> web.Response:
+async def ways_in(visit: PageRequest) -> web.Response:
     """Ways to bring USDC in, as estimates."""
     amount, owner = visit.query("amount"), visit.caller.address
     assets = await visit.ask("deposit_assets")
@@ -47,13 +47,13 @@ async def ways_in(visit: Visit) -> web.Response:
     status = 200
     try:
         routes = await visit.ask("deposit_routes", amount=amount, recipient=owner)
-    except NotDone as refused:
+    except OperationRefused as refused:
         block, status = refused.block, refused.status
     shown = deposit.view(routes, assets, owner, amount or "", block, visit.chain_names())
     return visit.show("deposit.html", shown, status=status)
 
 
-async def document(visit: Visit) -> web.Response:
+async def document(visit: PageRequest) -> web.Response:
     """A page of help."""
     name = visit.request.match_info.get("page", "holds")
     if name not in documents.TITLES:
@@ -61,20 +61,20 @@ async def document(visit: Visit) -> web.Response:
     return visit.show("document.html", documents.view(name))
 
 
-async def described(visit: Visit) -> web.Response:
+async def described(visit: PageRequest) -> web.Response:
     """The terms for devices that show words (ERC-7730), for this service's own factories."""
     chains = visit.deps.chains
     found = ((i, chains.get(i).factory) for i in chains.ids())
-    told = descriptor.descriptor((i, factory) for i, factory in found if factory is not None)
-    return answer.text(json.dumps(told, indent=1, ensure_ascii=False), "application/json")
+    raw = descriptor.descriptor((i, factory) for i, factory in found if factory is not None)
+    return answer.text(json.dumps(raw, indent=1, ensure_ascii=False), "application/json")
 
 
 PAGES: Final = (
-    Page(method="GET", path="/app/hall", show=all_agents, owner=False),
-    Page(method="GET", path="/app/hall/{agent}", show=one_agent, owner=False),
-    Page(method="GET", path="/app/markets", show=all_markets, owner=False),
-    Page(method="GET", path="/app/deposit", show=ways_in, owner=False),
-    Page(method="GET", path="/app/erc7730.json", show=described, owner=False),
-    Page(method="GET", path="/app/docs", show=document, owner=False),
-    Page(method="GET", path="/app/docs/{page}", show=document, owner=False),
+    PageRoute(method="GET", path="/app/hall", show=all_agents, owner=False),
+    PageRoute(method="GET", path="/app/hall/{agent}", show=one_agent, owner=False),
+    PageRoute(method="GET", path="/app/markets", show=all_markets, owner=False),
+    PageRoute(method="GET", path="/app/deposit", show=ways_in, owner=False),
+    PageRoute(method="GET", path="/app/erc7730.json", show=described, owner=False),
+    PageRoute(method="GET", path="/app/docs", show=document, owner=False),
+    PageRoute(method="GET", path="/app/docs/{page}", show=document, owner=False),
 )

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.replies import Json
 from app.views import act, create, fund, leave, tx
 from app.views.pieces import sending
@@ -26,22 +26,22 @@ KINDS: Final[Mapping[str, str]] = {
 }
 
 
-async def _or_refusal(visit: Visit, name: str, **arguments: str | None) -> tuple[Json, Json]:
+async def _or_refusal(visit: PageRequest, name: str, **arguments: str | None) -> tuple[Json, Json]:
     """(reply, {}) or ({}, the block of the refusal)."""
     try:
         told = await visit.ask(name, public_id=visit.named("id"), **arguments)
-    except NotDone as refused:
+    except OperationRefused as refused:
         if refused.code == "not_found":
             raise
         return {}, refused.block
     return told, {}
 
 
-async def _read(visit: Visit) -> Json:
+async def _read(visit: PageRequest) -> Json:
     return await visit.ask("mandate_get", public_id=visit.named("id"))
 
 
-async def creating(visit: Visit) -> web.Response:
+async def creating(visit: PageRequest) -> web.Response:
     """The factory call; a mandate that has its vault, or no signature, is shown where it stands."""
     public_id, read = visit.named("id"), await _read(visit)
     m = read["mandate"]
@@ -55,7 +55,7 @@ async def creating(visit: Visit) -> web.Response:
     return visit.show("create.html", shown, chain_id=m["chain_id"])
 
 
-async def funding(visit: Visit) -> web.Response:
+async def funding(visit: PageRequest) -> web.Response:
     """Both calls for an amount; the whole room in the budget where none is named."""
     public_id, asked = visit.named("id"), visit.query("amount")
     told = await visit.ask("owner_fund", public_id=public_id)
@@ -73,28 +73,28 @@ def _positive(amount: str) -> bool:
     return any(c in "123456789" for c in amount)
 
 
-def _acting(kind: str) -> Callable[[Visit], Awaitable[web.Response]]:
-    async def show(visit: Visit) -> web.Response:
+def _acting(kind: str) -> Callable[[PageRequest], Awaitable[web.Response]]:
+    async def show(visit: PageRequest) -> web.Response:
         read = await _read(visit)
         told, refused = await _or_refusal(visit, f"owner_{kind}_call")
         named = None
         if kind == "resume" and told:
             terms = await visit.ask("owner_terms", public_id=visit.named("id"))
             named = str(terms["typed_data"]["message"]["agent"])
-        shown = act.view(kind, read, told or None, refused or None, named=named)
+        shown = act.view(kind, read, told or None, refused or None, name=named)
         return visit.show("act.html", shown, chain_id=read["mandate"]["chain_id"])
 
     return show
 
 
-async def leaving(visit: Visit) -> web.Response:
+async def leaving(visit: PageRequest) -> web.Response:
     """The steps out of everything, each on its own page."""
     read = await _read(visit)
     plan = await visit.ask("owner_close_all_plan", public_id=visit.named("id"))
     return visit.show("leave.html", leave.view(read, plan), chain_id=read["mandate"]["chain_id"])
 
 
-async def unwinding(visit: Visit) -> web.Response:
+async def unwinding(visit: PageRequest) -> web.Response:
     """One position's exit; without its call the page asks for it."""
     target, data = visit.query("target") or "", visit.query("data")
     read = await _read(visit)
@@ -113,7 +113,7 @@ async def unwinding(visit: Visit) -> web.Response:
 UNANSWERED: Final = 500  # from here on a status says nothing of what was asked
 
 
-async def sent(visit: Visit) -> web.Response:
+async def sent(visit: PageRequest) -> web.Response:
     """The wallet has sent it: follow it. The hash alone is taken, whatever else there is."""
     tx_hash, what = visit.field("tx_hash") or "", visit.field("for") or ""
     await _reconciled(visit, tx_hash)
@@ -121,36 +121,36 @@ async def sent(visit: Visit) -> web.Response:
     return visit.go(f"{at}?for={quote(what, safe='')}")
 
 
-async def _reconciled(visit: Visit, tx_hash: str) -> tuple[Json, Json]:
+async def _reconciled(visit: PageRequest, tx_hash: str) -> tuple[Json, Json]:
     """(what became of a transaction, {}), or (that it is not known, the block that says why)."""
     try:
         return await visit.ask(
             "mandate_reconcile", public_id=visit.named("id"), tx_hash=tx_hash
         ), {}
-    except NotDone as refused:
+    except OperationRefused as refused:
         if refused.status < UNANSWERED:
             raise
         return {"outcome": "unknown"}, refused.block
 
 
-def _shows(what: str, was: str | None, read: Json) -> bool:
+def _shows(subject: str, was: str | None, read: Json) -> bool:
     """True where a mandate stands as after an action; `was`: the newest deposit, exit or record
     before it.
     A contract wallet names a hash of its own, and somebody else's transaction carries out what it
     stands for.
     """
     m = read["mandate"]
-    if what in sending.STEPS:
-        return was is not None and sending.newest(what, read["steps"]) not in ("", was)
-    if what == "create":
+    if subject in sending.STEPS:
+        return was is not None and sending.newest(subject, read["steps"]) not in ("", was)
+    if subject == "create":
         return m["vault_address"] is not None
-    if what in ("pause", "resume"):
-        return bool(m["status"] == "working" and m["paused"] == (what == "pause"))
+    if subject in ("pause", "resume"):
+        return bool(m["status"] == "working" and m["paused"] == (subject == "pause"))
     ended = {"stop": ("stopped", "settled"), "withdraw": ("settled",)}
-    return m["status"] in ended.get(what, ())
+    return m["status"] in ended.get(subject, ())
 
 
-async def following(visit: Visit) -> web.Response:
+async def following(visit: PageRequest) -> web.Response:
     """What is known of a transaction; where it landed, on to what it made."""
     public_id, tx_hash = visit.named("id"), visit.named("hash")
     what, named, before = (visit.query("for") or "").partition(".")
@@ -175,15 +175,15 @@ async def following(visit: Visit) -> web.Response:
 
 
 PAGES: Final = (
-    Page(method="GET", path="/app/mandates/{id}/create", show=creating),
-    Page(method="GET", path="/app/mandates/{id}/fund", show=funding),
+    PageRoute(method="GET", path="/app/mandates/{id}/create", show=creating),
+    PageRoute(method="GET", path="/app/mandates/{id}/fund", show=funding),
     *(
-        Page(method="GET", path=f"/app/mandates/{{id}}/{page}", show=_acting(kind))
+        PageRoute(method="GET", path=f"/app/mandates/{{id}}/{page}", show=_acting(kind))
         for kind, page in tx.PAGES.items()
         if kind in ("pause", "resume", "stop", "record", "withdraw")
     ),
-    Page(method="GET", path="/app/mandates/{id}/leave", show=leaving),
-    Page(method="GET", path="/app/mandates/{id}/unwind", show=unwinding),
-    Page(method="POST", path="/app/mandates/{id}/sent", show=sent),
-    Page(method="GET", path="/app/mandates/{id}/tx/{hash}", show=following),
+    PageRoute(method="GET", path="/app/mandates/{id}/leave", show=leaving),
+    PageRoute(method="GET", path="/app/mandates/{id}/unwind", show=unwinding),
+    PageRoute(method="POST", path="/app/mandates/{id}/sent", show=sent),
+    PageRoute(method="GET", path="/app/mandates/{id}/tx/{hash}", show=following),
 )

@@ -8,9 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.replies import Json
 from app.views import start
 from domain.refusals import Refused, invalid
@@ -20,7 +20,7 @@ NONE: Final = "none"  # an agent that asks for nothing, where an empty field may
 AMOUNTS: Final = ("per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc")
 
 
-async def starting(visit: Visit) -> web.Response:
+async def starting(visit: PageRequest) -> web.Response:
     """The sentence; with `draft` the terms that were made of it."""
     draft = visit.query("draft")
     if draft is None:
@@ -29,7 +29,7 @@ async def starting(visit: Visit) -> web.Response:
 
 
 async def _shown(
-    visit: Visit, draft: str, refused: Json | None = None, status: int = 200
+    visit: PageRequest, draft: str, refused: Json | None = None, status: int = 200
 ) -> web.Response:
     read = await visit.ask("mandate_get", public_id=draft)
     m = read["mandate"]
@@ -45,21 +45,21 @@ async def _shown(
     return visit.show("start.html", shown, status=status, chain_id=m["chain_id"])
 
 
-async def reading(visit: Visit) -> web.Response:
+async def reading(visit: PageRequest) -> web.Response:
     """Read the sentence, and keep what was understood as a draft."""
     note, agent = visit.field("note") or "", visit.field("agent") or ""
     try:
         told = await visit.ask_once("mandate_draft", note=note, save=True)
-    except NotDone as refused:
+    except OperationRefused as refused:
         shown = start.empty(note, refused.block, agent=agent)
         return visit.show("start.html", shown, status=refused.status)
     if agent:
-        with suppress(NotDone):  # then somebody else is chosen on the draft
+        with suppress(OperationRefused):  # then somebody else is chosen on the draft
             await visit.ask("owner_mandate_assign", public_id=told["public_id"], agent_id=agent)
     return visit.go(f"/app/start?draft={told['public_id']}")
 
 
-def _bps(visit: Visit, name: str) -> int | None:
+def _bps(visit: PageRequest, name: str) -> int | None:
     """A percentage of the form in ten-thousandths. Errors: `invalid_request`."""
     given = visit.field(name)
     if given is None:
@@ -71,14 +71,14 @@ def _bps(visit: Visit, name: str) -> int | None:
     return bps
 
 
-def _days(visit: Visit) -> int | None:
+def _days(visit: PageRequest) -> int | None:
     given = visit.field("horizon_days")
     if given is not None and not (given.isascii() and given.isdigit() and len(given) < 6):
         raise invalid("horizon_days", "a whole number of days")
     return None if given is None else int(given)
 
 
-def _filled(visit: Visit, m: Json) -> None:
+def _filled(visit: PageRequest, m: Json) -> None:
     """Refuse a form that leaves out what the sentence leaves open: the preset fills none of it.
 
     Errors: `invalid_request`.
@@ -88,7 +88,7 @@ def _filled(visit: Visit, m: Json) -> None:
             raise invalid(name, "fill this in: your sentence was not understood here")
 
 
-def _typed(visit: Visit, m: Json) -> dict[str, object]:
+def _typed(visit: PageRequest, m: Json) -> dict[str, object]:
     """The fields of the form as an operation takes them."""
     _filled(visit, m)
     share, agent = _bps(visit, "share"), visit.field("agent")
@@ -99,7 +99,7 @@ def _typed(visit: Visit, m: Json) -> dict[str, object]:
         t["kind"] in ("contract", "venue") and not t.get("market") for t in m["allowed_targets"]
     )
     same = set(chosen) == kept and (not others or visit.field("others") == "keep")
-    named = [] if same else chosen
+    name = [] if same else chosen
     listed = m["allowed_targets"]
     if not same:
         listed = [
@@ -120,31 +120,31 @@ def _typed(visit: Visit, m: Json) -> dict[str, object]:
         "target_bps": m["target_bps"],
         "chain_id": m["chain_id"],
         "allowed_targets": listed,
-        "markets": named or None,
+        "markets": name or None,
         "agent_id": None if agent == "board" else agent,
         "open_board": True if agent == "board" else None,
     }
 
 
-async def keeping(visit: Visit) -> web.Response:
+async def keeping(visit: PageRequest) -> web.Response:
     """Keep the fields as the draft's terms; then on to the review where that was asked for."""
     draft = visit.named("id")
     read = await visit.ask("mandate_get", public_id=draft)
     try:
         fields = _typed(visit, read["mandate"])
         await visit.ask("owner_mandate_correct", public_id=draft, **fields)
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _shown(visit, draft, refused.block, refused.status)
     except Refused as wrong:
         return await _shown(visit, draft, wrong.refusal.as_json(visit.caller.role), 400)
-    named = fields["agent_id"] or fields["open_board"]
-    if named and visit.field("then") == "review":
+    name = fields["agent_id"] or fields["open_board"]
+    if name and visit.field("then") == "review":
         return visit.go(f"/app/mandates/{draft}/review")
     return visit.go(f"/app/start?draft={draft}")
 
 
 PAGES: Final = (
-    Page(method="GET", path="/app/start", show=starting),
-    Page(method="POST", path="/app/start", show=reading),
-    Page(method="POST", path="/app/start/{id}", show=keeping),
+    PageRoute(method="GET", path="/app/start", show=starting),
+    PageRoute(method="POST", path="/app/start", show=reading),
+    PageRoute(method="POST", path="/app/start/{id}", show=keeping),
 )

@@ -6,12 +6,12 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import Visit
-from app.page import Page
+from app.answer import PageRequest
+from app.page import PageRoute
 from app.views import statement
 
 
-async def one(visit: Visit) -> web.Response:
+async def one(visit: PageRequest) -> web.Response:
     """One mandate's week; the last full one where none is named."""
     public_id = visit.named("id")
     told = await visit.ask(
@@ -25,7 +25,7 @@ async def one(visit: Visit) -> web.Response:
     return visit.show("statement.html", shown, chain_id=head["mandate"]["chain_id"])
 
 
-async def of_all(visit: Visit) -> web.Response:
+async def of_all(visit: PageRequest) -> web.Response:
     """The week across all mandates."""
     told = await visit.ask(
         "owner_statement_all", week=visit.query("week"), cursor=visit.query("cursor")
@@ -34,6 +34,6 @@ async def of_all(visit: Visit) -> web.Response:
 
 
 PAGES: Final = (
-    Page(method="GET", path="/app/mandates/{id}/statement", show=one),
-    Page(method="GET", path="/app/statement", show=of_all),
+    PageRoute(method="GET", path="/app/mandates/{id}/statement", show=one),
+    PageRoute(method="GET", path="/app/statement", show=of_all),
 )

@@ -8,9 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import Visit
-from app.ask import NotDone
-from app.page import Page
+from app.answer import PageRequest
+from app.ask import OperationRefused
+from app.page import PageRoute
 from app.pages.own import json_of, venue_url
 from app.replies import Json
 from app.views import desk, order
@@ -23,12 +23,12 @@ A_PAGE: Final = 50
 STEPS: Final[Mapping[str, str]] = {"order": "trade_order", "close": "trade_close"}
 
 
-async def shown(visit: Visit) -> web.Response:
+async def shown(visit: PageRequest) -> web.Response:
     """The orders page."""
     return visit.show("orders.html", await _desk(visit))
 
 
-async def _desk(visit: Visit) -> desk.Desk:
+async def _desk(visit: PageRequest) -> desk.OrdersView:
     return desk.view(
         await visit.ask("trade_me"),
         await visit.ask("trade_positions"),
@@ -41,7 +41,7 @@ async def _desk(visit: Visit) -> desk.Desk:
 
 
 async def _refused(
-    visit: Visit, refused: NotDone, typed: Mapping[str, str] | None = None
+    visit: PageRequest, refused: OperationRefused, typed: Mapping[str, str] | None = None
 ) -> web.Response:
     """A refusal beside the form; where an order came of it after all, on to that order."""
     detail: Json = refused.block.get("detail") or {}  # type: ignore[assignment]  # a block's own
@@ -51,7 +51,7 @@ async def _refused(
     return visit.show("orders.html", view, status=refused.status)
 
 
-def _wanted(visit: Visit) -> Json:
+def _wanted(visit: PageRequest) -> Json:
     """The ticket as the door takes it; what cannot be read is left for the door to refuse."""
     live, market = visit.field("mode_seen") == "live", visit.field("type") != "limit"
     by_size = visit.field("unit") == "size"
@@ -76,23 +76,23 @@ def _bps(typed: str | None) -> int | str | None:
     return int(typed) if typed is not None and whole else typed
 
 
-async def past(visit: Visit) -> web.Response:
+async def past(visit: PageRequest) -> web.Response:
     """Live orders that were, a page at a time."""
     cursor = visit.query("cursor")
     told = await visit.ask("order_history", cursor=cursor, limit=A_PAGE)
     return visit.show("past.html", past_orders.view(told, await _names(visit), first=not cursor))
 
 
-async def place(visit: Visit) -> web.Response:
+async def place(visit: PageRequest) -> web.Response:
     """The ticket: on paper at once, live with what is to be signed on this very answer."""
     try:
         told = await visit.ask_once("trade_order", **_wanted(visit))
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _refused(visit, refused, visit.form)
     return await _prepared(visit, told, "order")
 
 
-async def close(visit: Visit) -> web.Response:
+async def close(visit: PageRequest) -> web.Response:
     """Close a position; a live one whatever is switched off."""
     try:
         told = await visit.ask_once(
@@ -102,54 +102,56 @@ async def close(visit: Visit) -> web.Response:
             book=visit.field("book"),
             fraction=visit.field("fraction"),
         )
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _refused(visit, refused)
     return await _prepared(visit, told, "close")
 
 
-async def open_again(visit: Visit) -> web.Response:
+async def open_again(visit: PageRequest) -> web.Response:
     """Price a waiting order anew, and show what is to be signed for it."""
     try:
         told = await visit.ask("order_open", order_id=visit.named("order"))
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _one(visit, refused)
     return await _prepared(visit, told, "execute")
 
 
-async def _prepared(visit: Visit, told: Json, step: str) -> web.Response:
+async def _prepared(visit: PageRequest, raw: Json, step: str) -> web.Response:
     """What is to be signed; without that (paper, or a repeat of the form) the order as it is."""
-    row = told["order"]
-    if told["to_sign"] is None:
+    row = raw["order"]
+    if raw["to_sign"] is None:
         return visit.go(f"{HERE}/{row['order_id']}")
-    return await _signing(visit, told, kind="order", step=step, until=row["expires_at"])
+    return await _signing(visit, raw, kind="order", step=step, until=row["expires_at"])
 
 
-async def _signing(visit: Visit, told: Json, *, kind: str, step: str, until: str) -> web.Response:
-    row = told["order"]
+async def _signing(
+    visit: PageRequest, raw: Json, *, kind: str, step: str, until: str
+) -> web.Response:
+    row = raw["order"]
     venue = venue_url(visit, row["network"])
     view = order.view(row, await _names(visit))
-    view = order.to_sign(view, told, kind=kind, step=step, venue=venue, until=until)
+    view = order.to_sign(view, raw, kind=kind, step=step, venue=venue, until=until)
     return visit.show("order.html", view, status=201, asks=(venue,))
 
 
-async def one(visit: Visit) -> web.Response:
+async def one(visit: PageRequest) -> web.Response:
     """One order as it stands."""
     return await _one(visit)
 
 
-async def _one(visit: Visit, refused: NotDone | None = None) -> web.Response:
+async def _one(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     view = await _read(visit)
     if refused is None:
         return visit.show("order.html", view)
     return visit.show("order.html", order.refused(view, refused.block), status=refused.status)
 
 
-async def _read(visit: Visit) -> OneOrder:
+async def _read(visit: PageRequest) -> OneOrder:
     row = await visit.ask("order_get", order_id=visit.named("order"))
     return order.view(row, await _names(visit))
 
 
-async def _names(visit: Visit) -> Mapping[str, str]:
+async def _names(visit: PageRequest) -> Mapping[str, str]:
     """What the owner calls his agents and his paper books."""
     agents = await visit.ask("owner_agents", limit=200)
     books = await visit.ask("own_paper_books")
@@ -158,7 +160,7 @@ async def _names(visit: Visit) -> Mapping[str, str]:
     }
 
 
-async def sign(visit: Visit) -> web.Response:
+async def sign(visit: PageRequest) -> web.Response:
     """Hand the signature in, once; an order that was sent is shown however that went."""
     step, order_id = visit.field("step") or "", visit.named("order")
     brought: Json = {
@@ -172,14 +174,14 @@ async def sign(visit: Visit) -> web.Response:
             await visit.ask("order_cancel", order_id=order_id, **brought)
         else:
             await visit.ask("order_execute", order_id=order_id, **brought)
-    except NotDone as refused:
+    except OperationRefused as refused:
         if refused.code == "wallet_outcome_unknown":
             return visit.go(f"{HERE}/{order_id}")
         return await _one(visit, refused)
     return visit.go(f"{HERE}/{order_id}")
 
 
-async def record(visit: Visit) -> web.Response:
+async def record(visit: PageRequest) -> web.Response:
     """The browser sent it by itself; the venue is asked what is true."""
     try:
         await visit.ask(
@@ -188,16 +190,16 @@ async def record(visit: Visit) -> web.Response:
             confirm_id=visit.field("confirm_id"),
             venue_response=json_of(visit, "venue_response"),
         )
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _one(visit, refused)
     return visit.go(f"{HERE}/{visit.named('order')}")
 
 
-async def cancel(visit: Visit) -> web.Response:
+async def cancel(visit: PageRequest) -> web.Response:
     """Take an order back; what rests at the venue asks for a signature first."""
     try:
         told = await visit.ask("order_cancel", order_id=visit.named("order"))
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _one(visit, refused)
     if told["to_sign"] is None:
         return visit.go(f"{HERE}/{visit.named('order')}")
@@ -205,7 +207,7 @@ async def cancel(visit: Visit) -> web.Response:
     return await _signing(visit, told, kind="cancel", step="cancel", until=timestamp(until))
 
 
-async def limits(visit: Visit) -> web.Response:
+async def limits(visit: PageRequest) -> web.Response:
     """Lower the limits; they never go up here."""
     try:
         await visit.ask(
@@ -213,20 +215,20 @@ async def limits(visit: Visit) -> web.Response:
             per_order_usdc=visit.field("per_order_usdc"),
             per_day_usdc=visit.field("per_day_usdc"),
         )
-    except NotDone as refused:
+    except OperationRefused as refused:
         return await _refused(visit, refused)
     return visit.go(f"{HERE}#limits")
 
 
 PAGES: Final = (
-    Page(method="GET", path=HERE, show=shown),
-    Page(method="POST", path=HERE, show=place),
-    Page(method="POST", path=f"{HERE}/close", show=close),
-    Page(method="POST", path=f"{HERE}/limits", show=limits),
-    Page(method="GET", path=f"{HERE}/history", show=past),
-    Page(method="GET", path=f"{HERE}/{{order}}", show=one),
-    Page(method="POST", path=f"{HERE}/{{order}}/open", show=open_again),
-    Page(method="POST", path=f"{HERE}/{{order}}/sign", show=sign),
-    Page(method="POST", path=f"{HERE}/{{order}}/record", show=record),
-    Page(method="POST", path=f"{HERE}/{{order}}/cancel", show=cancel),
+    PageRoute(method="GET", path=HERE, show=shown),
+    PageRoute(method="POST", path=HERE, show=place),
+    PageRoute(method="POST", path=f"{HERE}/close", show=close),
+    PageRoute(method="POST", path=f"{HERE}/limits", show=limits),
+    PageRoute(method="GET", path=f"{HERE}/history", show=past),
+    PageRoute(method="GET", path=f"{HERE}/{{order}}", show=one),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/open", show=open_again),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/sign", show=sign),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/record", show=record),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/cancel", show=cancel),
 )

@@ -98,7 +98,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class ActionPageView:
     """The page; `sending` is None where the service refuses to prepare the call. `already`: what
     the record says is done; who sees something else on the chain may still send it.
     """
@@ -124,11 +124,11 @@ class Act:
     problem: RefusalView | None
 
 
-def _resumed(named: str | None, told: Json | None) -> str | None:
+def _resumed(name: str | None, raw: Json | None) -> str | None:
     """The agent of the terms; where they name nobody, the one that accepted them."""
-    if named is None or told is None or named.strip("0x"):
-        return named
-    return str(told["decoded"]["args"][0])
+    if name is None or raw is None or name.strip("0x"):
+        return name
+    return str(raw["decoded"]["args"][0])
 
 
 def _already(kind: str, read: Json) -> str:
@@ -148,26 +148,26 @@ def _already(kind: str, read: Json) -> str:
 def view(
     kind: str,
     read: Json,
-    told: Json | None,
+    raw: Json | None,
     refused: Json | None = None,
     *,
-    named: str | None = None,
+    name: str | None = None,
     exit: Exit | None = None,
-) -> Act:
+) -> ActionPageView:
     """`told` of the action's call operation, or the block of its refusal; `named` is the agent of
     the signed terms, for its resumption.
     """
     m, p, words = read["mandate"], read["progress"], ACTS[kind]
     public_id = m["public_id"]
-    pays = (told or {}).get("pays") or {}
-    return Act(
+    pays = (raw or {}).get("pays") or {}
+    return ActionPageView(
         public_id=public_id,
         kind=kind,
         words=words,
         who=agent_of(m),
         pill=pill(m, p),
         vault=m["vault_address"],
-        agent=_resumed(named, told),
+        agent=_resumed(name, raw),
         before_pause=read["exposure"]["before_pause"] if kind == "pause" else None,
         already=_already(kind, read),
         pays=pays.get("owner"),
@@ -178,9 +178,9 @@ def view(
         record=of_record(read) if kind == "record" else None,
         exit=exit,
         sending=None
-        if told is None
+        if raw is None
         else sending.view(
-            kind, public_id, [told], button=words.button, look=words.look, steps=read["steps"]
+            kind, public_id, [raw], button=words.button, look=words.look, steps=read["steps"]
         ),
         closes=refused is not None and refused["error"] == "withdraw_locked",
         problem=None if refused is None else refusal.view(refused, public_id),

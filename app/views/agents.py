@@ -40,7 +40,7 @@ SAID: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class ApiKeyView:
     """A key without its secret."""
 
     key_id: str
@@ -57,7 +57,7 @@ class AgentRow:
     address: str | None
     created_at: str
     accepts: bool
-    keys: tuple[Key, ...]
+    keys: tuple[ApiKeyView, ...]
     live_keys: int
 
 
@@ -127,7 +127,7 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneAgent:
+class AgentConsoleView:
     """One agent's console."""
 
     agent: AgentRow
@@ -145,16 +145,16 @@ class OneAgent:
     problem: RefusalView | None = None
 
 
-def _row(told: Json) -> AgentRow:
+def _row(raw: Json) -> AgentRow:
     keys = tuple(
-        Key(**{n: k[n] for n in ("key_id", "created_at", "revoked_at")}) for k in told["keys"]
+        ApiKeyView(**{n: k[n] for n in ("key_id", "created_at", "revoked_at")}) for k in raw["keys"]
     )
     return AgentRow(
-        agent_id=told["agent_id"],
-        name=told["name"],
-        address=told["address"],
-        created_at=told["created_at"],
-        accepts=told["accepts_mandates"],
+        agent_id=raw["agent_id"],
+        name=raw["name"],
+        address=raw["address"],
+        created_at=raw["created_at"],
+        accepts=raw["accepts_mandates"],
         keys=keys,
         live_keys=sum(k.revoked_at is None for k in keys),
     )
@@ -171,9 +171,9 @@ def not_registered(shown: Agents, block: Json, name: str, address: str) -> Agent
     return replace(shown, problem=refusal.view(block, None), name=name, address=address)
 
 
-def new_key(agent_id: str, told: Json, name: str, base_url: str) -> NewKey:
+def new_key(agent_id: str, raw: Json, name: str, base_url: str) -> NewKey:
     """A key as it is shown once, with how an agent's host takes it; `told`: the operation's."""
-    key = told["key"]
+    key = raw["key"]
     server = {"url": f"{base_url}/mcp", "headers": {"X-Service-User-Key": key}}
     snippet = json.dumps({"mcpServers": {"wallet": server}}, indent=2)
     return NewKey(agent_id=agent_id, name=name, key=key, snippet=snippet)
@@ -206,21 +206,21 @@ def _happened(item: Json) -> Happened:
         )
     row = item["event"]
     kind, by = row["kind"], row["reported_by"]
-    paid = item["type"] == "paid_read"
+    prepaid_cost = item["type"] == "paid_read"
     return Happened(
         at=item["at"],
-        what=TITLES["paid_read"] if paid else SAID.get(kind) or TITLES.get(kind, kind),
+        what=TITLES["paid_read"] if prepaid_cost else SAID.get(kind) or TITLES.get(kind, kind),
         text=_("reported by the agent") if by == "agent" else SOURCES[by],
         amount=row["amount_usdc"],
         href=f"/app/mandates/{item['public_id']}",
     )
 
 
-def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> OneAgent:
+def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> AgentConsoleView:
     """`agent` a row of owner_agents, and the replies of the agent's own reads."""
     row = _row(agent)
     takes = Pill(tone="good", text=_("Takes mandates"))
-    return OneAgent(
+    return AgentConsoleView(
         agent=row,
         accepts=policy["accepts_mandates"],
         exists=policy["exists"],
@@ -248,7 +248,7 @@ def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> 
     )
 
 
-def typed(shown: OneAgent, form: Mapping[str, str], block: Json) -> OneAgent:
+def typed(shown: AgentConsoleView, form: Mapping[str, str], block: Json) -> AgentConsoleView:
     """The console after a policy was refused: what was typed stays."""
 
     def again(settings: tuple[Setting, ...]) -> tuple[Setting, ...]:

@@ -17,7 +17,7 @@ from app.words.text import _
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class ApprovalView:
     """The page; `sign` is what the wallet is to sign, where the vault keeps approvals."""
 
     public_id: str
@@ -43,8 +43,8 @@ def _tried(simulation: Json | None) -> Check:
         return Check(ok=True, text=text.format(gas=gas))
     revert = simulation["revert"]
     text = _("This would fail now: the contract answers {name}.")
-    named = revert["name"] if revert and revert.get("name") else _("with a refusal")
-    return Check(ok=False, text=text.format(name=named))
+    name = revert["name"] if revert and revert.get("name") else _("with a refusal")
+    return Check(ok=False, text=text.format(name=name))
 
 
 def _fresh(checks: Iterable[Json]) -> tuple[Check, ...]:
@@ -99,14 +99,14 @@ _QUIET: Final = frozenset(
 )
 
 
-def view(fresh: Json, read: Json, now: datetime) -> Held:
+def view(fresh: Json, read: Json, now: datetime) -> ApprovalView:
     """`fresh` of mandate_approval; `read`: mandate, limits and clauses of its mandate."""
     item, limits = fresh["approval"], read["limits"]
     ask, call = asks.view(item, read, now), fresh["decoded"]["call"]
     allowed, used, amount = limits["allowed"], limits["used"], item["approve_amount_usdc"]
     after = fresh["remaining_after"]
     checks = _fresh(fresh["checks"])
-    return Held(
+    return ApprovalView(
         public_id=read["mandate"]["public_id"],
         ask=replace(ask, checks=checks or ask.checks),
         function=call["function"] or call["selector"] or "",
@@ -134,7 +134,7 @@ def _argument(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def answered(held: Held, block: Json, *, note: str) -> Held:
+def answered(held: ApprovalView, block: Json, *, note: str) -> ApprovalView:
     """The page after a decision that was not taken: what was refused, or what is to be signed."""
     if block["error"] == "signature_needed":
         detail = block["detail"]

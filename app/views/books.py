@@ -16,7 +16,7 @@ from app.words.told import AgentName, with_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
+class PaperBookView:
     """A paper book; every figure is an estimate. None: a mark price is missing."""
 
     book: str
@@ -46,7 +46,7 @@ class Book:
 class Books:
     """All books, and the form of one more; `name` and `start` are what was typed."""
 
-    books: tuple[Book, ...]
+    books: tuple[PaperBookView, ...]
     opened: int
     agents: tuple[tuple[str, str], ...]
     problem: RefusalView | None = None
@@ -70,38 +70,38 @@ class Placed:
 class OneBook:
     """One book."""
 
-    book: Book
+    book: PaperBookView
     positions: tuple[PositionView, ...]
     orders: tuple[Placed, ...]
     older: str | None
     points: tuple[tuple[str, str], ...]
 
 
-def _book(told: Json, names: Mapping[str, str]) -> Book:
-    equity, agent = told["equity_usdc"], told["agent_id"]
-    net = money.less(equity, told["start_usdc"])
-    return Book(
-        book=told["book"],
-        name=told["name"],
+def _book(raw: Json, names: Mapping[str, str]) -> PaperBookView:
+    equity, agent = raw["equity_usdc"], raw["agent_id"]
+    net = money.less(equity, raw["start_usdc"])
+    return PaperBookView(
+        book=raw["book"],
+        name=raw["name"],
         agent=with_name(agent, names) if agent else None,
-        start=told["start_usdc"],
+        start=raw["start_usdc"],
         equity=equity,
         net=net,
-        returned=money.share(net, told["start_usdc"]),
-        cash=told["cash_usdc"],
-        realized=told["realized_usdc"],
-        unrealized=told["unrealized_usdc"],
-        fees=told["fees_usdc"],
-        builder_fees=told["builder_fees_usdc"],
-        funding=told["funding_usdc"],
-        trades=told["trades"],
-        fall=money.percent(told["max_drawdown_bps"]),
-        created_at=told["created_at"],
-        first_fill_at=told["first_fill_at"],
-        liquidated_at=told["liquidated_at"],
-        gaps=tuple((g["since"], g["until"]) for g in told["gaps"]),
-        depth=money.of_one(told["model"]["depth_share"]),
-        latency_ms=told["model"]["latency_ms"],
+        returned=money.share(net, raw["start_usdc"]),
+        cash=raw["cash_usdc"],
+        realized=raw["realized_usdc"],
+        unrealized=raw["unrealized_usdc"],
+        fees=raw["fees_usdc"],
+        builder_fees=raw["builder_fees_usdc"],
+        funding=raw["funding_usdc"],
+        trades=raw["trades"],
+        fall=money.percent(raw["max_drawdown_bps"]),
+        created_at=raw["created_at"],
+        first_fill_at=raw["first_fill_at"],
+        liquidated_at=raw["liquidated_at"],
+        gaps=tuple((g["since"], g["until"]) for g in raw["gaps"]),
+        depth=money.of_one(raw["model"]["depth_share"]),
+        latency_ms=raw["model"]["latency_ms"],
     )
 
 
@@ -109,12 +109,12 @@ def _names(agents: Json) -> dict[str, str]:
     return {a["agent_id"]: a["name"] for a in agents["items"]}
 
 
-def view(told: Json, agents: Json) -> Books:
+def view(raw: Json, agents: Json) -> Books:
     """`told` of own_paper_books, `agents` of owner_agents."""
     names = _names(agents)
     return Books(
-        books=tuple(_book(b, names) for b in told["books"]),
-        opened=told["opened_total"],
+        books=tuple(_book(b, names) for b in raw["books"]),
+        opened=raw["opened_total"],
         agents=tuple(names.items()),
     )
 
@@ -124,11 +124,11 @@ def refused(shown: Books, block: Json, name: str, start: str) -> Books:
     return replace(shown, problem=refusal.view(block, None), name=name, start=start)
 
 
-def one(told: Json, agents: Json) -> OneBook:
+def one(raw: Json, agents: Json) -> OneBook:
     """`told` of own_paper_book."""
     return OneBook(
-        book=_book(told, _names(agents)),
-        positions=positions(told["positions"], {told["book"]: told["name"]}),
+        book=_book(raw, _names(agents)),
+        positions=positions(raw["positions"], {raw["book"]: raw["name"]}),
         orders=tuple(
             Placed(
                 order_id=o["order_id"],
@@ -138,8 +138,8 @@ def one(told: Json, agents: Json) -> OneBook:
                 pill=STATUS[o["status"]][0],
                 at=o["created_at"],
             )
-            for o in told["orders"]["items"]
+            for o in raw["orders"]["items"]
         ),
-        older=told["orders"]["next_cursor"],
-        points=tuple((p["at"], p["equity_usdc"]) for p in told["equity"][-60:]),
+        older=raw["orders"]["next_cursor"],
+        points=tuple((p["at"], p["equity_usdc"]) for p in raw["equity"][-60:]),
     )

@@ -12,7 +12,7 @@ from app.words.text import _
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class DayRowView:
     """One UTC day; `read` is how it is read out."""
 
     day: str
@@ -28,11 +28,11 @@ def _some(value: str) -> str | None:
     return value if money.micros_of(value) else None
 
 
-def _row(point: Json) -> Row:
+def _row(point: Json) -> DayRowView:
     worth, at = point["worth"], date.fromisoformat(point["day"])
     known = _("not known") if worth is None else f"{money.about(worth)} USDC"
     read = _("{day}: worth {worth}, spent {spent}")
-    return Row(
+    return DayRowView(
         day=point["day"],
         worth=worth,
         deposits=_some(point["deposits"]),
@@ -43,7 +43,7 @@ def _row(point: Json) -> Row:
     )
 
 
-def days(series: Json) -> tuple[tuple[Row, ...], tuple[Drawing, ...]]:
+def days(series: Json) -> tuple[tuple[DayRowView, ...], tuple[Drawing, ...]]:
     """(the rows, oldest first; the drawings, none before the second day with a worth)."""
     rows = tuple(_row(p) for p in series["points"])
     points: list[Point] = []

@@ -70,16 +70,16 @@ def _site(url: str) -> str:
     return urlsplit(url).netloc or url
 
 
-def _route(told: Json, names: Mapping[int, str]) -> Route:
-    fee, takes = told["fee_usdc"], told["time_s"]
+def _route(raw: Json, names: Mapping[int, str]) -> Route:
+    fee, takes = raw["fee_usdc"], raw["time_s"]
     return Route(
-        name=told["name"],
-        start=_from(told["from"]["chain"], names),
+        name=raw["name"],
+        start=_from(raw["from"]["chain"], names),
         fee=None if fee is None else (fee["low"], fee["high"]),
         takes="" if takes is None else _span(takes["low"], takes["high"]),
-        steps=tuple(told["steps"]),
-        sources=tuple((url, _site(url)) for url in told["sources"]),
-        as_of=told["as_of"],
+        steps=tuple(raw["steps"]),
+        sources=tuple((url, _site(url)) for url in raw["sources"]),
+        as_of=raw["as_of"],
     )
 
 

@@ -48,7 +48,7 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class WaitingOrderView:
     """An order that waits; `agent` is who prepared it, `why` what he says of it."""
 
     order_id: str
@@ -105,7 +105,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class OrdersView:
     """Everything on the orders page."""
 
     ticket: Ticket
@@ -121,8 +121,8 @@ class Desk:
     effective: Limits
     operator: Limits
     own: Limits
-    waiting: tuple[Row, ...]
-    under_way: tuple[Row, ...]
+    waiting: tuple[WaitingOrderView, ...]
+    under_way: tuple[WaitingOrderView, ...]
     live: tuple[PositionView, ...] | None
     paper: tuple[PositionView, ...]
     positions_stale: bool
@@ -137,12 +137,12 @@ def what(order: Json) -> str:
     return f"{verb} {order['size']} {order['product']}"
 
 
-def _row(order: Json, names: Mapping[str, str]) -> Row:
+def _row(order: Json, names: Mapping[str, str]) -> WaitingOrderView:
     pill, says = STATUS[order["status"]]
     by = order["prepared_by"]
     agent = with_name(by["id"], names) if by["kind"] == "agent" else None
     unsent = order["status"] in UNSIGNED
-    return Row(
+    return WaitingOrderView(
         order_id=order["order_id"],
         what=what(order),
         mode=order["mode"],
@@ -196,8 +196,8 @@ def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> Ticket:
     )
 
 
-def _pair(told: Json) -> Limits:
-    return Limits(per_order=told["per_order"], per_day=told["per_day"])
+def _pair(raw: Json) -> Limits:
+    return Limits(per_order=raw["per_order"], per_day=raw["per_day"])
 
 
 def view(
@@ -208,16 +208,16 @@ def view(
     products: Json,
     books: Json,
     agents: Json,
-) -> Desk:
+) -> OrdersView:
     """The replies of trade_me, trade_positions, order_pending, order_under_way, trade_products,
     own_paper_books and owner_agents.
     """
-    named = {b["book"]: b["name"] for b in books["books"]}
+    name = {b["book"]: b["name"] for b in books["books"]}
     names = {a["agent_id"]: a["name"] for a in agents["items"]}
     cap, day = me["used_today"], me["used_today"]["per_day"]
     throttle = me["throttle"]
-    return Desk(
-        ticket=_ticket(me, products, named),
+    return OrdersView(
+        ticket=_ticket(me, products, name),
         locks=tuple(Lock(ok=me["locks"][n], text=text, who=who) for n, text, who in LOCKS),
         wallet=me["wallet"],
         today=meters.view(
@@ -238,14 +238,14 @@ def view(
         own=_pair(cap["own"]),
         waiting=tuple(_row(o, names) for o in pending["orders"] if o["status"] in UNSIGNED),
         under_way=tuple(_row(o, names) for o in under_way["orders"]),
-        live=None if held["live"] is None else positions(held["live"], named),
-        paper=positions(held["paper"], named),
+        live=None if held["live"] is None else positions(held["live"], name),
+        paper=positions(held["paper"], name),
         positions_stale=held["stale"],
         as_of=held["as_of"],
     )
 
 
-def refused(shown: Desk, block: Json, typed: Mapping[str, str] | None = None) -> Desk:
+def refused(shown: OrdersView, block: Json, typed: Mapping[str, str] | None = None) -> OrdersView:
     """The page after something was refused; what was typed stays."""
     kept = shown.ticket if typed is None else replace(shown.ticket, typed={**EMPTY, **typed})
     action: Json | None = (block.get("detail") or {}).get("action")

@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import escape
 
 from app.replies import Json
-from app.views.days import Row
+from app.views.days import DayRowView
 from app.views.pieces.numbers import Number
 from app.words import money
 from app.words.text import _
@@ -45,12 +45,12 @@ def _agreed(m: Json, p: Json) -> tuple[Number, ...]:
     )
 
 
-def _sum(rows: Sequence[Row], name: str) -> str:
+def _sum(rows: Sequence[DayRowView], name: str) -> str:
     amounts = (getattr(r, name) for r in rows)
     return str(Usdc(sum(money.micros_of(a) for a in amounts)))
 
 
-def _final(read: Json, rows: Sequence[Row]) -> tuple[Number, ...]:
+def _final(read: Json, rows: Sequence[DayRowView]) -> tuple[Number, ...]:
     p, fee = read["progress"], read["fees"]["agent_fee"]["paid"]
     put_in, took = _sum(rows, "deposits"), _sum(rows, "withdrawals")
     return (
@@ -107,7 +107,7 @@ def _live(p: Json) -> tuple[Number, ...]:
     )
 
 
-def figures(read: Json, rows: Sequence[Row]) -> tuple[Number, ...]:
+def figures(read: Json, rows: Sequence[DayRowView]) -> tuple[Number, ...]:
     """Four figures, each with its source."""
     m, p = read["mandate"], read["progress"]
     if p["status"] == "settled":

@@ -38,35 +38,35 @@ def _outcome(approved: bool, simulation: Json | None) -> Tried:
     return Tried(ok=True, text=text)
 
 
-def view(read: Json, told: Json, refused: Json | None = None) -> Fund:
+def view(read: Json, raw: Json, refused: Json | None = None) -> Fund:
     """`told` of owner_fund, for an amount or without one; `refused` what was said to an amount."""
-    m, calls = read["mandate"], told["calls"]
+    m, calls = read["mandate"], raw["calls"]
     public_id = m["public_id"]
     approved = bool(calls) and bool((calls[-1]["simulation"] or {}).get("ok"))
     kept = calls[-1:] if approved else calls
     send = None
     if kept:
         button = _("Deposit") if approved else _("Approve and deposit")
-        named = [{"call": c, "decoded": c["decoded"], "simulation": c["simulation"]} for c in kept]
+        name = [{"call": c, "decoded": c["decoded"], "simulation": c["simulation"]} for c in kept]
         outcome = _outcome(approved, kept[0]["simulation"])
         send = sending.view(
             "fund",
             public_id,
-            named,
+            name,
             button=button,
             steps=read["steps"],
             outcome=outcome,
-            capabilities=told["capabilities"],
+            capabilities=raw["capabilities"],
         )
     return Fund(
         public_id=public_id,
         first=m["status"] == "signed",
-        vault=told["vault_address"],
-        usdc=told["usdc"],
-        room=told["room"],
-        in_wallet=told["in_wallet"],
-        provisional=told["provisional"],
-        amount=told["amount"],
+        vault=raw["vault_address"],
+        usdc=raw["usdc"],
+        room=raw["room"],
+        in_wallet=raw["in_wallet"],
+        provisional=raw["provisional"],
+        amount=raw["amount"],
         approved=approved,
         sending=send,
         worst=worst.view(read["exposure"], live=True),

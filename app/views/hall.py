@@ -42,7 +42,7 @@ STATUS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class WindowView:
     """What was measured in a window; None where no money was there."""
 
     name: str
@@ -53,14 +53,14 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class HallAgentView:
     """A row."""
 
     agent_id: str
     name: str
     days_live: int
     trades: int
-    month: Window
+    month: WindowView
     ranked: bool
     unranked: str
     accepts: bool
@@ -73,7 +73,7 @@ class Hall:
 
     sort: str
     accepting: bool
-    agents: tuple[Agent, ...]
+    agents: tuple[HallAgentView, ...]
     older: str | None
 
 
@@ -117,14 +117,14 @@ class PaperResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneAgent:
+class AgentRecordView:
     """One agent's record."""
 
-    agent: Agent
+    agent: HallAgentView
     as_of: str
     address_ready: bool
-    windows: tuple[Window, ...]
-    windows_self: tuple[Window, ...]
+    windows: tuple[WindowView, ...]
+    windows_self: tuple[WindowView, ...]
     needs: tuple[tuple[str, int, int], ...]
     delegators: int
     mandates_total: int
@@ -139,18 +139,18 @@ class OneAgent:
     paper: tuple[PaperResult, ...]
 
 
-def _window(name: str, told: Json) -> Window:
-    return Window(
+def _window(name: str, raw: Json) -> WindowView:
+    return WindowView(
         name=name,
-        net=told["net_usdc"],
-        returned=money.percent(told["twr_bps"]),
-        fall=money.percent(told["max_drawdown_bps"]),
-        trades=told["trades"],
+        net=raw["net_usdc"],
+        returned=money.percent(raw["twr_bps"]),
+        fall=money.percent(raw["max_drawdown_bps"]),
+        trades=raw["trades"],
     )
 
 
-def _agent(row: Json) -> Agent:
-    return Agent(
+def _agent(row: Json) -> HallAgentView:
+    return HallAgentView(
         agent_id=row["agent_id"],
         name=row["name"],
         days_live=row["days_live"],
@@ -187,47 +187,47 @@ def _under(m: Json) -> Under:
     )
 
 
-def _paper(told: Json) -> PaperResult:
+def _paper(raw: Json) -> PaperResult:
     return PaperResult(
-        book=told["book"],
-        started_at=told["started_at"],
-        days=told["days"],
-        net=told["net_usdc"],
-        returned=money.percent(told["twr_bps"]),
-        fall=money.percent(told["max_drawdown_bps"]),
-        trades=told["trades"],
-        gaps=told["gaps"],
+        book=raw["book"],
+        started_at=raw["started_at"],
+        days=raw["days"],
+        net=raw["net_usdc"],
+        returned=money.percent(raw["twr_bps"]),
+        fall=money.percent(raw["max_drawdown_bps"]),
+        trades=raw["trades"],
+        gaps=raw["gaps"],
     )
 
 
-def one(told: Json) -> OneAgent:
+def one(raw: Json) -> AgentRecordView:
     """`told` of hall_agent."""
-    claims, apart = told["self_reported"], told["windows_self"]
+    claims, apart = raw["self_reported"], raw["windows_self"]
     self_windows = tuple(_window(name, apart[key]) for key, name in WINDOWS)
     needs = (
-        (NEEDS.get(r["code"], r["code"]), r["have"], r["need"]) for r in told["rank_requirements"]
+        (NEEDS.get(r["code"], r["code"]), r["have"], r["need"]) for r in raw["rank_requirements"]
     )
-    return OneAgent(
-        agent=_agent(told),
-        as_of=told["as_of"],
-        address_ready=told["address_ready"],
-        windows=tuple(_window(name, told["windows"][key]) for key, name in WINDOWS),
-        windows_self=self_windows if told["delegators"]["self"]["mandates"] else (),
+    return AgentRecordView(
+        agent=_agent(raw),
+        as_of=raw["as_of"],
+        address_ready=raw["address_ready"],
+        windows=tuple(_window(name, raw["windows"][key]) for key, name in WINDOWS),
+        windows_self=self_windows if raw["delegators"]["self"]["mandates"] else (),
         needs=tuple(needs),
-        delegators=told["delegators"]["total"],
-        mandates_total=told["mandates_total"],
-        floor_stops=told["floor_stops"],
-        self_stops=told["self_stops"],
-        violations=told["violations"],
+        delegators=raw["delegators"]["total"],
+        mandates_total=raw["mandates_total"],
+        floor_stops=raw["floor_stops"],
+        self_stops=raw["self_stops"],
+        violations=raw["violations"],
         claims=Claims(
             trades=claims["trades_total"],
             month=claims["net_30d_usdc"],
             since=claims["net_since_usdc"],
             fees=claims["fees_usdc"],
         ),
-        mandates=tuple(_under(m) for m in told["mandates"]),
-        changes=changes(told["policy_changes"]),
-        stake=told["operator_stake_reason"],
-        paper_opened=told["paper"]["books_opened"],
-        paper=tuple(_paper(b) for b in told["paper"]["books"]),
+        mandates=tuple(_under(m) for m in raw["mandates"]),
+        changes=changes(raw["policy_changes"]),
+        stake=raw["operator_stake_reason"],
+        paper_opened=raw["paper"]["books_opened"],
+        paper=tuple(_paper(b) for b in raw["paper"]["books"]),
     )

@@ -20,7 +20,7 @@ SAYS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ExitStepView:
     """One step; `href` is the page that takes it, None where it takes none of its own."""
 
     n: int
@@ -39,7 +39,7 @@ class Leave:
     public_id: str
     who: AgentName | None
     pill: Pill
-    steps: tuple[Step, ...]
+    steps: tuple[ExitStepView, ...]
     cost: str | None
     gives: str | None
     locked: bool
@@ -67,7 +67,7 @@ def view(read: Json, plan: Json) -> Leave:
         href = hrefs.get(step["step"])
         if step["step"] == "unwind" and step.get("target"):
             href = f"{base}unwind?target={step['target']}"
-        made = Step(
+        created = ExitStepView(
             n=step["n"],
             says=SAYS[step["step"]],
             href=href,
@@ -76,7 +76,7 @@ def view(read: Json, plan: Json) -> Leave:
             worth=step.get("value_est"),
             cost=step.get("exit_cost_est"),
         )
-        steps.append(made)
+        steps.append(created)
     return Leave(
         public_id=m["public_id"],
         who=agent_of(m),

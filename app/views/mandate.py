@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from app.chart.worth import Drawing
 from app.replies import Json
-from app.views.days import Row, days
+from app.views.days import DayRowView, days
 from app.views.figures import figures
 from app.views.pieces import asks, clauses, meters, recorded, worst
 from app.views.pieces.asks import AskView
@@ -19,7 +19,7 @@ from app.views.pieces.recorded import Record
 from app.views.pieces.worst import Worst
 from app.words import money, notices
 from app.words.status import Pill, pill
-from app.words.steps import Line, lines
+from app.words.steps import RecordLine, lines
 from app.words.text import _
 from app.words.told import AgentName, agent_of
 
@@ -45,7 +45,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class TermsView:
     """Whether the signature still fits; `fits` is None where there is none."""
 
     fits: bool | None
@@ -86,15 +86,15 @@ class MandateView:
     drawings: tuple[Drawing, ...]
     chart_text: str
     chart_comes: bool
-    rows: tuple[Row, ...]
+    rows: tuple[DayRowView, ...]
     meters: tuple[Meter, ...]
     possible: str | None
     binds: str
     possible_again: str | None
     can_fund: bool
     worst: Worst | None
-    terms: Terms
-    record: tuple[Line, ...]
+    terms: TermsView
+    record: tuple[RecordLine, ...]
     ends_at: str | None
     vault: str | None
     block: int | None
@@ -190,16 +190,16 @@ def _off(read: Json) -> Record | None:
     return told if told is not None and (told.stale or told.risen) else None
 
 
-def _terms(read: Json) -> Terms:
-    told = read["terms_status"]
-    return Terms(
-        fits=None if told is None else told["digest_matches"] and told["signer_matches"],
+def _terms(read: Json) -> TermsView:
+    raw = read["terms_status"]
+    return TermsView(
+        fits=None if raw is None else raw["digest_matches"] and raw["signer_matches"],
         signed_at=read["mandate"]["signed_at"],
         clauses=clauses.view(read["clauses"]),
     )
 
 
-def _said(drawn: tuple[Row, ...]) -> str:
+def _said(drawn: tuple[DayRowView, ...]) -> str:
     first, last = drawn[0], drawn[-1]
     text = _(
         "From {first} USDC on {start} to {last} USDC on {end}; stop line {floor} USDC. Arrow keys "

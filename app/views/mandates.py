@@ -13,7 +13,7 @@ from app.words.told import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingView:
     """Something that only the owner can do."""
 
     agent: AgentName | None
@@ -41,7 +41,7 @@ class Card:
 class Mandates:
     """A page of the list; `older` is the cursor of the next, `more` that of the next approvals."""
 
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingView, ...]
     more: str | None
     cards: tuple[Card, ...]
     older: str | None
@@ -76,7 +76,7 @@ def draft_page(mandate: Json) -> str:
     return f"/app/mandates/{mandate['public_id']}/review"
 
 
-def _to_do(row: Json) -> Waiting | None:
+def _to_do(row: Json) -> WaitingView | None:
     """What a mandate waits for, apart from approvals."""
     mandate, status = row["mandate"], row["progress"]["status"]
     href, text = f"/app/mandates/{row['public_id']}", None
@@ -94,13 +94,13 @@ def _to_do(row: Json) -> Waiting | None:
         text = _("Ended: close what is open and take your money back")
     if text is None:
         return None
-    return Waiting(agent=agent_of(mandate), asks=None, text=text, href=href, ends="")
+    return WaitingView(agent=agent_of(mandate), asks=None, text=text, href=href, ends="")
 
 
 def view(listed: Json, approvals: Json, now: datetime) -> Mandates:
     """`listed`: a reply of mandate_list; `approvals`: the pending ones of owner_approvals."""
-    asked = tuple(
-        Waiting(
+    request = tuple(
+        WaitingView(
             agent=agent_of(item),
             asks=item["approve_amount_usdc"],
             text="",
@@ -112,7 +112,7 @@ def view(listed: Json, approvals: Json, now: datetime) -> Mandates:
     rows = listed["items"]
     to_do = tuple(found for row in rows if (found := _to_do(row)) is not None)
     return Mandates(
-        waiting=(*asked, *to_do),
+        waiting=(*request, *to_do),
         more=approvals["next_cursor"],
         cards=tuple(card(row) for row in rows),
         older=listed["next_cursor"],

@@ -29,7 +29,7 @@ HOLDERS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Market:
+class MarketView:
     """A row; `where` is an address, `named` what is listed there."""
 
     id: str
@@ -46,13 +46,13 @@ class Market:
 class Markets:
     """All of them."""
 
-    markets: tuple[Market, ...]
+    markets: tuple[MarketView, ...]
 
 
-def _market(row: Json, names: Mapping[int, str]) -> Market:
+def _market(row: Json, names: Mapping[int, str]) -> MarketView:
     place, by = row["target"], row["enforced_by"]
-    named = place.get("symbols") or place.get("hosts") or ()
-    return Market(
+    name = place.get("symbols") or place.get("hosts") or ()
+    return MarketView(
         id=row["id"],
         name=row["name"],
         pill=STATUS[row["status"]],
@@ -60,10 +60,10 @@ def _market(row: Json, names: Mapping[int, str]) -> Market:
         by=HOLDERS.get(by, by),
         chain="" if row["chain_id"] is None else chain_name(names, row["chain_id"]),
         address=place.get("address"),
-        named=", ".join(named),
+        named=", ".join(name),
     )
 
 
-def view(told: Json, names: Mapping[int, str]) -> Markets:
+def view(raw: Json, names: Mapping[int, str]) -> Markets:
     """`told` of markets_list; `names` of the networks."""
-    return Markets(markets=tuple(_market(row, names) for row in told["items"]))
+    return Markets(markets=tuple(_market(row, names) for row in raw["items"]))

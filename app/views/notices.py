@@ -53,7 +53,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class NoticeKindView:
     """A box of the form."""
 
     name: str
@@ -69,7 +69,7 @@ class Notices:
     more: bool
     sends: bool
     hooks: tuple[Hook, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[NoticeKindView, ...]
     url: str = ""
     new: Secret | None = None
     problem: RefusalView | None = None
@@ -125,14 +125,14 @@ def _orders(rows: Iterable[Json]) -> Iterable[Open]:
             yield Open(id=order_id, tells=tells, href=f"/app/orders/{order_id}", who=None)
 
 
-def _hook(told: Json) -> Hook:
+def _hook(raw: Json) -> Hook:
     return Hook(
-        webhook_id=told["webhook_id"],
-        url=told["url"],
-        kinds=tuple(notices.KINDS[k] for k in told["events"]),
-        created_at=told["created_at"],
-        rotated_at=told["rotated_at"],
-        failing=told["failing"],
+        webhook_id=raw["webhook_id"],
+        url=raw["url"],
+        kinds=tuple(notices.KINDS[k] for k in raw["events"]),
+        created_at=raw["created_at"],
+        rotated_at=raw["rotated_at"],
+        failing=raw["failing"],
     )
 
 
@@ -147,39 +147,39 @@ def view(
         more=asks["next_cursor"] is not None or mandates["next_cursor"] is not None,
         sends=sends,
         hooks=tuple(_hook(h) for h in hooks["items"]),
-        kinds=tuple(Kind(name=n, text=t, chosen=False) for n, t in notices.KINDS.items()),
+        kinds=tuple(NoticeKindView(name=n, text=t, chosen=False) for n, t in notices.KINDS.items()),
     )
 
 
-def secret(told: Json) -> Secret:
+def secret(raw: Json) -> Secret:
     """What owner_webhook_create and owner_webhook_rotate show once."""
-    return Secret(url=told["webhook"]["url"], secret=told["secret"])
+    return Secret(url=raw["webhook"]["url"], secret=raw["secret"])
 
 
 def refused(shown: Notices, block: Json, url: str, chosen: Iterable[str]) -> Notices:
     """The page after a webhook was refused; what was typed stays."""
-    named = set(chosen)
-    kinds = tuple(replace(k, chosen=k.name in named) for k in shown.kinds)
+    name = set(chosen)
+    kinds = tuple(replace(k, chosen=k.name in name) for k in shown.kinds)
     return replace(shown, problem=refusal.view(block, None), url=url, kinds=kinds)
 
 
-def one(hook: Json, page: Json) -> OneHook:
+def one(webhook: Json, page: Json) -> OneHook:
     """`hook` a row of owner_webhooks, `page` of owner_webhook_deliveries."""
     return OneHook(
-        hook=_hook(hook),
+        hook=_hook(webhook),
         deliveries=tuple(_delivery(d) for d in page["items"]),
         older=page["next_cursor"],
     )
 
 
-def _delivery(told: Json) -> Delivery:
+def _delivery(raw: Json) -> Delivery:
     return Delivery(
-        pill=STATUS[told["status"]],
-        text=notices.KINDS[told["event"]],
-        made_at=told["made_at"],
-        attempts=told["attempts"],
-        next_at=told["next_at"],
-        answered=told["answered"],
-        fault=(told["fault"] or "").replace("_", " "),
-        body=json.dumps(json.loads(told["body"]), indent=1, ensure_ascii=False),
+        pill=STATUS[raw["status"]],
+        text=notices.KINDS[raw["event"]],
+        made_at=raw["made_at"],
+        attempts=raw["attempts"],
+        next_at=raw["next_at"],
+        answered=raw["answered"],
+        fault=(raw["fault"] or "").replace("_", " "),
+        body=json.dumps(json.loads(raw["body"]), indent=1, ensure_ascii=False),
     )

@@ -123,7 +123,7 @@ def _fills(order: Json) -> tuple[Fill, ...]:
 
 def view(order: Json, names: Mapping[str, str]) -> OneOrder:
     """`order` as it leaves the service; `names` of the owner's agents and paper books by id."""
-    status, by, paid = order["status"], order["prepared_by"], order["builder"]
+    status, by, prepaid_cost = order["status"], order["prepared_by"], order["builder"]
     pill, says = STATUS[status]
     seen, refused = order["venue"], order["refusal"]
     if status == "executed" and order["partial"]:
@@ -149,8 +149,8 @@ def view(order: Json, names: Mapping[str, str]) -> OneOrder:
         slippage=money.percent(order["slippage_bps"]),
         leverage=order["leverage"],
         cloid=order["cloid"],
-        builder=paid["address"] if paid else "",
-        builder_fee=paid["fee_tenths_bps"] if paid else None,
+        builder=prepaid_cost["address"] if prepaid_cost else "",
+        builder_fee=prepaid_cost["fee_tenths_bps"] if prepaid_cost else None,
         book=order["book"],
         book_name=names.get(order["book"] or "", ""),
         mandate_id=order["mandate_id"],
@@ -193,20 +193,20 @@ def _facts(checks: Json) -> Facts:
 
 
 def to_sign(
-    shown: OneOrder, told: Json, *, kind: str, step: str, venue: str, until: str
+    shown: OneOrder, raw: Json, *, kind: str, step: str, venue: str, until: str
 ) -> OneOrder:
     """The order with what is to be signed for it; `until` is when that is over."""
-    asked, checks = told["to_sign"], told["checks"]
-    signers = [*asked["signer_must_be"], None, None]
+    request, checks = raw["to_sign"], raw["checks"]
+    signers = [*request["signer_must_be"], None, None]
     signing = Signing(
         kind=kind,
         step=step,
-        confirm_id=told["confirm_id"],
+        confirm_id=raw["confirm_id"],
         wallet=signers[0],
         key=signers[1],
         expires_at=until,
         venue=venue,
-        block=asked,
+        block=request,
     )
     return replace(shown, signing=signing, facts=_facts(checks) if checks else None)
 

@@ -22,7 +22,7 @@ STEPS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class VenueKeyView:
     """An approved key, as the venue named it last."""
 
     address: str
@@ -33,7 +33,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class KeyOfferView:
     """A key of the signer that the wallet may approve."""
 
     address: str
@@ -72,9 +72,9 @@ class Own:
     network: str
     linked_at: str | None
     enabled: bool
-    key: Key | None
-    keeper: Key | None
-    offer: Offer | None
+    key: VenueKeyView | None
+    keeper: VenueKeyView | None
+    offer: KeyOfferView | None
     equity: str | None
     funded: bool | None
     allowlisted: bool
@@ -89,15 +89,19 @@ class Own:
     problem: RefusalView | None = None
 
 
-def _key(told: Json | None) -> Key | None:
-    return None if told is None else Key(**{n: told[n] for n in Key.__dataclass_fields__})
+def _key(raw: Json | None) -> VenueKeyView | None:
+    return (
+        None
+        if raw is None
+        else VenueKeyView(**{n: raw[n] for n in VenueKeyView.__dataclass_fields__})
+    )
 
 
-def _offer(told: Json | None) -> Offer | None:
-    if told is None:
+def _offer(raw: Json | None) -> KeyOfferView | None:
+    if raw is None:
         return None
-    return Offer(
-        address=told["agent_address"], name=told["agent_name"], until=told["max_valid_until"]
+    return KeyOfferView(
+        address=raw["agent_address"], name=raw["agent_name"], until=raw["max_valid_until"]
     )
 
 
@@ -165,16 +169,16 @@ def view(status: Json, terms: Json, config: Json, venue: str) -> Own:
     )
 
 
-def asked(shown: Own, told: Json, address: str) -> Own:
+def asked(shown: Own, raw: Json, address: str) -> Own:
     """The account with a text to sign."""
-    made = Challenge(
-        challenge_id=told["challenge_id"],
+    created = Challenge(
+        challenge_id=raw["challenge_id"],
         address=address,
-        message=told["message"],
-        expires_at=told["expires_at"],
+        message=raw["message"],
+        expires_at=raw["expires_at"],
     )
-    block = {**shown.block, "address": address, "network": told["network"]}
-    return replace(shown, challenge=made, block=block)
+    block = {**shown.block, "address": address, "network": raw["network"]}
+    return replace(shown, challenge=created, block=block)
 
 
 def refused(shown: Own, block: Json) -> Own:

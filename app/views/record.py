@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.replies import Json
 from app.words.status import Pill, pill
-from app.words.steps import Line, lines
+from app.words.steps import RecordLine, lines
 from app.words.told import AgentName, agent_of
 
 
@@ -29,7 +29,7 @@ class Record:
     public_id: str
     agent: AgentName | None
     pill: Pill
-    lines: tuple[Line, ...]
+    lines: tuple[RecordLine, ...]
     rows: tuple[Stored, ...]
     stored: bool
     older: str | None

@@ -10,15 +10,15 @@ from app.views.pieces.refusal import RefusalView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class RefusalPageView:
     """A refusal, and the way back."""
 
     refusal: RefusalView
     back: str
 
 
-def view(block: Json, public_id: str | None) -> Refused:
+def view(block: Json, public_id: str | None) -> RefusalPageView:
     """A refusal as a page; `public_id` is the mandate that it is about, where there is one."""
     found = block["error"] != "not_found" and public_id is not None
     back = f"/app/mandates/{public_id}" if found else "/app"
-    return Refused(refusal=refusal.view(block, public_id), back=back)
+    return RefusalPageView(refusal=refusal.view(block, public_id), back=back)

@@ -19,7 +19,7 @@ ASKING, AT_STOP = 6, 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signed:
+class SignedValueView:
     """One signed value: as the wallet shows it, and what it means."""
 
     name: str
@@ -43,7 +43,7 @@ class Review:
     clauses: tuple[ClauseView, ...]
     worst: Worst
     unpromised: tuple[str, ...]
-    lines: tuple[Signed, ...]
+    lines: tuple[SignedValueView, ...]
     domain: Mapping[str, object]
     digest: str
     block: Mapping[str, object]
@@ -63,14 +63,14 @@ def _unpromised(shown: tuple[ClauseView, ...]) -> tuple[str, ...]:
     return (*told, *(later.format(n=c.n) for c in shown if c.inactive))
 
 
-def lines(typed: Json, told: list[Json]) -> tuple[Signed, ...]:
+def lines(typed: Json, told: list[Json]) -> tuple[SignedValueView, ...]:
     """The signed values in their order."""
     found = []
     for field in typed["types"]["MandateTerms"]:
         name, raw = field["name"], str(typed["message"][field["name"]])
         meaning, kind = FIELDS.get(name, ("", "text"))
         clause = next((c["n"] for c in told if name in c["signed_fields"]), None)
-        line = Signed(
+        line = SignedValueView(
             name=name,
             raw=raw,
             kind=kind,

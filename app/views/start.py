@@ -31,7 +31,7 @@ BPS: Final = frozenset({"stop_floor_bps", "target_bps"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class ReadTermView:
     """A term out of the sentence; `theirs` are the writer's words, `why` ours."""
 
     name: str
@@ -56,9 +56,9 @@ class Start:
 
     note: str
     public_id: str | None
-    understood: tuple[Read, ...]
-    assumed: tuple[Read, ...]
-    unclear: tuple[Read, ...]
+    understood: tuple[ReadTermView, ...]
+    assumed: tuple[ReadTermView, ...]
+    unclear: tuple[ReadTermView, ...]
     unrelated: tuple[str, ...]
     fields: Mapping[str, str]
     missing: frozenset[str]
@@ -93,8 +93,8 @@ def _value(term: str, value: object) -> str:
     if isinstance(value, Mapping):
         return percent(int(value["bps"])) or ""
     if isinstance(value, list):
-        named = (v if isinstance(v, str) else str(v.get("label") or v["kind"]) for v in value)
-        return ", ".join(named)
+        name = (v if isinstance(v, str) else str(v.get("label") or v["kind"]) for v in value)
+        return ", ".join(name)
     if term == "horizon_days":
         return _("{days} days").format(days=value)
     if term.endswith("_usdc"):
@@ -102,9 +102,9 @@ def _value(term: str, value: object) -> str:
     return str(value)
 
 
-def _reads(rows: Sequence[Json]) -> tuple[Read, ...]:
+def _reads(rows: Sequence[Json]) -> tuple[ReadTermView, ...]:
     return tuple(
-        Read(
+        ReadTermView(
             name=TERMS[r["term"]],
             value=_value(r["term"], r["value"]),
             theirs=r.get("text"),
@@ -114,9 +114,9 @@ def _reads(rows: Sequence[Json]) -> tuple[Read, ...]:
     )
 
 
-def _unclear(rows: Sequence[Json]) -> tuple[Read, ...]:
+def _unclear(rows: Sequence[Json]) -> tuple[ReadTermView, ...]:
     return tuple(
-        Read(
+        ReadTermView(
             name=", ".join(dict.fromkeys(TERMS[c["term"]] for c in r["could_be"])),
             value="",
             theirs=r["text"],
@@ -197,7 +197,7 @@ def view(
     m = read["mandate"]
     still = missing(m)
     told: Json = note or {"understood": (), "assumed": (), "unclear": (), "unrelated": ()}
-    named = {t["market"] for t in m["allowed_targets"] if t.get("market")}
+    name = {t["market"] for t in m["allowed_targets"] if t.get("market")}
     return Start(
         note=m["purpose"],
         public_id=m["public_id"],
@@ -209,9 +209,9 @@ def view(
         missing=still,
         on_floor=_at_the_line(m, typed, still),
         markets=tuple(
-            Choice(value=r["id"], theirs=r["name"], note=r["status"], chosen=r["id"] in named)
+            Choice(value=r["id"], theirs=r["name"], note=r["status"], chosen=r["id"] in name)
             for r in markets["items"]
-            if r["id"] in named or (r["status"] == "live" and r["chain_id"] == m["chain_id"])
+            if r["id"] in name or (r["status"] == "live" and r["chain_id"] == m["chain_id"])
         ),
         other_calls=sum(
             t["kind"] in ("contract", "venue") and not t.get("market") for t in m["allowed_targets"]

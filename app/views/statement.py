@@ -10,7 +10,7 @@ from typing import Final
 from app.replies import Json
 from app.views.pieces import meters
 from app.views.pieces.meters import Meter
-from app.words.steps import REFUSED, Line, lines
+from app.words.steps import REFUSED, RecordLine, lines
 from app.words.text import _
 from app.words.told import AgentName, agent_of
 
@@ -64,7 +64,7 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class StatementView:
     """One mandate's week."""
 
     public_id: str
@@ -75,7 +75,7 @@ class Statement:
     largest: Meter
     busiest: Meter
     breaches: tuple[Breach, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[RecordLine, ...]
     disclosures: tuple[str, ...]
     older: str | None
 
@@ -120,10 +120,10 @@ def week(period: Json, now: datetime) -> WeekNav:
     )
 
 
-def figures(told: Json) -> Figures:
+def figures(raw: Json) -> Figures:
     """The figures of a reply."""
-    fees = told["fees"]["by_type"]
-    named = (
+    fees = raw["fees"]["by_type"]
+    name = (
         (_("Tools and paid reads"), fees["tools"]),
         (_("Venue"), fees["venue"]),
         (_("Network"), fees["network"]),
@@ -131,36 +131,36 @@ def figures(told: Json) -> Figures:
         (_("Agent’s share"), fees["agent"]),
     )
     return Figures(
-        start=told["worth"]["start"],
-        end=told["worth"]["end"],
-        deposits=told["flows"]["deposits"],
-        withdrawals=told["flows"]["withdrawals"],
-        realized=told["result"]["realized"],
-        estimated=told["result"]["estimated"],
-        fees=named,
+        start=raw["worth"]["start"],
+        end=raw["worth"]["end"],
+        deposits=raw["flows"]["deposits"],
+        withdrawals=raw["flows"]["withdrawals"],
+        realized=raw["result"]["realized"],
+        estimated=raw["result"]["estimated"],
+        fees=name,
     )
 
 
-def _breach(told: Json) -> Breach:
-    code = told["code"]
+def _breach(raw: Json) -> Breach:
+    code = raw["code"]
     if code == "refused":
         text = _("Attempt refused: {why}")
-        text = text.format(why=REFUSED.get(told.get("reason") or "", _("outside the terms")))
+        text = text.format(why=REFUSED.get(raw.get("reason") or "", _("outside the terms")))
     else:
         text = BREACHES.get(code, code)
-    return Breach(text=text, clause=told["clause"], at=told["at"])
+    return Breach(text=text, clause=raw["clause"], at=raw["at"])
 
 
-def one(told: Json, head: Json, now: datetime) -> Statement:
+def one(raw: Json, head: Json, now: datetime) -> StatementView:
     """`told` of owner_statement, `head` the mandate's attributes."""
-    used = told["allowed_vs_used"]
+    used = raw["allowed_vs_used"]
     move, day = used["largest_move"], used["busiest_day"]
-    return Statement(
-        public_id=told["public_id"],
+    return StatementView(
+        public_id=raw["public_id"],
         agent=agent_of(head["mandate"]),
         purpose=head["mandate"]["purpose"],
-        week=week(told["period"], now),
-        figures=figures(told),
+        week=week(raw["period"], now),
+        figures=figures(raw),
         largest=meters.view(
             _("Largest move"), move["used"], move["allowed"], _("clause 2"), warns=False
         ),
@@ -171,18 +171,18 @@ def one(told: Json, head: Json, now: datetime) -> Statement:
             day["day"] or _("nothing was spent"),
             warns=False,
         ),
-        breaches=tuple(_breach(b) for b in told["breaches"]),
-        lines=lines(told["steps"]),
-        disclosures=tuple(d["text"] for d in told["disclosures"]),
-        older=told["next_cursor"],
+        breaches=tuple(_breach(b) for b in raw["breaches"]),
+        lines=lines(raw["steps"]),
+        disclosures=tuple(d["text"] for d in raw["disclosures"]),
+        older=raw["next_cursor"],
     )
 
 
-def of_all(told: Json, now: datetime) -> Statements:
+def of_all(raw: Json, now: datetime) -> Statements:
     """`told` of owner_statement_all."""
-    totals = told["totals"]
+    totals = raw["totals"]
     return Statements(
-        week=week(told["period"], now),
+        week=week(raw["period"], now),
         totals=None if totals is None else figures(totals),
         mandates=tuple(
             OneWeek(
@@ -191,8 +191,8 @@ def of_all(told: Json, now: datetime) -> Statements:
                 status=m["status"],
                 figures=figures(m),
             )
-            for m in told["mandates"]
+            for m in raw["mandates"]
         ),
-        disclosures=tuple(d["text"] for d in told["disclosures"]),
-        older=told["next_cursor"],
+        disclosures=tuple(d["text"] for d in raw["disclosures"]),
+        older=raw["next_cursor"],
     )

@@ -63,14 +63,14 @@ class Tx:
     problem: RefusalView | None
 
 
-def view(public_id: str, tx_hash: str, what: str, told: Json, refused: Json | None) -> Tx:
+def view(public_id: str, tx_hash: str, subject: str, raw: Json, refused: Json | None) -> Tx:
     """`told` of mandate_reconcile; `refused` what the service said when it was to be recorded."""
-    outcome = told["outcome"]
+    outcome = raw["outcome"]
     if refused is not None and refused["error"] == "tx_pending":
         outcome, refused = "pending", None
-    if outcome == "unknown" and told.get("block"):  # a receipt that tells of other contracts alone
+    if outcome == "unknown" and raw.get("block"):  # a receipt that tells of other contracts alone
         outcome = "elsewhere"
-    page = PAGES.get(what)
+    page = PAGES.get(subject)
     over = ("reverted", "not_seen", "elsewhere", "landed")
     ended = outcome in over and page is not None
     return Tx(

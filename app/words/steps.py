@@ -73,7 +73,7 @@ LEADS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RecordLine:
     """One line of the record; `why` and `note` are other people's words, `resource` and `market`
     too."""
 
@@ -127,7 +127,7 @@ def _numbers(steps: Iterable[Json], name: str) -> str:
     return ", ".join(str(n) for n in sorted({n for s in steps for n in s[name]}))
 
 
-def _line(group: list[Json]) -> Line:
+def _line(group: list[Json]) -> RecordLine:
     """A group of steps: the telling one leads, what else happened follows as effects."""
     first, *others = sorted(group, key=_rank)
     # A report and the chain's row of it are one thing that happened, not two.
@@ -138,7 +138,7 @@ def _line(group: list[Json]) -> Line:
         seen.setdefault((_title(step), step["amount_usdc"]))
     confirmed = twin and len(rest) < len(others)
     said = _source(first)
-    return Line(
+    return RecordLine(
         id=first["id"],
         kind=first["kind"],
         at=max(s["at"] for s in group),
@@ -156,7 +156,7 @@ def _line(group: list[Json]) -> Line:
     )
 
 
-def lines(steps: Iterable[Json], most: int | None = None) -> tuple[Line, ...]:
+def lines(steps: Iterable[Json], limit: int | None = None) -> tuple[RecordLine, ...]:
     """The steps of a reply, newest first as they came, `most` lines of them; marks are left to the
     chart, and an owner who said nothing gave no instruction.
     """
@@ -165,7 +165,7 @@ def lines(steps: Iterable[Json], most: int | None = None) -> tuple[Line, ...]:
         empty = step["kind"] == "instruction" and not step["note"]
         if step["code"] != "mark" and not empty:
             groups.setdefault(step["group"], []).append(step)
-    return tuple(_line(_telling(group)) for group in islice(groups.values(), most))
+    return tuple(_line(_telling(group)) for group in islice(groups.values(), limit))
 
 
 def _telling(group: list[Json]) -> list[Json]:

@@ -43,10 +43,10 @@ def _unpiled(line: str) -> str:
 
 
 @lru_cache(KEPT)
-def plain(text: str | None, most: int = LONGEST) -> str:
+def plain(text: str | None, limit: int = LONGEST) -> str:
     """The text without markup: for titles and attributes."""
     clean = "\n".join(_unpiled(shown(line)) for line in (text or "").split("\n"))
-    return clean if len(clean) <= most else clean[: most - 1] + "…"
+    return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,6 @@ def named(agent: AgentName | None, nobody: str = "") -> Markup | str:
 
 
 @lru_cache(KEPT)
-def told(text: str | None, most: int = LONGEST) -> Markup:
+def told(text: str | None, limit: int = LONGEST) -> Markup:
     """The text as somebody else's, apart from the sentence that it stands in."""
-    return _TOLD % plain(text, most)
+    return _TOLD % plain(text, limit)

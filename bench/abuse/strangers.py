@@ -57,9 +57,9 @@ class Stranger:
                     if not await self.turn():
                         return
                     writer.write(request)
-                    status, kept = await asyncio.wait_for(answered(reader), WAIT_S)
+                    status, vault_keeps_approvals = await asyncio.wait_for(answered(reader), WAIT_S)
                     self.answers[status] += 1
-                    if not kept:
+                    if not vault_keeps_approvals:
                         return
             finally:
                 writer.close()
@@ -177,10 +177,10 @@ async def mcp_flood(me: Stranger, n: int) -> None:
 
 async def sign_in_flood(me: Stranger, n: int) -> None:
     """Challenges, and signatures that are none."""
-    asked = {"address": f"0x{n:040x}", "chain_id": 84532}
+    request = {"address": f"0x{n:040x}", "chain_id": 84532}
     forged = {"message": "x" * 500, "signature": "0x" + "11" * 65}
     await me.send(
-        *[post("/wallet/auth/challenge", json.dumps(asked).encode())] * 5,
+        *[post("/wallet/auth/challenge", json.dumps(request).encode())] * 5,
         *[post("/wallet/auth/session", json.dumps(forged).encode())] * 20,
     )
 

@@ -68,8 +68,8 @@ def _answer_one(chain: DevChain, request: Any) -> dict[str, object]:
 
 def error(number: Any, code: int, message: str, data: str | None = None) -> dict[str, object]:
     """A JSON-RPC error object."""
-    told = {"code": code, "message": message} | ({"data": data} if data is not None else {})
-    return {"jsonrpc": "2.0", "id": number, "error": told}
+    raw = {"code": code, "message": message} | ({"data": data} if data is not None else {})
+    return {"jsonrpc": "2.0", "id": number, "error": raw}
 
 
 def _int(value: Any) -> int:

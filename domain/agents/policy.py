@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from domain.money import Usdc
-from domain.wire import said
+from domain.wire import described
 
 # What an owner may write into one JSON field, and what is shown of the log of changes.
 FIELD_BYTES: Final = 16_384
@@ -31,7 +31,7 @@ JSON_FIELDS: Final = (
 
 
 SIDES: Final = ("from", "to")
-OWNERS_WORDS: Final = said("the owner's own words, as JSON")
+OWNERS_WORDS: Final = described("the owner's own words, as JSON")
 Changes = Mapping[str, Mapping[str, object]]
 
 
@@ -138,13 +138,13 @@ def _text(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, object]]:
+def shown(log: Iterable[tuple[datetime, Changes]], limit: int) -> list[dict[str, object]]:
     """The log's entries, newest first, with the values that fit into `most` bytes together.
 
     Shapes: `{changed_at, changes: {field: {from, to}}}`; a value that is cut is null there, and its
     field says under `cut` how many bytes it has: `{from?, to?}`.
     """
-    left, told = most, []
+    left, told = limit, []
     for at, changed in log:
         fields_: dict[str, dict[str, object]] = {}
         for name, change in changed.items():
@@ -154,19 +154,19 @@ def shown(log: Iterable[tuple[datetime, Changes]], most: int) -> list[dict[str, 
 
 
 def _fitted(change: Mapping[str, object], left: int) -> tuple[dict[str, object], int]:
-    told = {name: value for name, value in change.items() if name not in SIDES}
+    raw = {name: value for name, value in change.items() if name not in SIDES}
     cut = dict[str, object]()
     for side in SIDES:
         value = change[side]
         bytes_ = size(value)
         if bytes_ <= left:
-            told[side], left = value, left - bytes_
+            raw[side], left = value, left - bytes_
         else:
-            told[side], cut[side] = None, bytes_
+            raw[side], cut[side] = None, bytes_
     before = change.get("cut")
     if isinstance(before, Mapping):  # the log has cut them already
         cut |= before
-    return told | ({"cut": cut} if cut else {}), left
+    return raw | ({"cut": cut} if cut else {}), left
 
 
 def _same(a: Any, b: Any) -> bool:

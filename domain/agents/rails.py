@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from domain.money import ZERO, Usdc
-from domain.wire import JsonObject, named, said
+from domain.wire import JsonObject, described, named
 
 Rails = JsonObject
 
@@ -43,7 +43,7 @@ class DepositRoute:
     """
 
     id: str
-    name: str = field(metadata=said("the service's own name for it"))
+    name: str = field(metadata=described("the service's own name for it"))
     from_: RouteEnd = field(metadata=named("from"))
     to: RouteEnd
     fee_usdc: FeeRange | None
@@ -52,7 +52,7 @@ class DepositRoute:
     steps: tuple[str, ...]
     quoted: Literal[False] = False
     sources: tuple[str, ...]
-    as_of: str = field(metadata=said("the day of the table, YYYY-MM-DD"))
+    as_of: str = field(metadata=described("the day of the table, YYYY-MM-DD"))
 
 
 def fee_range(rail: JsonObject, amount: Usdc | None) -> tuple[Usdc, Usdc] | None:

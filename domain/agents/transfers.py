@@ -11,7 +11,7 @@ from domain.facts import Receipt, TransferLog
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire import said
+from domain.wire import described
 
 STATES: Final = ("idle", "reserved", "in_transit", "delivered")
 
@@ -41,11 +41,11 @@ class TransferReport:
     reported_at: Timestamp
     confirmed_at: Timestamp | None
     status: str
-    override_reason: str | None = field(metadata=said("the operator's own words"))
+    override_reason: str | None = field(metadata=described("the operator's own words"))
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class StoredTransfer:
     """One transfer report (spec 2.14); amounts in micro-units, `tx_hash` lower case."""
 
     chain_id: int
@@ -92,15 +92,15 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TransferTransition:
     """A report after one step of its life, and what the step moves."""
 
-    report: Report
+    report: StoredTransfer
     deltas: tuple[Delta, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TransferOutcome:
     """What a chain says of a reported transfer: moved `actual` micro-units, or failed (None)."""
 
     actual: int | None
@@ -112,7 +112,7 @@ def units(amount: int) -> str:
     return f"{sign}{abs(amount) // 1_000_000}.{abs(amount) % 1_000_000:06d}"
 
 
-def _delta(report: Report, state: str, amount: int, ref_kind: str) -> Delta:
+def _delta(report: StoredTransfer, state: str, amount: int, ref_kind: str) -> Delta:
     return Delta(
         chain_id=report.chain_id,
         asset=report.asset,
@@ -123,7 +123,7 @@ def _delta(report: Report, state: str, amount: int, ref_kind: str) -> Delta:
     )
 
 
-def reported(report: Report, *, idle: int, allow_overdraft: bool) -> Step:
+def reported(report: StoredTransfer, *, idle: int, allow_overdraft: bool) -> TransferTransition:
     """An agent's report: in_transit +amount; outbound also idle -amount (spec 3.3).
 
     Units: `idle` is the balance before it, in micro-units.
@@ -132,16 +132,16 @@ def reported(report: Report, *, idle: int, allow_overdraft: bool) -> Step:
     """
     moved = _delta(report, "in_transit", report.amount, REF_REPORT)
     if report.direction == "in":
-        return Step(report, (moved,))
+        return TransferTransition(report, (moved,))
     if report.amount > idle:
         if not allow_overdraft:
             raise _insufficient(report, idle)
         why = f"allow_overdraft: idle was {units(idle)}, the report moves {units(report.amount)}"
         report = replace(report, override_reason=why)
-    return Step(report, (moved, _delta(report, "idle", -report.amount, REF_REPORT)))
+    return TransferTransition(report, (moved, _delta(report, "idle", -report.amount, REF_REPORT)))
 
 
-def _insufficient(report: Report, idle: int) -> Refused:
+def _insufficient(report: StoredTransfer, idle: int) -> Refused:
     left, asked = units(idle), units(report.amount)
     told = refusal(
         "insufficient_idle",
@@ -154,7 +154,9 @@ def _insufficient(report: Report, idle: int) -> Refused:
     return Refused(told)
 
 
-def settled(report: Report, outcome: Outcome, *, idle: int, now: datetime) -> Step:
+def settled(
+    report: StoredTransfer, outcome: TransferOutcome, *, idle: int, now: datetime
+) -> TransferTransition:
     """The chain's word on a report: in_transit -reported; what really moved ends up on idle.
 
     An outbound transfer that moved another amount corrects idle by the difference, which may not
@@ -170,7 +172,7 @@ def settled(report: Report, outcome: Outcome, *, idle: int, now: datetime) -> St
     if outcome.actual is None:
         back = _delta(report, "in_transit", -report.amount, REF_FAILED)
         idle_back = (_delta(report, "idle", report.amount, REF_FAILED),) if out else ()
-        return Step(replace(report, status=FAILED), (back, *idle_back))
+        return TransferTransition(replace(report, status=FAILED), (back, *idle_back))
     actual, waited = outcome.actual, report.amount if report.status == REPORTED else 0
     after = replace(
         report,
@@ -183,7 +185,7 @@ def settled(report: Report, outcome: Outcome, *, idle: int, now: datetime) -> St
         change = _within(change, idle)
     arrived = (_delta(report, "in_transit", -waited, REF_CONFIRMED),) if waited else ()
     landed = (_delta(report, "idle", change, REF_CONFIRMED),) if change else ()
-    return Step(after, (*arrived, *landed))
+    return TransferTransition(after, (*arrived, *landed))
 
 
 def _within(change: int, idle: int) -> int:
@@ -191,9 +193,9 @@ def _within(change: int, idle: int) -> int:
     return change if change >= 0 else -min(-change, max(0, idle))
 
 
-def seen_by_chain(report: Report) -> Step:
+def seen_by_chain(report: StoredTransfer) -> TransferTransition:
     """An inbound transfer that nobody reported: confirmed at once, on idle."""
-    return Step(report, (_delta(report, "idle", report.amount, REF_CONFIRMED),))
+    return TransferTransition(report, (_delta(report, "idle", report.amount, REF_CONFIRMED),))
 
 
 def told_by_another(
@@ -217,14 +219,14 @@ def told_by_another(
 
 
 def outcome(
-    report: Report,
+    report: StoredTransfer,
     receipt: Receipt | None,
     *,
     gained: int,
     confirmations: int,
     now: datetime,
     fails_after: timedelta,
-) -> Outcome | None:
+) -> TransferOutcome | None:
     """Judge a waiting report by the chain; None while it has to wait on.
 
     Shapes: `gained` is what the transaction moved to the agent's proven addresses, in micro-units,
@@ -235,13 +237,13 @@ def outcome(
         if receipt.depth < confirmations:
             return None
         if not receipt.ok:
-            return Outcome(None)
+            return TransferOutcome(None)
         if bears_out(report, gained):
-            return Outcome(abs(gained))
-    return Outcome(None) if now - report.reported_at >= fails_after else None
+            return TransferOutcome(abs(gained))
+    return TransferOutcome(None) if now - report.reported_at >= fails_after else None
 
 
-def bears_out(report: Report, gained: int) -> bool:
+def bears_out(report: StoredTransfer, gained: int) -> bool:
     """True where what moved is on the report's side."""
     return gained > 0 if report.direction == "in" else gained < 0
 

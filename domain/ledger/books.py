@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Final
 
 from domain.ledger import claimed, journal, venue_book
-from domain.ledger.claimed import Claimed
-from domain.ledger.copies import maker
+from domain.ledger.claimed import ClaimedBook
+from domain.ledger.copies import fast_constructor
 from domain.ledger.events import Event
 from domain.ledger.journal import Journal, Past
-from domain.ledger.kinds import Kind, Reporter
-from domain.ledger.measured import Measured
-from domain.ledger.payloads import Executed, RefusedAttempt, Reverses, Stopped
+from domain.ledger.kinds import LedgerKind, Reporter
+from domain.ledger.measured import MeasuredBook
+from domain.ledger.payloads import Executed, LogReversed, RefusedAttempt, Stopped
 from domain.ledger.venue_book import VenueBook
 from domain.times import day_of, timestamp
 from domain.wire import JsonObject
@@ -34,7 +34,7 @@ class Breached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Books:
+class LedgerState:
     """A mandate's ledger after row `seq`.
 
     Shapes: `violations` counts broken rules by code; `breaches` are the newest, newest first;
@@ -45,7 +45,7 @@ class Books:
 
     seq: int = 0
     journal: Journal = journal.NOTHING
-    claimed: Claimed = claimed.EMPTY
+    claimed: ClaimedBook = claimed.EMPTY
     violations: Mapping[str, int] = field(default_factory=dict)
     breaches: tuple[Breached, ...] = ()
     refusals_day: str | None = None
@@ -56,44 +56,46 @@ class Books:
     callers: tuple[str, ...] = ()
 
     @property
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredBook:
         """What the house says."""
         return self.journal.now
 
 
-EMPTY: Final = Books()
-_BOOKS: Final = maker(Books)
+EMPTY: Final = LedgerState()
+_BOOKS: Final = fast_constructor(LedgerState)
 
 
-def after(books: Books, event: Event, pair: Event | None = None, past: Past | None = None) -> Books:
+def after(
+    books: LedgerState, event: Event, partner: Event | None = None, past: Past | None = None
+) -> LedgerState:
     """The books after one more row. Pure and total.
 
     Shapes: `pair` is the earlier row that `event.pairs_with` names; `past` gives the rows before
     this one, which a reorganisation asks for that reaches further back than the journal keeps.
     Source: contract 5.
     """
-    told = event.told
-    what, again = told.what, told.restates
+    payload = event.told
+    what, again = payload.what, payload.restates
     if event.reported_by is Reporter.CHAIN:
-        if isinstance(what, Reverses):
+        if isinstance(what, LogReversed):
             books = _unbroken(books, what.event_id)
         elif again is not None:
             books = _unbroken(books, again.event_id)
     books = _BOOKS(
         seq=event.seq,
-        journal=journal.after(books.journal, event, past),
-        claimed=claimed.after(books.claimed, event, pair),
+        journal=journal.apply(books.journal, event, past),
+        claimed=claimed.after(books.claimed, event, partner),
         violations=books.violations,
         breaches=books.breaches,
         refusals_day=books.refusals_day,
         refusals_count=books.refusals_count,
         record_stop=books.record_stop,
-        bad=books.bad or bool(told.unusable) or _negative(event),
+        bad=books.bad or bool(payload.unusable) or _negative(event),
         venue=venue_book.after(books.venue, event),
         callers=_callers(books.callers, event),
     )
-    if told.violation is not None and told.violation.codes:
-        books = _broken(books, event, pair)
+    if payload.violation is not None and payload.violation.codes:
+        books = _broken(books, event, partner)
     if isinstance(what, RefusedAttempt):
         day = day_of(event.created_at)
         count = books.refusals_count + 1 if books.refusals_day == day else 1
@@ -117,12 +119,12 @@ def _callers(known: tuple[str, ...], event: Event) -> tuple[str, ...]:
 def _negative(event: Event) -> bool:
     """Only a result may be negative (spec 2.4)."""
     amount = event.amount_usdc
-    return amount is not None and amount.micros < 0 and event.kind is not Kind.RESOLVE
+    return amount is not None and amount.micros < 0 and event.kind is not LedgerKind.RESOLVE
 
 
-def _broken(books: Books, event: Event, pair: Event | None) -> Books:
+def _broken(books: LedgerState, event: Event, partner: Event | None) -> LedgerState:
     """A rule that both rows of a pair say was broken counts once."""
-    known = pair.violation_codes if pair is not None else ()
+    known = partner.violation_codes if partner is not None else ()
     codes = [code for code in event.violation_codes if code not in known]
     told = event.told.violation
     if not codes or told is None:
@@ -140,7 +142,7 @@ def _broken(books: Books, event: Event, pair: Event | None) -> Books:
     return replace(books, violations=counts, breaches=(row, *books.breaches)[:BREACHES_KEPT])
 
 
-def _unbroken(books: Books, event_id: str) -> Books:
+def _unbroken(books: LedgerState, event_id: str) -> LedgerState:
     """A call that never happened broke no rule; one that moved is judged where it stands now."""
     row = next((b for b in books.breaches if b.event_id == event_id), None)
     if row is None:
@@ -156,7 +158,7 @@ def _unbroken(books: Books, event_id: str) -> Books:
 _PLAIN: Final = ("seq", "violations", "refusals_day", "refusals_count", "bad")
 
 
-def to_json(books: Books) -> dict[str, object]:
+def to_json(books: LedgerState) -> dict[str, object]:
     """An exact JSON form."""
     stop = books.record_stop
     # Left out while it is empty, so that states from before there were such fills stay what they
@@ -183,24 +185,24 @@ def to_json(books: Books) -> dict[str, object]:
     )
 
 
-def from_json(told: JsonObject) -> Books:
+def from_json(raw: JsonObject) -> LedgerState:
     """Read `to_json`'s form back."""
-    stop = told["record_stop"]
-    return Books(
-        journal=journal.from_json(told["measured"]),
-        claimed=claimed.from_json(told["claimed"]),
-        breaches=tuple(_breached(row) for row in told["breaches"]),
+    stop = raw["record_stop"]
+    return LedgerState(
+        journal=journal.from_json(raw["measured"]),
+        claimed=claimed.from_json(raw["claimed"]),
+        breaches=tuple(_breached(row) for row in raw["breaches"]),
         record_stop=None if stop is None else datetime.fromisoformat(stop),
-        venue=venue_book.from_json(told.get("venue")),
-        callers=tuple(told["callers"]),
-        **{n: told[n] for n in _PLAIN},
+        venue=venue_book.from_json(raw.get("venue")),
+        callers=tuple(raw["callers"]),
+        **{n: raw[n] for n in _PLAIN},
     )
 
 
-def _breached(told: JsonObject) -> Breached:
+def _breached(raw: JsonObject) -> Breached:
     return Breached(
-        codes=tuple(told["codes"]),
-        event_id=told["event_id"],
-        at=told["at"],
-        detail=told.get("detail") or {},
+        codes=tuple(raw["codes"]),
+        event_id=raw["event_id"],
+        at=raw["at"],
+        detail=raw.get("detail") or {},
     )

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from domain.ledger.kinds import Kind
+from domain.ledger.kinds import LedgerKind
 from domain.ledger.payloads import (
     AgentPaid,
+    CallTarget,
     Control,
     Deposited,
     Executed,
@@ -16,7 +17,6 @@ from domain.ledger.payloads import (
     Observed,
     ObservedPosition,
     Payload,
-    Place,
     Settled,
     Stopped,
     Unwound,
@@ -51,15 +51,15 @@ class ChainEvent:
     """
 
     log: str
-    kind: Kind
+    kind: LedgerKind
     what: type[Payload]
     step: tuple[StepKind, str]
     reads: Callable[[Args], tuple[Payload, Usdc | None]]
     call: str | None = None
 
 
-def _place(a: Args) -> Place:
-    return Place(address=a["target"], selector=a["selector"])
+def _place(a: Args) -> CallTarget:
+    return CallTarget(address=a["target"], selector=a["selector"])
 
 
 def _executed(a: Args) -> tuple[Payload, Usdc]:
@@ -100,29 +100,29 @@ def _marked(a: Args) -> tuple[Payload, None]:
 
 
 CHAIN_EVENTS: Final = (
-    ChainEvent(log="Deposited", kind=Kind.DEPOSIT, what=Deposited,
+    ChainEvent(log="Deposited", kind=LedgerKind.DEPOSIT, what=Deposited,
                step=("funding", "deposit"), call="deposit",
                reads=lambda a: (Deposited(sender=a["from"]), Usdc(a["amount"]))),
-    ChainEvent(log="Executed", kind=Kind.MOVE, what=Executed,
+    ChainEvent(log="Executed", kind=LedgerKind.MOVE, what=Executed,
                step=("action", "executed"), reads=_executed),
-    ChainEvent(log="Unwound", kind=Kind.MOVE, what=Unwound,
+    ChainEvent(log="Unwound", kind=LedgerKind.MOVE, what=Unwound,
                step=("action", "unwound"), call="unwind", reads=_unwound),
-    ChainEvent(log="Withdrawn", kind=Kind.WITHDRAW, what=Withdrawn,
+    ChainEvent(log="Withdrawn", kind=LedgerKind.WITHDRAW, what=Withdrawn,
                step=("funding", "withdraw"), call="withdraw",
                reads=lambda a: (Withdrawn(), Usdc(a["amount"]))),
-    ChainEvent(log="AgentPaid", kind=Kind.PAYOUT, what=AgentPaid, step=("outcome", "payout"),
+    ChainEvent(log="AgentPaid", kind=LedgerKind.PAYOUT, what=AgentPaid, step=("outcome", "payout"),
                reads=lambda a: (AgentPaid(agent=a["agent"]), Usdc(a["amount"]))),
-    ChainEvent(log="Stopped", kind=Kind.STOP, what=Stopped,
+    ChainEvent(log="Stopped", kind=LedgerKind.STOP, what=Stopped,
                step=("control", "stop"), call="stop", reads=_stopped),
-    ChainEvent(log="Settled", kind=Kind.RESOLVE, what=Settled,
+    ChainEvent(log="Settled", kind=LedgerKind.RESOLVE, what=Settled,
                step=("outcome", "resolve"), reads=_settled),
-    ChainEvent(log="AgentRevoked", kind=Kind.NOTE, what=Control,
+    ChainEvent(log="AgentRevoked", kind=LedgerKind.NOTE, what=Control,
                step=("control", "paused"), call="pause",
                reads=lambda a: (Control(what="paused", agent=a["agent"]), None)),
-    ChainEvent(log="AgentSet", kind=Kind.NOTE, what=Control,
+    ChainEvent(log="AgentSet", kind=LedgerKind.NOTE, what=Control,
                step=("control", "resumed"), call="resume",
                reads=lambda a: (Control(what="resumed", agent=a["agent"]), None)),
-    ChainEvent(log="Marked", kind=Kind.NOTE, what=Marked,
+    ChainEvent(log="Marked", kind=LedgerKind.NOTE, what=Marked,
                step=("outcome", "mark"), call="record", reads=_marked),
 )  # fmt: skip
 

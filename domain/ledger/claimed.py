@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
-from domain.ledger.copies import changed
+from domain.ledger.copies import fast_replace
 from domain.ledger.events import Event
-from domain.ledger.kinds import Kind, Reporter
+from domain.ledger.kinds import LedgerKind, Reporter
 from domain.ledger.payloads import (
     UNKNOWN,
+    AgentStatement,
     ClaimEnded,
     Executed,
+    LogReversed,
     Noted,
     PaidFee,
     Reported,
-    Reverses,
-    Said,
     Unwound,
 )
 from domain.times import day_of
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class PendingClaim:
     """An action with a transaction that no chain row tells of yet. Units: micro-USDC."""
 
     tx_hash: str
@@ -52,7 +52,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ClaimedLot:
     """A part of a position as its agent names it, in the agent's own figures.
 
     Shapes: `of` is the key of the position, `unknown` while nothing says it. Units: micro-USDC.
@@ -79,7 +79,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
+class ClaimedBook:
     """What the agents of a mandate claim.
 
     Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
@@ -100,10 +100,10 @@ class Claimed:
     credits: Mapping[str, int] = field(default_factory=dict)
     notional: Mapping[str, int] = field(default_factory=dict)
     ordered: Mapping[str, int] = field(default_factory=dict)
-    pending: Mapping[str, Claim] = field(default_factory=dict)
-    answered: Mapping[str, Claim] = field(default_factory=dict)
+    pending: Mapping[str, PendingClaim] = field(default_factory=dict)
+    answered: Mapping[str, PendingClaim] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, ClaimedLot] = field(default_factory=dict)
     marks: Mapping[str, Estimate] = field(default_factory=dict)
     next_at: str | None = None
 
@@ -113,10 +113,10 @@ class Claimed:
         return self.fee_tools + self.fee_venue + self.fee_network + self.fee_unclassified
 
 
-EMPTY: Final = Claimed()
+EMPTY: Final = ClaimedBook()
 
 
-def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
+def after(c: ClaimedBook, event: Event, partner: Event | None = None) -> ClaimedBook:
     """The book after one more row.
 
     Shapes: `pair` is the row of the other side, where the ledger holds it.
@@ -126,65 +126,67 @@ def after(c: Claimed, event: Event, pair: Event | None = None) -> Claimed:
     """
     what = event.told.what
     if event.reported_by is Reporter.AGENT:
-        if "duplicate_tx" in event.violation_codes or not isinstance(what, Said):
+        if "duplicate_tx" in event.violation_codes or not isinstance(what, AgentStatement):
             return c
-        values = _looks(what) if unproven(event) else _said(c, event, what, pair)
-        return changed(c, **values) if values else c
+        values = _looks(what) if unproven(event) else _said(c, event, what, partner)
+        return fast_replace(c, **values) if values else c
     if isinstance(what, ClaimEnded):
         rest = {k: p for k, p in c.pending.items() if k != what.event_id}
-        return changed(c, pending=rest)
+        return fast_replace(c, pending=rest)
     if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
         return c
-    if isinstance(what, Reverses):
+    if isinstance(what, LogReversed):
         pending, answered = _crossed(c.answered, c.pending, event.tx_hash)
         gone = (*_without(c.gone, event.tx_hash), event.tx_hash)[-ANSWERED_KEPT:]
-        return changed(c, pending=_largest_claims(dict(pending)), answered=answered, gone=gone)
+        return fast_replace(c, pending=_largest_claims(dict(pending)), answered=answered, gone=gone)
     answered, pending = _crossed(c.pending, c.answered, event.tx_hash)
     gone = _without(c.gone, event.tx_hash)
-    known = changed(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
-    return _named(known, what, pair)
+    known = fast_replace(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
+    return _named(known, what, partner)
 
 
 def unproven(event: Event) -> bool:
     """True for an action that only a vault's log could prove, and that names no transaction."""
     what = event.told.what
-    acts = event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
-    said = isinstance(what, Reported) and not what.notional
-    return event.reported_by is Reporter.AGENT and acts and said and event.tx_hash is None
+    acts = event.kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
+    statement = isinstance(what, Reported) and not what.notional
+    return event.reported_by is Reporter.AGENT and acts and statement and event.tx_hash is None
 
 
 def sides(event: Event) -> tuple[int, int]:
     """(out, in) of an action, micro-USDC: a move goes out unless its direction says in."""
     what = event.told.what
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
-    came_in = isinstance(what, Said) and what.direction == "in"
-    if event.kind is Kind.BUY or (event.kind is Kind.MOVE and not came_in):
+    came_in = isinstance(what, AgentStatement) and what.direction == "in"
+    if event.kind is LedgerKind.BUY or (event.kind is LedgerKind.MOVE and not came_in):
         return amount, 0
-    return (0, amount) if event.kind in (Kind.SELL, Kind.MOVE) else (0, 0)
+    return (0, amount) if event.kind in (LedgerKind.SELL, LedgerKind.MOVE) else (0, 0)
 
 
 # What an agent's row changes, each by its name: a book is copied once a row.
 _Values: TypeAlias = dict[str, object]
 
 
-def _looks(what: Said) -> _Values:
-    look = what.next_at
+def _looks(statement: AgentStatement) -> _Values:
+    look = statement.next_at
     return {} if look is None or len(look) > 40 else {"next_at": look}
 
 
-def _said(c: Claimed, event: Event, what: Said, pair: Event | None) -> _Values:
-    values = _looks(what)
-    if isinstance(what, PaidFee):
-        values |= _paid(c, event, what)
-    elif event.kind is Kind.RESOLVE:
+def _said(
+    c: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None
+) -> _Values:
+    values = _looks(statement)
+    if isinstance(statement, PaidFee):
+        values |= _paid(c, event, statement)
+    elif event.kind is LedgerKind.RESOLVE:
         amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
         values |= {"resolved": c.resolved + amount, "trades": c.trades + 1}
-    elif isinstance(what, Reported):
-        values |= _acted(c, event, what, pair)
-    return _parted(c, event, what, pair, values)
+    elif isinstance(statement, Reported):
+        values |= _acted(c, event, statement, partner)
+    return _parted(c, event, statement, partner, values)
 
 
-def _paid(c: Claimed, event: Event, what: PaidFee) -> _Values:
+def _paid(c: ClaimedBook, event: Event, what: PaidFee) -> _Values:
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
     values: _Values = {}
     if what.paid_read:
@@ -214,7 +216,7 @@ def _newest(days: dict[str, int]) -> dict[str, int]:
     return days
 
 
-def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> _Values:
+def _acted(c: ClaimedBook, event: Event, what: Reported, partner: Event | None) -> _Values:
     values: _Values = {"trades": c.trades + 1}
     out, into = sides(event)
     if what.notional:
@@ -224,7 +226,7 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> _Val
         return values
     if event.tx_hash is None:
         return values
-    claim = Claim(
+    claim = PendingClaim(
         tx_hash=event.tx_hash,
         at=event.occurred_at,
         out=out,
@@ -233,21 +235,21 @@ def _acted(c: Claimed, event: Event, what: Reported, pair: Event | None) -> _Val
         selector=what.place.selector,
     )
     # A report may name a transaction whose row was taken back before: it waits like any other.
-    if pair is not None and event.tx_hash not in c.gone:
+    if partner is not None and event.tx_hash not in c.gone:
         values["answered"] = _newest_claims({**c.answered, event.event_id: claim})
     else:
         values["pending"] = _largest_claims({**c.pending, event.event_id: claim})
     return values
 
 
-def _largest_claims(pending: dict[str, Claim]) -> dict[str, Claim]:
+def _largest_claims(pending: dict[str, PendingClaim]) -> dict[str, PendingClaim]:
     """At most PENDING_KEPT; the least of them hides the least."""
     while len(pending) > PENDING_KEPT:
         del pending[min(pending, key=lambda k: pending[k].out)]
     return pending
 
 
-def _newest_claims(answered: dict[str, Claim]) -> dict[str, Claim]:
+def _newest_claims(answered: dict[str, PendingClaim]) -> dict[str, PendingClaim]:
     """At most ANSWERED_KEPT; what a reorganisation takes back is never old."""
     while len(answered) > ANSWERED_KEPT:
         del answered[next(iter(answered))]
@@ -259,8 +261,8 @@ def _without(gone: tuple[str, ...], tx_hash: str) -> tuple[str, ...]:
 
 
 def _crossed(
-    source: Mapping[str, Claim], to: Mapping[str, Claim], tx_hash: str
-) -> tuple[Mapping[str, Claim], Mapping[str, Claim]]:
+    source: Mapping[str, PendingClaim], to: Mapping[str, PendingClaim], tx_hash: str
+) -> tuple[Mapping[str, PendingClaim], Mapping[str, PendingClaim]]:
     """(to, source) after the claims of a transaction went over."""
     moved = {k: p for k, p in source.items() if p.tx_hash == tx_hash}
     if not moved:
@@ -271,62 +273,68 @@ def _crossed(
 # -- parts of positions
 
 
-def _parted(c: Claimed, event: Event, what: Said, pair: Event | None, values: _Values) -> _Values:
+def _parted(
+    c: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None, values: _Values
+) -> _Values:
     """What the row says of a part, or of a whole position where it names no part."""
-    name = what.part.id if what.part is not None else None
+    name = statement.part.id if statement.part is not None else None
     if name is None:
-        if what.mark is not None and what.place.key != UNKNOWN:
-            estimate = Estimate(value=what.mark.micros, at=event.occurred_at)
-            values["marks"] = _least({**c.marks, what.place.key[:KEY_CHARS]: estimate})
+        if statement.mark is not None and statement.place.key != UNKNOWN:
+            estimate = Estimate(value=statement.mark.micros, at=event.occurred_at)
+            values["marks"] = _least({**c.marks, statement.place.key[:KEY_CHARS]: estimate})
         return values
     name = name[:KEY_CHARS]
     parts = dict(c.parts)
-    part = parts.pop(name) if name in parts else Part(of=_of(what, pair))
+    part = parts.pop(name) if name in parts else ClaimedLot(of=_of(statement, partner))
     part = _moved(part, event)
     if part.of == UNKNOWN:
-        of = _of(what, pair)
-        part = part if of == UNKNOWN else changed(part, of=of)
-    if what.mark is not None and event.kind is not Kind.RESOLVE:
-        value = what.mark.micros
-        part = changed(part, value=value, mark=value, marked_at=event.occurred_at)
+        of = _of(statement, partner)
+        part = part if of == UNKNOWN else fast_replace(part, of=of)
+    if statement.mark is not None and event.kind is not LedgerKind.RESOLVE:
+        value = statement.mark.micros
+        part = fast_replace(part, value=value, mark=value, marked_at=event.occurred_at)
     parts[name] = part
     values["parts"] = _least(parts)
     return values
 
 
-def _of(what: Said, pair: Event | None) -> str:
-    market = what.part.market if what.part is not None else None
-    named = what.place.key if what.place.key != UNKNOWN else market
-    if named is None and pair is not None:
-        measured = pair.told.what
+def _of(statement: AgentStatement, partner: Event | None) -> str:
+    market = statement.part.market if statement.part is not None else None
+    named = statement.place.key if statement.place.key != UNKNOWN else market
+    if named is None and partner is not None:
+        measured = partner.told.what
         named = measured.place.key if isinstance(measured, (Executed, Unwound)) else None
     return (named or UNKNOWN)[:KEY_CHARS]
 
 
-def _moved(part: Part, event: Event) -> Part:
+def _moved(part: ClaimedLot, event: Event) -> ClaimedLot:
     """The part after an action in its own figures."""
     out, into = sides(event)
     value, cost = part.value + out, part.cost + out
-    if event.kind is Kind.RESOLVE or into >= value > 0:
-        return Part(of=part.of)
+    if event.kind is LedgerKind.RESOLVE or into >= value > 0:
+        return ClaimedLot(of=part.of)
     if into:
         cost, value = (cost * (value - into) // value if value else cost), max(0, value - into)
     if (value, cost) == (part.value, part.cost):
         return part
-    return changed(part, value=value, cost=cost)
+    return fast_replace(part, value=value, cost=cost)
 
 
-def _named(c: Claimed, what: object, pair: Event | None) -> Claimed:
+def _named(c: ClaimedBook, what: object, partner: Event | None) -> ClaimedBook:
     """The chain's row says where the part is that its agent reported before without a place."""
-    said = pair.told.what if pair is not None else None
-    if not isinstance(said, (Reported, Noted)) or said.part is None or said.part.id is None:
+    statement = partner.told.what if partner is not None else None
+    if (
+        not isinstance(statement, (Reported, Noted))
+        or statement.part is None
+        or statement.part.id is None
+    ):
         return c
-    name = said.part.id[:KEY_CHARS]
+    name = statement.part.id[:KEY_CHARS]
     part = c.parts.get(name)
     if part is None or part.of != UNKNOWN or not isinstance(what, (Executed, Unwound)):
         return c
-    named = changed(part, of=what.place.key[:KEY_CHARS])
-    return changed(c, parts={k: named if k == name else p for k, p in c.parts.items()})
+    named = fast_replace(part, of=what.place.key[:KEY_CHARS])
+    return fast_replace(c, parts={k: named if k == name else p for k, p in c.parts.items()})
 
 
 def _least(kept: dict[str, T]) -> dict[str, T]:
@@ -340,34 +348,34 @@ def _least(kept: dict[str, T]) -> dict[str, T]:
 
 
 _DATED: Final[Mapping[str, type[Any]]] = {
-    "pending": Claim,
-    "answered": Claim,
-    "parts": Part,
+    "pending": PendingClaim,
+    "answered": PendingClaim,
+    "parts": ClaimedLot,
     "marks": Estimate,
 }
 
 
-def to_json(c: Claimed) -> dict[str, object]:
+def to_json(c: ClaimedBook) -> dict[str, object]:
     """An exact JSON form: only what differs from an empty book."""
-    told: dict[str, object] = {}
-    for name in Claimed.__dataclass_fields__:
+    raw: dict[str, object] = {}
+    for name in ClaimedBook.__dataclass_fields__:
         value = getattr(c, name)
         if value == getattr(EMPTY, name):
             continue
         if name in _DATED:
             value = {k: [_text(getattr(v, n)) for n in _names(name)] for k, v in value.items()}
-        told[name] = value
-    return told
+        raw[name] = value
+    return raw
 
 
-def from_json(told: JsonObject) -> Claimed:
+def from_json(raw: JsonObject) -> ClaimedBook:
     """Read `to_json`'s form back."""
-    values = dict(told)
-    for name, made in _DATED.items():
+    values = dict(raw)
+    for name, created in _DATED.items():
         if name in values:
-            values[name] = {k: _made(made, _names(name), v) for k, v in values[name].items()}
+            values[name] = {k: _made(created, _names(name), v) for k, v in values[name].items()}
     values["gone"] = tuple(values.get("gone", ()))
-    return changed(EMPTY, **values)
+    return fast_replace(EMPTY, **values)
 
 
 def _names(of: str) -> tuple[str, ...]:
@@ -378,9 +386,9 @@ def _text(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _made(made: type[Any], names: tuple[str, ...], told: list[Any]) -> Any:
+def _made(created: type[Any], names: tuple[str, ...], told: list[Any]) -> Any:
     values = dict(zip(names, told, strict=True))
     for name in ("at", "marked_at"):
         if values.get(name) is not None:
             values[name] = datetime.fromisoformat(values[name])
-    return made(**values)
+    return created(**values)

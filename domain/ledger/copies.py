@@ -14,7 +14,7 @@ _Get = Callable[[Any], Sequence[Any]]
 _NEW = object.__new__
 
 
-def maker(kind: type[T]) -> Callable[..., T]:
+def fast_constructor(kind: type[T]) -> Callable[..., T]:
     """What makes a record out of all its values, in the order of its fields, in less than half the
     time of its own constructor.
 
@@ -25,11 +25,11 @@ def maker(kind: type[T]) -> Callable[..., T]:
     # The constructor of a frozen record looks every slot up by its name, each time; these are the
     # slots themselves. The text is made of nothing but the names of fields.
     puts = {f"put_{name}": getattr(kind, name).__set__ for name in names}
-    made = {"_new": _NEW, "_of": kind, **puts}
+    created = {"_new": _NEW, "_of": kind, **puts}
     each = "".join(f"    put_{name}(_made, {name})\n" for name in names)
     text = f"def make({', '.join(names)}):\n    _made = _new(_of)\n{each}    return _made\n"
-    exec(text, made)  # noqa: S102 - as `dataclasses` makes a constructor
-    make: Callable[..., T] = made["make"]
+    exec(text, created)  # noqa: S102 - as `dataclasses` makes a constructor
+    make: Callable[..., T] = created["make"]
     return make
 
 
@@ -39,10 +39,10 @@ def _slots(kind: type[Any]) -> tuple[Callable[..., Any], _Get, Mapping[str, _Put
     if hasattr(kind, "__post_init__") or not {*names} <= {*getattr(kind, "__slots__", ())}:
         raise TypeError(f"{kind.__name__} is not copied slot by slot")
     puts = {name: getattr(kind, name).__set__ for name in names}
-    return maker(kind), attrgetter(*names), puts
+    return fast_constructor(kind), attrgetter(*names), puts
 
 
-def changed(record: T, /, **values: Any) -> T:
+def fast_replace(record: T, /, **values: Any) -> T:
     """`dataclasses.replace` in 0.4 of its time, for what is folded row by row.
 
     Shapes: a dataclass with slots, of two fields or more, that computes nothing when it is made.

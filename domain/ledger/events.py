@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from datetime import datetime
 
-from domain.ledger.kinds import Kind, Reporter
-from domain.ledger.payloads import Told
+from domain.ledger.kinds import LedgerKind, Reporter
+from domain.ledger.payloads import EventPayload
 from domain.ledger.written import read
 from domain.money import Usdc
 from domain.times import timestamp
 
-__all__ = ["Event", "Kind", "NewEvent", "Reporter"]
+__all__ = ["Event", "LedgerKind", "NewEvent", "Reporter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Event:
 
     event_id: str
     seq: int
-    kind: Kind
+    kind: LedgerKind
     reported_by: Reporter
     created_at: datetime
     occurred_at: datetime
@@ -41,10 +41,10 @@ class Event:
     block_number: int | None = None
     pairs_with: int | None = None
     payload: Mapping[str, object] = field(default_factory=dict)
-    parsed: InitVar[Told | None] = None
-    told: Told = field(init=False, compare=False, repr=False)
+    parsed: InitVar[EventPayload | None] = None
+    told: EventPayload = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self, parsed: Told | None) -> None:
+    def __post_init__(self, parsed: EventPayload | None) -> None:
         object.__setattr__(self, "told", parsed or read(self.kind, self.payload))
         # A plain object is told by its type; anything else is damaged, and said so in `told`.
         if type(self.payload) is not dict and not isinstance(self.payload, Mapping):
@@ -78,7 +78,7 @@ class Event:
 class NewEvent:
     """A row before the ledger gives it its place, id, pair and hashes."""
 
-    kind: Kind
+    kind: LedgerKind
     reported_by: Reporter
     occurred_at: datetime
     amount_usdc: Usdc | None = None
@@ -87,8 +87,8 @@ class NewEvent:
     log_index: int | None = None
     block_number: int | None = None
     payload: Mapping[str, object] = field(default_factory=dict)
-    parsed: InitVar[Told | None] = None
-    told: Told = field(init=False, compare=False, repr=False)
+    parsed: InitVar[EventPayload | None] = None
+    told: EventPayload = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self, parsed: Told | None) -> None:
+    def __post_init__(self, parsed: EventPayload | None) -> None:
         object.__setattr__(self, "told", parsed or read(self.kind, self.payload))

@@ -7,34 +7,34 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, TypeAlias, cast
 
-from domain.ledger.keys import Inner, Key, Keys, Making
-from domain.ledger.kinds import Kind
+from domain.ledger.keys import FieldSpec, Inner, Keys, RecordReader
+from domain.ledger.kinds import LedgerKind
 from domain.ledger.payloads import (
     NOWHERE,
     OUTCOMES,
     AgentPaid,
-    ApprovalTold,
+    ApprovalDecided,
+    CallTarget,
     ClaimEnded,
     Control,
     Deposited,
     Executed,
+    LogReversed,
+    LotLabel,
     Marked,
     Noted,
     PaidFee,
-    Part,
     Payload,
-    Place,
     RefusedAttempt,
     Reported,
-    Reverses,
     Settled,
-    Signed,
     Stopped,
+    TermsSigned,
     Unwound,
     VenueFilled,
     Withdrawn,
 )
-from domain.ledger.stored import Reads, Stored, one_of, text_or
+from domain.ledger.stored import Reads, StoredJson, one_of, text_or
 from domain.money import ZERO
 
 
@@ -56,30 +56,32 @@ class Nested:
     what: Payload | None
 
 
-def _key(name: str, reads: Reads, attr: str | None = None, **more: bool) -> Key:
-    return Key(name=name, of=attrgetter(attr or name), attr=attr or name, reads=reads, **more)
+def _key(name: str, reads: Reads, attr: str | None = None, **more: bool) -> FieldSpec:
+    return FieldSpec(name=name, of=attrgetter(attr or name), attr=attr or name, reads=reads, **more)
 
 
-def _texts(*names: str) -> tuple[Key, ...]:
-    return tuple(_key(name, Stored.text) for name in names)
+def _texts(*names: str) -> tuple[FieldSpec, ...]:
+    return tuple(_key(name, StoredJson.text) for name in names)
 
 
-def _sums(*names: str) -> tuple[Key, ...]:
-    return tuple(_key(name, Stored.sum, always=True) for name in names)
+def _sums(*names: str) -> tuple[FieldSpec, ...]:
+    return tuple(_key(name, StoredJson.sum, always=True) for name in names)
 
 
-def _flag(name: str) -> Key:
+def _flag(name: str) -> FieldSpec:
     """Only true stands there."""
-    return Key(name=name, of=lambda w: getattr(w, name) or None, attr=name, reads=Stored.flag)
+    return FieldSpec(
+        name=name, of=lambda w: getattr(w, name) or None, attr=name, reads=StoredJson.flag
+    )
 
 
-def _figure(name: str) -> Key:
+def _figure(name: str) -> FieldSpec:
     """A figure of the venue's, to its own decimals."""
-    return Key(
+    return FieldSpec(
         name=name,
         of=lambda w: format(getattr(w, name), "f"),
         attr=name,
-        reads=Stored.figure,
+        reads=StoredJson.figure,
         always=True,
     )
 
@@ -88,55 +90,59 @@ def _side(w: VenueFilled) -> str:
     return "buy" if w.is_buy else "sell"
 
 
-def _bought(s: Stored, name: str) -> bool:
+def _bought(s: StoredJson, name: str) -> bool:
     return s.text(name) == "buy"
 
 
-def _follows(name: str, of: Callable[[Any], object]) -> Key:
-    return Key(name=name, of=of, attr=name, reads=None, always=True)
+def _follows(name: str, of: Callable[[Any], object]) -> FieldSpec:
+    return FieldSpec(name=name, of=of, attr=name, reads=None, always=True)
 
 
-def _amount(s: Stored, name: str) -> object:
+def _amount(s: StoredJson, name: str) -> object:
     """Only a result may be negative, and what reverses one asks for its payload."""
     if s.values.get(name) is None:
         return None
     return s.sum(name) if _kind(s, "kind") in _SUMS else ZERO
 
 
-def _way(s: Stored, name: str) -> object:
+def _way(s: StoredJson, name: str) -> object:
     what = s.text(name)
     return what if what in ("paused", "resumed") else None
 
 
-def _kind(s: Stored, name: str) -> Kind:
+def _kind(s: StoredJson, name: str) -> LedgerKind:
     try:
-        return Kind(s.text(name) or "")
+        return LedgerKind(s.text(name) or "")
     except ValueError:
-        return Kind.NOTE
+        return LedgerKind.NOTE
 
 
-_SUMS: Final = frozenset({Kind.DEPOSIT, Kind.WITHDRAW, Kind.PAYOUT, Kind.MOVE})
+_SUMS: Final = frozenset(
+    {LedgerKind.DEPOSIT, LedgerKind.WITHDRAW, LedgerKind.PAYOUT, LedgerKind.MOVE}
+)
 
-_PLACE: Final = (_key("market", Stored.text), _key("address", Stored.text),
-                 _key("selector", Stored.text), _key("label", Stored.text))  # fmt: skip
-_TARGET: Final = Inner(name="target", attr="place", made=Place, keys=_PLACE, absent=NOWHERE)
-_CALLED: Final = Inner(attr="place", made=Place, keys=(
-    _key("target", Stored.text, "address", always=True), _key("selector", Stored.text, always=True),
-    _key("market", Stored.text, always=True), _key("label", Stored.text, always=True),
+_PLACE: Final = (_key("market", StoredJson.text), _key("address", StoredJson.text),
+                 _key("selector", StoredJson.text), _key("label", StoredJson.text))  # fmt: skip
+_TARGET: Final = Inner(name="target", attr="place", made=CallTarget, keys=_PLACE, absent=NOWHERE)
+_CALLED: Final = Inner(attr="place", made=CallTarget, keys=(
+    _key("target", StoredJson.text, "address", always=True), _key("selector", StoredJson.text, always=True),
+    _key("market", StoredJson.text, always=True), _key("label", StoredJson.text, always=True),
 ))  # fmt: skip
 _SAID: Final[Keys] = (
-    Inner(name="position", attr="part", made=Part, keys=_texts("id", "market", "side", "label")),
-    _key("mark", Stored.money),
+    Inner(
+        name="position", attr="part", made=LotLabel, keys=_texts("id", "market", "side", "label")
+    ),
+    _key("mark", StoredJson.money),
     _TARGET,
     _key("direction", one_of("in", "out")),
     *_texts("why", "text", "next_at", "fee_kind", "resource"),
-    _key("preview", Stored.any),
+    _key("preview", StoredJson.any),
     _flag("notional"),
     _flag("ordered"),
 )
 
 
-def _taken_back(s: Stored, name: str) -> Payload | None:
+def _taken_back(s: StoredJson, name: str) -> Payload | None:
     """A row that reverses is itself never reversed, so that nothing nests any deeper."""
     inner = s.sub(name)
     return None if "reverses" in inner.values else what_of(_kind(s, "kind"), inner)
@@ -144,31 +150,31 @@ def _taken_back(s: Stored, name: str) -> Payload | None:
 
 # The first block that is there says what is told, else the row's kind.
 FORMS: Final[Mapping[type[Payload], Form]] = {
-    Reverses: Form(block="reverses", keys=(
+    LogReversed: Form(block="reverses", keys=(
         _key("event_id", text_or(""), always=True),
-        _key("seq", Stored.number, always=True),
-        Key(name="kind", of=lambda w: w.kind.value, attr="kind", reads=_kind),
+        _key("seq", StoredJson.number, always=True),
+        FieldSpec(name="kind", of=lambda w: w.kind.value, attr="kind", reads=_kind),
         _key("amount_usdc", _amount, "amount", always=True),
-        _key("tx_hash", Stored.text, always=True),
-        _key("occurred_at", Stored.at, always=True),
-        Key(name="payload", of=lambda w: Nested(w.what), attr="what", reads=_taken_back),
+        _key("tx_hash", StoredJson.text, always=True),
+        _key("occurred_at", StoredJson.at, always=True),
+        FieldSpec(name="payload", of=lambda w: Nested(w.what), attr="what", reads=_taken_back),
     ), beside=_texts("text")),
     ClaimEnded: Form(block="claim", keys=(
         _key("event_id", text_or(""), always=True), _key("outcome", one_of(*OUTCOMES), needed=True),
     )),
     RefusedAttempt: Form(block="refusal", keys=(
         _key("reason", text_or(""), always=True),
-        _key("source", Stored.text, always=True),
+        _key("source", StoredJson.text, always=True),
         _key("reason_source", text_or("agent"), always=True),
-        _key("check", Stored.text, always=True),
-        _key("attempted", Stored.json),
-        _key("proof", Stored.json),
+        _key("check", StoredJson.text, always=True),
+        _key("attempted", StoredJson.json),
+        _key("proof", StoredJson.json),
     )),
-    ApprovalTold: Form(block="approval", keys=(
-        _key("approval_id", Stored.text, always=True),
+    ApprovalDecided: Form(block="approval", keys=(
+        _key("approval_id", StoredJson.text, always=True),
         _key("status", text_or("recorded"), always=True),
         _follows("clause", lambda w: 6),
-        _key("reason", Stored.text),
+        _key("reason", StoredJson.text),
     ), beside=(_TARGET, *_texts("text"))),
     Executed: Form(block="executed", keys=(
         _CALLED, *_sums("spent", "received", "approved"), *_texts("agent", "data_hash"),
@@ -178,63 +184,63 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
     ), beside=(_follows("direction", lambda w: "in"),)),
     Settled: Form(block="settled", keys=_sums("spent", "returned", "gain", "agent_fee")),
     Marked: Form(block="marked", keys=(
-        *_sums("cash", "positions", "floor"), _key("block", Stored.number), *_texts("block_hash"),
+        *_sums("cash", "positions", "floor"), _key("block", StoredJson.number), *_texts("block_hash"),
     )),
     Control: Form(block="control", keys=(
         _key("what", _way, needed=True), *_texts("agent"),
     )),
     VenueFilled: Form(block="venue", keys=(
         *(_key(n, text_or(""), always=True) for n in ("venue", "network", "order_id", "product")),
-        Key(name="side", of=_side, attr="is_buy", reads=_bought, always=True),
+        FieldSpec(name="side", of=_side, attr="is_buy", reads=_bought, always=True),
         *(_figure(n) for n in ("px", "size", "fee", "builder_fee")),
         _flag("first"), _flag("reduce_only"),
-        _key("tid", Stored.number), _key("oid", Stored.number), _key("at", Stored.at),
+        _key("tid", StoredJson.number), _key("oid", StoredJson.number), _key("at", StoredJson.at),
     )),
-    Deposited: Form(keys=(_key("from", Stored.text, "sender"),)),
+    Deposited: Form(keys=(_key("from", StoredJson.text, "sender"),)),
     Withdrawn: Form(),
     AgentPaid: Form(keys=_texts("agent")),
     Stopped: Form(keys=(*_texts("reason", "by"), _flag("record_only"))),
-    Signed: Form(keys=_texts("digest", "signer_type")),
+    TermsSigned: Form(keys=_texts("digest", "signer_type")),
     PaidFee: Form(keys=_SAID),
     Reported: Form(keys=_SAID),
     Noted: Form(keys=_SAID),
 }  # fmt: skip
 
 BLOCKS: Final = tuple((f.block, made) for made, f in FORMS.items() if f.block is not None)
-BY_KIND: Final[Mapping[Kind, type[Payload]]] = {
-    Kind.DEPOSIT: Deposited,
-    Kind.WITHDRAW: Withdrawn,
-    Kind.PAYOUT: AgentPaid,
-    Kind.STOP: Stopped,
-    Kind.SIGNED: Signed,
-    Kind.FEE: PaidFee,
-    Kind.NOTE: Noted,
+BY_KIND: Final[Mapping[LedgerKind, type[Payload]]] = {
+    LedgerKind.DEPOSIT: Deposited,
+    LedgerKind.WITHDRAW: Withdrawn,
+    LedgerKind.PAYOUT: AgentPaid,
+    LedgerKind.STOP: Stopped,
+    LedgerKind.SIGNED: TermsSigned,
+    LedgerKind.FEE: PaidFee,
+    LedgerKind.NOTE: Noted,
 }
 
 
 _BLOCK_NAMES: Final = frozenset(block for block, _ in BLOCKS)
 
 
-_MAKINGS: Final = {m: Making(m, f.keys, f.beside) for m, f in FORMS.items()}
+_MAKINGS: Final = {m: RecordReader(m, f.keys, f.beside) for m, f in FORMS.items()}
 _BY_KIND: Final = {kind: _MAKINGS[made] for kind, made in BY_KIND.items()}
 _REPORTED: Final = _MAKINGS[Reported]
 
 
-def what_of(kind: Kind, s: Stored) -> Payload:
+def what_of(kind: LedgerKind, s: StoredJson) -> Payload:
     """What a stored payload tells."""
     if not _BLOCK_NAMES.isdisjoint(s.values):
-        for block, made in BLOCKS:
+        for block, created in BLOCKS:
             if s.values.get(block) is not None:
-                found = _read(made, s.sub(block), s)
+                found = _read(created, s.sub(block), s)
                 return _read(Noted, s, s) or Noted() if found is None else found
     # What a kind alone tells needs no key.
     payload: Payload = _BY_KIND.get(kind, _REPORTED).made(s, s)
     return payload
 
 
-def _read(made: type[Payload], s: Stored, around: Stored) -> Payload | None:
+def _read(created: type[Payload], s: StoredJson, around: StoredJson) -> Payload | None:
     """A payload out of its block and of what stands around it; None without what is needed."""
-    making = _MAKINGS[made]
+    making = _MAKINGS[created]
     for name, reads in making.needed:
         if reads is None or reads(s, name) is None:
             return None
@@ -260,7 +266,7 @@ class _Telling:
     def __init__(self, keys: Keys):
         self.steps = tuple(
             (k.name, k.of, k.always, None, None)
-            if isinstance(k, Key)
+            if isinstance(k, FieldSpec)
             else (k.name or "", attrgetter(k.attr), False, _Telling(k.keys), k.absent)
             for k in keys
         )
@@ -289,18 +295,18 @@ _TELLINGS: Final = {
 _last: tuple[object, Sequence[Value]] = (None, ())
 
 
-def parts_of(what: Payload) -> Sequence[Value]:
+def parts_of(payload: Payload) -> Sequence[Value]:
     """The values of a whole payload: its block, and what stands beside it."""
     global _last
     known, parts = _last
-    if known is not what:
-        parts = _parts(what)
-        _last = (what, parts)
+    if known is not payload:
+        parts = _parts(payload)
+        _last = (payload, parts)
     return parts
 
 
-def _parts(what: Payload) -> Sequence[Value]:
-    block, keys, beside = _TELLINGS[type(what)]
-    told = keys.add(what, [])
+def _parts(payload: Payload) -> Sequence[Value]:
+    block, keys, beside = _TELLINGS[type(payload)]
+    told = keys.add(payload, [])
     found: list[Value] = told if block is None else [(block, Object(told))]
-    return found if beside is None else beside.add(what, found)
+    return found if beside is None else beside.add(payload, found)

@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from domain.ledger.events import Event, NewEvent
-from domain.ledger.kinds import HOUSE, Kind, Reporter
-from domain.ledger.measured import COUNTS, EMPTY, Measured, Row, step
+from domain.ledger.kinds import HOUSE, LedgerKind, Reporter
+from domain.ledger.measured import COUNTS, EMPTY, MeasuredBook, MeasuredRow, step
 from domain.ledger.measured_json import from_json as measured_from
 from domain.ledger.measured_json import to_json as measured_json
 from domain.ledger.pairing import place_of
-from domain.ledger.payloads import Marked, Reverses, Told
+from domain.ledger.payloads import EventPayload, LogReversed, Marked
 from domain.ledger.written import read, write
 from domain.wire import JsonObject
 
@@ -38,13 +38,13 @@ class Journal:
     reorganisation is shallow. A row that belongs further back is told with all rows before it.
     """
 
-    base: Measured = EMPTY
+    base: MeasuredBook = EMPTY
     folded: Place = (0, 0)
-    recent: tuple[Row, ...] = ()
+    recent: tuple[MeasuredRow, ...] = ()
     undone: tuple[str, ...] = ()
-    now: Measured = EMPTY
+    now: MeasuredBook = EMPTY
 
-    def at(self, place: Place) -> Measured:
+    def at(self, place: Place) -> MeasuredBook:
         """The book as it stood right before a place; the oldest that is known for one before."""
         before = self.base
         for row in self.recent:
@@ -56,7 +56,7 @@ class Journal:
         """The vault's cash after a row that is about to be added at a place; micro-USDC."""
         newest = not self.recent or place > self.recent[-1].place
         before = self.now if newest else self.at(place)
-        row = Row(
+        row = MeasuredRow(
             place=place,
             event_id="",
             at=new.occurred_at,
@@ -74,7 +74,7 @@ class Journal:
 NOTHING: Final = Journal()
 
 
-def after(journal: Journal, event: Event, past: Past | None = None) -> Journal:
+def apply(journal: Journal, event: Event, past: Past | None = None) -> Journal:
     """The journal after one more row of the ledger; a row by anybody but the house changes
     nothing.
 
@@ -82,16 +82,16 @@ def after(journal: Journal, event: Event, past: Past | None = None) -> Journal:
     """
     if not counts(event):
         return journal
-    told = event.told
-    if isinstance(told.what, Reverses):
-        return _without(journal, event, told.what, past)
-    if told.restates is None:
+    payload = event.told
+    if isinstance(payload.what, LogReversed):
+        return _without(journal, event, payload.what, past)
+    if payload.restates is None:
         row = _row(event)
         if past is not None and row.place[0] > 0 and row.place < journal.folded:
             return _anew(past, event)
         return _with(_unmarked_above(journal, event), row)
     # One log is one row: told anew, it stands where the chain has it now.
-    of = told.restates.event_id
+    of = payload.restates.event_id
     row = _row(event, of)
     rest = tuple(r for r in journal.recent if r.event_id != of)
     known = len(rest) < len(journal.recent) or of in journal.undone
@@ -109,7 +109,7 @@ def counts(event: Event) -> bool:
         return False
     if event.reported_by is Reporter.KEEPER:
         return isinstance(event.told.what, Marked)
-    return type(event.told.what) in COUNTS or isinstance(event.told.what, Reverses)
+    return type(event.told.what) in COUNTS or isinstance(event.told.what, LogReversed)
 
 
 def _anew(past: Past, event: Event) -> Journal:
@@ -123,19 +123,19 @@ def _anew(past: Past, event: Event) -> Journal:
     return _told(Journal(base=base, folded=folded, recent=tuple(late), undone=gone))
 
 
-def in_place(events: Iterable[Event]) -> tuple[list[Row], tuple[str, ...]]:
+def in_place(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str, ...]]:
     """The rows that stand, in the order of their places, and the newest ids of those that a
     reorganisation took away.
 
     Shapes: `events` are a mandate's rows from the first on, oldest first.
     """
-    rows: dict[str, Row] = {}
+    rows: dict[str, MeasuredRow] = {}
     gone: list[str] = []
     for e in events:
         if not counts(e):
             continue
         again, what = e.told.restates, e.told.what
-        if isinstance(what, Reverses):
+        if isinstance(what, LogReversed):
             rows.pop(what.event_id, None)
             gone.append(what.event_id)
             continue
@@ -155,7 +155,7 @@ def _was_read(event: Event) -> bool:
     return isinstance(event.told.what, Marked) and not of_log and event.told.restates is None
 
 
-def _mark_above(row: Row, place: Place) -> bool:
+def _mark_above(row: MeasuredRow, place: Place) -> bool:
     return row.place[1] == END_OF_BLOCK and row.place > place
 
 
@@ -172,8 +172,8 @@ def _unmarked_above(journal: Journal, event: Event) -> Journal:
     return _told(replace(journal, recent=rest))
 
 
-def _row(event: Event, event_id: str | None = None) -> Row:
-    return Row(
+def _row(event: Event, event_id: str | None = None) -> MeasuredRow:
+    return MeasuredRow(
         place=_place(event),
         event_id=event_id or event.event_id,
         at=event.occurred_at,
@@ -198,7 +198,7 @@ def _place(event: Event) -> tuple[int, int]:
     return (0, event.seq) if event.block_number is None else place_of(event)
 
 
-def _with(journal: Journal, row: Row) -> Journal:
+def _with(journal: Journal, row: MeasuredRow) -> Journal:
     """Put a row in its place; the first of too many goes into the base."""
     at = bisect_right(journal.recent, row.place, key=lambda r: r.place)
     recent = (*journal.recent[:at], row, *journal.recent[at:])
@@ -217,7 +217,7 @@ def _told(journal: Journal) -> Journal:
     return replace(journal, now=now)
 
 
-def _without(journal: Journal, event: Event, gone: Reverses, past: Past | None) -> Journal:
+def _without(journal: Journal, event: Event, gone: LogReversed, past: Past | None) -> Journal:
     """Take a row away, with all that it set."""
     rest = tuple(row for row in journal.recent if row.event_id != gone.event_id)
     if len(rest) < len(journal.recent):
@@ -238,32 +238,32 @@ def to_json(journal: Journal) -> dict[str, object]:
     }
 
 
-def from_json(told: JsonObject) -> Journal:
+def from_json(raw: JsonObject) -> Journal:
     """Read `to_json`'s form back."""
-    block, index = told["folded"]
+    block, index = raw["folded"]
     return _told(
         Journal(
-            base=measured_from(told["base"]),
+            base=measured_from(raw["base"]),
             folded=(block, index),
-            recent=tuple(_row_from(row) for row in told["recent"]),
-            undone=tuple(told["undone"]),
+            recent=tuple(_row_from(row) for row in raw["recent"]),
+            undone=tuple(raw["undone"]),
         )
     )
 
 
-def _row_json(row: Row) -> list[Any]:
-    payload = write(Told(what=row.what, observed=row.observed))
+def _row_json(row: MeasuredRow) -> list[Any]:
+    payload = write(EventPayload(what=row.what, observed=row.observed))
     return [*row.place, row.event_id, row.at.isoformat(), row.kind.value, row.amount, payload]
 
 
-def _row_from(told: Sequence[Any]) -> Row:
+def _row_from(told: Sequence[Any]) -> MeasuredRow:
     block, index, event_id, at, kind, amount, payload = told
-    told_ = read(Kind(kind), payload)
-    return Row(
+    told_ = read(LedgerKind(kind), payload)
+    return MeasuredRow(
         place=(block, index),
         event_id=event_id,
         at=datetime.fromisoformat(at),
-        kind=Kind(kind),
+        kind=LedgerKind(kind),
         amount=amount,
         what=told_.what,
         observed=told_.observed,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeAlias, cast
 
-from domain.ledger.copies import maker
-from domain.ledger.stored import CHOICES, Reads, Stored
+from domain.ledger.copies import fast_constructor
+from domain.ledger.stored import CHOICES, Reads, StoredJson
 from domain.money import ZERO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class FieldSpec:
     """One key of a stored object.
 
     Shapes: `of` gives the value of a payload that is written and shown; `reads` is None where the
@@ -37,24 +37,24 @@ class Inner:
 
     attr: str
     made: Callable[..., object]
-    keys: tuple[Key, ...]
+    keys: tuple[FieldSpec, ...]
     name: str | None = None
     absent: object = None
 
 
-Keys: TypeAlias = tuple[Key | Inner, ...]
+Keys: TypeAlias = tuple[FieldSpec | Inner, ...]
 
 
 # What the readers that look at their own key alone find where it is not there: most keys are not.
 _NOTHING: Final[Mapping[Reads, object]] = {
-    Stored.text: None,
-    Stored.number: None,
-    Stored.flag: False,
-    Stored.money: None,
-    Stored.sum: ZERO,
-    Stored.at: None,
-    Stored.json: None,
-    Stored.any: None,
+    StoredJson.text: None,
+    StoredJson.number: None,
+    StoredJson.flag: False,
+    StoredJson.money: None,
+    StoredJson.sum: ZERO,
+    StoredJson.at: None,
+    StoredJson.json: None,
+    StoredJson.any: None,
 }
 
 
@@ -69,12 +69,12 @@ class _Plan:
     __slots__ = ("alone", "always", "flat", "nothing")
 
     def __init__(self, keys: Keys, places: Mapping[str, int]):
-        read = [(k, k.reads) for k in keys if isinstance(k, Key) and k.reads is not None]
+        read = [(k, k.reads) for k in keys if isinstance(k, FieldSpec) and k.reads is not None]
         alone = [(k, reads) for k, reads in read if _is_alone(reads)]
-        inners = [(k, Making(k.made, k.keys)) for k in keys if isinstance(k, Inner)]
+        inners = [(k, RecordReader(k.made, k.keys)) for k in keys if isinstance(k, Inner)]
         self.nothing = {k.attr: _NOTHING.get(reads) for k, reads in alone}
         self.nothing |= {k.attr: k.absent for k, _ in inners}
-        self.alone: dict[str, tuple[int, Reads | None, Making | None]] = {
+        self.alone: dict[str, tuple[int, Reads | None, RecordReader | None]] = {
             k.name: (places[k.attr], reads, None) for k, reads in alone
         }
         self.alone |= {k.name: (places[k.attr], None, made) for k, made in inners if k.name}
@@ -83,7 +83,7 @@ class _Plan:
         )
         self.flat = tuple((places[k.attr], made) for k, made in inners if not k.name)
 
-    def fill(self, s: Stored, found: list[object]) -> None:
+    def fill(self, s: StoredJson, found: list[object]) -> None:
         """Put what an object tells into its places."""
         alone, told = self.alone, s.values
         for name in told:
@@ -105,25 +105,27 @@ def _is_alone(reads: Reads) -> bool:
     return reads in _NOTHING or reads in CHOICES
 
 
-class Making:
+class RecordReader:
     """How a record is made of what is stored, with all that is the same each time worked out once:
     every row that is read comes through here.
     """
 
     __slots__ = ("beside", "make", "needed", "nothing", "plan")
 
-    def __init__(self, made: Callable[..., object], keys: Keys, beside: Keys = ()):
-        record = cast(type[Any], made)
+    def __init__(self, created: Callable[..., object], keys: Keys, beside: Keys = ()):
+        record = cast(type[Any], created)
         places = {f.name: n for n, f in enumerate(fields(record))}
-        self.make = maker(record)
-        self.needed = tuple((k.name, k.reads) for k in keys if isinstance(k, Key) and k.needed)
+        self.make = fast_constructor(record)
+        self.needed = tuple(
+            (k.name, k.reads) for k in keys if isinstance(k, FieldSpec) and k.needed
+        )
         self.plan = _Plan(keys, places)
         self.beside = _Plan(beside, places) if beside else None
         nothing = {f.name: f.default for f in fields(record)} | self.plan.nothing
         nothing |= self.beside.nothing if self.beside is not None else {}
         self.nothing = [*nothing.values()]
 
-    def made(self, s: Stored, around: Stored | None = None) -> Any:
+    def made(self, s: StoredJson, around: StoredJson | None = None) -> Any:
         """The record out of its object and of what stands around it."""
         found = self.nothing.copy()
         self.plan.fill(s, found)

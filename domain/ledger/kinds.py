@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Kind(StrEnum):
+class LedgerKind(StrEnum):
     """Kinds of ledger rows (spec 2.4)."""
 
     SIGNED = "signed"
@@ -31,7 +31,9 @@ class Reporter(StrEnum):
     KEEPER = "keeper"
 
 
-ACTION_KINDS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
+ACTION_KINDS: Final = frozenset(
+    {LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE, LedgerKind.RESOLVE}
+)
 
 
 HOUSE: Final = frozenset({Reporter.CHAIN, Reporter.KEEPER})

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from domain.ledger.copies import changed
+from domain.ledger.copies import fast_replace
 from domain.ledger.day_totals import BEGUN, DayTotals, Interval, resulted
-from domain.ledger.kinds import Kind
+from domain.ledger.kinds import LedgerKind
 from domain.ledger.movements import movement_of
 from domain.ledger.payloads import (
     AgentPaid,
@@ -24,7 +24,7 @@ from domain.ledger.payloads import (
     Unwound,
     Withdrawn,
 )
-from domain.ledger.positions import Position, after_call, revalued, shares
+from domain.ledger.positions import MeasuredPosition, after_call, revalued, shares
 from domain.times import day_of
 
 DAYS_KEPT: Final = 16
@@ -33,7 +33,7 @@ MINUTES_MOST: Final = 1_600  # more than there are in MINUTES_KEPT, so that prun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MeasuredRow:
     """What is kept of a house row.
 
     Shapes: `place` is (block, log index), a mark that was read standing at the end of its block;
@@ -43,7 +43,7 @@ class Row:
     place: tuple[int, int]
     event_id: str
     at: datetime
-    kind: Kind
+    kind: LedgerKind
     amount: int
     what: Payload
     observed: Observed | None = None
@@ -75,7 +75,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class VaultClosed:
     """When the vault closed, where in the chain, and why."""
 
     at: datetime
@@ -85,7 +85,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class SettlementResult:
     """The vault's settlement."""
 
     at: datetime
@@ -96,7 +96,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredBook:
     """Where the vault stands, by the rows of the house alone.
 
     Units: micro-USDC. Shapes: `days` by UTC day, the newest, and `interval` what happened since the
@@ -114,7 +114,7 @@ class Measured:
     received: int = 0
     donated: int = 0
     trades: int = 0
-    positions: Mapping[str, Position] = field(default_factory=dict)
+    positions: Mapping[str, MeasuredPosition] = field(default_factory=dict)
     days: Mapping[str, DayTotals] = field(default_factory=dict)
     interval: Interval = BEGUN
     minutes: Mapping[str, int] = field(default_factory=dict)
@@ -125,8 +125,8 @@ class Measured:
     earlier: Mark | None = None
     paused: bool | None = None
     paused_at: datetime | None = None
-    stopped: Ended | None = None
-    settled: Result | None = None
+    stopped: VaultClosed | None = None
+    settled: SettlementResult | None = None
 
     @property
     def flows(self) -> int:
@@ -148,7 +148,7 @@ class Measured:
         return max(0, self.settled.agent_fee - self.payouts) if self.settled is not None else 0
 
     @property
-    def opened(self) -> Mapping[str, Position]:
+    def opened(self) -> Mapping[str, MeasuredPosition]:
         """The open positions; those that a settlement left stay open until they are unwound."""
         return {k: p for k, p in self.positions.items() if p.opened}
 
@@ -164,81 +164,81 @@ class Measured:
         return max([self.largest_ever, *found], key=lambda o: o[0])
 
 
-EMPTY: Final = Measured()
+EMPTY: Final = MeasuredBook()
 
 
-def step(m: Measured, row: Row) -> Measured:
+def step(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
     """The book after the next row in the order of the chain."""
     acts = _STEPS.get(type(row.what))
     if acts is None:
-        return m
-    after = acts(m, row, row.what)
+        return book
+    after = acts(book, row, row.what)
     whole = row.observed is not None and row.observed.whole
     if row.observed is not None and whole and _reached(after, row):
         after = _revalued(after, row, row.observed.values())
-    return _dated(m, row, after)
+    return _dated(book, row, after)
 
 
-def _reached(m: Measured, row: Row) -> bool:
+def _reached(book: MeasuredBook, row: MeasuredRow) -> bool:
     """False for a mark that was read ahead of the ledger: it counts once the rows before it are
     here. Until then what was bought would count twice, and what was sold not at all.
     """
     if not isinstance(row.what, Marked):
         return True
     cash = row.what.cash if row.observed is None else row.observed.cash
-    return cash.micros == m.cash
+    return cash.micros == book.cash
 
 
-def _flowed(m: Measured, row: Row) -> Measured:
+def _flowed(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
     by = movement_of(row.what, row.amount)
     return replace(
-        m,
-        rows=m.rows + 1,
-        deposits=m.deposits + by.deposited,
-        withdrawals=m.withdrawals + by.withdrawn,
-        payouts=m.payouts + by.paid,
-        spent=m.spent + by.spent,
-        received=m.received + by.received,
+        book,
+        rows=book.rows + 1,
+        deposits=book.deposits + by.deposited,
+        withdrawals=book.withdrawals + by.withdrawn,
+        payouts=book.payouts + by.paid,
+        spent=book.spent + by.spent,
+        received=book.received + by.received,
     )
 
 
-def _withdrawn(m: Measured, row: Row, what: Withdrawn) -> Measured:
+def _withdrawn(book: MeasuredBook, row: MeasuredRow, what: Withdrawn) -> MeasuredBook:
     """Everything leaves but the agent's fee; what nobody had booked is booked as received here."""
-    booked = (m.cash or 0) - m.fee_owed
-    return replace(_flowed(m, row), donated=m.donated + max(0, row.amount - booked))
+    booked = (book.cash or 0) - book.fee_owed
+    return replace(_flowed(book, row), donated=book.donated + max(0, row.amount - booked))
 
 
-def _called(m: Measured, row: Row, what: Executed | Unwound) -> Measured:
+def _called(book: MeasuredBook, row: MeasuredRow, what: Executed | Unwound) -> MeasuredBook:
     by = movement_of(what, row.amount)
     observed = row.observed.values() if row.observed is not None else {}
     known = row.observed is not None and row.observed.whole
     after = observed.get(what.place.key, 0 if known else None)
-    traded = changed(
-        _flowed(m, row),
-        trades=m.trades + isinstance(what, Executed),
-        positions=after_call(m.positions, what.place, by.spent, by.received, after),
+    traded = fast_replace(
+        _flowed(book, row),
+        trades=book.trades + isinstance(what, Executed),
+        positions=after_call(book.positions, what.place, by.spent, by.received, after),
     )
     return _spent_at(traded, row.at, by.spent) if by.spent else traded
 
 
-def _revalued(m: Measured, row: Row, values: Mapping[str, int]) -> Measured:
+def _revalued(book: MeasuredBook, row: MeasuredRow, values: Mapping[str, int]) -> MeasuredBook:
     """Every position at what its probe answered; one that no probe values is worth nothing."""
-    seen = Seen(block=row.place[0], at=row.at)
-    return changed(m, positions=revalued(m.positions, values), seen=seen)
+    state = Seen(block=row.place[0], at=row.at)
+    return fast_replace(book, positions=revalued(book.positions, values), seen=state)
 
 
-def _dated(m: Measured, row: Row, after: Measured) -> Measured:
+def _dated(book: MeasuredBook, row: MeasuredRow, after: MeasuredBook) -> MeasuredBook:
     """The book with the row in its UTC day, and an interval ended where the worth is known."""
-    if after is m or isinstance(row.what, (Stopped, Control)):
+    if after is book or isinstance(row.what, (Stopped, Control)):
         return after
     by = movement_of(row.what, row.amount)
     positions = sum(p.value for p in after.opened.values())
     worth = (after.cash or 0) + positions
     whole = row.observed.whole if row.observed is not None else isinstance(row.what, Marked)
-    known = (whole and _reached(m, row)) or not after.opened
+    known = (whole and _reached(book, row)) or not after.opened
     called = isinstance(row.what, Executed)
-    day = _day(m, row.at)
-    day = changed(
+    day = _day(book, row.at)
+    day = fast_replace(
         day,
         inflow=day.inflow + by.deposited,
         outflow=day.outflow + by.withdrawn,
@@ -251,8 +251,8 @@ def _dated(m: Measured, row: Row, after: Measured) -> Measured:
         measured=after.seen is not None or not after.opened,
     )
     # What was given and leaves with everything is nobody's result: it came and went beside.
-    given = after.donated - m.donated
-    interval = m.interval.moved(
+    given = after.donated - book.donated
+    interval = book.interval.moved(
         deposited=by.deposited,
         withdrawn=by.withdrawn - given,
         spent=by.spent,
@@ -264,79 +264,81 @@ def _dated(m: Measured, row: Row, after: Measured) -> Measured:
         # Per action the larger of what was approved and what left counts (contract 5).
         approved = row.what.approved.micros if isinstance(row.what, Executed) else 0
         largest = max(day.largest, by.spent, approved)
-        day = changed(day, spent=day.spent + by.spent, largest=largest)
+        day = fast_replace(day, spent=day.spent + by.spent, largest=largest)
     days = {**after.days, day.day: day}
-    return _pruned(changed(after, days=days, interval=interval))
+    return _pruned(fast_replace(after, days=days, interval=interval))
 
 
-def _day(m: Measured, at: datetime) -> DayTotals:
+def _day(book: MeasuredBook, at: datetime) -> DayTotals:
     """The day of a row. Blocks follow each other in time; one that a clock put before the newest
     day belongs to that.
     """
-    newest = m.days[max(m.days)] if m.days else None
+    newest = book.days[max(book.days)] if book.days else None
     name = day_of(at)
     if newest is not None and newest.day >= name:
         return newest
-    positions = sum(p.value for p in m.opened.values())
-    worth = (m.cash or 0) + positions
+    positions = sum(p.value for p in book.opened.values())
+    worth = (book.cash or 0) + positions
     return DayTotals(day=name, start=worth, worth=worth, stood=positions, held=positions)
 
 
-def _pruned(m: Measured) -> Measured:
-    if len(m.days) <= DAYS_KEPT:
-        return m
-    days, busiest, largest = dict(m.days), m.busiest_ever, m.largest_ever
+def _pruned(book: MeasuredBook) -> MeasuredBook:
+    if len(book.days) <= DAYS_KEPT:
+        return book
+    days, busiest, largest = dict(book.days), book.busiest_ever, book.largest_ever
     while len(days) > DAYS_KEPT:
         gone = days.pop(next(iter(days)))
         busiest = max(busiest, (gone.spent, gone.day), key=lambda o: o[0])
         largest = max(largest, (gone.largest, gone.day), key=lambda o: o[0])
-    return changed(m, days=days, busiest_ever=busiest, largest_ever=largest)
+    return fast_replace(book, days=days, busiest_ever=busiest, largest_ever=largest)
 
 
-def _spent_at(m: Measured, at: datetime, spent: int) -> Measured:
+def _spent_at(book: MeasuredBook, at: datetime, spent: int) -> MeasuredBook:
     """Count spend in its UTC minute; what comes back never gives cap back."""
-    minutes, minute = dict(m.minutes), _minute(at)
+    minutes, minute = dict(book.minutes), _minute(at)
     minutes[minute] = minutes.get(minute, 0) + spent
     if len(minutes) > MINUTES_MOST:
         oldest = _minute(datetime.fromisoformat(max(minutes) + "+00:00") - MINUTES_KEPT)
         minutes = {k: v for k, v in minutes.items() if k >= oldest}
-    return changed(m, minutes=minutes)
+    return fast_replace(book, minutes=minutes)
 
 
 def _minute(at: datetime) -> str:
     return at.astimezone(UTC).isoformat()[:16]
 
 
-def _marked(m: Measured, row: Row, what: Marked) -> Measured:
+def _marked(book: MeasuredBook, row: MeasuredRow, what: Marked) -> MeasuredBook:
     """A mark, whole where every probe answered. One that says the sum alone, as older rows do,
     values all positions together; each takes its part of it.
     """
     if row.observed is not None and not row.observed.whole:
-        return m
+        return book
     mark = Mark(
         cash=what.cash.micros,
         positions=what.positions.micros,
         floor=what.floor.micros,
         at=row.at,
         block=row.place[0],
-        flows=m.flows,
+        flows=book.flows,
     )
-    marked = changed(m, mark=mark, earlier=m.mark)
-    if row.observed is not None or not _reached(m, row):
+    marked = fast_replace(book, mark=mark, earlier=book.mark)
+    if row.observed is not None or not _reached(book, row):
         return marked
-    parts = shares({k: p.value or p.cost for k, p in m.positions.items()}, mark.positions)
+    parts = shares({k: p.value or p.cost for k, p in book.positions.items()}, mark.positions)
     return _revalued(marked, row, parts)
 
 
-def _stopped(m: Measured, row: Row, what: Stopped) -> Measured:
-    if m.stopped is not None or what.record_only:
-        return m
+def _stopped(book: MeasuredBook, row: MeasuredRow, what: Stopped) -> MeasuredBook:
+    if book.stopped is not None or what.record_only:
+        return book
     block, index = row.place
-    return replace(m, stopped=Ended(at=row.at, block=block, log_index=index, reason=what.reason))
+    return replace(
+        book, stopped=VaultClosed(at=row.at, block=block, log_index=index, reason=what.reason)
+    )
 
 
-def _settled(m: Measured, row: Row, what: Settled) -> Measured:
-    result = Result(
+def _settled(book: MeasuredBook, row: MeasuredRow, what: Settled) -> MeasuredBook:
+    result = SettlementResult(
         at=row.at,
         spent=what.spent.micros,
         returned=what.returned.micros,
@@ -344,16 +346,16 @@ def _settled(m: Measured, row: Row, what: Settled) -> Measured:
         agent_fee=what.agent_fee.micros,
     )
     # What nobody observed ends with the estimate that it was.
-    kept = m.positions if row.observed is not None else {}
-    return replace(m, settled=result, positions=kept)
+    kept = book.positions if row.observed is not None else {}
+    return replace(book, settled=result, positions=kept)
 
 
-def _controlled(m: Measured, row: Row, what: Control) -> Measured:
+def _controlled(book: MeasuredBook, row: MeasuredRow, what: Control) -> MeasuredBook:
     """A stop revokes the agent too, in the log right behind its own; that is no pause."""
-    paused, stop = what.what == "paused", m.stopped
+    paused, stop = what.what == "paused", book.stopped
     if stop is not None and row.place == (stop.block, stop.log_index + 1):
-        return m
-    return replace(m, paused=paused, paused_at=row.at if paused else None)
+        return book
+    return replace(book, paused=paused, paused_at=row.at if paused else None)
 
 
 _STEPS: Final[Mapping[type, Any]] = {

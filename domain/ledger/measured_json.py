@@ -8,40 +8,40 @@ from datetime import datetime
 from typing import Any, Final
 
 from domain.ledger.day_totals import DayTotals, Interval
-from domain.ledger.measured import EMPTY, Ended, Mark, Measured, Result, Seen
-from domain.ledger.payloads import Place
-from domain.ledger.positions import Position
+from domain.ledger.measured import EMPTY, Mark, MeasuredBook, Seen, SettlementResult, VaultClosed
+from domain.ledger.payloads import CallTarget
+from domain.ledger.positions import MeasuredPosition
 from domain.wire import JsonObject
 
 Pair = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
-def _plain(made: type[Any]) -> Pair:
+def _plain(created: type[Any]) -> Pair:
     """A flat value whose only time is `at`, as a list in the order of its fields."""
-    names = [f.name for f in fields(made)]
+    names = [f.name for f in fields(created)]
 
     def to(value: Any) -> list[Any]:
         values = [getattr(value, n) for n in names]
         return [v.isoformat() if isinstance(v, datetime) else v for v in values]
 
     def back(told: list[Any]) -> Any:
-        named = dict(zip(names, told, strict=True))
-        if "at" in named:
-            named["at"] = datetime.fromisoformat(named["at"])
-        return made(**named)
+        name = dict(zip(names, told, strict=True))
+        if "at" in name:
+            name["at"] = datetime.fromisoformat(name["at"])
+        return created(**name)
 
     return to, back
 
 
-def _position(p: Position) -> list[Any]:
+def _position(p: MeasuredPosition) -> list[Any]:
     at = p.place
     return [at.market, at.address, at.selector, at.label, p.cost, p.value, p.back]
 
 
-def _position_back(told: list[Any]) -> Position:
+def _position_back(told: list[Any]) -> MeasuredPosition:
     market, address, selector, label, cost, value, back = told
-    place = Place(market=market, address=address, selector=selector, label=label)
-    return Position(place=place, cost=cost, value=value, back=back)
+    target = CallTarget(market=market, address=address, selector=selector, label=label)
+    return MeasuredPosition(place=target, cost=cost, value=value, back=back)
 
 
 def _each(pair: Pair) -> Pair:
@@ -61,22 +61,22 @@ _FORMS: Final[Mapping[str, Pair]] = {
     "mark": _plain(Mark),
     "earlier": _plain(Mark),
     "paused_at": (datetime.isoformat, datetime.fromisoformat),
-    "stopped": _plain(Ended),
-    "settled": _plain(Result),
+    "stopped": _plain(VaultClosed),
+    "settled": _plain(SettlementResult),
 }
 
 
-def to_json(m: Measured) -> dict[str, object]:
+def to_json(book: MeasuredBook) -> dict[str, object]:
     """The fields that say anything."""
-    told: dict[str, object] = {}
-    for f in fields(Measured):
-        value = getattr(m, f.name)
+    raw: dict[str, object] = {}
+    for f in fields(MeasuredBook):
+        value = getattr(book, f.name)
         if value != getattr(EMPTY, f.name):
-            told[f.name] = _FORMS[f.name][0](value) if f.name in _FORMS else value
-    return told
+            raw[f.name] = _FORMS[f.name][0](value) if f.name in _FORMS else value
+    return raw
 
 
-def from_json(told: JsonObject) -> Measured:
+def from_json(raw: JsonObject) -> MeasuredBook:
     """Read `to_json`'s form back."""
-    read = {n: _FORMS[n][1](v) if n in _FORMS else v for n, v in told.items()}
+    read = {n: _FORMS[n][1](v) if n in _FORMS else v for n, v in raw.items()}
     return replace(EMPTY, **read)

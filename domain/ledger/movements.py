@@ -7,19 +7,19 @@ from typing import Final, assert_never
 
 from domain.ledger.payloads import (
     AgentPaid,
-    ApprovalTold,
+    AgentStatement,
+    ApprovalDecided,
     ClaimEnded,
     Control,
     Deposited,
     Executed,
+    LogReversed,
     Marked,
     Payload,
     RefusedAttempt,
-    Reverses,
-    Said,
     Settled,
-    Signed,
     Stopped,
+    TermsSigned,
     Unwound,
     VenueFilled,
     Withdrawn,
@@ -50,9 +50,9 @@ class Movement:
 STILL: Final = Movement()
 
 
-def movement_of(what: Payload | None, amount: int) -> Movement:
+def movement_of(payload: Payload | None, amount: int) -> Movement:
     """What a payload moves; `amount` is its row's, 0 where it has none."""
-    match what:
+    match payload:
         case Deposited():
             return Movement(deposited=amount)
         case Withdrawn():
@@ -60,12 +60,19 @@ def movement_of(what: Payload | None, amount: int) -> Movement:
         case AgentPaid():
             return Movement(paid=amount)
         case Executed():
-            return Movement(spent=what.spent.micros, received=what.received.micros)
+            return Movement(spent=payload.spent.micros, received=payload.received.micros)
         case Unwound():
-            return Movement(received=what.received.micros)
-        case Stopped() | Settled() | Control() | Marked() | Reverses() | ClaimEnded():
+            return Movement(received=payload.received.micros)
+        case Stopped() | Settled() | Control() | Marked() | LogReversed() | ClaimEnded():
             return STILL
-        case VenueFilled() | Signed() | ApprovalTold() | Said() | RefusedAttempt() | None:
+        case (
+            VenueFilled()
+            | TermsSigned()
+            | ApprovalDecided()
+            | AgentStatement()
+            | RefusedAttempt()
+            | None
+        ):
             return STILL
         case other:  # the type checker names what is told anew and not judged here
             assert_never(other)

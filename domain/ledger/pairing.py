@@ -8,8 +8,8 @@ from typing import Final
 
 from domain.ledger.chain_events import CHAIN_EVENTS
 from domain.ledger.events import Event, NewEvent
-from domain.ledger.kinds import ACTION_KINDS, Kind, Reporter
-from domain.ledger.payloads import Control, Executed, Marked, Reverses, Settled, Unwound
+from domain.ledger.kinds import ACTION_KINDS, LedgerKind, Reporter
+from domain.ledger.payloads import Control, Executed, LogReversed, Marked, Settled, Unwound
 
 LOGGED: Final = frozenset(e.what for e in CHAIN_EVENTS)
 
@@ -19,7 +19,7 @@ def can_pair(row: Event | NewEvent) -> bool:
     chain.
     """
     if row.reported_by is Reporter.CHAIN:
-        return row.kind is Kind.MOVE and isinstance(row.told.what, (Executed, Unwound))
+        return row.kind is LedgerKind.MOVE and isinstance(row.told.what, (Executed, Unwound))
     return row.reported_by is Reporter.AGENT and row.kind in ACTION_KINDS
 
 
@@ -51,7 +51,7 @@ def partner(row: Event | NewEvent, same_tx: Iterable[Event]) -> Event | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldLog:
+class LogHistory:
     """A log as the ledger tells of it.
 
     Shapes: `first` told it first, and its event id names the log for good; `now` is the newest row
@@ -63,7 +63,7 @@ class ToldLog:
     stands: bool
 
 
-def told_logs(rows: Iterable[Event]) -> tuple[ToldLog, ...]:
+def told_logs(rows: Iterable[Event]) -> tuple[LogHistory, ...]:
     """Every log that the chain's rows tell of, in the order of its place.
 
     Shapes: `rows` are those of one transaction, oldest first.
@@ -75,14 +75,14 @@ def told_logs(rows: Iterable[Event]) -> tuple[ToldLog, ...]:
         what, again = e.told.what, e.told.restates
         if e.reported_by is not Reporter.CHAIN:
             continue
-        if isinstance(what, Reverses):
+        if isinstance(what, LogReversed):
             gone.add(what.event_id)
         elif type(what) in LOGGED:
             of = e.event_id if again is None else again.event_id
             first.setdefault(of, e)
             now[of] = e
             gone.discard(of)
-    found = [ToldLog(first=first[k], now=now[k], stands=k not in gone) for k in first]
+    found = [LogHistory(first=first[k], now=now[k], stands=k not in gone) for k in first]
     return tuple(sorted(found, key=lambda t: place_of(t.now)))
 
 
@@ -100,9 +100,9 @@ def place_of(row: Event) -> tuple[int, int]:
     """(block, log index) of a chain's row; one that a reorganisation moved stands where it is
     restated.
     """
-    told = row.told
-    named = told.restates.log_index if told.restates is not None else row.log_index
-    index = told.log_index if named is None else named
+    payload = row.told
+    name = payload.restates.log_index if payload.restates is not None else row.log_index
+    index = payload.log_index if name is None else name
     return row.block_number or 0, index or 0
 
 
@@ -115,8 +115,8 @@ def _content(row: Event | NewEvent) -> tuple[object, ...]:
     what = row.told.what
     more: tuple[object, ...] = ()
     if isinstance(what, (Executed, Unwound)):
-        place = what.place
-        more = ((place.address or "").lower(), (place.selector or "").lower(), what.received)
+        target = what.place
+        more = ((target.address or "").lower(), (target.selector or "").lower(), what.received)
     if isinstance(what, Executed):
         more = (*more, what.spent, what.approved)
     if isinstance(what, Control):

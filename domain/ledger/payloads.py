@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
-from domain.ledger.kinds import Kind
+from domain.ledger.kinds import LedgerKind
 from domain.money import ZERO, Usdc
 
 Json: TypeAlias = Mapping[str, object]
@@ -23,7 +23,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = ("reverted", "elsewhere", "not_found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CallTarget:
     """Where an action goes: a market's id, or an address and a selector; all as they were told."""
 
     market: str | None = None
@@ -38,11 +38,11 @@ class Place:
 
 
 UNKNOWN: Final = "unknown"
-NOWHERE: Final = Place()
+NOWHERE: Final = CallTarget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class LotLabel:
     """The name that an agent gives to a part of a position."""
 
     id: str | None = None
@@ -65,7 +65,7 @@ class Deposited:
 class Executed:
     """A call that the vault let through. `approved` is what the target might have pulled."""
 
-    place: Place
+    place: CallTarget
     spent: Usdc = ZERO
     received: Usdc = ZERO
     approved: Usdc = ZERO
@@ -77,7 +77,7 @@ class Executed:
 class Unwound:
     """A call on a closed vault that brought a position back."""
 
-    place: Place
+    place: CallTarget
     received: Usdc = ZERO
     by: str | None = None
     data_hash: str | None = None
@@ -137,11 +137,11 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reverses:
+class LogReversed:
     """A reorganisation took a row's log away; `what` is what that row told."""
 
     event_id: str
-    kind: Kind
+    kind: LedgerKind
     occurred_at: datetime | None
     seq: int | None = None
     amount: Usdc | None = None
@@ -187,7 +187,7 @@ class VenueFilled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signed:
+class TermsSigned:
     """The owner signed the terms."""
 
     digest: str | None = None
@@ -195,13 +195,13 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalTold:
+class ApprovalDecided:
     """The owner decided about an action that waited."""
 
     approval_id: str | None
     status: str
     reason: str | None = None
-    place: Place = NOWHERE
+    place: CallTarget = NOWHERE
     text: str | None = None
 
 
@@ -209,7 +209,7 @@ class ApprovalTold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class AgentStatement:
     """What an agent may say with any row.
 
     Shapes: `mark` is its own estimate of the part or position; `next_at` when it looks again;
@@ -218,8 +218,8 @@ class Said:
     the venue's own fills tell of them. Units: USDC.
     """
 
-    place: Place = NOWHERE
-    part: Part | None = None
+    place: CallTarget = NOWHERE
+    part: LotLabel | None = None
     mark: Usdc | None = None
     direction: Literal["in", "out"] | None = None
     why: str | None = None
@@ -233,23 +233,23 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reported(Said):
+class Reported(AgentStatement):
     """A buy, sell, move or resolve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaidFee(Said):
+class PaidFee(AgentStatement):
     """A fee; `fee_kind` classes it, `resource` is what was read for it."""
 
     @property
     def paid_read(self) -> bool:
         """True for a fee that paid for a read, by what it is: named so, or naming what was read."""
-        named = self.fee_kind in PAID_READS
-        return named or (bool(self.resource) and self.fee_kind not in OTHER_FEES)
+        name = self.fee_kind in PAID_READS
+        return name or (bool(self.resource) and self.fee_kind not in OTHER_FEES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Noted(Said):
+class Noted(AgentStatement):
     """A note, by whomever."""
 
 
@@ -267,7 +267,7 @@ class RefusedAttempt:
 
 Payload: TypeAlias = (
     Deposited | Executed | Unwound | Withdrawn | AgentPaid | Stopped | Settled | Control | Marked
-    | Reverses | ClaimEnded | VenueFilled | Signed | ApprovalTold | Reported | PaidFee | Noted
+    | LogReversed | ClaimEnded | VenueFilled | TermsSigned | ApprovalDecided | Reported | PaidFee | Noted
     | RefusedAttempt
 )  # fmt: skip
 
@@ -287,7 +287,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restates:
+class LogMoved:
     """The row whose log this is, told anew at another place in the chain.
 
     `moved`: it stood in the ledger until now, so that no sum changes; else it had been taken back.
@@ -333,19 +333,19 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class UnusableValue:
     """A stored value that could not be read as what it must be; it counts as nothing."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class EventPayload:
     """A whole payload: what the row tells, and what stands beside it."""
 
     what: Payload
     violation: Violation | None = None
-    restates: Restates | None = None
+    restates: LogMoved | None = None
     log_index: int | None = None
     observed: Observed | None = None
-    unusable: tuple[Unusable, ...] = ()
+    unusable: tuple[UnusableValue, ...] = ()

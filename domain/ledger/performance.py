@@ -13,14 +13,14 @@ from domain.ledger import venue_book
 from domain.ledger.day_totals import DayTotals, RolledDay
 from domain.ledger.events import Event
 from domain.ledger.journal import counts, in_place
-from domain.ledger.kinds import Kind, Reporter
-from domain.ledger.measured import DAYS_KEPT, EMPTY, Measured, step
-from domain.ledger.payloads import Reverses, VenueFilled
+from domain.ledger.kinds import LedgerKind, Reporter
+from domain.ledger.measured import DAYS_KEPT, EMPTY, MeasuredBook, step
+from domain.ledger.payloads import LogReversed, VenueFilled
 from domain.ledger.venue_book import VenueBook
 from domain.times import day_of
 from domain.wire import JsonObject
 
-CLAIMS: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE})
+CLAIMS: Final = frozenset({LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE, LedgerKind.RESOLVE})
 
 # Before every day: a row that a reorganisation moved or took away may have changed any of them.
 ALL_DAYS: Final = ""
@@ -111,7 +111,7 @@ def fold_days(
         elif isinstance(event.told.what, VenueFilled):
             record, more = _filled(record, event)
         elif counts(event):
-            again = isinstance(event.told.what, Reverses) or event.told.restates is not None
+            again = isinstance(event.told.what, LogReversed) or event.told.restates is not None
             since = ALL_DAYS if again else min(day, since or day) if since != ALL_DAYS else since
         if more is not None:
             added[day] = added.get(day, Beside()).plus(more)
@@ -127,9 +127,9 @@ def _moment(event: Event) -> datetime:
 
 def _claimed(event: Event) -> Beside | None:
     amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
-    if event.kind is Kind.FEE:
+    if event.kind is LedgerKind.FEE:
         return Beside(claimed_fees=amount, claimed_net=-amount)
-    if event.kind is Kind.RESOLVE:
+    if event.kind is LedgerKind.RESOLVE:
         return Beside(claimed_trades=1, claimed_net=amount)
     return Beside(claimed_trades=1) if event.kind in CLAIMS else None
 
@@ -145,7 +145,7 @@ def _filled(record: PerformanceRecord, event: Event) -> tuple[PerformanceRecord,
     return replace(record, venue=book), Beside(venue={network: more})
 
 
-def has_days_since(book: Measured, since: str) -> bool:
+def has_days_since(book: MeasuredBook, since: str) -> bool:
     """True where the book still holds every day from that one on."""
     return len(book.days) < DAYS_KEPT or min(book.days) <= since
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from domain.ledger.copies import changed
-from domain.ledger.payloads import Place
+from domain.ledger.copies import fast_replace
+from domain.ledger.payloads import CallTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class MeasuredPosition:
     """A position at one market: what it cost, and what it is worth by the newest observation.
 
     Units: micro-USDC; without an observation its value is its cost. `back` says that something came
     back from it since it was observed.
     """
 
-    place: Place
+    place: CallTarget
     cost: int = 0
     value: int = 0
     back: bool = False
@@ -29,18 +29,22 @@ class Position:
 
 
 def after_call(
-    positions: Mapping[str, Position], place: Place, spent: int, received: int, after: int | None
-) -> Mapping[str, Position]:
+    positions: Mapping[str, MeasuredPosition],
+    target: CallTarget,
+    spent: int,
+    received: int,
+    after: int | None,
+) -> Mapping[str, MeasuredPosition]:
     """What comes back takes the same fraction of cost as of value: received of received + `after`,
     the value that the log observed behind it (contract 5). Costs are rounded down.
 
     Where nobody observed it (None), the value before the call stands in.
     """
-    key = place.key
+    key = target.key
     old = positions.get(key)
     if old is None and spent <= 0 and not after:
         return positions
-    p = old or Position(place=place)
+    p = old or MeasuredPosition(place=target)
     cost = p.cost + spent
     value = max(0, p.value + spent - received) if after is None else after
     if received:
@@ -48,23 +52,25 @@ def after_call(
     if not value and (not cost or received > 0):
         return {k: v for k, v in positions.items() if k != key}
     back = p.back or received > 0
-    return {**positions, key: Position(place=p.place, cost=cost, value=value, back=back)}
+    return {**positions, key: MeasuredPosition(place=p.place, cost=cost, value=value, back=back)}
 
 
-def revalued(positions: Mapping[str, Position], values: Mapping[str, int]) -> dict[str, Position]:
+def revalued(
+    positions: Mapping[str, MeasuredPosition], values: Mapping[str, int]
+) -> dict[str, MeasuredPosition]:
     """The positions, each at what its probe answered; one that no probe values is worth nothing."""
     found = {}
     for key in (*positions, *(k for k in values if k not in positions)):
         value = values.get(key, 0)
-        p = changed(positions.get(key) or Position(place=_place_of(key)), value=value)
+        p = fast_replace(positions.get(key) or MeasuredPosition(place=_place_of(key)), value=value)
         if p.opened:
-            found[key] = changed(p, back=False) if value else p
+            found[key] = fast_replace(p, back=False) if value else p
     return found
 
 
-def _place_of(key: str) -> Place:
+def _place_of(key: str) -> CallTarget:
     """The place of a position that no call opened: its probe answers for what was given."""
-    return Place(address=key) if key.startswith("0x") else Place(market=key)
+    return CallTarget(address=key) if key.startswith("0x") else CallTarget(market=key)
 
 
 def shares(weights: Mapping[str, int], whole: int) -> dict[str, int]:

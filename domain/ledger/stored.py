@@ -16,7 +16,7 @@ from domain.times import moment_of
 _FIGURE: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
-class Stored:
+class StoredJson:
     """One stored object while it is read; what is unusable is noted once, by its path."""
 
     __slots__ = ("_bad", "path", "there", "values")
@@ -35,10 +35,10 @@ class Stored:
         """Note that the value under a name is unusable."""
         self._bad.append(f"{self.path}.{name}" if self.path else name)
 
-    def sub(self, name: str) -> Stored:
+    def sub(self, name: str) -> StoredJson:
         """The object under a name."""
         path = f"{self.path}.{name}" if self.path else name
-        return Stored(self.values.get(name), path, self._bad)
+        return StoredJson(self.values.get(name), path, self._bad)
 
     def text(self, name: str) -> str | None:
         """A text."""
@@ -108,7 +108,7 @@ class Stored:
         return self.values.get(name)
 
 
-Reads: TypeAlias = Callable[[Stored, str], object]
+Reads: TypeAlias = Callable[[StoredJson, str], object]
 """How the value under a name is read."""
 
 
@@ -126,7 +126,7 @@ def one_of(*options: str) -> Reads:
     """One of some texts; anything else is not there."""
     known = frozenset(options)
 
-    def reads(s: Stored, name: str) -> str | None:
+    def reads(s: StoredJson, name: str) -> str | None:
         value = s.values.get(name)
         return value if isinstance(value, str) and value in known else None
 

@@ -29,12 +29,12 @@ def micros_down(usdc: Decimal) -> int:
     return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_FLOOR, _EXACT))
 
 
-def worth_of(size: Decimal, px: Decimal, *, paid: bool) -> int:
+def worth_of(size: Decimal, px: Decimal, *, prepaid_cost: bool) -> int:
     """Size x price in micro-USDC. The venue's figures have at most six decimals together, so that
     this is exact; what is not goes against the account.
     """
     exact = _EXACT.multiply(size, px)
-    return micros_up(exact) if paid else micros_down(exact)
+    return micros_up(exact) if prepaid_cost else micros_down(exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class VenuePosition:
 
     def result(self, mark: Decimal) -> int:
         """The open result at a mark, rounded down."""
-        return worth_of(self.size, mark, paid=False) - self.cost
+        return worth_of(self.size, mark, prepaid_cost=False) - self.cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def _filled(account: VenueAccount, what: VenueFilled) -> VenueAccount:
     return VenueAccount(
         fills=account.fills + 1,
         orders=account.orders + what.first,
-        volume=account.volume + worth_of(what.size, what.px, paid=what.is_buy),
+        volume=account.volume + worth_of(what.size, what.px, prepaid_cost=what.is_buy),
         realized=account.realized + realized,
         fees=account.fees + micros_up(what.fee),
         builder_fees=account.builder_fees + micros_up(what.builder_fee),
@@ -150,13 +150,13 @@ def _moved(held: VenuePosition | None, what: VenueFilled) -> tuple[VenuePosition
         closing = min(abs(held.size), what.size)
         released = _released(held, closing)
         back = closing if held.size > 0 else -closing
-        realized = worth_of(back, what.px, paid=False) - released
+        realized = worth_of(back, what.px, prepaid_cost=False) - released
         signed += back
         size = held.size - back
         held = replace(held, size=size, cost=held.cost - released, px=what.px) if size else None
     if not signed:
         return held, realized
-    cost = worth_of(signed, what.px, paid=True) + (held.cost if held else 0)
+    cost = worth_of(signed, what.px, prepaid_cost=True) + (held.cost if held else 0)
     size = signed + (held.size if held else Decimal(0))
     return VenuePosition(size=size, cost=cost, px=what.px), realized
 
@@ -193,17 +193,17 @@ def _account_json(account: VenueAccount) -> dict[str, object]:
     return {n: getattr(account, n) for n in _PLAIN} | {"positions": held}
 
 
-def from_json(told: Any) -> VenueBook:
+def from_json(raw: Any) -> VenueBook:
     """Read `to_json`'s form back; nothing where a state was kept before there were such fills."""
-    if told is None:
+    if raw is None:
         return EMPTY
-    accounts = {network: _account(a) for network, a in told["accounts"].items()}
-    return VenueBook(accounts=accounts, newest=told["newest"])
+    accounts = {network: _account(a) for network, a in raw["accounts"].items()}
+    return VenueBook(accounts=accounts, newest=raw["newest"])
 
 
-def _account(told: Any) -> VenueAccount:
+def _account(raw: Any) -> VenueAccount:
     held = {
         product: VenuePosition(size=Decimal(size), cost=cost, px=Decimal(px))
-        for product, (size, cost, px) in told["positions"].items()
+        for product, (size, cost, px) in raw["positions"].items()
     }
-    return VenueAccount(**{n: told[n] for n in _PLAIN}, positions=held)
+    return VenueAccount(**{n: raw[n] for n in _PLAIN}, positions=held)

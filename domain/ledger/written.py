@@ -6,37 +6,37 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from domain.ledger.copies import maker
+from domain.ledger.copies import fast_constructor
 from domain.ledger.forms import Nested, Object, Value, parts_of, what_of
-from domain.ledger.kinds import Kind
+from domain.ledger.kinds import LedgerKind
 from domain.ledger.payloads import (
+    EventPayload,
+    LogMoved,
     Observed,
     ObservedPosition,
     Payload,
-    Restates,
-    Told,
-    Unusable,
+    UnusableValue,
     Violation,
 )
-from domain.ledger.stored import Stored
+from domain.ledger.stored import StoredJson
 from domain.money import Usdc
 from domain.times import timestamp
 
 
-def write(told: Told) -> dict[str, object]:
+def write(payload: EventPayload) -> dict[str, object]:
     """The stored form of a payload: what `read` reads back."""
-    stored = _there(parts_of(told.what))
-    again, broken = told.restates, told.violation
+    stored = _there(parts_of(payload.what))
+    again, broken = payload.restates, payload.violation
     if again is not None:
         stored["restates"] = placed = dict[str, object](event_id=again.event_id)
         if again.log_index is not None:
             placed["log_index"] = again.log_index
         if again.moved:
             placed["moved"] = True
-    if told.log_index is not None:
-        stored["log_index"] = told.log_index
-    if told.observed is not None:
-        stored["observed"] = _observed_json(told.observed)
+    if payload.log_index is not None:
+        stored["log_index"] = payload.log_index
+    if payload.observed is not None:
+        stored["observed"] = _observed_json(payload.observed)
     if broken is not None:
         stored["violation"] = {"codes": list(broken.codes), "detail": dict(broken.detail)}
     return stored
@@ -58,9 +58,9 @@ def _observed_json(o: Observed) -> dict[str, object]:
     }
 
 
-def written(what: Payload, violation: Violation | None = None) -> dict[str, object]:
+def written(payload: Payload, violation: Violation | None = None) -> dict[str, object]:
     """The stored form of what a row tells."""
-    return write(Told(what=what, violation=violation))
+    return write(EventPayload(what=payload, violation=violation))
 
 
 def _there(values: Iterable[Value]) -> dict[str, object]:
@@ -80,13 +80,13 @@ def _plain(value: object) -> object:
     return value
 
 
-def read(kind: Kind, stored: object) -> Told:
+def read(kind: LedgerKind, stored: object) -> EventPayload:
     """Read a stored payload; never raises, whatever is stored.
 
     A value that is unusable reads as nothing (money: 0) and is named in `unusable`, by its path.
     """
     bad: list[str] = []
-    s = Stored(stored, "", bad)
+    s = StoredJson(stored, "", bad)
     beside = s.sub("violation") if "violation" in s.values else None
     return _TOLD(
         what=what_of(kind, s),
@@ -94,35 +94,35 @@ def read(kind: Kind, stored: object) -> Told:
         restates=_restates(s) if "restates" in s.values else None,
         log_index=s.number("log_index") if "log_index" in s.values else None,
         observed=_observed(s) if "observed" in s.values else None,
-        unusable=tuple([Unusable(path) for path in sorted(bad)]) if bad else (),
+        unusable=tuple([UnusableValue(path) for path in sorted(bad)]) if bad else (),
     )
 
 
-_TOLD: Final = maker(Told)
+_TOLD: Final = fast_constructor(EventPayload)
 
 
-def _restates(s: Stored) -> Restates | None:
+def _restates(s: StoredJson) -> LogMoved | None:
     restates = s.values.get("restates")
     if restates is None:
         return None
     if isinstance(restates, str):
-        return Restates(event_id=restates)
+        return LogMoved(event_id=restates)
     again = s.sub("restates")
-    return Restates(
+    return LogMoved(
         event_id=again.text("event_id") or "",
         log_index=again.number("log_index"),
         moved=again.flag("moved"),
     )
 
 
-def _observed(around: Stored) -> Observed | None:
+def _observed(around: StoredJson) -> Observed | None:
     """An observation; one that is damaged anywhere is none, and is named."""
     bad: list[str] = []
-    s = Stored(around.values, "", bad).sub("observed")
+    s = StoredJson(around.values, "", bad).sub("observed")
     listed = s.values.get("positions")
     positions = []
     for one in listed if isinstance(listed, (list, tuple)) else ():
-        each = Stored(one, "observed.positions", bad)
+        each = StoredJson(one, "observed.positions", bad)
         positions.append(ObservedPosition(key=each.text("key") or "", value=each.money("value")))
     block = s.number("block")
     if bad or block is None or not isinstance(listed, (list, tuple)):
@@ -133,7 +133,7 @@ def _observed(around: Stored) -> Observed | None:
     )
 
 
-def _violation(s: Stored) -> Violation:
+def _violation(s: StoredJson) -> Violation:
     codes = s.values.get("codes")
     found = codes if isinstance(codes, (list, tuple)) else ()
     return Violation(

@@ -21,20 +21,22 @@ _AMOUNTS: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval
 _OF_THE_SERVICE: Final = frozenset({"label", "market"})
 
 
-def accepted_terms(m: Mandate) -> str:
+def accepted_terms(mandate: Mandate) -> str:
     """SHA-256 in hex over all terms but the purpose."""
-    terms = {n: getattr(m, n) for n in _NUMBERS} | {n: text(getattr(m, n)) for n in _AMOUNTS}
+    terms = {n: getattr(mandate, n) for n in _NUMBERS} | {
+        n: text(getattr(mandate, n)) for n in _AMOUNTS
+    }
     terms["allowed_targets"] = [
         {n: v for n, v in target.as_json().items() if n not in _OF_THE_SERVICE}
-        for target in m.allowed_targets
+        for target in mandate.allowed_targets
     ]
     canonical = json.dumps(terms, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def accepted(m: Mandate, at: datetime) -> Mandate:
+def accepted(mandate: Mandate, at: datetime) -> Mandate:
     """The mandate with its terms as they are accepted."""
-    return replace(m, accepted_at=at, accepted_digest=accepted_terms(m))
+    return replace(mandate, accepted_at=at, accepted_digest=accepted_terms(mandate))
 
 
 def revised(before: Mandate, after: Mandate) -> Mandate:

@@ -12,7 +12,7 @@ from domain.mandates.actions import Action
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire import JsonObject, said
+from domain.wire import JsonObject, described
 
 Status = Literal["pending", "approved", "declined", "expired", "used"]
 
@@ -40,11 +40,11 @@ class ApprovalItem:
     data: str
     approve_amount_usdc: Usdc
     clause: Literal[6] = 6
-    why: str | None = field(metadata=said("the agent's own words"))
+    why: str | None = field(metadata=described("the agent's own words"))
     requested_at: Timestamp
     expires_at: Timestamp
     decided_at: Timestamp | None
-    note: str | None = field(metadata=said("the owner's own words"))
+    note: str | None = field(metadata=described("the owner's own words"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def repeats(item: Approval, decision: Literal["approve", "decline"], now: dateti
     return status == "declined" if decision == "decline" else status in ("approved", "used")
 
 
-class Approves(Protocol):
+class ApprovalChain(Protocol):
     """What a chain knows of approvals that a vault keeps."""
 
     def approve_action(

@@ -9,7 +9,7 @@ from domain.mandates.clauses import plain
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.times import Timestamp
-from domain.wire import said
+from domain.wire import described
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +17,10 @@ class CardHeader:
     """What stands above the clauses: who, how much, until when."""
 
     title: str
-    purpose: str = field(metadata=said("the owner's own words"))
+    purpose: str = field(metadata=described("the owner's own words"))
     budget_usdc: Usdc
     agent_id: str | None
-    agent_name: str | None = field(metadata=said("the owner's name for the agent"))
+    agent_name: str | None = field(metadata=described("the owner's name for the agent"))
     chain_id: int
     horizon_days: int
     ends_at: Timestamp | None

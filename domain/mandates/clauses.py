@@ -156,44 +156,46 @@ def percent(bps: int) -> str:
     return f"{whole}.{rest:02d}".rstrip("0").rstrip(".") + "%"
 
 
-def _budget(m: Mandate, _: Switches) -> Clause:
+def _budget(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.BUDGET,
-        f"At most {plain(m.budget_usdc)} USDC of yours is ever in the vault.",
-        AmountOf(amount=m.budget_usdc),
+        f"At most {plain(mandate.budget_usdc)} USDC of yours is ever in the vault.",
+        AmountOf(amount=mandate.budget_usdc),
         "Contract",
         ("budgetUsdc",),
     )
 
 
-def _per_action(m: Mandate, _: Switches) -> Clause:
+def _per_action(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.PER_ACTION,
-        f"No single action takes more than {plain(m.per_tx_cap)} USDC out of the vault.",
-        AmountOf(amount=m.per_tx_cap),
+        f"No single action takes more than {plain(mandate.per_tx_cap)} USDC out of the vault.",
+        AmountOf(amount=mandate.per_tx_cap),
         "Contract",
         ("perTxCap",),
     )
 
 
-def _per_day(m: Mandate, _: Switches) -> Clause:
+def _per_day(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.PER_DAY,
-        f"All actions of a UTC day together take at most {plain(m.daily_cap)} USDC out; it resets "
+        f"All actions of a UTC day together take at most {plain(mandate.daily_cap)} USDC out; it resets "
         "at 00:00 UTC, "
         "so that two days' amounts can meet at midnight.",
-        DayAmount(amount=m.daily_cap),
+        DayAmount(amount=mandate.daily_cap),
         "Contract",
         ("dailyCap",),
     )
 
 
-def _stop_line(m: Mandate, _: Switches) -> Clause:
+def _stop_line(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.STOP_LINE,
-        f"The agent's calls may not bring the vault below {plain(m.floor)} USDC, "
-        f"a loss of {percent(m.stop_floor_bps)} of the budget.",
-        StopLine(amount=m.floor, pct=percent(m.stop_floor_bps), bps=m.stop_floor_bps),
+        f"The agent's calls may not bring the vault below {plain(mandate.floor)} USDC, "
+        f"a loss of {percent(mandate.stop_floor_bps)} of the budget.",
+        StopLine(
+            amount=mandate.floor, pct=percent(mandate.stop_floor_bps), bps=mandate.stop_floor_bps
+        ),
         "Contract",
         ("stopFloor", "stopFloorBps"),
     )
@@ -237,11 +239,11 @@ def enforced(t: Target) -> EnforcedTarget:
             return EnforcedContract(**asdict(shown), enforced_by=by)
 
 
-def _markets(m: Mandate, _: Switches) -> Clause:
-    items = tuple(enforced(t) for t in m.allowed_targets)
-    named = ", ".join(dict.fromkeys(map(_place, m.allowed_targets))) or "nothing at all"
+def _markets(mandate: Mandate, _: Switches) -> Clause:
+    items = tuple(enforced(t) for t in mandate.allowed_targets)
+    named = ", ".join(dict.fromkeys(map(_place, mandate.allowed_targets))) or "nothing at all"
     # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
-    at = [enforcer(t) for t in m.allowed_targets if t.kind == "venue"]
+    at = [enforcer(t) for t in mandate.allowed_targets if t.kind == "venue"]
     by: EnforcedBy = "Venue" if "Venue" in at else "Service guard" if at else "Contract"
     return _clause(
         ClauseKey.MARKETS,
@@ -252,8 +254,8 @@ def _markets(m: Mandate, _: Switches) -> Clause:
     )
 
 
-def _asking(m: Mandate, switches: Switches) -> Clause:
-    above, by_vault = m.approval_above_usdc, bool(m.approvals_on_chain)
+def _asking(mandate: Mandate, switches: Switches) -> Clause:
+    above, by_vault = mandate.approval_above_usdc, bool(mandate.approvals_on_chain)
     if above is None:
         sentence = "The agent acts on its own inside these limits."
     elif by_vault:
@@ -273,8 +275,8 @@ def _asking(m: Mandate, switches: Switches) -> Clause:
     )
 
 
-def _at_stop(m: Mandate, switches: Switches) -> Clause:
-    keep = m.on_floor == "keep"
+def _at_stop(mandate: Mandate, switches: Switches) -> Clause:
+    keep = mandate.on_floor == "keep"
     sentence = (
         "At the stop line the mandate stops and open positions are kept for you to decide."
         if keep
@@ -286,38 +288,38 @@ def _at_stop(m: Mandate, switches: Switches) -> Clause:
     return _clause(
         ClauseKey.AT_STOP,
         sentence,
-        OnFloor(on_floor=m.on_floor),
+        OnFloor(on_floor=mandate.on_floor),
         "Service guard",
         ("onFloor",),
         status,
     )
 
 
-def _period(m: Mandate, _: Switches) -> Clause:
-    until = f"until {in_words(m.ends_at)}" if m.ends_at else "from your signature"
+def _period(mandate: Mandate, _: Switches) -> Clause:
+    until = f"until {in_words(mandate.ends_at)}" if mandate.ends_at else "from your signature"
     return _clause(
         ClauseKey.PERIOD,
-        f"The mandate lasts {m.horizon_days} days, {until}.",
-        Period(days=m.horizon_days, ends_at=m.ends_at),
+        f"The mandate lasts {mandate.horizon_days} days, {until}.",
+        Period(days=mandate.horizon_days, ends_at=mandate.ends_at),
         "Contract",
         ("endsAt", "horizonDays", "issuedAt"),
     )
 
 
-def _agent_fee(m: Mandate, _: Switches) -> Clause:
+def _agent_fee(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.AGENT_FEE,
-        f"The agent earns {percent(m.payout_bps)} of the gain that the vault measured, once, at "
+        f"The agent earns {percent(mandate.payout_bps)} of the gain that the vault measured, once, at "
         "settlement, rounded down."
-        if m.payout_bps
+        if mandate.payout_bps
         else "The agent earns no fee.",
-        FeeShare(pct=percent(m.payout_bps), bps=m.payout_bps, kind=m.payout_kind),
+        FeeShare(pct=percent(mandate.payout_bps), bps=mandate.payout_bps, kind=mandate.payout_kind),
         "Contract",
         ("agentFeeBps",),
     )
 
 
-def _your_floors(m: Mandate, _: Switches) -> Clause:
+def _your_floors(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.YOUR_FLOORS,
         "You can pause, stop and withdraw at any time; open positions can hold a withdrawal back "
@@ -350,16 +352,18 @@ _SAYS: Final = (
 )  # fmt: skip
 
 
-def clauses(m: Mandate, switches: Switches, *, keeper_key: bool = False) -> tuple[Clause, ...]:
+def clauses(
+    mandate: Mandate, switches: Switches, *, keeper_key: bool = False
+) -> tuple[Clause, ...]:
     """The ten clauses in their order (spec 2.3), without those of terms that are unclear; 7 waits
     for the key where the venue is named.
     """
     told = tuple(
-        clause(m, switches)
+        clause(mandate, switches)
         for term, clause in zip(_SAYS, CLAUSES, strict=True)
-        if term not in m.unclear_terms
+        if term not in mandate.unclear_terms
     )
-    if keeper_key or not m.closes_at_venue:
+    if keeper_key or not mandate.closes_at_venue:
         return told
     at_stop = ClauseKey.AT_STOP
     return tuple(replace(c, status="stored_pending") if c.n == at_stop else c for c in told)

@@ -74,7 +74,7 @@ def as_many_as_a_vault_takes(targets: Sequence[Target], loc: str) -> None:
 _ALIKE: Final = str.maketrans("013457i", "oleastl")
 
 
-def alike(name: str) -> str:
+def confusable_key(name: str) -> str:
     """The name as a hurried reader sees it: two with the same one can be taken for each other."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower()).translate(_ALIKE)
     return plain.replace("rn", "m").replace("vv", "w")

@@ -10,16 +10,16 @@ from typing import Final, Literal
 
 from domain.mandates.targets import (
     DEFAULT_TARGETS,
-    Missed,
     ShownTarget,
     Target,
-    missed,
+    TargetMismatch,
     probe_keys,
+    target_mismatch,
 )
 from domain.money import BPS, ZERO, Usdc
 from domain.refusals import Refused
 from domain.times import Timestamp
-from domain.wire import said
+from domain.wire import described
 
 MAX_HORIZON_DAYS: Final = 366
 
@@ -76,7 +76,9 @@ class PayoutRule:
     bps: int
 
 
-_TARGETS: Final = said("what the agent may deal with; markets_list tells how each call is encoded")
+_TARGETS: Final = described(
+    "what the agent may deal with; markets_list tells how each call is encoded"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +89,9 @@ class AgreedTerms:
     """
 
     agent_id: str | None
-    agent_name: str | None = field(metadata=said("the owner's name for the agent"))
+    agent_name: str | None = field(metadata=described("the owner's name for the agent"))
     open_board: bool
-    purpose: str = field(metadata=said("the owner's own words"))
+    purpose: str = field(metadata=described("the owner's own words"))
     target_bps: int | None
     markets: tuple[str, ...]
     per_tx_cap_usdc: Usdc | None
@@ -100,7 +102,7 @@ class AgreedTerms:
     status: StatusName
     paused: bool
     provisional: bool = field(
-        metadata=said(
+        metadata=described(
             "true while the newest block says another status or pause than the rows that are deep "
             "enough; status, paused and their times are the newest block's"
         )
@@ -108,7 +110,7 @@ class AgreedTerms:
     proposed_by_agent_id: str | None
     needs_review: bool
     unclear_terms: tuple[str, ...] = field(
-        metadata=said(
+        metadata=described(
             "the terms of a draft that its note leaves open: none is given out for signing before "
             "the owner has PUT typed fields"
         )
@@ -150,7 +152,7 @@ class DraftAttributes(AgreedTerms):
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedTerms:
     """What was signed and how it was checked; verdicts are recomputed, never stored (contract 4).
 
     Shapes: `message` is the typed data's message as it was signed (JSON values); `signature` is 0x
@@ -235,7 +237,7 @@ class Mandate:
     refreshed_at: datetime | None = None
     differs_at: datetime | None = None
     frame: TermsFrame | None = None
-    signed: Signed | None = None
+    signed: SignedTerms | None = None
     legacy_caps: Mapping[str, object] = field(default_factory=dict)
     needs_review: bool = False
     unclear_terms: tuple[str, ...] = ()
@@ -304,9 +306,9 @@ class Mandate:
         """The entry for this function, without regard to case."""
         return next((t for t in self.allowed_targets if t.names(address, selector)), None)
 
-    def misses(self, address: str, data: str) -> Missed | None:
+    def misses(self, address: str, data: str) -> TargetMismatch | None:
         """Why this call is not allowed; None for one that is."""
-        return missed(self.allowed_targets, address, data, self.vault_address)
+        return target_mismatch(self.allowed_targets, address, data, self.vault_address)
 
     def attributes(self) -> MandateAttributes:
         """The stored attributes under their names of spec 2.2, and contract 3's additions."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from domain.mandates.entries import alike
+from domain.mandates.entries import confusable_key
 from domain.mandates.targets import VENUE, Target
 from domain.refusals import invalid
-from domain.wire import JsonObject, said
+from domain.wire import JsonObject, described
 
 STATUSES: Final = ("live", "paper", "planned")
 
@@ -75,7 +75,7 @@ class VenueSymbols:
 class PaidHosts:
     """Hosts of paid reads; any where none is named."""
 
-    hosts: tuple[str, ...] = field(metadata=said("of the service's own markets file"))
+    hosts: tuple[str, ...] = field(metadata=described("of the service's own markets file"))
 
 
 MarketPlace = ContractAt | VenueSymbols | PaidHosts
@@ -86,7 +86,7 @@ class MarketTold:
     """One market as it is shown (contract 8)."""
 
     id: str
-    name: str = field(metadata=said("the service's own name for it"))
+    name: str = field(metadata=described("the service's own name for it"))
     status: Literal["live", "paper", "planned"]
     enforced_by: str
     chain_id: int | None
@@ -245,8 +245,8 @@ def _taken_for(t: Target, markets: Sequence[Market]) -> str | None:
     if t.venue in venues:
         return None
     names = {m.name for m in markets} | {o.label or "" for m in markets for o in m.targets()}
-    seen = alike(t.venue)
-    return next((name for name in sorted(venues | names) if alike(name) == seen), None)
+    seen = confusable_key(t.venue)
+    return next((name for name in sorted(venues | names) if confusable_key(name) == seen), None)
 
 
 def _products(t: Target, own: Sequence[Target]) -> str | None:

@@ -11,7 +11,7 @@ from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused, refusal
 
 
-class Action(StrEnum):
+class LifecycleAction(StrEnum):
     """What may move a mandate, or needs it in a certain state (contract 3)."""
 
     CORRECT = "correct"
@@ -26,33 +26,33 @@ class Action(StrEnum):
     SETTLE = "settle"
 
 
-_MOVES: Final[Mapping[tuple[Status, Action], Status]] = MappingProxyType(
+_MOVES: Final[Mapping[tuple[Status, LifecycleAction], Status]] = MappingProxyType(
     {
-        (Status.DRAFT, Action.CORRECT): Status.DRAFT,
-        (Status.DRAFT, Action.ASSIGN): Status.DRAFT,
-        (Status.DRAFT, Action.ACCEPT): Status.DRAFT,
-        (Status.DRAFT, Action.CANCEL): Status.CANCELLED,
-        (Status.DRAFT, Action.SIGN): Status.SIGNED,
-        (Status.SIGNED, Action.ACCEPT): Status.SIGNED,
-        (Status.SIGNED, Action.CANCEL): Status.CANCELLED,
-        (Status.SIGNED, Action.ATTACH): Status.SIGNED,
-        (Status.SIGNED, Action.FUND): Status.WORKING,
-        (Status.SIGNED, Action.DECIDE): Status.SIGNED,
-        (Status.SIGNED, Action.STOP): Status.STOPPED,
-        (Status.WORKING, Action.ACCEPT): Status.WORKING,
-        (Status.WORKING, Action.FUND): Status.WORKING,
-        (Status.WORKING, Action.DECIDE): Status.WORKING,
-        (Status.WORKING, Action.STOP): Status.STOPPED,
-        (Status.WORKING, Action.SETTLE): Status.SETTLED,
-        (Status.STOPPED, Action.SETTLE): Status.SETTLED,
+        (Status.DRAFT, LifecycleAction.CORRECT): Status.DRAFT,
+        (Status.DRAFT, LifecycleAction.ASSIGN): Status.DRAFT,
+        (Status.DRAFT, LifecycleAction.ACCEPT): Status.DRAFT,
+        (Status.DRAFT, LifecycleAction.CANCEL): Status.CANCELLED,
+        (Status.DRAFT, LifecycleAction.SIGN): Status.SIGNED,
+        (Status.SIGNED, LifecycleAction.ACCEPT): Status.SIGNED,
+        (Status.SIGNED, LifecycleAction.CANCEL): Status.CANCELLED,
+        (Status.SIGNED, LifecycleAction.ATTACH): Status.SIGNED,
+        (Status.SIGNED, LifecycleAction.FUND): Status.WORKING,
+        (Status.SIGNED, LifecycleAction.DECIDE): Status.SIGNED,
+        (Status.SIGNED, LifecycleAction.STOP): Status.STOPPED,
+        (Status.WORKING, LifecycleAction.ACCEPT): Status.WORKING,
+        (Status.WORKING, LifecycleAction.FUND): Status.WORKING,
+        (Status.WORKING, LifecycleAction.DECIDE): Status.WORKING,
+        (Status.WORKING, LifecycleAction.STOP): Status.STOPPED,
+        (Status.WORKING, LifecycleAction.SETTLE): Status.SETTLED,
+        (Status.STOPPED, LifecycleAction.SETTLE): Status.SETTLED,
         # A stop that only the record knows does not keep USDC out of the vault; the deposit is a
         # fact.
-        (Status.STOPPED, Action.FUND): Status.STOPPED,
+        (Status.STOPPED, LifecycleAction.FUND): Status.STOPPED,
     }
 )
 
 
-def moved(mandate: Mandate, action: Action) -> Status:
+def moved(mandate: Mandate, action: LifecycleAction) -> Status:
     """Return the state that `action` leads to.
 
     Errors: `mandate_signed` for a correction after signing, `wrong_status` for every other pair
@@ -62,13 +62,13 @@ def moved(mandate: Mandate, action: Action) -> Status:
     """
     status = mandate.status
     to = _MOVES.get((status, action))
-    if to is None and action in (Action.CORRECT, Action.ASSIGN):
+    if to is None and action in (LifecycleAction.CORRECT, LifecycleAction.ASSIGN):
         raise Refused(refusal("mandate_signed", status=status.value))
     vaultless = mandate.vault_address is None
     blocked = status is Status.SIGNED and (
-        (action is Action.STOP and vaultless)
-        or (action is Action.CANCEL and not vaultless)
-        or (action is Action.FUND and vaultless)
+        (action is LifecycleAction.STOP and vaultless)
+        or (action is LifecycleAction.CANCEL and not vaultless)
+        or (action is LifecycleAction.FUND and vaultless)
     )
     if to is None or blocked:
         raise Refused(refusal("wrong_status", status=status.value, action=action.value))

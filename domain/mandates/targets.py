@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 
-from domain.wire import SERVICES_LABEL, JsonObject, said
+from domain.wire import SERVICES_LABEL, JsonObject, described
 
 VENUE: Final = "hyperliquid"
 """The venue whose orders are prepared here, and held to an entry before anybody signs them."""
 
-WRITERS: Final = said("as the draft's writer gave it")
+WRITERS: Final = described("as the draft's writer gave it")
 
 EnforcedBy = Literal["Contract", "Service guard", "Venue"]
 
@@ -144,8 +144,8 @@ class Target:
 
     def as_json(self) -> dict[str, object]:
         """The stored form, which `from_json` reads; only the fields that its kind has."""
-        told = asdict(self.shown())
-        return {n: list(v) if isinstance(v, tuple) else v for n, v in told.items()}
+        raw = asdict(self.shown())
+        return {n: list(v) if isinstance(v, tuple) else v for n, v in raw.items()}
 
     @classmethod
     def from_json(cls, value: JsonObject) -> Target:
@@ -181,7 +181,7 @@ _WORD: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class TargetMismatch:
     """Why a call is none of the list: no entry has its function, or the argument word, counted from
     0, where every entry for it wants the vault's own address.
     """
@@ -190,19 +190,21 @@ class Missed:
     argument: int | None = None
 
 
-def missed(entries: Iterable[Target], address: str, data: str, vault: str | None) -> Missed | None:
+def target_mismatch(
+    entries: Iterable[Target], address: str, data: str, vault: str | None
+) -> TargetMismatch | None:
     """None for a call that the list allows, as the vault reads it: words are compared whole, and
     what they are not pinned for may be anything. Where there is no vault yet, the words only have
     to be there.
     """
-    found = Missed()
+    found = TargetMismatch()
     for entry in entries:
         if not entry.names(address, data[:_SELECTOR]):
             continue
         word = _unpinned(entry, data, vault)
         if word is None:
             return None
-        found = Missed(
+        found = TargetMismatch(
             why=f"is allowed with the vault's own address as argument word {word} (counted from 0) "
             f"alone, and {'another' if len(_words(data)) > word else 'none'} stands there",
             argument=word,

@@ -7,13 +7,13 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from domain.money import Usdc
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.worth import committed, fee_on, realized, usdc, valuation
-from domain.wire import said
+from domain.wire import described
 
 WorthSource = Literal["chain_mark", "agent_mark", "cost", "cash"]
 
-TWO_DECIMALS: Final = said("USDC, 2 decimals, half away from zero")
+TWO_DECIMALS: Final = described("USDC, 2 decimals, half away from zero")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class NetEstimated:
     value: Decimal | None = field(metadata=TWO_DECIMALS)
     est: Literal[True] = True
     source: WorthSource
-    pct: Decimal | None = field(metadata=said("percent of what was committed, 2 decimals"))
+    pct: Decimal | None = field(metadata=described("percent of what was committed, 2 decimals"))
     formula: str = "worth_est - committed - agent_fee_reserved"
 
 
@@ -81,11 +81,11 @@ def share(part: Usdc, whole: Usdc) -> Decimal | None:
     return (Decimal(part.micros) * 100 / Decimal(whole.micros)).quantize(Decimal("0.01"))
 
 
-def fees(case: Case) -> Fees:
+def fees(snapshot: MandateSnapshot) -> Fees:
     """Fees by class and what is left after them."""
-    s, paid = case.state.claimed, Usdc(case.measured.payouts)
-    at, put_in = valuation(case), committed(case)
-    whole, reserve = usdc(at.worth), fee_on(case, at)
+    s, prepaid_cost = snapshot.state.claimed, Usdc(snapshot.measured.payouts)
+    at, put_in = valuation(snapshot), committed(snapshot)
+    whole, reserve = usdc(at.worth), fee_on(snapshot, at)
     net = None if whole is None or reserve is None else whole - put_in - reserve
     return Fees(
         tools=Usdc(s.fee_tools),
@@ -94,14 +94,14 @@ def fees(case: Case) -> Fees:
         unclassified=Unclassified(amount=Usdc(s.fee_unclassified), count=s.fee_unclassified_count),
         agent_fee=AgentFee(
             reserved_est=reserve,
-            paid=paid,
-            paid_source="chain" if paid else None,
+            paid=prepaid_cost,
+            paid_source="chain" if prepaid_cost else None,
         ),
-        realized_total=Usdc(s.fees) + paid,
+        realized_total=Usdc(s.fees) + prepaid_cost,
         net_after_fees_est=NetEstimated(
             value=None if net is None else cents(net),
             source=at.source,
             pct=None if net is None else share(net, put_in),
         ),
-        net_after_fees_realized=NetRealized(value=cents(realized(case))),
+        net_after_fees_realized=NetRealized(value=cents(realized(snapshot))),
     )

@@ -24,7 +24,7 @@ from domain.reads.windows import (
 )
 from domain.settings import Config
 from domain.times import Timestamp, day_of
-from domain.wire import LEFT_OUT, named, said
+from domain.wire import LEFT_OUT, described, named
 
 SORT_LIMIT: Final = 10**15
 
@@ -36,7 +36,7 @@ CLAIMED: Final = "As the agent reports it; not measured, and no part of any othe
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AgentMandate:
     """One mandate of the agent, as the Hall counts it; `worth` is None where no chain row told of
     money yet. `own`: its owner is the agent's owner.
     """
@@ -102,7 +102,7 @@ class SelfReported:
     net_30d_usdc: Usdc
     net_since_usdc: Usdc
     fees_usdc: Usdc
-    note: str = field(default=CLAIMED, metadata=said("the service's own words"))
+    note: str = field(default=CLAIMED, metadata=described("the service's own words"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class HallRow:
     """
 
     agent_id: str
-    name: str = field(metadata=said("the owner's name for the agent"))
+    name: str = field(metadata=described("the owner's name for the agent"))
     days_live: int
     trades_total: int
     ranked: bool
@@ -178,7 +178,7 @@ _LACKS: Final[Mapping[Need, str]] = {
 
 def hall_row(
     subject: Subject,
-    standings: Sequence[Standing],
+    standings: Sequence[AgentMandate],
     totals: Sequence[Total],
     now: datetime,
     config: Config,
@@ -192,8 +192,8 @@ def hall_row(
     live, trades = days_live(totals, today), sum(t.trades for t in totals)
     funded = sum(1 for s in others if s.worth is not None)
     capital = stood(totals, today, config.ranked_days)
-    asked = requirements(live, trades, funded, capital, config)
-    lacks = [_LACKS[r.code].format(have=r.have, need=r.need) for r in asked if r.have < r.need]
+    request = requirements(live, trades, funded, capital, config)
+    lacks = [_LACKS[r.code].format(have=r.have, need=r.need) for r in request if r.have < r.need]
     owners = {s.mandate.owner_id for s in others}
     working = {s.mandate.owner_id for s in others if s.mandate.status is Status.WORKING}
     mine = [s for s in standings if s.own]
@@ -205,7 +205,7 @@ def hall_row(
         trades_total=trades,
         ranked=not lacks,
         unranked_reason=("Not ranked yet: " + ", ".join(lacks) + ".") if lacks else None,
-        rank_requirements=asked if lacks else (),
+        rank_requirements=request if lacks else (),
         accepts_mandates=subject.accepts_mandates,
         address_ready=subject.address_ready,
         as_of=now,
@@ -233,7 +233,7 @@ def hall_row(
     )
 
 
-def foreign(standings: Sequence[Standing]) -> list[Total]:
+def foreign(standings: Sequence[AgentMandate]) -> list[Total]:
     """The days of the mandates of other owners, together."""
     return together(s.days for s in standings if not s.own)
 
@@ -252,17 +252,17 @@ def _self_reported(totals: Sequence[Total], since: str) -> SelfReported:
     )
 
 
-def mandate_row(s: Standing) -> HallMandate:
+def mandate_row(s: AgentMandate) -> HallMandate:
     """One mandate in the read of one agent."""
-    m, told = s.mandate, window(together([s.days]), None)
+    mandate, told = s.mandate, window(together([s.days]), None)
     return HallMandate(
-        public_id=m.public_id,
-        status=m.status.value,
-        chain_id=m.chain_id,
-        vault_address=m.vault_address,
-        budget_usdc=m.budget_usdc,
-        signed_at=m.signed_at,
-        ends_at=m.ends_at,
+        public_id=mandate.public_id,
+        status=mandate.status.value,
+        chain_id=mandate.chain_id,
+        vault_address=mandate.vault_address,
+        budget_usdc=mandate.budget_usdc,
+        signed_at=mandate.signed_at,
+        ends_at=mandate.ends_at,
         worth_usdc=None if s.worth is None else Usdc(s.worth),
         net_usdc=told.net_usdc,
         twr_bps=told.twr_bps,

@@ -11,13 +11,13 @@ from domain.reads.fees import WorthSource
 from domain.reads.rows import breach_detail
 from domain.reads.shapes import BreachDetail
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
-from domain.rules.case import Case, moment, today
+from domain.rules.case import MandateSnapshot, moment, today
 from domain.rules.checks import remaining
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.venue_side import at_venue
 from domain.rules.worth import committed, floor_now, usdc, valuation
 from domain.times import Timestamp, moment_of
-from domain.wire import LEFT_OUT, said
+from domain.wire import LEFT_OUT, described
 
 ROLLING: Final = timedelta(hours=24)
 
@@ -115,7 +115,7 @@ class UsedOnce:
     value: Usdc
     source: SpendSource
     basis: str
-    day: str | None = field(metadata=said("UTC day, YYYY-MM-DD"))
+    day: str | None = field(metadata=described("UTC day, YYYY-MM-DD"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,75 +229,83 @@ class Limits(LimitsNow):
     breaches: tuple[Breach, ...]
 
 
-def rolling_24h(case: Case) -> Usdc:
+def rolling_24h(snapshot: MandateSnapshot) -> Usdc:
     """Spend of the last 24 hours, to the minute; two caps can meet at midnight (contract 5)."""
-    since = (moment(case) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
-    return Usdc(sum(amount for minute, amount in case.measured.minutes.items() if minute >= since))
+    since = (moment(snapshot) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+    return Usdc(
+        sum(amount for minute, amount in snapshot.measured.minutes.items() if minute >= since)
+    )
 
 
-def allowed(case: Case) -> Allowed:
+def allowed(snapshot: MandateSnapshot) -> Allowed:
     """What the terms and the agent's policy allow; the stricter binds."""
-    cap, cap_by = per_tx_cap(case)
-    most, most_by = budget(case)
-    m = case.mandate
+    cap, cap_by = per_tx_cap(snapshot)
+    limit, most_by = budget(snapshot)
+    mandate = snapshot.mandate
     return Allowed(
-        budget=AllowedAmount(value=most, clause=1, set_by=cast(SetBy, most_by)),
+        budget=AllowedAmount(value=limit, clause=1, set_by=cast(SetBy, most_by)),
         per_action=AllowedAmount(value=cap, clause=2, set_by=cast(SetBy, cap_by)),
-        per_day=AllowedAmount(value=daily_cap(case), clause=3, set_by="mandate"),
-        stop_line=AllowedStopLine(value=floor_now(case), signed=m.floor),
-        period=AllowedPeriod(value=m.ends_at),
-        pending_approvals=AllowedItems(value=case.config.pending_approvals_max),
-        paid_reads=AllowedCredits(value=case.policy.credit_budget_daily if case.policy else None),
-        orders_per_day=AllowedAmount(value=daily_cap(case), clause=3, set_by="mandate")
-        if at_venue(m)
+        per_day=AllowedAmount(value=daily_cap(snapshot), clause=3, set_by="mandate"),
+        stop_line=AllowedStopLine(value=floor_now(snapshot), signed=mandate.floor),
+        period=AllowedPeriod(value=mandate.ends_at),
+        pending_approvals=AllowedItems(value=snapshot.config.pending_approvals_max),
+        paid_reads=AllowedCredits(
+            value=snapshot.policy.credit_budget_daily if snapshot.policy else None
+        ),
+        orders_per_day=AllowedAmount(value=daily_cap(snapshot), clause=3, set_by="mandate")
+        if at_venue(mandate)
         else None,
     )
 
 
-def source_of(case: Case) -> SpendSource:
+def source_of(snapshot: MandateSnapshot) -> SpendSource:
     """Where figures of spend come from: the chain alone, or also what only the agent reports."""
-    claimed = case.state.claimed.notional or case.state.claimed.pending
-    return "agent" if claimed or not case.measured.rows else "chain"
+    claimed = snapshot.state.claimed.notional or snapshot.state.claimed.pending
+    return "agent" if claimed or not snapshot.measured.rows else "chain"
 
 
-def used(case: Case) -> Used:
+def used(snapshot: MandateSnapshot) -> Used:
     """What is used of each, with where the figure comes from."""
-    (most, most_day), source = case.measured.largest, source_of(case)
-    at = valuation(case)
+    (limit, most_day), source = snapshot.measured.largest, source_of(snapshot)
+    at = valuation(snapshot)
     return Used(
-        budget=UsedAmount(value=committed(case), source="chain", basis="deposits - withdrawals"),
+        budget=UsedAmount(
+            value=committed(snapshot), source="chain", basis="deposits - withdrawals"
+        ),
         per_action=UsedOnce(
-            value=Usdc(most), source=source, basis="largest single action", day=most_day
+            value=Usdc(limit), source=source, basis="largest single action", day=most_day
         ),
         per_day=UsedToday(
-            value=spent_today(case),
+            value=spent_today(snapshot),
             source=source,
             basis="gross spend of the UTC day; what comes back gives nothing back",
-            reserved=reserved(case),
+            reserved=reserved(snapshot),
         ),
         stop_line=UsedStopLine(value=usdc(at.worth), source=at.source, basis="worth_est"),
-        period=UsedPeriod(value=case.now, basis="now" if case.mandate.signed_at else "not signed"),
+        period=UsedPeriod(
+            value=snapshot.now, basis="now" if snapshot.mandate.signed_at else "not signed"
+        ),
         pending_approvals=UsedItems(
-            value=sum(a.shown(case.now) == "pending" for a in case.approvals),
+            value=sum(a.shown(snapshot.now) == "pending" for a in snapshot.approvals),
             basis="items waiting for the owner",
         ),
         paid_reads=UsedCredits(
-            value=credits_today(case), basis="1 credit = 0.01 USDC, rounded up a read; UTC day"
+            value=credits_today(snapshot), basis="1 credit = 0.01 USDC, rounded up a read; UTC day"
         ),
-        orders_per_day=UsedByOrders(live=case.orders.live, paper=case.orders.paper)
-        if at_venue(case.mandate)
+        orders_per_day=UsedByOrders(live=snapshot.orders.live, paper=snapshot.orders.paper)
+        if at_venue(snapshot.mandate)
         else None,
     )
 
 
-def credits_today(case: Case) -> int:
+def credits_today(snapshot: MandateSnapshot) -> int:
     """Paid-read credits of the UTC day."""
-    return case.state.claimed.credits.get(today(case), 0)
+    return snapshot.state.claimed.credits.get(today(snapshot), 0)
 
 
-def left(case: Case) -> RemainingNow:
+def remaining_now(snapshot: MandateSnapshot) -> RemainingNow:
     """The largest single action possible now."""
-    told = remaining(case)
+    told = remaining(snapshot)
     return RemainingNow(
         value=told.amount,
         binding=Binding(clause=int(told.binding), key=told.binding.key),
@@ -306,7 +314,7 @@ def left(case: Case) -> RemainingNow:
     )
 
 
-def breaches(case: Case) -> tuple[Breach, ...]:
+def breaches(snapshot: MandateSnapshot) -> tuple[Breach, ...]:
     """The rules that were broken, newest first."""
     return tuple(
         Breach(
@@ -316,30 +324,35 @@ def breaches(case: Case) -> tuple[Breach, ...]:
             at=moment_of(row.at),
             detail=breach_detail(row.detail.get(code)),
         )
-        for row in case.state.breaches
+        for row in snapshot.state.breaches
         for code in row.codes
     )
 
 
-def limits_now(case: Case) -> LimitsNow:
+def limits_now(snapshot: MandateSnapshot) -> LimitsNow:
     """Allowed against used, and what is left."""
     return LimitsNow(
-        allowed=allowed(case), used=used(case), remaining=left(case), rolling_24h=_rolling(case)
+        allowed=allowed(snapshot),
+        used=used(snapshot),
+        remaining=remaining_now(snapshot),
+        rolling_24h=_rolling(snapshot),
     )
 
 
-def _rolling(case: Case) -> UsedAmount:
+def _rolling(snapshot: MandateSnapshot) -> UsedAmount:
     return UsedAmount(
-        value=rolling_24h(case), source=source_of(case), basis="last 24 hours, to the minute"
+        value=rolling_24h(snapshot),
+        source=source_of(snapshot),
+        basis="last 24 hours, to the minute",
     )
 
 
-def limits(case: Case) -> Limits:
+def limits(snapshot: MandateSnapshot) -> Limits:
     """Allowed against used, what is left, and what was broken."""
     return Limits(
-        allowed=allowed(case),
-        used=used(case),
-        remaining=left(case),
-        rolling_24h=_rolling(case),
-        breaches=breaches(case),
+        allowed=allowed(snapshot),
+        used=used(snapshot),
+        remaining=remaining_now(snapshot),
+        rolling_24h=_rolling(snapshot),
+        breaches=breaches(snapshot),
     )

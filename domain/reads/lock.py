@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from domain.facts import StagedLog
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.recorded import RecordedValue, recorded_value
 from domain.times import Timestamp, timestamp
-from domain.wire import LEFT_OUT, said
+from domain.wire import LEFT_OUT, described
 
 LockReason = Literal["no_vault", "unknown", "open_positions", "locked"]
 
@@ -48,13 +48,13 @@ class ChainState:
     as_of: Timestamp | None
     refreshed_at: Timestamp | None
     recorded_value: RecordedValue | None = field(
-        metadata=said("what exits are judged by; null where it is not known, and once settled")
+        metadata=described("what exits are judged by; null where it is not known, and once settled")
     )
     provisional: tuple[StagedLog, ...]
     age_s: int | None = field(
         default=None,
         metadata=LEFT_OUT
-        | said("seconds since as_of, where the chain did not answer in time just now"),
+        | described("seconds since as_of, where the chain did not answer in time just now"),
     )
 
 
@@ -66,28 +66,28 @@ class AsOf:
     block_time: Timestamp
 
 
-def as_of(case: Case) -> AsOf | None:
+def as_of(snapshot: MandateSnapshot) -> AsOf | None:
     """The older of the block up to which the ledger is complete and the one at which the vault was
     read; None where neither is known.
     """
-    vault = case.chain.block if case.chain is not None and case.chain.exists else None
-    known = [block for block in (case.complete, vault) if block is not None]
+    vault = snapshot.chain.block if snapshot.chain is not None and snapshot.chain.exists else None
+    known = [block for block in (snapshot.complete, vault) if block is not None]
     oldest = min(known, key=lambda block: block.number, default=None)
     return None if oldest is None else AsOf(block=oldest.number, block_time=oldest.at)
 
 
-def age_s(case: Case) -> int | None:
+def age_s(snapshot: MandateSnapshot) -> int | None:
     """Seconds since the block at which the vault was read last; None where it was read now."""
-    chain = case.chain
+    chain = snapshot.chain
     if chain is None or not chain.exists or not chain.last_known:
         return None
-    return max(0, int((case.now - chain.block.at).total_seconds()))
+    return max(0, int((snapshot.now - chain.block.at).total_seconds()))
 
 
-def lock(case: Case) -> Lock:
+def lock(snapshot: MandateSnapshot) -> Lock:
     """Mirror the vault's lockStatus."""
-    chain = case.chain
-    if case.mandate.vault_address is None:
+    chain = snapshot.chain
+    if snapshot.mandate.vault_address is None:
         return Lock(withdrawable=False, reason="no_vault", message="There is no vault yet.")
     if chain is None or not chain.exists or chain.last_known:
         message = "The vault was not read just now; nothing can be said about its lock."
@@ -105,9 +105,9 @@ def lock(case: Case) -> Lock:
     )
 
 
-def chain_state(case: Case) -> ChainState:
+def chain_state(snapshot: MandateSnapshot) -> ChainState:
     """What the vault says of itself, and how fresh that is."""
-    chain = case.chain if case.chain is not None and case.chain.exists else None
+    chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
     return ChainState(
         stopped=chain.stopped if chain else None,
         settled=chain.settled if chain else None,
@@ -116,8 +116,8 @@ def chain_state(case: Case) -> ChainState:
         paused=chain.paused if chain else None,
         as_of_block=chain.block.number if chain else None,
         as_of=chain.block.at if chain else None,
-        refreshed_at=case.mandate.refreshed_at,
+        refreshed_at=snapshot.mandate.refreshed_at,
         recorded_value=recorded_value(chain),
-        provisional=case.provisional,
-        age_s=age_s(case),
+        provisional=snapshot.provisional,
+        age_s=age_s(snapshot),
     )

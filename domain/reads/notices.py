@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-from domain.ledger.events import Event, Kind, Reporter
-from domain.ledger.measured import Measured
-from domain.ledger.payloads import ApprovalTold, Control, Deposited, Payload, Settled, Stopped
+from domain.ledger.events import Event, LedgerKind, Reporter
+from domain.ledger.measured import MeasuredBook
+from domain.ledger.payloads import ApprovalDecided, Control, Deposited, Payload, Settled, Stopped
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.times import day_of
@@ -19,7 +19,7 @@ NoticeKind = Literal[
     "mandate.settled", "deposit.seen", "transfer.in", "order.unknown",
 ]  # fmt: skip
 NOTICE_KINDS: Final[tuple[NoticeKind, ...]] = get_args(NoticeKind)
-_TOLD: Final = (ApprovalTold, Control, Deposited, Settled, Stopped)
+_TOLD: Final = (ApprovalDecided, Control, Deposited, Settled, Stopped)
 LEVELS: Final = (100, 80, 50)  # percent of a cap
 AT_THE_FLOOR: Final = "floor"
 
@@ -42,27 +42,29 @@ def may_tell(event: Event) -> bool:
     """
     if event.reported_by is Reporter.AGENT or event.told.restates is not None:
         return False
-    return event.kind is Kind.MOVE or isinstance(event.told.what, _TOLD)
+    return event.kind is LedgerKind.MOVE or isinstance(event.told.what, _TOLD)
 
 
-def of_row(m: Mandate, event: Event, what: Payload, measured: Measured) -> tuple[Notice, ...]:
+def of_row(
+    mandate: Mandate, event: Event, payload: Payload, measured: MeasuredBook
+) -> tuple[Notice, ...]:
     """The notices that a ledger row is worth; none of most.
 
     `measured` is the book as it stands now, with this row and perhaps later ones.
     """
     if not may_tell(event):
         return ()
-    said = _said(m, event, what)
-    filled = _day_cap(m, event, measured) if event.kind is Kind.MOVE else None
-    if isinstance(what, Deposited):
-        filled = _budget(m, event, measured)
-    return tuple(n for n in (said, filled) if n is not None)
+    statement = _said(mandate, event, payload)
+    filled = _day_cap(mandate, event, measured) if event.kind is LedgerKind.MOVE else None
+    if isinstance(payload, Deposited):
+        filled = _budget(mandate, event, measured)
+    return tuple(n for n in (statement, filled) if n is not None)
 
 
-def _said(m: Mandate, event: Event, what: Payload) -> Notice | None:
+def _said(mandate: Mandate, event: Event, payload: Payload) -> Notice | None:
     """What the row itself says."""
     base: dict[str, str | int | None] = {
-        "public_id": m.public_id,
+        "public_id": mandate.public_id,
         "event_id": event.event_id,
         "tx_hash": event.tx_hash,
     }
@@ -70,22 +72,24 @@ def _said(m: Mandate, event: Event, what: Payload) -> Notice | None:
     def notice(kind: NoticeKind, **data: str | int | None) -> Notice:
         return Notice(kind=kind, key=f"{kind}:{event.event_id}", data=base | data)
 
-    match what:
-        case ApprovalTold():
-            return notice("approval.decided", approval_id=what.approval_id, status=what.status)
+    match payload:
+        case ApprovalDecided():
+            return notice(
+                "approval.decided", approval_id=payload.approval_id, status=payload.status
+            )
         case Control():
-            return notice("mandate.paused" if what.what == "paused" else "mandate.resumed")
+            return notice("mandate.paused" if payload.what == "paused" else "mandate.resumed")
         case Stopped():
-            at_line = what.reason == AT_THE_FLOOR
+            at_line = payload.reason == AT_THE_FLOOR
             kind: NoticeKind = "mandate.stop_line" if at_line else "mandate.stopped"
-            return notice(kind, reason=what.reason)
+            return notice(kind, reason=payload.reason)
         case Settled():
             return notice(
                 "mandate.settled",
-                spent=str(what.spent),
-                returned=str(what.returned),
-                gain=str(what.gain),
-                agent_fee=str(what.agent_fee),
+                spent=str(payload.spent),
+                returned=str(payload.returned),
+                gain=str(payload.gain),
+                agent_fee=str(payload.agent_fee),
             )
         case Deposited():
             amount = event.amount_usdc if event.amount_usdc is not None else ZERO
@@ -93,33 +97,33 @@ def _said(m: Mandate, event: Event, what: Payload) -> Notice | None:
     return None
 
 
-def _day_cap(m: Mandate, event: Event, measured: Measured) -> Notice | None:
+def _day_cap(mandate: Mandate, event: Event, measured: MeasuredBook) -> Notice | None:
     """The highest level of the day's cap that is reached; each day and level is one thing."""
     day = day_of(event.occurred_at)
     spent = measured.days[day].spent if day in measured.days else 0
-    return _reached(m, event, cap="day", day=day, used=Usdc(spent), allowed=m.daily_cap)
+    return _reached(mandate, event, cap="day", day=day, used=Usdc(spent), allowed=mandate.daily_cap)
 
 
-def _budget(m: Mandate, event: Event, measured: Measured) -> Notice | None:
+def _budget(mandate: Mandate, event: Event, measured: MeasuredBook) -> Notice | None:
     """The highest level of the budget that the owner's own money has reached, as the limits count
     it: deposits less withdrawals. Each level is one thing in a mandate's life.
     """
     used = Usdc(max(0, measured.deposits - measured.withdrawals))
-    return _reached(m, event, cap="budget", day=None, used=used, allowed=m.budget_usdc)
+    return _reached(mandate, event, cap="budget", day=None, used=used, allowed=mandate.budget_usdc)
 
 
 def _reached(
-    m: Mandate, event: Event, *, cap: str, day: str | None, used: Usdc, allowed: Usdc
+    mandate: Mandate, event: Event, *, cap: str, day: str | None, used: Usdc, allowed: Usdc
 ) -> Notice | None:
-    most = allowed.micros
-    level = next((p for p in LEVELS if most and used.micros * 100 >= most * p), None)
+    limit = allowed.micros
+    level = next((p for p in LEVELS if limit and used.micros * 100 >= limit * p), None)
     if level is None:
         return None
     return Notice(
         kind="cap.reached",
-        key=f"cap:{m.public_id}:{day or cap}:{level}",
+        key=f"cap:{mandate.public_id}:{day or cap}:{level}",
         data={
-            "public_id": m.public_id,
+            "public_id": mandate.public_id,
             "event_id": event.event_id,
             "cap": cap,
             "day": day,

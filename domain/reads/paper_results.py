@@ -11,7 +11,7 @@ from typing import Literal
 
 from domain.money import BPS, Usdc
 from domain.times import Timestamp
-from domain.trading.paper.replay import Account
+from domain.trading.paper.replay import PaperAccount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +42,15 @@ class PaperResults:
     est: Literal[True] = True
 
 
-def paper_results(opened: int, books: Sequence[tuple[str, Account]], now: datetime) -> PaperResults:
+def paper_results(
+    opened: int, books: Sequence[tuple[str, PaperAccount]], now: datetime
+) -> PaperResults:
     """The results of an agent's books, oldest first."""
     told = tuple(_result(book, account, now) for book, account in books)
     return PaperResults(books_opened=opened, books=told)
 
 
-def _result(book: str, account: Account, now: datetime) -> PaperBookResult:
+def _result(book: str, account: PaperAccount, now: datetime) -> PaperBookResult:
     began = account.first_fill_at
     net = None if account.seen is None or began is None else account.seen - account.start
     return PaperBookResult(

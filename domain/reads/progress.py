@@ -12,14 +12,14 @@ from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
 from domain.reads.fees import WorthSource
 from domain.rules.caps import pending
-from domain.rules.case import Case, shown_status
+from domain.rules.case import MandateSnapshot, display_status
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.stop_line import fresh, latched
 from domain.rules.unwinding import UNWIND_WINDOW
 from domain.rules.venue_side import marks_of, venue_account
 from domain.rules.worth import (
-    Holding,
-    Valued,
+    Valuation,
+    ValuedPosition,
     cash,
     committed,
     fee_on,
@@ -31,7 +31,7 @@ from domain.rules.worth import (
     valuation,
 )
 from domain.times import Timestamp, moment_of
-from domain.wire import LEFT_OUT, named, said
+from domain.wire import LEFT_OUT, described, named
 
 EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
 
@@ -44,7 +44,7 @@ class Rule:
 
     code: str
     clause: int
-    text: str = field(metadata=said("the service's own words"))
+    text: str = field(metadata=described("the service's own words"))
     ok: bool
 
 
@@ -60,7 +60,7 @@ class NextEvent:
 class OpenPart:
     """A part of a position as its agent names it, in the agent's own figures."""
 
-    id: str = field(metadata=said("as the agent told it"))
+    id: str = field(metadata=described("as the agent told it"))
     cost_est: Usdc
     mark_est: Usdc | None
     est: Literal[True] = True
@@ -97,7 +97,9 @@ class LeaveNowBasis:
 
     value: Usdc | None
     formula: str = "cash + positions_est - exit_cost_est"
-    spread_bps: int = field(metadata=said("assumed cost of an exit, ten-thousandths of the marks"))
+    spread_bps: int = field(
+        metadata=described("assumed cost of an exit, ten-thousandths of the marks")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,7 @@ class VenueHolding:
     side: Literal["long", "short"]
     size: str
     entry_px: str
-    mark_px: str | None = field(metadata=said("null while the venue tells none"))
+    mark_px: str | None = field(metadata=described("null while the venue tells none"))
     unrealized_usdc: Usdc | None
     est: Literal[True] = True
 
@@ -159,15 +161,15 @@ class Progress:
     rules: tuple[Rule, ...]
     next_event: NextEvent | None
     status: ShownStatus
-    day: int | None = field(metadata=said("days since the signature, counted from 1"))
+    day: int | None = field(metadata=described("days since the signature, counted from 1"))
     horizon_days: int
     venue: VenueProgress | None = field(default=None, metadata=LEFT_OUT)
     data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
-def status_shown(case: Case) -> ShownStatus:
+def status_shown(snapshot: MandateSnapshot) -> ShownStatus:
     """The status, and `ended` past the end of a mandate that is not settled."""
-    return cast(ShownStatus, shown_status(case))
+    return cast(ShownStatus, display_status(snapshot))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,21 +181,21 @@ class Leaving:
     after_fee: Usdc | None
 
 
-def leaving(case: Case, at: Valued) -> Leaving:
+def leaving(snapshot: MandateSnapshot, at: Valuation) -> Leaving:
     """Exit cost is the sum of marks x spread_bps, rounded up; the rest are estimates by it."""
-    held, whole, fee = usdc(at.positions_est), usdc(at.worth), fee_on(case, at)
-    cost = None if held is None else max(ZERO, held).share_up(case.config.spread_bps)
+    reserved, whole, fee = usdc(at.positions_est), usdc(at.worth), fee_on(snapshot, at)
+    cost = None if reserved is None else max(ZERO, reserved).share_up(snapshot.config.spread_bps)
     before = None if whole is None or cost is None else whole - cost
     after = None if before is None or fee is None else before - fee
     return Leaving(exit_cost=cost, before_fee=before, after_fee=after)
 
 
-def rules(case: Case) -> tuple[Rule, ...]:
+def rules(snapshot: MandateSnapshot) -> tuple[Rule, ...]:
     """One entry a rule; `ok` is false once it was broken (spec 2.4 rule 2), and for the stop line
     while the recorded marks stand below it, whether or not anybody acts on them.
     """
-    broken = set(case.state.violations)
-    if latched(case.measured, case.config.mark_fresh_s):
+    broken = set(snapshot.state.violations)
+    if latched(snapshot.measured, snapshot.config.mark_fresh_s):
         broken.add("below_stop_line")
     return tuple(
         Rule(code=code, clause=int(clause), text=RULE_TEXT[code], ok=code not in broken)
@@ -201,43 +203,45 @@ def rules(case: Case) -> tuple[Rule, ...]:
     )
 
 
-def next_event(case: Case) -> NextEvent | None:
+def next_event(snapshot: MandateSnapshot) -> NextEvent | None:
     """The soonest of the end, the agent's next look, an approval's expiry and the settlement
     (contract 5).
     """
-    m = case.mandate
+    mandate = snapshot.mandate
     coming: list[tuple[datetime, EventKind]] = []
-    if m.status in (Status.SIGNED, Status.WORKING) and m.ends_at is not None:
-        coming.append((m.ends_at, "ends_at"))
-    look = moment_of(case.state.claimed.next_at)
-    if look is not None and m.status is Status.WORKING:
+    if mandate.status in (Status.SIGNED, Status.WORKING) and mandate.ends_at is not None:
+        coming.append((mandate.ends_at, "ends_at"))
+    look = moment_of(snapshot.state.claimed.next_at)
+    if look is not None and mandate.status is Status.WORKING:
         coming.append((look, "next_at"))
     coming += [
-        (a.expires_at, "approval_expiry") for a in case.approvals if a.shown(case.now) == "pending"
+        (a.expires_at, "approval_expiry")
+        for a in snapshot.approvals
+        if a.shown(snapshot.now) == "pending"
     ]
-    closed = m.stopped_at or (m.ends_at if m.ended(case.now) else None)
-    if closed is not None and m.status is not Status.SETTLED and m.vault_address:
+    closed = mandate.stopped_at or (mandate.ends_at if mandate.ended(snapshot.now) else None)
+    if closed is not None and mandate.status is not Status.SETTLED and mandate.vault_address:
         coming.append((closed + UNWIND_WINDOW, "settle"))
-    later = sorted((at, kind) for at, kind in coming if at > case.now)
+    later = sorted((at, kind) for at, kind in coming if at > snapshot.now)
     return NextEvent(kind=later[0][1], at=later[0][0]) if later else None
 
 
-def day(case: Case) -> int | None:
+def day(snapshot: MandateSnapshot) -> int | None:
     """Days since the signature, counting from 1; None before it."""
-    since = case.mandate.signed_at
+    since = snapshot.mandate.signed_at
     return (
         None
         if since is None
-        else max(1, min((case.now - since).days + 1, case.mandate.horizon_days))
+        else max(1, min((snapshot.now - since).days + 1, snapshot.mandate.horizon_days))
     )
 
 
-def _position(case: Case, key: str, held: Holding) -> OpenPosition:
-    place = held.position.place
+def _position(snapshot: MandateSnapshot, key: str, held: ValuedPosition) -> OpenPosition:
+    target = held.position.place
     return OpenPosition(
         id=key,
-        market=place.market,
-        address=place.address,
+        market=target.market,
+        address=target.address,
         mark=Usdc(held.value),
         cost=Usdc(held.position.cost),
         marked_at=held.marked_at,
@@ -248,15 +252,15 @@ def _position(case: Case, key: str, held: Holding) -> OpenPosition:
                 cost_est=Usdc(part.cost),
                 mark_est=None if part.mark is None else Usdc(part.mark),
             )
-            for name, part in case.state.claimed.parts.items()
+            for name, part in snapshot.state.claimed.parts.items()
             if part.of == key and part.opened
         ),
     )
 
 
-def pending_claims(case: Case) -> PendingClaims:
+def pending_claims(snapshot: MandateSnapshot) -> PendingClaims:
     """Actions that no chain row tells of yet: they count against the day, and nothing else."""
-    claims = pending(case).values()
+    claims = pending(snapshot).values()
     return PendingClaims(
         count=len(claims),
         out=Usdc(sum(c.out for c in claims)),
@@ -265,13 +269,13 @@ def pending_claims(case: Case) -> PendingClaims:
     )
 
 
-def venue_progress(case: Case) -> VenueProgress | None:
+def venue_progress(snapshot: MandateSnapshot) -> VenueProgress | None:
     """What live orders came to; None where none filled."""
-    found = venue_account(case)
+    found = venue_account(snapshot)
     if found is None:
         return None
     network, account = found
-    marks = marks_of(case, network)
+    marks = marks_of(snapshot, network)
     result = account.result(marks)
     return VenueProgress(
         network=network,
@@ -299,54 +303,54 @@ def _holding(product: str, held: VenuePosition, mark: Decimal | None) -> VenueHo
     )
 
 
-def progress(case: Case) -> Progress:
+def progress(snapshot: MandateSnapshot) -> Progress:
     """Fold the ledger into progress.
 
     Errors: none; an unusable stored value reads as 0 and sets `data_issue`.
     Source: spec 2.6, contract 5.
     """
-    at = valuation(case)
-    left = leaving(case, at)
+    at = valuation(snapshot)
+    left = leaving(snapshot, at)
     return Progress(
         worth_est=usdc(at.worth),
         worth_source=at.source,
-        realized=realized(case),
-        realized_source=realized_source(case),
-        floor=case.mandate.floor,
-        floor_now=floor_now(case),
-        cash=cash(case),
-        committed=committed(case),
+        realized=realized(snapshot),
+        realized_source=realized_source(snapshot),
+        floor=snapshot.mandate.floor,
+        floor_now=floor_now(snapshot),
+        cash=cash(snapshot),
+        committed=committed(snapshot),
         positions_est=usdc(at.positions_est),
-        positions=tuple(_position(case, key, held) for key, held in at.positions.items()),
-        pending_claims=pending_claims(case),
-        fees=Usdc(case.state.claimed.fees),
-        agent_fee_reserved=fee_on(case, at),
+        positions=tuple(_position(snapshot, key, held) for key, held in at.positions.items()),
+        pending_claims=pending_claims(snapshot),
+        fees=Usdc(snapshot.state.claimed.fees),
+        agent_fee_reserved=fee_on(snapshot, at),
         leave_now_est=left.after_fee,
-        leave_now_basis=LeaveNowBasis(value=left.before_fee, spread_bps=case.config.spread_bps),
+        leave_now_basis=LeaveNowBasis(value=left.before_fee, spread_bps=snapshot.config.spread_bps),
         exit_cost_est=left.exit_cost,
-        rules=rules(case),
-        next_event=next_event(case),
-        status=status_shown(case),
-        day=day(case),
-        horizon_days=case.mandate.horizon_days,
-        venue=venue_progress(case),
-        data_issue=True if data_issue(case) else None,
+        rules=rules(snapshot),
+        next_event=next_event(snapshot),
+        status=status_shown(snapshot),
+        day=day(snapshot),
+        horizon_days=snapshot.mandate.horizon_days,
+        venue=venue_progress(snapshot),
+        data_issue=True if data_issue(snapshot) else None,
     )
 
 
-def data_issue(case: Case) -> bool:
+def data_issue(snapshot: MandateSnapshot) -> bool:
     """True where a figure rests on something that is unusable, missing, stale or not believed."""
-    stored = case.state.bad or case.mandate.data_issue
-    return stored or mark_is_stale(case) or unmeasured(case) or case.wrong_chain
+    stored = snapshot.state.bad or snapshot.mandate.data_issue
+    return stored or mark_is_stale(snapshot) or unmeasured(snapshot) or snapshot.wrong_chain
 
 
-def mark_is_stale(case: Case) -> bool:
+def mark_is_stale(snapshot: MandateSnapshot) -> bool:
     """True where open positions of a working mandate rest on an observation that is too old to act
     on, because the vault cannot be read now.
     """
-    m = case.measured
-    if case.mandate.status is not Status.WORKING or not m.opened or m.seen is None:
+    book = snapshot.measured
+    if snapshot.mandate.status is not Status.WORKING or not book.opened or book.seen is None:
         return False
-    chain = case.chain
+    chain = snapshot.chain
     seen = chain is not None and chain.exists and not chain.last_known
-    return not seen and not fresh(m.seen.at, case)
+    return not seen and not fresh(book.seen.at, snapshot)

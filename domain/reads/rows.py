@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 
 from domain.ledger.events import Event
 from domain.ledger.forms import Nested, Object, Value, parts_of
-from domain.ledger.payloads import Observed, Told, Violation
+from domain.ledger.payloads import EventPayload, Observed, Violation
 from domain.ledger.payloads import Payload as What
 from domain.money import Usdc
 from domain.reads.shapes import (
@@ -43,19 +43,19 @@ def ledger_row(event: Event) -> LedgerRow:
     )
 
 
-def payload(told: Told) -> Payload:
+def payload(payload: EventPayload) -> Payload:
     """What a row tells, under the names of its stored form."""
-    again, wrong = told.restates, told.violation
+    again, wrong = payload.restates, payload.violation
     beside: dict[str, object] = {}
     if wrong is not None:
         beside["violation"] = broken(wrong)
     if again is not None:
         beside["restates"] = Restated(event_id=again.event_id, log_index=again.log_index)
-    if told.log_index is not None:
-        beside["log_index"] = told.log_index
-    if told.observed is not None:
-        beside["observed"] = observed(told.observed)
-    return shown(told.what, **beside)
+    if payload.log_index is not None:
+        beside["log_index"] = payload.log_index
+    if payload.observed is not None:
+        beside["observed"] = observed(payload.observed)
+    return shown(payload.what, **beside)
 
 
 def observed(o: Observed) -> ObservedVault:
@@ -117,9 +117,9 @@ def broken(violation: Violation) -> Broken:
     )
 
 
-def breach_detail(told: object) -> BreachDetail:
+def breach_detail(raw: object) -> BreachDetail:
     """The stored numbers of one broken rule; what is unusable reads as nothing."""
-    values: Mapping[str, object] = told if isinstance(told, Mapping) else {}
+    values: Mapping[str, object] = raw if isinstance(raw, Mapping) else {}
     clause, attempted = values.get("clause"), values.get("attempted")
     return BreachDetail(
         clause=clause if isinstance(clause, int) else None,

@@ -9,10 +9,10 @@ from typing import Final
 from domain.ledger.day_totals import RolledDay
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.worth import committed, floor_at, worth
 from domain.times import day_of
-from domain.wire import said
+from domain.wire import described
 
 DAYS_SHOWN: Final = 400
 
@@ -21,15 +21,17 @@ DAYS_SHOWN: Final = 400
 class SeriesPoint:
     """One UTC day, as it stood at its end; today as it stands."""
 
-    day: str = field(metadata=said("UTC day, YYYY-MM-DD"))
+    day: str = field(metadata=described("UTC day, YYYY-MM-DD"))
     worth: Usdc | None = field(
-        metadata=said("as the house measured it; null before the first deposit, and where unknown")
+        metadata=described(
+            "as the house measured it; null before the first deposit, and where unknown"
+        )
     )
-    put_in: Usdc = field(metadata=said("deposits - withdrawals up to the end of the day"))
-    floor: Usdc = field(metadata=said("the stop line"))
-    deposits: Usdc = field(metadata=said("of the day"))
-    withdrawals: Usdc = field(metadata=said("of the day"))
-    spent: Usdc = field(metadata=said("what counts against the cap of the day, measured"))
+    put_in: Usdc = field(metadata=described("deposits - withdrawals up to the end of the day"))
+    floor: Usdc = field(metadata=described("the stop line"))
+    deposits: Usdc = field(metadata=described("of the day"))
+    withdrawals: Usdc = field(metadata=described("of the day"))
+    spent: Usdc = field(metadata=described("what counts against the cap of the day, measured"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,15 @@ class _Built:
     spent: int = 0
 
 
-def series(case: Case, days: Sequence[RolledDay], *, whole: bool) -> tuple[SeriesPoint, ...]:
+def series(
+    snapshot: MandateSnapshot, days: Sequence[RolledDay], *, whole: bool
+) -> tuple[SeriesPoint, ...]:
     """The points, oldest first; a day in which nothing happened has none.
 
     Shapes: `days` are roll-ups, oldest first; `whole`: every row of the ledger is in them. Today's
     point rests on the books and the vault, as everything else that is shown of it.
     """
-    m = case.mandate
+    mandate = snapshot.mandate
     built = {
         d.day: _Built(
             worth=d.worth if d.measured and (d.deposited or d.worth) else None,
@@ -62,32 +66,32 @@ def series(case: Case, days: Sequence[RolledDay], *, whole: bool) -> tuple[Serie
         )
         for d in days
     }
-    if m.status is not Status.SETTLED or case.measured.opened or not whole:
-        _today(case, built)
+    if mandate.status is not Status.SETTLED or snapshot.measured.opened or not whole:
+        _today(snapshot, built)
     shown = sorted(built.items())[-DAYS_SHOWN:]
-    return tuple(_point(m, day, b) for day, b in shown)
+    return tuple(_point(mandate, day, b) for day, b in shown)
 
 
-def _today(case: Case, built: dict[str, _Built]) -> None:
-    today, at = day_of(case.now), worth(case)
+def _today(snapshot: MandateSnapshot, built: dict[str, _Built]) -> None:
+    today, at = day_of(snapshot.now), worth(snapshot)
     old = built.get(today, _Built(worth=None, put_in=0, deposited=0))
-    day = case.measured.days.get(today)
+    day = snapshot.measured.days.get(today)
     built[today] = _Built(
         worth=None if at is None else at.micros,
-        put_in=committed(case).micros,
-        deposited=case.measured.deposits,
+        put_in=committed(snapshot).micros,
+        deposited=snapshot.measured.deposits,
         deposits=old.deposits,
         withdrawals=old.withdrawals,
         spent=day.spent if day is not None else 0,
     )
 
 
-def _point(m: Mandate, day: str, b: _Built) -> SeriesPoint:
+def _point(mandate: Mandate, day: str, b: _Built) -> SeriesPoint:
     return SeriesPoint(
         day=day,
         worth=None if b.worth is None else Usdc(b.worth),
         put_in=Usdc(b.put_in),
-        floor=floor_at(m, Usdc(b.deposited)),
+        floor=floor_at(mandate, Usdc(b.deposited)),
         deposits=Usdc(b.deposits),
         withdrawals=Usdc(b.withdrawals),
         spent=Usdc(max(0, b.spent)),

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from domain.ledger.payloads import Json, Outcome
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, SERVICES_LABEL, named, said
+from domain.wire import LEFT_OUT, SERVICES_LABEL, described, named
 
 KindName = Literal[
     "signed", "deposit", "move", "buy", "sell", "fee",
@@ -18,9 +18,9 @@ KindName = Literal[
 
 ReportedBy = Literal["owner", "agent", "chain", "keeper"]
 
-AGENTS_WORDS: Final = LEFT_OUT | said("the agent's own words")
-REPORTERS_WORDS: Final = LEFT_OUT | said("own words of whoever reported the row")
-AGENTS_PLACE: Final = LEFT_OUT | said("as the agent told it")
+AGENTS_WORDS: Final = LEFT_OUT | described("the agent's own words")
+REPORTERS_WORDS: Final = LEFT_OUT | described("own words of whoever reported the row")
+AGENTS_PLACE: Final = LEFT_OUT | described("as the agent told it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class ProbedPosition:
     """
 
     key: str
-    value: Usdc | None = field(metadata=said("null where it did not answer"))
+    value: Usdc | None = field(metadata=described("null where it did not answer"))
     answered: bool
 
 
@@ -178,12 +178,12 @@ class RefusedTry:
     """
 
     reason: str
-    source: str | None = field(metadata=said("as the agent told it"))
+    source: str | None = field(metadata=described("as the agent told it"))
     reason_source: str
-    check: str | None = field(metadata=said("as the agent told it"))
+    check: str | None = field(metadata=described("as the agent told it"))
     attempted: Json | None = field(default=None, metadata=AGENTS_PLACE)
     proof: Json | None = field(
-        default=None, metadata=LEFT_OUT | said("the error, and the contract's own words in it")
+        default=None, metadata=LEFT_OUT | described("the error, and the contract's own words in it")
     )
 
 
@@ -291,7 +291,7 @@ class LedgerRow:
     amount_usdc: Usdc | None
     tx_hash: str | None
     chain_id: int | None
-    payload: Payload = field(metadata=said("with own words of whoever reported the row"))
+    payload: Payload = field(metadata=described("with own words of whoever reported the row"))
     reported_by: ReportedBy
     created_at: Timestamp
     occurred_at: Timestamp

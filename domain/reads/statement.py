@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
-from domain.ledger.books import Books
+from domain.ledger.books import LedgerState
 from domain.ledger.events import Event
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
@@ -17,7 +17,7 @@ from domain.reads.weeks import Week
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import realized_micros, usdc, worth_as_observed
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, named, said
+from domain.wire import LEFT_OUT, described, named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Disclosure:
     """What a reader of results has to be told."""
 
     code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
-    text: str = field(metadata=said("the service's own words"))
+    text: str = field(metadata=described("the service's own words"))
 
 
 DISCLOSURES: Final = (
@@ -78,7 +78,7 @@ class Result:
     """Realized, and estimated = worth change - net deposits - realized."""
 
     realized: Usdc
-    estimated: Usdc | None = field(metadata=said("null where a worth is"))
+    estimated: Usdc | None = field(metadata=described("null where a worth is"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class BusiestDay:
 
     allowed: Usdc
     used: Usdc
-    day: str | None = field(metadata=said("UTC day, YYYY-MM-DD"))
+    day: str | None = field(metadata=described("UTC day, YYYY-MM-DD"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +168,7 @@ class MandateWeek(Figures):
     """One mandate in the statement of all."""
 
     public_id: str
-    purpose: str = field(metadata=said("the owner's own words"))
+    purpose: str = field(metadata=described("the owner's own words"))
     status: str
 
 
@@ -178,7 +178,7 @@ class StatementOfAll:
 
     period: WeekPeriod
     totals: Figures | None = field(
-        metadata=said("of all mandates; on the first page only, null on those after it")
+        metadata=described("of all mandates; on the first page only, null on those after it")
     )
     mandates: tuple[MandateWeek, ...]
     disclosures: tuple[Disclosure, ...] = DISCLOSURES
@@ -186,13 +186,13 @@ class StatementOfAll:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StatementInput:
     """A mandate's states at both ends of a period, and the rows between."""
 
     mandate: Mandate
     week: Week
-    before: Books
-    after: Books
+    before: LedgerState
+    after: LedgerState
     events: Sequence[Event]
 
 
@@ -200,18 +200,18 @@ Sums = Mapping[str, int | None]
 """The figures of a period by name, in micro-USDC; None is unknown."""
 
 
-def _worth(state: Books) -> int | None:
+def _worth(state: LedgerState) -> int | None:
     """Worth in micros; 0 before the first chain row, so that the weeks of a life sum up."""
     return 0 if state.measured.cash is None else worth_as_observed(state)
 
 
-def figures(span: Span) -> Sums:
+def figures(period: StatementInput) -> Sums:
     """The sums of a period: worth change = net flows + realized + estimated, exactly."""
-    was, now = span.before.measured, span.after.measured
-    a, b = span.before.claimed, span.after.claimed
+    was, now = period.before.measured, period.after.measured
+    a, b = period.before.claimed, period.after.claimed
     deposits, withdrawals = now.deposits - was.deposits, now.withdrawals - was.withdrawals
-    realized = realized_micros(span.after) - realized_micros(span.before)
-    start, end = _worth(span.before), _worth(span.after)
+    realized = realized_micros(period.after) - realized_micros(period.before)
+    start, end = _worth(period.before), _worth(period.after)
     change = None if start is None or end is None else end - start
     net = deposits - withdrawals + realized
     return {
@@ -257,20 +257,20 @@ def _period(of: Week) -> WeekPeriod:
     return WeekPeriod(week=of.name, from_=of.start, until=of.end)
 
 
-def _allowed_vs_used(span: Span) -> AllowedVsUsed:
+def _allowed_vs_used(period: StatementInput) -> AllowedVsUsed:
     """The week's largest move and busiest UTC day against the caps."""
-    first, last = span.week.start.date().isoformat(), span.week.end.date().isoformat()
-    told = span.after.measured.days
+    first, last = period.week.start.date().isoformat(), period.week.end.date().isoformat()
+    told = period.after.measured.days
     days = {d: v.spent for d, v in told.items() if first <= d < last and v.spent}
-    for d, amount in span.after.claimed.notional.items():
+    for d, amount in period.after.claimed.notional.items():
         if first <= d < last:
             days[d] = days.get(d, 0) + amount
     busiest = max(days.items(), key=lambda i: (i[1], i[0]), default=None)
     largest = max((told[d].largest for d in days if d in told), default=0)
     return AllowedVsUsed(
-        largest_move=LargestMove(allowed=span.mandate.per_tx_cap, used=Usdc(largest)),
+        largest_move=LargestMove(allowed=period.mandate.per_tx_cap, used=Usdc(largest)),
         busiest_day=BusiestDay(
-            allowed=span.mandate.daily_cap,
+            allowed=period.mandate.daily_cap,
             used=Usdc(busiest[1] if busiest else 0),
             day=busiest[0] if busiest else None,
         ),
@@ -304,18 +304,18 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
 
 
 def statement(
-    span: Span, next_cursor: str | None = None, *, steps: Sequence[Step] | None = None
+    period: StatementInput, next_cursor: str | None = None, *, steps: Sequence[Step] | None = None
 ) -> Statement:
     """One mandate's week; `span.events` are a page of its rows, `steps` what they tell where
     somebody made them already."""
     return Statement(
-        public_id=span.mandate.public_id,
-        period=_period(span.week),
-        **_parts(figures(span)),
-        allowed_vs_used=_allowed_vs_used(span),
-        venue=venue_weeks(span.before.venue, span.after.venue),
-        breaches=_breaches(span.events),
-        steps=tuple(grouped(of_events(span.events)) if steps is None else steps),
+        public_id=period.mandate.public_id,
+        period=_period(period.week),
+        **_parts(figures(period)),
+        allowed_vs_used=_allowed_vs_used(period),
+        venue=venue_weeks(period.before.venue, period.after.venue),
+        breaches=_breaches(period.events),
+        steps=tuple(grouped(of_events(period.events)) if steps is None else steps),
         next_cursor=next_cursor,
     )
 
@@ -338,7 +338,7 @@ NOTHING: Final[Sums] = dict.fromkeys(
 )
 
 
-def added(sums: Sums, spans: Sequence[Span]) -> Sums:
+def added(sums: Sums, spans: Sequence[StatementInput]) -> Sums:
     """The sums of a period with those of some more mandates; begin with `NOTHING`."""
     each = [figures(span) for span in spans]
     return {name: _sum([sums[name], *(f[name] for f in each)]) for name in NOTHING}
@@ -350,7 +350,7 @@ def _sum(values: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def mandate_week(s: Span) -> MandateWeek:
+def mandate_week(s: StatementInput) -> MandateWeek:
     """One mandate in the statement of all."""
     return MandateWeek(
         public_id=s.mandate.public_id,

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from domain.ledger.chain_events import CHAIN_EVENTS, StepKind
 from domain.ledger.claimed import sides, unproven
-from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.events import Event, LedgerKind, Reporter
 from domain.ledger.forms import parts_of
 from domain.ledger.payloads import (
-    ApprovalTold,
+    AgentStatement,
+    ApprovalDecided,
     ClaimEnded,
     Control,
     Executed,
@@ -20,8 +21,7 @@ from domain.ledger.payloads import (
     Payload,
     RefusedAttempt,
     Reported,
-    Said,
-    Signed,
+    TermsSigned,
     Unwound,
     VenueFilled,
 )
@@ -43,7 +43,7 @@ from domain.reads.shapes import (
 )
 from domain.rules.codes import CLAUSE_OF
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, named, said
+from domain.wire import LEFT_OUT, described, named
 
 TEXT_SHOWN: Final = 2_000
 
@@ -63,7 +63,7 @@ REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
 }
 
 
-_PLACE: Final = said("as the agent told it, in a step that the agent reported")
+_PLACE: Final = described("as the agent told it, in a step that the agent reported")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,15 +140,19 @@ class Step:
     est: bool = False
     amount_usdc: Usdc | None = None
     tx_hash: str | None = None
-    why: str | None = field(default=None, metadata=said("the agent's own words"))
-    note: str | None = field(default=None, metadata=said("own words of whoever reported the row"))
-    resource: str | None = field(default=None, metadata=said("what was read, as the agent told it"))
+    why: str | None = field(default=None, metadata=described("the agent's own words"))
+    note: str | None = field(
+        default=None, metadata=described("own words of whoever reported the row")
+    )
+    resource: str | None = field(
+        default=None, metadata=described("what was read, as the agent told it")
+    )
     target: StepTarget = NOWHERE
     allowed_by: tuple[int, ...] = ()
     breached: tuple[int, ...] = ()
     clauses: tuple[int, ...] = ()
     params: StepParams = field(
-        default=NOTHING, metadata=said("with own words of whoever reported the row")
+        default=NOTHING, metadata=described("with own words of whoever reported the row")
     )
     contradicted: Contradicted | None = field(default=None, metadata=LEFT_OUT)
 
@@ -162,17 +166,17 @@ def _group(event: Event) -> str:
     what = event.told.what
     if isinstance(what, VenueFilled):
         return what.order_id or event.event_id
-    approved = what.approval_id if isinstance(what, ApprovalTold) else None
+    approved = what.approval_id if isinstance(what, ApprovalDecided) else None
     return event.tx_hash or approved or event.event_id
 
 
-def _target(what: Payload) -> StepTarget:
-    if isinstance(what, VenueFilled):
-        return StepTarget(market=f"{what.venue}:{what.product}")
-    if not isinstance(what, Executed | Unwound | Said | ApprovalTold):
+def _target(payload: Payload) -> StepTarget:
+    if isinstance(payload, VenueFilled):
+        return StepTarget(market=f"{payload.venue}:{payload.product}")
+    if not isinstance(payload, Executed | Unwound | AgentStatement | ApprovalDecided):
         return NOWHERE
-    place = what.place
-    return StepTarget(market=place.market, address=place.address, selector=place.selector)
+    target = payload.place
+    return StepTarget(market=target.market, address=target.address, selector=target.selector)
 
 
 def _breached(event: Event) -> tuple[int, ...]:
@@ -180,7 +184,7 @@ def _breached(event: Event) -> tuple[int, ...]:
     return tuple(sorted({int(CLAUSE_OF[c]) for c in codes if c in CLAUSE_OF})) if codes else ()
 
 
-def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
+def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     """The step a row is.
 
     Shapes: `matched` says that the other side's row of the same transaction is known; `twin` is
@@ -190,10 +194,14 @@ def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     what = event.told.what
     kind, code, status = _sort(event, matched)
     broken = _breached(event)
-    acts = kind in ("action", "outcome") and event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
+    acts = kind in ("action", "outcome") and event.kind in (
+        LedgerKind.BUY,
+        LedgerKind.SELL,
+        LedgerKind.MOVE,
+    )
     checked = ACTION_CLAUSES if acts else ()
-    named = {*checked, *broken, *refused_by(event)}
-    told = what if isinstance(what, Said) else None
+    name = {*checked, *broken, *refused_by(event)}
+    told = what if isinstance(what, AgentStatement) else None
     return Step(
         id=event.event_id,
         group=_group(event),
@@ -207,12 +215,12 @@ def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         amount_usdc=event.amount_usdc,
         tx_hash=event.tx_hash,
         why=_short(told.why or told.text) if told is not None and by_agent else None,
-        note=_short(what.text) if isinstance(what, Said | ApprovalTold) else None,
+        note=_short(what.text) if isinstance(what, AgentStatement | ApprovalDecided) else None,
         resource=_short(told.resource) if told is not None else None,
         target=_target(what),
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
-        clauses=tuple(sorted(named)) or clauses_of(kind),
+        clauses=tuple(sorted(name)) or clauses_of(kind),
         params=filled(StepParams, parts_of(what)),
         contradicted=_contradicted(event, twin) if by_agent and twin is not None else None,
     )
@@ -220,7 +228,7 @@ def step_of(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
 
 def _contradicted(event: Event, chain: Event) -> Contradicted | None:
     called = chain.told.what
-    if not isinstance(called, Executed | Unwound) or event.kind is Kind.RESOLVE:
+    if not isinstance(called, Executed | Unwound) or event.kind is LedgerKind.RESOLVE:
         return None
     out, into = sides(event)
     told = OutAndIn(out=Usdc(out), in_=Usdc(into))
@@ -262,13 +270,13 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
         case RefusedAttempt():
             proven = event.reported_by is Reporter.CHAIN
             return "note", "refused", "reverted" if proven else "refused"
-        case ApprovalTold():
+        case ApprovalDecided():
             return "consent", "approval", what.status
         case Executed() | Unwound():
             return "outcome" if matched else "action", STEP_OF[type(what)][1], "done"
         case Control():
             return "control", what.what, "done"
-        case Signed():
+        case TermsSigned():
             return "control", event.kind.value, "done"
         case PaidFee():
             read_for = what.resource is not None
@@ -286,8 +294,8 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
 def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
     if what.preview is not None:
         return "verify", "preview", "done"
-    if event.kind is Kind.RESOLVE:
+    if event.kind is LedgerKind.RESOLVE:
         return "outcome", "resolve", "done"
-    if event.kind in (Kind.BUY, Kind.SELL, Kind.MOVE):
+    if event.kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE):
         return "action", event.kind.value, "unproven" if unproven(event) else "done"
     return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")

@@ -18,9 +18,9 @@ from domain.reads.step import (
     StepParams,
     StepTarget,
     clauses_of,
-    step_of,
+    to_step,
 )
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 
 ORDER: Final[Mapping[StepKind, int]] = {
     "instruction": 9,
@@ -130,7 +130,7 @@ class StepOf(Protocol):
         ...
 
 
-def each_step(events: Sequence[Event], make: StepOf = step_of) -> Iterator[Step]:
+def each_step(events: Sequence[Event], make: StepOf = to_step) -> Iterator[Step]:
     """The steps of some rows, one at a time; a pair is matched where both rows, or the link of
     one, are among them.
     """
@@ -141,25 +141,29 @@ def each_step(events: Sequence[Event], make: StepOf = step_of) -> Iterator[Step]
         yield make(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
 
 
-def of_events(events: Sequence[Event], make: StepOf = step_of) -> list[Step]:
+def of_events(events: Sequence[Event], make: StepOf = to_step) -> list[Step]:
     """The same at once."""
     return list(each_step(events, make))
 
 
-def pinned(case: Case) -> list[Step]:
+def pinned(snapshot: MandateSnapshot) -> list[Step]:
     """Pending approvals, newest first."""
-    found = [pending_step(a, case.now) for a in case.approvals if a.shown(case.now) == "pending"]
+    found = [
+        pending_step(a, snapshot.now)
+        for a in snapshot.approvals
+        if a.shown(snapshot.now) == "pending"
+    ]
     return sorted(found, key=lambda s: (s.at, s.id), reverse=True)
 
 
-def recorded(case: Case, make: StepOf = step_of) -> list[Step]:
+def record_steps(snapshot: MandateSnapshot, make: StepOf = to_step) -> list[Step]:
     """What the newest rows, and logs that are not deep enough to be rows, tell."""
-    coming = (provisional_step(log, case.now) for log in case.provisional)
-    return grouped([*of_events(case.events, make), *(s for s in coming if s is not None)])
+    coming = (provisional_step(log, snapshot.now) for log in snapshot.provisional)
+    return grouped([*of_events(snapshot.events, make), *(s for s in coming if s is not None)])
 
 
-def steps(case: Case) -> tuple[Step, ...]:
+def steps(snapshot: MandateSnapshot) -> tuple[Step, ...]:
     """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
     (spec 2.7).
     """
-    return (*pinned(case), *recorded(case), instruction(case.mandate))
+    return (*pinned(snapshot), *record_steps(snapshot), instruction(snapshot.mandate))

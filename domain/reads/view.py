@@ -18,7 +18,7 @@ from domain.reads.lock import as_of, chain_state, lock
 from domain.reads.progress import ShownStatus, progress
 from domain.reads.rows import ledger_row
 from domain.reads.steps import steps
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.exposure import exposure
 
 
@@ -46,13 +46,15 @@ class MandateSummary:
     pending_approvals: int
 
 
-PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
-    "mandate": lambda case: case.mandate.attributes(),
+PARTS: Final[Mapping[str, Callable[[MandateSnapshot], Any]]] = {
+    "mandate": lambda snapshot: snapshot.mandate.attributes(),
     "progress": progress,
-    "events": lambda case: tuple(ledger_row(e) for e in case.events),
-    "clauses": lambda case: clauses(case.mandate, case.switches, keeper_key=case.keeper_key),
-    "card_header": lambda case: card_header(case.mandate),
-    "card_footer": lambda case: card_footer(case.mandate),
+    "events": lambda snapshot: tuple(ledger_row(e) for e in snapshot.events),
+    "clauses": lambda snapshot: clauses(
+        snapshot.mandate, snapshot.switches, keeper_key=snapshot.keeper_key
+    ),
+    "card_header": lambda snapshot: card_header(snapshot.mandate),
+    "card_footer": lambda snapshot: card_footer(snapshot.mandate),
     "limits": limits,
     "fees": fees,
     "steps": steps,
@@ -60,7 +62,7 @@ PARTS: Final[Mapping[str, Callable[[Case], Any]]] = {
     "chain_state": chain_state,
     "as_of": as_of,
     "exposure": exposure,
-    "terms_status": lambda case: case.terms_status,
+    "terms_status": lambda snapshot: snapshot.terms_status,
 }
 """The derivation behind each key of the mandate read."""
 
@@ -69,13 +71,13 @@ OF_TERMS: Final = frozenset({"mandate", "clauses", "card_header", "card_footer"}
 these only."""
 
 
-def summary(case: Case) -> MandateSummary:
+def summary(snapshot: MandateSnapshot) -> MandateSummary:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""
-    told, m = progress(case), case.mandate
+    told, mandate = progress(snapshot), snapshot.mandate
     return MandateSummary(
-        public_id=m.public_id,
-        status=m.status.value,
-        mandate=m.attributes(),
+        public_id=mandate.public_id,
+        status=mandate.status.value,
+        mandate=mandate.attributes(),
         progress=ProgressSummary(
             worth_est=told.worth_est,
             realized=told.realized,
@@ -85,5 +87,5 @@ def summary(case: Case) -> MandateSummary:
             day=told.day,
             horizon_days=told.horizon_days,
         ),
-        pending_approvals=sum(a.status == "pending" for a in case.approvals),
+        pending_approvals=sum(a.status == "pending" for a in snapshot.approvals),
     )

@@ -162,8 +162,8 @@ def days_live(totals: Sequence[Total], today: str) -> int:
         if t.day > today:
             break
         until = min(totals[n + 1].day if n + 1 < len(totals) else _next(today), _next(today))
-        span = (date.fromisoformat(until) - date.fromisoformat(t.day)).days
-        count += span if t.worth > 0 else int(t.inflow > 0)
+        period = (date.fromisoformat(until) - date.fromisoformat(t.day)).days
+        count += period if t.worth > 0 else int(t.inflow > 0)
     return count
 
 

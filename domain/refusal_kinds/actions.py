@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import AGENT, OWNER, OWNER_OR_AGENT, WAIT, NextStep
-from domain.refusal_kinds.kind import READ_MANDATE, Kind
+from domain.refusal_kinds.kind import READ_MANDATE, RefusalKind
 
 _SMALLER = NextStep(
     "Ask again with an amount within limits.remaining",
@@ -32,7 +32,7 @@ _APPROVALS = NextStep(
 _MARKETS = NextStep("Read the allowed targets and markets", "markets_list", "GET /wallet/markets")
 
 KINDS: Final = (
-    Kind(
+    RefusalKind(
         code="target_not_allowed",
         status=409,
         who_fixes="owner",
@@ -40,7 +40,7 @@ KINDS: Final = (
         sentence="{target} with selector {selector} {why}.",
         next=(_MARKETS, READ_MANDATE),
     ),
-    Kind(
+    RefusalKind(
         code="over_per_tx_cap",
         status=409,
         who_fixes="agent",
@@ -48,7 +48,7 @@ KINDS: Final = (
         sentence="The action asks {attempted}, the cap per action is {allowed}{bound_by}.",
         next=(_SMALLER, _READ_LIMITS),
     ),
-    Kind(
+    RefusalKind(
         code="over_daily_cap",
         status=409,
         who_fixes="agent",
@@ -57,7 +57,7 @@ KINDS: Final = (
         "reserved{bound_by}.",
         next=(_SMALLER, WAIT),
     ),
-    Kind(
+    RefusalKind(
         code="over_budget",
         status=409,
         who_fixes="agent",
@@ -65,7 +65,7 @@ KINDS: Final = (
         sentence="{attempted} is above what the budget leaves: {allowed}.",
         next=(_READ_LIMITS,),
     ),
-    Kind(
+    RefusalKind(
         code="below_stop_line",
         status=409,
         who_fixes="owner",
@@ -73,7 +73,7 @@ KINDS: Final = (
         sentence="Worth {worth} stands below the stop line {floor}.",
         next=(READ_MANDATE,),
     ),
-    Kind(
+    RefusalKind(
         code="would_revert",
         status=409,
         who_fixes="agent",
@@ -81,7 +81,7 @@ KINDS: Final = (
         sentence="The chain says that the call would revert: {why}.",
         next=(_AGAIN_RIGHT, READ_MANDATE),
     ),
-    Kind(
+    RefusalKind(
         code="signature_needed",
         status=409,
         who_fixes="owner",
@@ -96,7 +96,7 @@ KINDS: Final = (
             _APPROVALS,
         ),
     ),
-    Kind(
+    RefusalKind(
         code="owner_declined",
         status=409,
         who_fixes="owner",
@@ -104,7 +104,7 @@ KINDS: Final = (
         sentence="The owner declined this action.",
         next=(_APPROVALS, WAIT),
     ),
-    Kind(
+    RefusalKind(
         code="approval_expired",
         status=409,
         who_fixes="agent",

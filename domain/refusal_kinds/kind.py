@@ -11,7 +11,7 @@ WhoFixes = Literal["agent", "owner", "keeper", "operator", "venue", "nobody"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class RefusalKind:
     """One row of the registry (contract 1).
 
     `caller_fixes`: where an agent called, the agent mends it in the owner's place.

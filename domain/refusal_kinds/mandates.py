@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import AGENT, OWNER, OWNER_OR_AGENT, WAIT, NextStep
-from domain.refusal_kinds.kind import READ_MANDATE, TERMS, Kind
+from domain.refusal_kinds.kind import READ_MANDATE, TERMS, RefusalKind
 
 _READ_BALANCES = NextStep(
     "Read the balances",
@@ -15,7 +15,7 @@ _READ_BALANCES = NextStep(
 )
 
 KINDS: Final = (
-    Kind(
+    RefusalKind(
         code="mandate_budget_exceeded",
         status=402,
         who_fixes="owner",
@@ -23,7 +23,7 @@ KINDS: Final = (
         sentence="The read costs {cost} credits, {remaining_credits} of today's {budget} are left.",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="mandate_signed",
         status=409,
         who_fixes="owner",
@@ -31,7 +31,7 @@ KINDS: Final = (
         sentence="The mandate is {status}; its terms no longer change.",
         next=(NextStep("Create a new mandate", None, "POST /wallet/mandates", OWNER),),
     ),
-    Kind(
+    RefusalKind(
         code="wrong_status",
         status=409,
         who_fixes="owner",
@@ -39,7 +39,7 @@ KINDS: Final = (
         sentence="The mandate is {status}; {action} is not possible from there.",
         next=(READ_MANDATE,),
     ),
-    Kind(
+    RefusalKind(
         code="not_paused",
         status=409,
         who_fixes="owner",
@@ -47,7 +47,7 @@ KINDS: Final = (
         sentence="The mandate is not paused.",
         next=(READ_MANDATE,),
     ),
-    Kind(
+    RefusalKind(
         code="mandate_not_accepted",
         status=409,
         who_fixes="agent",
@@ -62,7 +62,7 @@ KINDS: Final = (
             ),
         ),
     ),
-    Kind(
+    RefusalKind(
         code="mandate_paused",
         status=409,
         who_fixes="owner",
@@ -78,7 +78,7 @@ KINDS: Final = (
             READ_MANDATE,
         ),
     ),
-    Kind(
+    RefusalKind(
         code="mandate_stopped",
         status=409,
         who_fixes="nobody",
@@ -86,7 +86,7 @@ KINDS: Final = (
         sentence="The mandate is stopped; a stop is final.",
         next=(READ_MANDATE,),
     ),
-    Kind(
+    RefusalKind(
         code="mandate_ended",
         status=409,
         who_fixes="nobody",
@@ -94,7 +94,7 @@ KINDS: Final = (
         sentence="The mandate ended at {ends_at}.",
         next=(READ_MANDATE,),
     ),
-    Kind(
+    RefusalKind(
         code="terms_expired",
         status=409,
         who_fixes="owner",
@@ -102,7 +102,7 @@ KINDS: Final = (
         sentence="The terms were asked for more than 24 hours ago.",
         next=(TERMS,),
     ),
-    Kind(
+    RefusalKind(
         code="draft_unclear",
         status=409,
         who_fixes="owner",
@@ -118,7 +118,7 @@ KINDS: Final = (
             ),
         ),
     ),
-    Kind(
+    RefusalKind(
         code="agent_not_accepting",
         status=409,
         who_fixes="owner",
@@ -133,7 +133,7 @@ KINDS: Final = (
             ),
         ),
     ),
-    Kind(
+    RefusalKind(
         code="duplicate_transfer",
         status=409,
         who_fixes="agent",
@@ -141,7 +141,7 @@ KINDS: Final = (
         sentence="A transfer with hash {tx_hash} on chain {chain_id} is reported already.",
         next=(_READ_BALANCES,),
     ),
-    Kind(
+    RefusalKind(
         code="insufficient_idle",
         status=409,
         who_fixes="agent",
@@ -149,7 +149,7 @@ KINDS: Final = (
         sentence="Idle {asset} on chain {chain_id} is {idle}, the report moves {amount}.",
         next=(_READ_BALANCES,),
     ),
-    Kind(
+    RefusalKind(
         code="withdraw_locked",
         status=409,
         who_fixes="nobody",
@@ -164,7 +164,7 @@ KINDS: Final = (
             ),
         ),
     ),
-    Kind(
+    RefusalKind(
         code="tx_pending",
         status=409,
         who_fixes="nobody",
@@ -172,7 +172,7 @@ KINDS: Final = (
         sentence="The chain has not mined {tx_hash} yet. Do not send it again.",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="vault_mismatch",
         status=409,
         who_fixes="owner",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import OPERATOR, OWNER, OWNER_OR_AGENT, WAIT, NextStep
-from domain.refusal_kinds.kind import Kind
+from domain.refusal_kinds.kind import RefusalKind
 
 _PRODUCTS = NextStep("Read the products", "trade_products", "GET /app/trade/products")
 _STATUS = NextStep(
@@ -25,7 +25,7 @@ _ORDER = NextStep(
 _POSITIONS = NextStep("Read your positions", None, "GET /app/trade/positions", OWNER)
 
 KINDS: Final = (
-    Kind(
+    RefusalKind(
         code="wallet_rate_limited",
         status=429,
         who_fixes="nobody",
@@ -33,7 +33,7 @@ KINDS: Final = (
         sentence="More than {limit} orders and closes in one {span}.",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="wallet_invalid_order",
         status=422,
         who_fixes="owner",
@@ -42,7 +42,7 @@ KINDS: Final = (
         next=(NextStep("Correct the field that remaining names"), _PRODUCTS),
         caller_fixes=True,
     ),
-    Kind(
+    RefusalKind(
         code="wallet_live_off",
         status=403,
         who_fixes="operator",
@@ -50,7 +50,7 @@ KINDS: Final = (
         sentence="Live orders are off here: the {switch} switch is shut.",
         next=(NextStep("Read the switches", None, "GET /wallet/admin/switches", OPERATOR),),
     ),
-    Kind(
+    RefusalKind(
         code="wallet_not_allowlisted",
         status=403,
         who_fixes="operator",
@@ -58,7 +58,7 @@ KINDS: Final = (
         sentence="Neither the person nor the linked wallet is on the list of those who trade live.",
         next=(_STATUS,),
     ),
-    Kind(
+    RefusalKind(
         code="wallet_mode_changed",
         status=409,
         who_fixes="owner",
@@ -67,7 +67,7 @@ KINDS: Final = (
         next=(NextStep("Reload, and decide again with the mode that is shown"), _STATUS),
         caller_fixes=True,
     ),
-    Kind(
+    RefusalKind(
         code="wallet_not_ready",
         status=409,
         who_fixes="owner",
@@ -75,7 +75,7 @@ KINDS: Final = (
         sentence="The account cannot trade live yet: {why}.",
         next=(_OWN, _STATUS),
     ),
-    Kind(
+    RefusalKind(
         code="wallet_over_cap",
         status=403,
         who_fixes="owner",
@@ -87,7 +87,7 @@ KINDS: Final = (
         ),
         caller_fixes=True,
     ),
-    Kind(
+    RefusalKind(
         code="wallet_limit_raise",
         status=409,
         who_fixes="operator",
@@ -95,7 +95,7 @@ KINDS: Final = (
         sentence="Limits are only lowered here: {field} stands at {limit}.",
         next=(_CAP,),
     ),
-    Kind(
+    RefusalKind(
         code="wallet_no_position",
         status=409,
         who_fixes="owner",
@@ -104,7 +104,7 @@ KINDS: Final = (
         next=(_POSITIONS, _STATUS),
         caller_fixes=True,
     ),
-    Kind(
+    RefusalKind(
         code="wallet_signature_invalid",
         status=422,
         who_fixes="owner",
@@ -115,7 +115,7 @@ KINDS: Final = (
             _STATUS,
         ),
     ),
-    Kind(
+    RefusalKind(
         code="wallet_venue_rejected",
         status=422,
         who_fixes="owner",
@@ -124,7 +124,7 @@ KINDS: Final = (
         next=(NextStep("Prepare a new order that minds what the venue said"), _STATUS),
         caller_fixes=True,
     ),
-    Kind(
+    RefusalKind(
         code="wallet_venue_unavailable",
         status=503,
         who_fixes="venue",
@@ -132,7 +132,7 @@ KINDS: Final = (
         sentence="The venue gives no fresh answer ({why}); nothing was sent.",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="wallet_outcome_unknown",
         status=504,
         who_fixes="nobody",

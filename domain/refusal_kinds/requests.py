@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import INDEX, OPERATOR, OWNER_OR_AGENT, SKILL, WAIT, NextStep
-from domain.refusal_kinds.kind import READ_MANDATE, TERMS, Kind
+from domain.refusal_kinds.kind import READ_MANDATE, TERMS, RefusalKind
 
 _LIST_MANDATES = NextStep(
     "List your mandates", "mandate_list", "GET /wallet/mandates", OWNER_OR_AGENT
@@ -23,7 +23,7 @@ _SEND_KEY = NextStep(
 _ROLES = NextStep("Read which role each route takes", None, "GET /openapi.json")
 
 KINDS: Final = (
-    Kind(
+    RefusalKind(
         code="invalid_request",
         status=400,
         who_fixes="agent",
@@ -31,7 +31,7 @@ KINDS: Final = (
         sentence="The request does not have the form this operation takes.",
         next=(NextStep("Correct the named fields"),),
     ),
-    Kind(
+    RefusalKind(
         code="invalid_number",
         status=400,
         who_fixes="agent",
@@ -39,7 +39,7 @@ KINDS: Final = (
         sentence="{value} is not an amount: {why}.",
         next=(NextStep("Send a decimal string with at most 6 decimals, within ±1e12"),),
     ),
-    Kind(
+    RefusalKind(
         code="secret_not_accepted",
         status=400,
         who_fixes="agent",
@@ -47,7 +47,7 @@ KINDS: Final = (
         sentence="The field {field} looks like a secret. This service takes none.",
         next=(NextStep("Send the request without it, and rotate that secret"),),
     ),
-    Kind(
+    RefusalKind(
         code="invalid_address",
         status=400,
         who_fixes="agent",
@@ -55,7 +55,7 @@ KINDS: Final = (
         sentence="{value} is not an address: {why}.",
         next=(NextStep("Send a 20-byte 0x address, in lower case or with its EIP-55 checksum"),),
     ),
-    Kind(
+    RefusalKind(
         code="invalid_signature",
         status=400,
         who_fixes="owner",
@@ -63,7 +63,7 @@ KINDS: Final = (
         sentence="The signature does not prove that {signer} signed: {why}.",
         next=(TERMS,),
     ),
-    Kind(
+    RefusalKind(
         code="unauthenticated",
         status=401,
         who_fixes="agent",
@@ -71,7 +71,7 @@ KINDS: Final = (
         sentence="This operation needs {needs}.",
         next=(_SEND_KEY, _SIGN_IN, INDEX, SKILL),
     ),
-    Kind(
+    RefusalKind(
         code="forbidden",
         status=403,
         who_fixes="agent",
@@ -79,7 +79,7 @@ KINDS: Final = (
         sentence="Your role may not do this: {why}.",
         next=(_ROLES,),
     ),
-    Kind(
+    RefusalKind(
         code="door_off",
         status=404,
         who_fixes="operator",
@@ -90,7 +90,7 @@ KINDS: Final = (
             INDEX,
         ),
     ),
-    Kind(
+    RefusalKind(
         code="not_found",
         status=404,
         who_fixes="agent",
@@ -98,7 +98,7 @@ KINDS: Final = (
         sentence="There is no {what} here that you may see.",
         next=(_LIST_MANDATES,),
     ),
-    Kind(
+    RefusalKind(
         code="method_not_allowed",
         status=405,
         who_fixes="agent",
@@ -106,7 +106,7 @@ KINDS: Final = (
         sentence="{method} is not a method of this path.",
         next=(NextStep("Use one of the methods in the Allow header"),),
     ),
-    Kind(
+    RefusalKind(
         code="conflict",
         status=409,
         who_fixes="agent",
@@ -114,7 +114,7 @@ KINDS: Final = (
         sentence="{why}",
         next=(READ_MANDATE,),
     ),
-    Kind(
+    RefusalKind(
         code="idempotency_key_reused",
         status=409,
         who_fixes="agent",
@@ -124,7 +124,7 @@ KINDS: Final = (
             NextStep("Use a new key for a new request, the same key only to repeat the same one"),
         ),
     ),
-    Kind(
+    RefusalKind(
         code="idempotency_in_flight",
         status=409,
         who_fixes="agent",
@@ -132,7 +132,7 @@ KINDS: Final = (
         sentence="The first call with this idempotency key still runs.",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="body_too_large",
         status=413,
         who_fixes="agent",
@@ -140,7 +140,7 @@ KINDS: Final = (
         sentence="The body is larger than {limit} bytes.",
         next=(NextStep("Send less"),),
     ),
-    Kind(
+    RefusalKind(
         code="rate_limited",
         status=429,
         who_fixes="agent",
@@ -148,7 +148,7 @@ KINDS: Final = (
         sentence="{why}",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="not_configured",
         status=409,
         who_fixes="operator",
@@ -156,7 +156,7 @@ KINDS: Final = (
         sentence="{what} is not configured here.",
         next=(NextStep("Set what `wallet doctor` names", by=OPERATOR),),
     ),
-    Kind(
+    RefusalKind(
         code="internal",
         status=500,
         who_fixes="operator",
@@ -164,7 +164,7 @@ KINDS: Final = (
         sentence="Something failed inside the service. The request id finds it in the log.",
         next=(_RECONCILE,),
     ),
-    Kind(
+    RefusalKind(
         code="storage_unavailable",
         status=503,
         who_fixes="operator",
@@ -173,7 +173,7 @@ KINDS: Final = (
         "what was.",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="chain_unavailable",
         status=503,
         who_fixes="operator",
@@ -181,7 +181,7 @@ KINDS: Final = (
         sentence="Chain {chain_id} gives no usable answer: {why}.",
         next=(WAIT,),
     ),
-    Kind(
+    RefusalKind(
         code="outcome_unknown",
         status=504,
         who_fixes="nobody",
@@ -189,7 +189,7 @@ KINDS: Final = (
         sentence="{what} was begun, and nobody knows whether it happened. It is not begun again.",
         next=(NextStep("Find out what happened before you ask for it anew"),),
     ),
-    Kind(
+    RefusalKind(
         code="venue_unavailable",
         status=503,
         who_fixes="venue",

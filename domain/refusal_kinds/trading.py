@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import OWNER, NextStep
-from domain.refusal_kinds.kind import Kind
+from domain.refusal_kinds.kind import RefusalKind
 
 _LINK = NextStep(
     "Link a wallet: ask for a challenge and sign it",
@@ -16,7 +16,7 @@ _LINK = NextStep(
 _OWN_STATUS = NextStep("Read what is linked and approved", None, "GET /wallet/own/status", OWNER)
 
 KINDS: Final = (
-    Kind(
+    RefusalKind(
         code="not_linked",
         status=409,
         who_fixes="owner",
@@ -24,7 +24,7 @@ KINDS: Final = (
         sentence="No own account is linked to you: {why}.",
         next=(_LINK,),
     ),
-    Kind(
+    RefusalKind(
         code="already_linked",
         status=409,
         who_fixes="owner",
@@ -32,7 +32,7 @@ KINDS: Final = (
         sentence="{why}",
         next=(NextStep("Ask the operator, who alone moves a link"), _OWN_STATUS),
     ),
-    Kind(
+    RefusalKind(
         code="terms_changed",
         status=409,
         who_fixes="owner",
@@ -40,7 +40,7 @@ KINDS: Final = (
         sentence="The terms are version {version} now, not the ones that were named.",
         next=(NextStep("Read the terms again", None, "GET /wallet/own/terms"),),
     ),
-    Kind(
+    RefusalKind(
         code="challenge_spent",
         status=409,
         who_fixes="owner",
@@ -48,7 +48,7 @@ KINDS: Final = (
         sentence="The link challenge was used or is too old; each can be tried once.",
         next=(_LINK,),
     ),
-    Kind(
+    RefusalKind(
         code="not_own_account",
         status=409,
         who_fixes="owner",
@@ -56,7 +56,7 @@ KINDS: Final = (
         sentence="The address is {what} at the venue, no account of a person's own.",
         next=(NextStep("Link the wallet that owns the account", by=OWNER), _LINK),
     ),
-    Kind(
+    RefusalKind(
         code="agent_slots_full",
         status=409,
         who_fixes="owner",
@@ -67,7 +67,7 @@ KINDS: Final = (
             _OWN_STATUS,
         ),
     ),
-    Kind(
+    RefusalKind(
         code="account_unfunded",
         status=409,
         who_fixes="owner",

@@ -6,14 +6,14 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from domain.ledger.claimed import Claim
+from domain.ledger.claimed import PendingClaim
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
-from domain.rules.case import Case, today
+from domain.rules.case import MandateSnapshot, today
 from domain.times import bounds
 
 
-def spent_on(case: Case, day: str) -> Usdc:
+def spent_on(snapshot: MandateSnapshot, day: str) -> Usdc:
     """Spend of a UTC day by when it happened: what the chain measured, and what its agents say went
     to venues and paid hosts.
 
@@ -21,31 +21,31 @@ def spent_on(case: Case, day: str) -> Usdc:
     venue tells of: of the day's claims and fills there the larger counts, so that none counts twice
     (decision 0029).
     """
-    measured, claims = case.measured.days.get(day), case.state.claimed
+    measured, claims = snapshot.measured.days.get(day), snapshot.state.claimed
     told = claims.notional.get(day, 0)
-    if day == today(case):
-        told -= min(claims.ordered.get(day, 0), case.orders.filled.micros)
+    if day == today(snapshot):
+        told -= min(claims.ordered.get(day, 0), snapshot.orders.filled.micros)
     return Usdc((measured.spent if measured else 0) + told)
 
 
-def pending(case: Case) -> Mapping[str, Claim]:
+def pending(snapshot: MandateSnapshot) -> Mapping[str, PendingClaim]:
     """Claims that still wait for their chain row, by event id."""
-    return case.state.claimed.pending
+    return snapshot.state.claimed.pending
 
 
-def pending_on(case: Case, day: str) -> Usdc:
+def pending_on(snapshot: MandateSnapshot, day: str) -> Usdc:
     """What they would take out on a UTC day."""
     begins, ends = bounds(day)
-    return Usdc(sum([c.out for c in pending(case).values() if begins <= c.at < ends]))
+    return Usdc(sum([c.out for c in pending(snapshot).values() if begins <= c.at < ends]))
 
 
-def spent_today(case: Case) -> Usdc:
+def spent_today(snapshot: MandateSnapshot) -> Usdc:
     """What counts of this UTC day: measured, notional, and claims that wait for the chain."""
-    return spent_on(case, today(case)) + pending_on(case, today(case))
+    return spent_on(snapshot, today(snapshot)) + pending_on(snapshot, today(snapshot))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldAmount:
     """Calldata that was handed out and may still be sent: what it holds beyond a claim that tells
     of it.
     """
@@ -54,21 +54,21 @@ class Held:
     amount: Usdc
 
 
-def holds(case: Case) -> list[Held]:
+def holds(snapshot: MandateSnapshot) -> list[HeldAmount]:
     """The live reservations. A pending claim counts in the place of the reservation that it is of,
     never beside it: of that one only what the claim does not tell of is left.
     """
-    if not case.reservations:
+    if not snapshot.reservations:
         return []
-    free = _Free(case.reservations)
+    free = _Free(snapshot.reservations)
     left: dict[str, Usdc] = {}
-    for claim in sorted(pending(case).values(), key=lambda c: c.at):
+    for claim in sorted(pending(snapshot).values(), key=lambda c: c.at):
         near = free.take(claim) if claim.out else None
         if near is not None:
             left[near.action.action_hash] = max(ZERO, near.amount - Usdc(claim.out))
     return [
-        Held(reservation=r, amount=left.get(r.action.action_hash, r.amount))
-        for r in case.reservations
+        HeldAmount(reservation=r, amount=left.get(r.action.action_hash, r.amount))
+        for r in snapshot.reservations
     ]
 
 
@@ -82,7 +82,7 @@ class _Free:
         self._taken: set[int] = set()
         self._rows: dict[tuple[str | None, str | None], list[tuple[int, int]]] = {}
 
-    def take(self, claim: Claim) -> Reservation | None:
+    def take(self, claim: PendingClaim) -> Reservation | None:
         """The one whose amount is nearest to the claim's, the first of several, from now on taken;
         None where the claim can be of none. A claim need not name where it went.
         """
@@ -107,7 +107,7 @@ class _Free:
         while at < len(rows) and rows[at][1] in self._taken:
             del rows[at]
 
-    def _of(self, claim: Claim) -> list[tuple[int, int]]:
+    def _of(self, claim: PendingClaim) -> list[tuple[int, int]]:
         """(micros, number) of those that a claim may be of, sorted."""
         target = None if claim.address is None else claim.address.lower()
         selector = None if claim.selector is None else claim.selector.lower()
@@ -123,23 +123,29 @@ class _Free:
         return rows
 
 
-def reserved(case: Case) -> Usdc:
+def reserved(snapshot: MandateSnapshot) -> Usdc:
     """Amounts of calldata that was handed out and may still be sent."""
-    return Usdc(sum(h.amount.micros for h in holds(case)))
+    return Usdc(sum(h.amount.micros for h in holds(snapshot)))
 
 
-def per_tx_cap(case: Case) -> tuple[Usdc, str]:
+def per_tx_cap(snapshot: MandateSnapshot) -> tuple[Usdc, str]:
     """The cap per action and who set it: the stricter of mandate and policy binds (contract 5)."""
-    own, policy = case.mandate.per_tx_cap, case.policy.per_tx_cap_usdc if case.policy else None
+    own, policy = (
+        snapshot.mandate.per_tx_cap,
+        snapshot.policy.per_tx_cap_usdc if snapshot.policy else None,
+    )
     return (policy, "policy") if policy is not None and policy < own else (own, "mandate")
 
 
-def daily_cap(case: Case) -> Usdc:
+def daily_cap(snapshot: MandateSnapshot) -> Usdc:
     """The cap per UTC day."""
-    return case.mandate.daily_cap
+    return snapshot.mandate.daily_cap
 
 
-def budget(case: Case) -> tuple[Usdc, str]:
+def budget(snapshot: MandateSnapshot) -> tuple[Usdc, str]:
     """The budget and who set it: a policy's total cap may be stricter."""
-    own, policy = case.mandate.budget_usdc, case.policy.total_cap_usdc if case.policy else None
+    own, policy = (
+        snapshot.mandate.budget_usdc,
+        snapshot.policy.total_cap_usdc if snapshot.policy else None,
+    )
     return (policy, "policy") if policy is not None and policy < own else (own, "mandate")

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from domain.agents.policy import Policy
 from domain.facts import BlockStamp, StagedLog, VaultState
-from domain.ledger.books import Books
+from domain.ledger.books import LedgerState
 from domain.ledger.events import Event
-from domain.ledger.measured import Measured
+from domain.ledger.measured import MeasuredBook
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus
@@ -32,7 +32,7 @@ class OrdersToday:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class MandateSnapshot:
     """One mandate and what is known about it at `now`.
 
     Shapes: `state` are its books; `events` are the newest rows, newest first; `chain` is the
@@ -46,7 +46,7 @@ class Case:
     """
 
     mandate: Mandate
-    state: Books
+    state: LedgerState
     now: datetime
     config: Config
     switches: Switches
@@ -64,9 +64,9 @@ class Case:
     wrong_chain: bool = False
     complete: BlockStamp | None = None
 
-    def after(self, state: Books) -> Case:
+    def after(self, state: LedgerState) -> MandateSnapshot:
         """The same with newer books; every report asks for it, where `replace` is slow."""
-        return Case(
+        return MandateSnapshot(
             self.mandate,
             state,
             self.now,
@@ -94,23 +94,25 @@ class Case:
         return self.mandate.vault_address is not None and not read
 
     @property
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredBook:
         """The measured book."""
         return self.state.measured
 
 
-def moment(case: Case) -> datetime:
+def moment(snapshot: MandateSnapshot) -> datetime:
     """The time that decides: the newest block's where it is ahead of the clock (contract 3)."""
-    return max(case.now, case.chain.block.at) if case.chain is not None else case.now
+    return (
+        max(snapshot.now, snapshot.chain.block.at) if snapshot.chain is not None else snapshot.now
+    )
 
 
-def today(case: Case) -> str:
+def today(snapshot: MandateSnapshot) -> str:
     """The UTC calendar day now."""
-    return day_of(moment(case))
+    return day_of(moment(snapshot))
 
 
-def shown_status(case: Case) -> str:
+def display_status(snapshot: MandateSnapshot) -> str:
     """The status, and `ended` past the end of a mandate that is not settled (contract 3)."""
-    m = case.mandate
-    live = m.status in (Status.SIGNED, Status.WORKING)
-    return "ended" if live and m.ended(case.now) else m.status.value
+    mandate = snapshot.mandate
+    live = mandate.status in (Status.SIGNED, Status.WORKING)
+    return "ended" if live and mandate.ended(snapshot.now) else mandate.status.value

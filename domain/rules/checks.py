@@ -21,10 +21,10 @@ from domain.rules.caps import (
     reserved,
     spent_on,
 )
-from domain.rules.case import Case, moment, today
-from domain.rules.listed import not_allowed
+from domain.rules.case import MandateSnapshot, moment, today
+from domain.rules.listed import target_refusal
 from domain.rules.recorded import recorded_value
-from domain.rules.waiting import soonest
+from domain.rules.waiting import earliest_possible
 from domain.rules.worth import at_risk, cash, floor_now, worth
 from domain.times import day_of, timestamp, written_time
 
@@ -47,7 +47,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ActionRequest:
     """The action an agent asks calldata for: `data` to `target`; `held` is what an own live
     reservation already counts, `action_hash` what identifies it (None while there is no vault).
     """
@@ -55,7 +55,7 @@ class Wanted:
     target: str
     data: str
     amount: Usdc
-    held: Usdc = ZERO
+    reserved: Usdc = ZERO
     action_hash: str | None = None
 
     @property
@@ -64,25 +64,25 @@ class Wanted:
         return selector_of(self.data)
 
 
-def action_checks(case: Case, wanted: Wanted) -> list[Check]:
+def action_checks(snapshot: MandateSnapshot, request: ActionRequest) -> list[Check]:
     """Every check in a fixed order; the first that fails with a refusal is the refusal.
 
     The last, asking, refuses nothing: what it does not pass waits for the owner.
     Source: contract 6; equality passes (contract 5).
     """
     checks = [
-        _accepted(case),
-        _not_stopped(case),
-        _not_paused(case),
-        _not_ended(case),
-        _target(case, wanted),
-        _per_action(case, wanted),
-        _per_day(case, wanted),
-        _cash(case, wanted),
-        _stop_line(case, wanted),
-        _asking(case, wanted),
+        _accepted(snapshot),
+        _not_stopped(snapshot),
+        _not_paused(snapshot),
+        _not_ended(snapshot),
+        _target(snapshot, request),
+        _per_action(snapshot, request),
+        _per_day(snapshot, request),
+        _cash(snapshot, request),
+        _stop_line(snapshot, request),
+        _asking(snapshot, request),
     ]
-    if not case.unread:
+    if not snapshot.unread:
         return checks
     return [replace(c, ok=None) if c.ok and c.code in OF_THE_VAULT else c for c in checks]
 
@@ -105,59 +105,59 @@ def _check(
     )
 
 
-def _is_accepted(case: Case) -> bool:
-    return case.mandate.accepted_at is not None
+def _is_accepted(snapshot: MandateSnapshot) -> bool:
+    return snapshot.mandate.accepted_at is not None
 
 
-def _accepted(case: Case) -> Check:
-    return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", _is_accepted(case), {})
+def _accepted(snapshot: MandateSnapshot) -> Check:
+    return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", _is_accepted(snapshot), {})
 
 
-def _is_going(case: Case) -> bool:
-    chain = case.chain
+def _is_going(snapshot: MandateSnapshot) -> bool:
+    chain = snapshot.chain
     by_chain = chain is not None and (chain.stopped or chain.settled)
-    return case.mandate.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
+    return snapshot.mandate.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
 
 
-def _not_stopped(case: Case) -> Check:
-    told = {"status": case.mandate.status.value}
-    return _check(ClauseKey.AT_STOP, "mandate_stopped", _is_going(case), told)
+def _not_stopped(snapshot: MandateSnapshot) -> Check:
+    raw = {"status": snapshot.mandate.status.value}
+    return _check(ClauseKey.AT_STOP, "mandate_stopped", _is_going(snapshot), raw)
 
 
-def _is_open(case: Case) -> bool:
-    by_chain = case.chain is not None and case.chain.exists and case.chain.paused
-    return not (case.mandate.paused or by_chain)
+def _is_open(snapshot: MandateSnapshot) -> bool:
+    by_chain = snapshot.chain is not None and snapshot.chain.exists and snapshot.chain.paused
+    return not (snapshot.mandate.paused or by_chain)
 
 
-def _not_paused(case: Case) -> Check:
-    return _check(ClauseKey.YOUR_FLOORS, "mandate_paused", _is_open(case), {})
+def _not_paused(snapshot: MandateSnapshot) -> Check:
+    return _check(ClauseKey.YOUR_FLOORS, "mandate_paused", _is_open(snapshot), {})
 
 
-def _is_in_time(case: Case) -> bool:
-    return not case.mandate.ended(moment(case))
+def _is_in_time(snapshot: MandateSnapshot) -> bool:
+    return not snapshot.mandate.ended(moment(snapshot))
 
 
-def _not_ended(case: Case) -> Check:
-    ends = case.mandate.ends_at
+def _not_ended(snapshot: MandateSnapshot) -> Check:
+    ends = snapshot.mandate.ends_at
     told = written_time(ends) if ends else None
     return _check(
-        ClauseKey.PERIOD, "mandate_ended", _is_in_time(case), {"ends_at": told}, ends_at=told
+        ClauseKey.PERIOD, "mandate_ended", _is_in_time(snapshot), {"ends_at": told}, ends_at=told
     )
 
 
-def _target(case: Case, wanted: Wanted) -> Check:
-    found = case.mandate.misses(wanted.target, wanted.data)
-    told: dict[str, object] = {"target": wanted.target, "selector": wanted.selector}
+def _target(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    found = snapshot.mandate.misses(request.target, request.data)
+    raw: dict[str, object] = {"target": request.target, "selector": request.selector}
     if found is None:
-        return Check(ClauseKey.MARKETS, "target_not_allowed", True, told)
+        return Check(ClauseKey.MARKETS, "target_not_allowed", True, raw)
     if found.argument is not None:
-        told["argument"] = found.argument
+        raw["argument"] = found.argument
     return Check(
         ClauseKey.MARKETS,
         "target_not_allowed",
         False,
-        told,
-        not_allowed(found, wanted.target, wanted.selector, detail=told | {"clause": 5}),
+        raw,
+        target_refusal(found, request.target, request.selector, detail=raw | {"clause": 5}),
     )
 
 
@@ -165,24 +165,24 @@ def _bound(by: str) -> str:
     return f" (set by the agent's {by})" if by != "mandate" else ""
 
 
-def _per_action(case: Case, wanted: Wanted) -> Check:
-    cap, by = per_tx_cap(case)
-    told = {"allowed": str(cap), "attempted": str(wanted.amount), "bound_by": by}
-    if wanted.amount <= cap:
-        return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", True, told)
-    left = remaining(case)
+def _per_action(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    cap, by = per_tx_cap(snapshot)
+    raw = {"allowed": str(cap), "attempted": str(request.amount), "bound_by": by}
+    if request.amount <= cap:
+        return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", True, raw)
+    left = remaining(snapshot)
     refused = refusal(
         "over_per_tx_cap",
-        attempted=wanted.amount,
+        attempted=request.amount,
         allowed=cap,
         bound_by=_bound(by),
         remaining=left.as_json(),
-        detail=told | {"clause": 2},
+        detail=raw | {"clause": 2},
     )
-    return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", False, told, refused)
+    return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", False, raw, refused)
 
 
-def under_way(case: Case, held: Usdc = ZERO) -> Usdc:
+def under_way(snapshot: MandateSnapshot, held: Usdc = ZERO) -> Usdc:
     """Spend of this UTC day that may be on its way and is no chain row yet.
 
     One action shows up to three times: reserved when its calldata is handed out, claimed when it
@@ -190,123 +190,129 @@ def under_way(case: Case, held: Usdc = ZERO) -> Usdc:
     reservation; of that and what the vault has over the ledger the larger counts, so that no
     action counts twice. `held` is what an own live reservation for the same action already counts.
     """
-    told = pending_on(case, today(case)) + reserved(case) - held
-    return max(told, unread(case), ZERO)
+    told = pending_on(snapshot, today(snapshot)) + reserved(snapshot) - held
+    return max(told, unread(snapshot), ZERO)
 
 
-def unread(case: Case) -> Usdc:
+def unread(snapshot: MandateSnapshot) -> Usdc:
     """What the vault spent on this UTC day that no row of the ledger tells of yet."""
-    day, chain = today(case), case.chain
+    day, chain = today(snapshot), snapshot.chain
     if chain is None or not chain.exists or day_of(chain.block.at) != day:
         return ZERO
-    told = case.measured.days.get(day)
+    told = snapshot.measured.days.get(day)
     return max(ZERO, chain.spent_today - Usdc(told.spent if told else 0))
 
 
-def day_used(case: Case, held: Usdc = ZERO) -> Usdc:
+def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
     """What counts against the day cap: measured, notional, what is under way, and live orders at
     the venue, of which the vault knows nothing.
     """
-    return spent_on(case, today(case)) + under_way(case, held) + case.orders.live
+    return (
+        spent_on(snapshot, today(snapshot)) + under_way(snapshot, reserved) + snapshot.orders.live
+    )
 
 
-def _per_day(case: Case, wanted: Wanted) -> Check:
-    cap, used = daily_cap(case), day_used(case, wanted.held)
-    told = {"allowed": str(cap), "used": str(used), "attempted": str(wanted.amount)}
+def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    cap, used = daily_cap(snapshot), day_used(snapshot, request.reserved)
+    raw = {"allowed": str(cap), "used": str(used), "attempted": str(request.amount)}
     # What takes nothing out spends nothing of the day, however much of it is used: the vault asks
     # its day cap of a spend alone.
-    if wanted.amount == ZERO or used + wanted.amount <= cap:
-        return Check(ClauseKey.PER_DAY, "over_daily_cap", True, told)
+    if request.amount == ZERO or used + request.amount <= cap:
+        return Check(ClauseKey.PER_DAY, "over_daily_cap", True, raw)
     refused = refusal(
         "over_daily_cap",
-        attempted=wanted.amount,
+        attempted=request.amount,
         used=used,
         allowed=cap,
         bound_by="",
-        remaining=remaining(case).as_json(),
-        retry_at=soonest(case, lambda c: day_fits(c, wanted.amount, held_in(c, wanted))),
-        detail=told | {"clause": 3},
+        remaining=remaining(snapshot).as_json(),
+        retry_at=earliest_possible(
+            snapshot, lambda c: day_fits(c, request.amount, held_in(c, request))
+        ),
+        detail=raw | {"clause": 3},
     )
-    return Check(ClauseKey.PER_DAY, "over_daily_cap", False, told, refused)
+    return Check(ClauseKey.PER_DAY, "over_daily_cap", False, raw, refused)
 
 
-def cash_left(case: Case, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
+def cash_left(snapshot: MandateSnapshot, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
     """Cash that no handed-out calldata may still take, or what a stricter policy leaves; None
     where cash is unknown.
     """
-    most, by = budget(case)
-    room = max(ZERO, most - at_risk(case)) if by == "policy" else None
-    chain = case.chain
+    limit, by = budget(snapshot)
+    room = max(ZERO, limit - at_risk(snapshot)) if by == "policy" else None
+    chain = snapshot.chain
     if chain is not None and chain.exists:
-        free: Usdc | None = max(ZERO, chain.cash - max(ZERO, reserved(case) - held - unread(case)))
+        free: Usdc | None = max(
+            ZERO, chain.cash - max(ZERO, reserved(snapshot) - held - unread(snapshot))
+        )
     else:
-        known = cash(case)
-        free = None if known is None else max(ZERO, known - max(ZERO, reserved(case) - held))
+        known = cash(snapshot)
+        free = None if known is None else max(ZERO, known - max(ZERO, reserved(snapshot) - held))
     if room is not None and (free is None or room < free):
         return room, "policy"
     return free, "mandate"
 
 
-def _cash(case: Case, wanted: Wanted) -> Check:
-    left, by = cash_left(case, wanted.held)
-    told = {"allowed": text(left), "attempted": str(wanted.amount), "bound_by": by}
-    if left is None or wanted.amount <= left:
-        return Check(ClauseKey.BUDGET, "over_budget", True, told)
+def _cash(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    left, by = cash_left(snapshot, request.reserved)
+    raw = {"allowed": text(left), "attempted": str(request.amount), "bound_by": by}
+    if left is None or request.amount <= left:
+        return Check(ClauseKey.BUDGET, "over_budget", True, raw)
     refused = refusal(
         "over_budget",
-        attempted=wanted.amount,
+        attempted=request.amount,
         allowed=left,
-        remaining=remaining(case).as_json(),
-        retry_at=soonest(case, lambda c: _cash_fits(c, wanted)),
-        detail=told | {"clause": 1},
+        remaining=remaining(snapshot).as_json(),
+        retry_at=earliest_possible(snapshot, lambda c: _cash_fits(c, request)),
+        detail=raw | {"clause": 1},
     )
-    return Check(ClauseKey.BUDGET, "over_budget", False, told, refused)
+    return Check(ClauseKey.BUDGET, "over_budget", False, raw, refused)
 
 
-def _worth_and_floor(case: Case) -> tuple[Usdc | None, Usdc]:
-    chain = case.chain
+def _worth_and_floor(snapshot: MandateSnapshot) -> tuple[Usdc | None, Usdc]:
+    chain = snapshot.chain
     if chain is None or not chain.exists:
-        return worth(case), floor_now(case)
+        return worth(snapshot), floor_now(snapshot)
     return (chain.cash + chain.positions if chain.measured else None), chain.floor
 
 
-def _is_above(case: Case, at: Usdc | None, floor: Usdc) -> bool:
+def _is_above(snapshot: MandateSnapshot, at: Usdc | None, floor: Usdc) -> bool:
     """A worth that is unknown is left to the vault; before a deposit there is nothing to lose."""
-    return at is None or not case.measured.deposits or at >= floor
+    return at is None or not snapshot.measured.deposits or at >= floor
 
 
-def _stop_line(case: Case, wanted: Wanted) -> Check:
-    at, floor = _worth_and_floor(case)
-    told: dict[str, object] = {"worth": text(at), "floor": str(floor)}
+def _stop_line(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    at, floor = _worth_and_floor(snapshot)
+    raw: dict[str, object] = {"worth": text(at), "floor": str(floor)}
     # An exit takes nothing out; the vault lets it pass below the floor, by the record.
-    record = recorded_value(case.chain) if wanted.amount == ZERO else None
+    record = recorded_value(snapshot.chain) if request.amount == ZERO else None
     if record is not None and record.stale:
-        told["recorded_value_stale"] = record.as_json()
-    ok = wanted.amount == ZERO or _is_above(case, at, floor)
-    return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, told, worth=text(at), floor=floor)
+        raw["recorded_value_stale"] = record.as_json()
+    ok = request.amount == ZERO or _is_above(snapshot, at, floor)
+    return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, raw, worth=text(at), floor=floor)
 
 
-def needs_approval(case: Case, amount: Usdc) -> bool:
+def needs_approval(snapshot: MandateSnapshot, amount: Usdc) -> bool:
     """True strictly above the approval amount, while the gate is on; a vault that keeps approvals
     itself has no gate to switch.
     """
-    m = case.mandate
-    asks = bool(m.approvals_on_chain) or case.switches.approval_gate
-    above = m.approval_above_usdc
+    mandate = snapshot.mandate
+    asks = bool(mandate.approvals_on_chain) or snapshot.switches.approval_gate
+    above = mandate.approval_above_usdc
     return asks and above is not None and amount > above
 
 
-def _asking(case: Case, wanted: Wanted) -> Check:
-    told = {"allowed": text(case.mandate.approval_above_usdc), "attempted": str(wanted.amount)}
+def _asking(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    raw = {"allowed": text(snapshot.mandate.approval_above_usdc), "attempted": str(request.amount)}
     approved = any(
-        a.shown(case.now) == "approved" and a.action_hash == wanted.action_hash
-        for a in case.approvals
+        a.shown(snapshot.now) == "approved" and a.action_hash == request.action_hash
+        for a in snapshot.approvals
     )
     return Check(
         ClauseKey.ASKING,
         "approval_missing",
-        approved or not needs_approval(case, wanted.amount),
-        told,
+        approved or not needs_approval(snapshot, request.amount),
+        raw,
     )
 
 
@@ -331,8 +337,8 @@ class Remaining:
         }
 
 
-def _is_above_line(case: Case) -> bool:
-    return _is_above(case, *_worth_and_floor(case))
+def _is_above_line(snapshot: MandateSnapshot) -> bool:
+    return _is_above(snapshot, *_worth_and_floor(snapshot))
 
 
 # What any action meets, in the order in which it is told; none is asked once one does not hold.
@@ -345,46 +351,46 @@ _STANDING: Final = (
 )
 
 
-def remaining(case: Case) -> Remaining:
+def remaining(snapshot: MandateSnapshot) -> Remaining:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
     for stands, clause, code in _STANDING:
-        if not stands(case):
+        if not stands(snapshot):
             return Remaining(ZERO, clause, blocked_by=code)
-    amount, binding = _most(case)
+    amount, binding = _most(snapshot)
     if binding is ClauseKey.PER_ACTION:
         return Remaining(amount, binding)
-    return Remaining(amount, binding, soonest(case, lambda c: _most(c)[0] > amount))
+    return Remaining(amount, binding, earliest_possible(snapshot, lambda c: _most(c)[0] > amount))
 
 
-def _most(case: Case) -> tuple[Usdc, ClauseKey]:
+def _most(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
     """The largest amount that caps, day and cash take together, and the clause that binds it."""
     options = [
-        (per_tx_cap(case)[0], ClauseKey.PER_ACTION),
-        (max(ZERO, daily_cap(case) - day_used(case)), ClauseKey.PER_DAY),
+        (per_tx_cap(snapshot)[0], ClauseKey.PER_ACTION),
+        (max(ZERO, daily_cap(snapshot) - day_used(snapshot)), ClauseKey.PER_DAY),
     ]
-    free, _ = cash_left(case)
+    free, _ = cash_left(snapshot)
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
     return amount, binding
 
 
-def day_fits(case: Case, amount: Usdc, held: Usdc = ZERO) -> bool:
+def day_fits(snapshot: MandateSnapshot, amount: Usdc, reserved: Usdc = ZERO) -> bool:
     """Whether the day takes so much more; equality passes."""
-    return day_used(case, held) + amount <= daily_cap(case)
+    return day_used(snapshot, reserved) + amount <= daily_cap(snapshot)
 
 
-def held_in(case: Case, wanted: Wanted) -> Usdc:
+def held_in(snapshot: MandateSnapshot, request: ActionRequest) -> Usdc:
     """What an own reservation counts, while it is live."""
-    own = (r.action.action_hash == wanted.action_hash for r in case.reservations)
-    return wanted.held if any(own) else ZERO
+    own = (r.action.action_hash == request.action_hash for r in snapshot.reservations)
+    return request.reserved if any(own) else ZERO
 
 
-def _cash_fits(case: Case, wanted: Wanted) -> bool:
-    left, _ = cash_left(case, held_in(case, wanted))
-    return left is None or wanted.amount <= left
+def _cash_fits(snapshot: MandateSnapshot, request: ActionRequest) -> bool:
+    left, _ = cash_left(snapshot, held_in(snapshot, request))
+    return left is None or request.amount <= left
 
 
-def quiet_until(case: Case, decided: datetime) -> datetime:
+def retry_after_decline(snapshot: MandateSnapshot, decided: datetime) -> datetime:
     """When an action that the owner declined may be asked for again."""
-    return decided + timedelta(seconds=case.config.declined_quiet_s)
+    return decided + timedelta(seconds=snapshot.config.declined_quiet_s)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from domain.ledger.books import Books
+from domain.ledger.books import LedgerState
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import day_of, midnight
@@ -19,7 +19,7 @@ def cost(amount: Usdc) -> int:
     return -(-amount.micros // CREDIT.micros)
 
 
-def used(states: Iterable[Books], now: datetime) -> int:
+def used(states: Iterable[LedgerState], now: datetime) -> int:
     """Credits that an agent used on this UTC day, over all of its mandates."""
     today = day_of(now)
     return sum(s.claimed.credits.get(today, 0) for s in states)

@@ -9,7 +9,7 @@ from domain.facts import VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import BPS, ZERO, Usdc
 from domain.rules.caps import daily_cap
-from domain.rules.case import Case, moment
+from domain.rules.case import MandateSnapshot, moment
 from domain.rules.case import today as today_of
 from domain.rules.unwinding import agent_barred, closed
 from domain.rules.worth import positions_est
@@ -44,64 +44,68 @@ class Exposure:
     formula: str = FORMULA
 
 
-def _terms_only(m: Mandate) -> tuple[Usdc, Usdc, Usdc]:
+def _terms_only(mandate: Mandate) -> tuple[Usdc, Usdc, Usdc]:
     """Before there is a vault: as if it were fully funded."""
-    at_risk = m.budget_usdc - m.floor
-    fair_loss = m.floor.share_up(EXIT_LOSS_BPS)
+    at_risk = mandate.budget_usdc - mandate.floor
+    fair_loss = mandate.floor.share_up(EXIT_LOSS_BPS)
     ever = at_risk + fair_loss
-    today = min(m.daily_cap, ever)
+    today = min(mandate.daily_cap, ever)
     return today, today, ever
 
 
-def _live(case: Case, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
+def _live(snapshot: MandateSnapshot, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
     """From the vault's state and the caps. The agent's policy binds only those who ask the
     service, so it is no cap here.
     """
-    m = case.mandate
-    held = _held(case)
-    above = max(ZERO, chain.cash + held - chain.floor)
-    room = max(ZERO, m.budget_usdc - chain.total_deposited)
-    more = room - room.share_down(BPS - m.stop_floor_bps)
+    mandate = snapshot.mandate
+    reserved = _held(snapshot)
+    above = max(ZERO, chain.cash + reserved - chain.floor)
+    room = max(ZERO, mandate.budget_usdc - chain.total_deposited)
+    more = room - room.share_down(BPS - mandate.stop_floor_bps)
     # What sits in positions can be traded away too, down to the floor; below it only fair exits,
     # at 2% at the most.
     ever = above + more + (chain.floor + room - more).share_up(EXIT_LOSS_BPS)
-    spent = chain.spent_today if day_of(chain.block.at) == today_of(case) else ZERO
+    spent = chain.spent_today if day_of(chain.block.at) == today_of(snapshot) else ZERO
     # Measured outflow is bounded by the day cap; positions already open are not, so they count
     # whole.
-    today = min(ever, max(ZERO, daily_cap(case) - spent) + held)
+    today = min(ever, max(ZERO, daily_cap(snapshot) - spent) + reserved)
     return (ZERO, ZERO, ever) if chain.paused else (today, today, ever)
 
 
-def _held(case: Case) -> Usdc:
+def _held(snapshot: MandateSnapshot) -> Usdc:
     """What lies in positions: measured, or at least what was last known where it is not."""
-    chain, known = case.chain, max(ZERO, positions_est(case) or ZERO)
+    chain, known = snapshot.chain, max(ZERO, positions_est(snapshot) or ZERO)
     if chain is None or not chain.exists:
         return known
     return chain.positions if chain.measured else max(chain.positions, known)
 
 
-def _closing(case: Case) -> tuple[Usdc, Usdc, Usdc]:
+def _closing(snapshot: MandateSnapshot) -> tuple[Usdc, Usdc, Usdc]:
     """After the close nothing leaves the vault any more; while the agent may unwind, its exits are
     fair ones.
     """
-    if agent_barred(case) is not None:
+    if agent_barred(snapshot) is not None:
         return ZERO, ZERO, ZERO
-    most = _held(case).share_up(EXIT_LOSS_BPS)
-    return most, most, most
+    limit = _held(snapshot).share_up(EXIT_LOSS_BPS)
+    return limit, limit, limit
 
 
-def exposure(case: Case) -> Exposure:
+def exposure(snapshot: MandateSnapshot) -> Exposure:
     """What is still at stake. Source: contract 5; chain.md constants."""
-    m, chain = case.mandate, case.chain
+    mandate, chain = snapshot.mandate, snapshot.chain
     read = chain is not None and chain.exists
     # A stop that only the record knows holds nobody back; the vault's own does.
-    told = case.measured.stopped is not None or m.vault_address is None
-    if m.status in (Status.SETTLED, Status.CANCELLED):
+    told = snapshot.measured.stopped is not None or mandate.vault_address is None
+    if mandate.status in (Status.SETTLED, Status.CANCELLED):
         once = today = ever = ZERO
-    elif closed(case) if read else m.ended(moment(case)) or (m.status is Status.STOPPED and told):
-        once, today, ever = _closing(case)
+    elif (
+        closed(snapshot)
+        if read
+        else mandate.ended(moment(snapshot)) or (mandate.status is Status.STOPPED and told)
+    ):
+        once, today, ever = _closing(snapshot)
     elif chain is not None and read:
-        once, today, ever = _live(case, chain)
+        once, today, ever = _live(snapshot, chain)
     else:
-        once, today, ever = _terms_only(m)
-    return Exposure(before_pause=once, today=today, ever=ever, until=midnight(moment(case)))
+        once, today, ever = _terms_only(mandate)
+    return Exposure(before_pause=once, today=today, ever=ever, until=midnight(moment(snapshot)))

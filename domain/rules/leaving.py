@@ -17,7 +17,7 @@ class Pays:
     agent_fee: Usdc
 
 
-def pays(m: Mandate, vault: VaultState | None) -> Pays | None:
+def pays(mandate: Mandate, vault: VaultState | None) -> Pays | None:
     """Where the vault's USDC goes if the owner withdraws in this block; None where it was not read.
 
     Source: `_settle` and `withdrawAll` of MandateVault.sol: the fee is a share of what came back
@@ -28,11 +28,11 @@ def pays(m: Mandate, vault: VaultState | None) -> Pays | None:
     fee = vault.fee_owed
     if not vault.settled:
         gain = max(ZERO, vault.total_returned - vault.total_spent)
-        fee = gain.share_down(m.payout_bps) if _earner(m, vault) else ZERO
+        fee = gain.share_down(mandate.payout_bps) if _earner(mandate, vault) else ZERO
     return Pays(owner=max(ZERO, vault.balance - fee), agent_fee=fee)
 
 
-def _earner(m: Mandate, vault: VaultState) -> bool:
+def _earner(mandate: Mandate, vault: VaultState) -> bool:
     """True where the terms name an agent, or one was set: nobody else can have spent anything."""
-    named = m.signed is not None and m.signed.message.get("agent") != OPEN_AGENT
-    return named or vault.agent is not None or vault.total_spent > ZERO
+    name = mandate.signed is not None and mandate.signed.message.get("agent") != OPEN_AGENT
+    return name or vault.agent is not None or vault.total_spent > ZERO

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from domain.mandates.targets import Missed
+from domain.mandates.targets import TargetMismatch
 from domain.next_steps import AGENT, NextStep
 from domain.refusals import Refusal, refusal
 
@@ -18,8 +18,8 @@ ARGUMENT: Final = NextStep(
 )
 
 
-def not_allowed(
-    found: Missed,
+def target_refusal(
+    found: TargetMismatch,
     target: str,
     selector: str,
     *,

@@ -15,7 +15,7 @@ from typing import Final, Literal
 from domain.facts import Revert, VaultState
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.wire import said
+from domain.wire import described
 
 Move = Literal["gain", "fall"]
 """Which way the positions left the record."""
@@ -38,39 +38,39 @@ BASE: Final = 10_000
 Recorder = Literal["owner", "keeper"]
 
 
-def closed(m: Mandate, vault: VaultState) -> bool:
+def closed(mandate: Mandate, vault: VaultState) -> bool:
     """True where the vault is closed, or will be before a transaction of now is mined."""
-    over = m.ends_at is not None and vault.block.at + MARGIN >= m.ends_at
+    over = mandate.ends_at is not None and vault.block.at + MARGIN >= mandate.ends_at
     return vault.stopped or vault.settled or over
 
 
-def ends_soon(m: Mandate, vault: VaultState) -> bool:
+def ends_soon(mandate: Mandate, vault: VaultState) -> bool:
     """True in the last hour."""
-    return m.ends_at is not None and vault.block.at + LAST >= m.ends_at
+    return mandate.ends_at is not None and vault.block.at + LAST >= mandate.ends_at
 
 
-def moved(m: Mandate, vault: VaultState) -> Move | None:
+def moved(mandate: Mandate, vault: VaultState) -> Move | None:
     """Which way the positions of a working vault left the record, by so much that recording them
     pays: by 1% and 1 USDC, a gain in the last hour by 1 USDC. None where a probe is silent, and of
     positions under 1 USDC.
     """
-    if closed(m, vault) or not vault.measured or vault.positions < LEAST:
+    if closed(mandate, vault) or not vault.measured or vault.positions < LEAST:
         return None
     apart = max(LEAST, vault.recorded.share_down(OFF_BPS))
     if vault.positions + apart <= vault.recorded:
         return "fall"
-    rises = LEAST if ends_soon(m, vault) else apart
+    rises = LEAST if ends_soon(mandate, vault) else apart
     return "gain" if vault.positions >= vault.recorded + rises else None
 
 
-def stands(m: Mandate, deep: VaultState | None, newest: VaultState) -> bool:
+def stands(mandate: Mandate, deep: VaultState | None, newest: VaultState) -> bool:
     """True where a fall is no moment's: what enough nodes said some blocks ago shows it too, and
     both readings are within 1% of each other. A market that is pressed for a block lowers nothing.
     """
     if deep is None or not deep.exists or not newest.exists:
         return False
     falls = (replace(seen, recorded=newest.recorded) for seen in (deep, newest))
-    if any(moved(m, seen) != "fall" for seen in falls):
+    if any(moved(mandate, seen) != "fall" for seen in falls):
         return False
     low, high = sorted((deep.positions, newest.positions))
     return low >= high.share_up(BASE - APART_BPS)
@@ -88,20 +88,20 @@ class RecordedValue:
     """The record by which exits are judged, beside the value now."""
 
     recorded: Usdc = field(
-        metadata=said("value of the positions that the vault recorded in an earlier block")
+        metadata=described("value of the positions that the vault recorded in an earlier block")
     )
-    now: Usdc = field(metadata=said("value of the positions at the block that was read"))
+    now: Usdc = field(metadata=described("value of the positions at the block that was read"))
     least_returned: Usdc = field(
-        metadata=said(
+        metadata=described(
             "what an exit of all positions has to bring; of a part: 98% of its value and of "
             "recorded - now"
         )
     )
     stale: bool = field(
-        metadata=said("true where recorded stands above now by more than a fair exit may lose")
+        metadata=described("true where recorded stands above now by more than a fair exit may lose")
     )
     who_may_record: tuple[Recorder, ...] = field(
-        default=("owner", "keeper"), metadata=said("who may send the vault's record()")
+        default=("owner", "keeper"), metadata=described("who may send the vault's record()")
     )
 
     def as_json(self) -> dict[str, object]:

@@ -62,19 +62,19 @@ def reverts(
     vault's error where a refusal says it whole, else `would_revert`.
     """
     short = pulls is not None and pulls > approved
-    told: dict[str, object] = {"revert": _shown(revert)}
+    raw: dict[str, object] = {"revert": _shown(revert)}
     if short:
-        told["pulls_usdc"] = str(pulls)
+        raw["pulls_usdc"] = str(pulls)
     if stale is not None:
-        return _until_recorded(revert, checks, told, stale)
+        return _until_recorded(revert, checks, raw, stale)
     code = revert.code if revert is not None else None
     words = _words(code, checks)
     if code is not None and words is not None and not short:
-        return refusal(code, detail=told, **words)
+        return refusal(code, detail=raw, **words)
     why = revert.name if revert is not None else "without a reason"
     if short:
         why = f"it pulls {pulls} USDC, approve_amount is {approved}"
-    return refusal("would_revert", why=why, detail=told, next=next_steps)
+    return refusal("would_revert", why=why, detail=raw, next=next_steps)
 
 
 def _until_recorded(

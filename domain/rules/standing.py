@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Final
 
 from domain.facts import StagedLog, VaultState
-from domain.ledger.books import Books
+from domain.ledger.books import LedgerState
 from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
 
 OPEN: Final = frozenset({Status.SIGNED, Status.WORKING})
 FOLLOWS: Final = frozenset({Status.SIGNED, Status.WORKING, Status.STOPPED, Status.SETTLED})
 
 
-def standing(m: Mandate, books: Books) -> Mandate:
+def derive_status(mandate: Mandate, books: LedgerState) -> Mandate:
     """The mandate after its ledger's newest rows.
 
     The row with the highest place in the chain says whether the agent is paused, the mandate
@@ -23,8 +23,8 @@ def standing(m: Mandate, books: Books) -> Mandate:
     Source: contract 5, "Chain rows act by their place in the chain".
     """
     told = books.measured
-    if m.status not in FOLLOWS:
-        return m
+    if mandate.status not in FOLLOWS:
+        return mandate
     on_chain = told.stopped.at if told.stopped is not None else None
     stops = [at for at in (on_chain, books.record_stop) if at is not None]
     if told.settled is not None:
@@ -34,26 +34,26 @@ def standing(m: Mandate, books: Books) -> Mandate:
     else:
         status = Status.WORKING if told.deposits else Status.SIGNED
     # Before the first row that says who is agent, a vault made for nobody stays without one.
-    nobody = m.signed is not None and m.signed.message.get("agent") == OPEN_AGENT
+    nobody = mandate.signed is not None and mandate.signed.message.get("agent") == OPEN_AGENT
     return replace(
-        m,
+        mandate,
         status=status,
         stopped_at=min(stops, default=None),
         settled_at=told.settled.at if told.settled is not None else None,
-        paused_at=told.paused_at if told.paused is not None or not nobody else m.paused_at,
+        paused_at=told.paused_at if told.paused is not None or not nobody else mandate.paused_at,
     )
 
 
-def acted_for(m: Mandate, books: Books) -> bool:
+def acted_for(mandate: Mandate, books: LedgerState) -> bool:
     """True where the agent accepted the mandate, or its own wallet acted under it all the same.
 
     Source: contract 8, "an agent that acted before it accepted cannot leave the loss out".
     """
-    wallet = m.agent_address.lower() if m.agent_address is not None else None
-    return m.accepted_at is not None or wallet in books.callers
+    wallet = mandate.agent_address.lower() if mandate.agent_address is not None else None
+    return mandate.accepted_at is not None or wallet in books.callers
 
 
-def as_read(m: Mandate, vault: VaultState | None, coming: Sequence[StagedLog]) -> Mandate:
+def as_read(mandate: Mandate, vault: VaultState | None, coming: Sequence[StagedLog]) -> Mandate:
     """The mandate as the newest block that was read has it; `provisional` where its ledger does
     not say so yet.
 
@@ -61,38 +61,38 @@ def as_read(m: Mandate, vault: VaultState | None, coming: Sequence[StagedLog]) -
     decide, in their order in the chain.
     Source: contract 5, "`mandate.paused` and `paused_at` follow the newest block that is read".
     """
-    if m.status not in FOLLOWS:
-        return m
-    now = _after_logs(m, coming)
+    if mandate.status not in FOLLOWS:
+        return mandate
+    now = _after_logs(mandate, coming)
     if vault is not None and vault.exists:
         now = _after_logs(
             _as_vault(now, vault), [g for g in coming if g.block > vault.block.number]
         )
-    changed = (now.status, now.paused) != (m.status, m.paused)
-    return replace(now, provisional=True) if changed else m
+    changed = (now.status, now.paused) != (mandate.status, mandate.paused)
+    return replace(now, provisional=True) if changed else mandate
 
 
-def _after_logs(m: Mandate, coming: Sequence[StagedLog]) -> Mandate:
+def _after_logs(mandate: Mandate, coming: Sequence[StagedLog]) -> Mandate:
     for log in coming:
         if log.name == "Settled":
-            m = replace(m, status=Status.SETTLED, settled_at=log.at)
-        elif m.status not in OPEN:
+            mandate = replace(mandate, status=Status.SETTLED, settled_at=log.at)
+        elif mandate.status not in OPEN:
             continue
         elif log.name == "Stopped":
-            m = replace(m, status=Status.STOPPED, stopped_at=log.at)
+            mandate = replace(mandate, status=Status.STOPPED, stopped_at=log.at)
         elif log.name == "AgentRevoked":
-            m = replace(m, paused_at=log.at)
+            mandate = replace(mandate, paused_at=log.at)
         elif log.name == "AgentSet":
-            m = replace(m, paused_at=None)
-    return m
+            mandate = replace(mandate, paused_at=None)
+    return mandate
 
 
-def _as_vault(m: Mandate, vault: VaultState) -> Mandate:
+def _as_vault(mandate: Mandate, vault: VaultState) -> Mandate:
     at = vault.block.at
-    if vault.settled and m.status is not Status.SETTLED:
-        m = replace(m, status=Status.SETTLED, settled_at=at)
-    elif vault.stopped and m.status in OPEN:
-        m = replace(m, status=Status.STOPPED, stopped_at=at)
-    if vault.paused != m.paused:
-        m = replace(m, paused_at=at if vault.paused else None)
-    return m
+    if vault.settled and mandate.status is not Status.SETTLED:
+        mandate = replace(mandate, status=Status.SETTLED, settled_at=at)
+    elif vault.stopped and mandate.status in OPEN:
+        mandate = replace(mandate, status=Status.STOPPED, stopped_at=at)
+    if vault.paused != mandate.paused:
+        mandate = replace(mandate, paused_at=at if vault.paused else None)
+    return mandate

@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from domain.facts import VaultState
-from domain.ledger.measured import Measured
+from domain.ledger.measured import MeasuredBook
 from domain.mandates.mandate import Mandate
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 
 CLOCKS_APART_S: Final = 60
 HOUR: Final = timedelta(hours=1)
 
 
-def below(vault: VaultState) -> bool:
+def is_below_floor(vault: VaultState) -> bool:
     """True where a funded vault stands below its floor: the vault's own comparison. One that
     stands exactly on its line goes on, and one with a silent probe: its worth is unknown.
     """
@@ -22,7 +22,7 @@ def below(vault: VaultState) -> bool:
     return known and vault.cash + vault.positions < vault.floor
 
 
-def worth_marking(m: Mandate, book: Measured, vault: VaultState, fresh_s: int) -> bool:
+def worth_marking(mandate: Mandate, book: MeasuredBook, vault: VaultState, fresh_s: int) -> bool:
     """True where a mark of this vault would tell anything (contract 5, "Observations"): while
     positions are open the first reading of a UTC day, and one that is more than 1% away from the
     last observation, at most hourly; below the stop line two in a row, and the next above
@@ -33,7 +33,7 @@ def worth_marking(m: Mandate, book: Measured, vault: VaultState, fresh_s: int) -
     """
     if not vault.measured:
         return False
-    if below(vault):
+    if is_below_floor(vault):
         if not latched(book, fresh_s) and not _ended_lately(book, vault.block.at, fresh_s):
             return True
     elif book.mark is not None and book.mark.worth < book.mark.floor:
@@ -45,7 +45,7 @@ def worth_marking(m: Mandate, book: Measured, vault: VaultState, fresh_s: int) -
     newest = max((one.at for one in (book.seen, last) if one is not None), default=None)
     if newest is None or vault.block.at.date() > newest.date():
         return True
-    at_venue = any(t.kind == "venue" for t in m.allowed_targets)
+    at_venue = any(t.kind == "venue" for t in mandate.allowed_targets)
     if at_venue and (vault.block.at - newest).total_seconds() >= fresh_s / 2:
         return True
     if last is not None and vault.block.at - last.at < HOUR:
@@ -55,7 +55,7 @@ def worth_marking(m: Mandate, book: Measured, vault: VaultState, fresh_s: int) -
     return abs(now - worth) * 100 > worth
 
 
-def latched(book: Measured, fresh_s: int) -> bool:
+def latched(book: MeasuredBook, fresh_s: int) -> bool:
     """True where the two newest marks, in a row, stand below the floor of a funded vault (contract
     5): the stop line is reached, and stays so until a mark says otherwise.
     """
@@ -66,7 +66,7 @@ def latched(book: Measured, fresh_s: int) -> bool:
     return in_a_row and all(one.worth < one.floor for one in (mark, earlier))
 
 
-def _ended_lately(book: Measured, at: datetime, fresh_s: int) -> bool:
+def _ended_lately(book: MeasuredBook, at: datetime, fresh_s: int) -> bool:
     """True while a row of marks below the line was just ended by one above it: a worth that swings
     about its line at every reading would fill the ledger with marks.
     """
@@ -77,23 +77,23 @@ def _ended_lately(book: Measured, at: datetime, fresh_s: int) -> bool:
     return ended and (at - mark.at).total_seconds() < fresh_s / 2
 
 
-def fresh(at: datetime, case: Case) -> bool:
+def fresh(at: datetime, snapshot: MandateSnapshot) -> bool:
     """True while what was observed then may be acted on (a setting)."""
-    return -CLOCKS_APART_S <= (case.now - at).total_seconds() <= case.config.mark_fresh_s
+    return -CLOCKS_APART_S <= (snapshot.now - at).total_seconds() <= snapshot.config.mark_fresh_s
 
 
-def vault_worth(case: Case) -> int | None:
+def vault_worth(snapshot: MandateSnapshot) -> int | None:
     """What the vault adds to the line of a mandate that also holds something at the venue.
 
     Cash alone is told by the chain's own logs. Positions are worth the higher of the last two
     marks, the newer one fresh, so that one bad mark closes nothing; None where that is not known.
     Units: micro-USDC.
     """
-    m = case.measured
-    if m.cash is None or case.mandate.differs_at is not None:
+    book = snapshot.measured
+    if book.cash is None or snapshot.mandate.differs_at is not None:
         return None
-    if not m.opened:
-        return m.cash
-    if m.mark is None or m.earlier is None or not fresh(m.mark.at, case):
+    if not book.opened:
+        return book.cash
+    if book.mark is None or book.earlier is None or not fresh(book.mark.at, snapshot):
         return None
-    return max(mark.worth + m.flows - mark.flows for mark in (m.mark, m.earlier))
+    return max(mark.worth + book.flows - mark.flows for mark in (book.mark, book.earlier))

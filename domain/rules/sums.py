@@ -5,11 +5,13 @@ from __future__ import annotations
 from domain.facts import VaultState
 from domain.ledger.chain_events import STOP_REASONS
 from domain.ledger.journal import Journal
-from domain.ledger.measured import Measured
+from domain.ledger.measured import MeasuredBook
 from domain.ledger.payloads import Marked
 
 
-def agree(m: Measured, vault: VaultState, *, named: bool = True, agent: str | None = None) -> bool:
+def totals_match(
+    book: MeasuredBook, vault: VaultState, *, name: bool = True, agent: str | None = None
+) -> bool:
     """True where the sums of the rows are the vault's totals at the same block, and by the rows it
     is paused, stopped for that reason, settled and owing its agent as it says.
 
@@ -18,25 +20,25 @@ def agree(m: Measured, vault: VaultState, *, named: bool = True, agent: str | No
     the owner sets one, and no row tells of that. `agent` is the one that they name, and the only
     one that a vault of theirs may have.
     """
-    rows = (m.deposits, m.spent, m.received)
+    rows = (book.deposits, book.spent, book.received)
     totals = (vault.total_deposited, vault.total_spent, vault.total_returned)
     if rows != tuple(total.micros for total in totals):
         return False
-    ended = (m.stopped is not None, m.settled is not None)
+    ended = (book.stopped is not None, book.settled is not None)
     if ended != (vault.stopped, vault.settled):
         return False
-    why = None if m.stopped is None else m.stopped.reason
+    why = None if book.stopped is None else book.stopped.reason
     if why not in (None, STOP_REASONS.get(vault.stop_reason, "unknown")):
         return False
     if agent is not None and (vault.agent or agent).lower() != agent.lower():
         return False
-    if m.fee_owed != vault.fee_owed.micros:
+    if book.fee_owed != vault.fee_owed.micros:
         return False
-    if (m.cash or 0) != vault.cash.micros + vault.fee_owed.micros:
+    if (book.cash or 0) != vault.cash.micros + vault.fee_owed.micros:
         return False
-    told = named or m.paused is not None
+    told = name or book.paused is not None
     closed = vault.stopped or vault.settled
-    return closed or not told or bool(m.paused) == vault.paused
+    return closed or not told or bool(book.paused) == vault.paused
 
 
 def ahead(journal: Journal, block: int) -> bool:

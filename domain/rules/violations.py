@@ -10,31 +10,31 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.pairing import partner
 from domain.ledger.payloads import (
     NOWHERE,
+    AgentStatement,
+    CallTarget,
     Executed,
     PaidFee,
     Payload,
-    Place,
-    Said,
     Unwound,
 )
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc, text
 from domain.rules.caps import budget, daily_cap, pending_on, per_tx_cap, spent_on
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.codes import CLAUSE_OF
 from domain.rules.worth import cash, floor_now, worth
 from domain.times import day_of, timestamp
 from domain.trading.venue import VENUE
 
-SPENDING: Final = frozenset({Kind.BUY, Kind.MOVE})
+SPENDING: Final = frozenset({LedgerKind.BUY, LedgerKind.MOVE})
 
 
-ACTING: Final = frozenset({Kind.BUY, Kind.SELL, Kind.MOVE})
+ACTING: Final = frozenset({LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE})
 
 
 CLOSED: Final = frozenset({Status.STOPPED, Status.SETTLED, Status.CANCELLED})
@@ -47,7 +47,7 @@ CLOCKS_APART: Final = timedelta(seconds=15)  # a block may be stamped before the
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenRule:
     """One broken rule with the numbers: what was allowed, used before, and attempted, and whose
     limit it is.
     """
@@ -83,7 +83,9 @@ class _Action:
     called: Executed | Unwound | None = None
 
 
-def violations(case: Case, event: NewEvent, same_tx: Sequence[Event] = ()) -> list[Broken]:
+def violations(
+    snapshot: MandateSnapshot, event: NewEvent, same_tx: Sequence[Event] = ()
+) -> list[BrokenRule]:
     """Every rule that a row breaks, as the mandate stood before it.
 
     Shapes: `same_tx` are the rows that already name its transaction, oldest first.
@@ -94,20 +96,24 @@ def violations(case: Case, event: NewEvent, same_tx: Sequence[Event] = ()) -> li
     by_agent = event.reported_by is Reporter.AGENT
     if event.kind not in ACTING:
         # Contract 3: whatever the agent reports while it has no say is flagged, money in it or not.
-        told = _standing(case, event, _claimed(event)) if by_agent else []
-        return [*_repeated(event, same_tx), *told, *_paid_read(case.mandate, event)]
+        told = _standing(snapshot, event, _claimed(event)) if by_agent else []
+        return [*_repeated(event, same_tx), *told, *_paid_read(snapshot.mandate, event)]
     if not by_agent:
-        return _unenforced(case, event, None)
+        return _unenforced(snapshot, event, None)
     if again := _repeated(event, same_tx):
-        return again + _standing(case, event, _claimed(event))
+        return again + _standing(snapshot, event, _claimed(event))
     twin = partner(event, same_tx)
     if twin is not None:
-        return _unenforced(case, event, twin)
+        return _unenforced(snapshot, event, twin)
     action = _claimed(event)
-    return [*_standing(case, event, action), *_amounts(case, event, action), *_target(case, event)]
+    return [
+        *_standing(snapshot, event, action),
+        *_amounts(snapshot, event, action),
+        *_target(snapshot, event),
+    ]
 
 
-def _unenforced(case: Case, event: NewEvent, twin: Event | None) -> list[Broken]:
+def _unenforced(snapshot: MandateSnapshot, event: NewEvent, twin: Event | None) -> list[BrokenRule]:
     """What the vault does not see: acceptance, approval, who the record says is agent, the agent's
     stricter policy, and a stop that only the record knows.
     """
@@ -115,21 +121,21 @@ def _unenforced(case: Case, event: NewEvent, twin: Event | None) -> list[Broken]
     if action is None or not isinstance(action.called, Executed):
         return []  # unwinding is what a closed vault is for
     found = []
-    accepted, stopped = case.mandate.accepted_at, case.state.record_stop
+    accepted, stopped = snapshot.mandate.accepted_at, snapshot.state.record_stop
     if accepted is None or action.at < accepted - CLOCKS_APART:
-        found.append(Broken("not_accepted"))
+        found.append(BrokenRule("not_accepted"))
     if stopped is not None and action.at > stopped:
-        found.append(Broken("mandate_stopped", attempted=event.kind.value))
-    if _another(case.mandate, action.called.agent):
+        found.append(BrokenRule("mandate_stopped", attempted=event.kind.value))
+    if _another(snapshot.mandate, action.called.agent):
         agent = (action.called.agent or "")[:NAME_CHARS]
-        found.append(Broken("agent_mismatch", case.mandate.agent_address, None, agent))
-    found += [b for b in _caps(case, action) if b.bound_by == "policy"]
-    return found + _unapproved(case, event, action, twin)
+        found.append(BrokenRule("agent_mismatch", snapshot.mandate.agent_address, None, agent))
+    found += [b for b in _caps(snapshot, action) if b.bound_by == "policy"]
+    return found + _unapproved(snapshot, event, action, twin)
 
 
-def _another(m: Mandate, actor: str | None) -> bool:
+def _another(mandate: Mandate, actor: str | None) -> bool:
     """True where the vault's agent is not the record's: an open mandate may be given to another."""
-    known = m.agent_address
+    known = mandate.agent_address
     return actor is not None and known is not None and actor.lower() != known.lower()
 
 
@@ -140,20 +146,20 @@ def outflow(event: NewEvent | Event) -> Usdc:
     return event.amount_usdc
 
 
-def _came_in(what: Payload) -> bool:
-    return isinstance(what, Said) and what.direction == "in"
+def _came_in(payload: Payload) -> bool:
+    return isinstance(payload, AgentStatement) and payload.direction == "in"
 
 
-def _repeated(event: NewEvent, same_tx: Sequence[Event]) -> list[Broken]:
+def _repeated(event: NewEvent, same_tx: Sequence[Event]) -> list[BrokenRule]:
     """A second report of one transaction: of the same kind, or of another action."""
-    if event.reported_by is not Reporter.AGENT or event.kind is Kind.NOTE:
+    if event.reported_by is not Reporter.AGENT or event.kind is LedgerKind.NOTE:
         return []
     acts = event.kind in ACTING
     again = any(
         e.reported_by is Reporter.AGENT and (e.kind is event.kind or (acts and e.kind in ACTING))
         for e in same_tx
     )
-    return [Broken("duplicate_tx", attempted=event.tx_hash)] if again else []
+    return [BrokenRule("duplicate_tx", attempted=event.tx_hash)] if again else []
 
 
 def _claimed(event: NewEvent) -> _Action:
@@ -167,76 +173,95 @@ def _executed(chain: NewEvent | Event) -> _Action | None:
         return _Action(at=chain.occurred_at, spent=ZERO, asked=ZERO, called=called)
     if not isinstance(called, Executed):
         return None
-    asked = max(called.spent, called.approved) if called.spent else ZERO
-    return _Action(at=chain.occurred_at, spent=called.spent, asked=asked, called=called)
+    request = max(called.spent, called.approved) if called.spent else ZERO
+    return _Action(at=chain.occurred_at, spent=called.spent, asked=request, called=called)
 
 
-def _standing(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
+def _standing(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
     """Whether the agent has a say at all when it reports."""
-    m, found = case.mandate, []
-    if m.accepted_at is None:
-        found.append(Broken("not_accepted"))
-    closed = m.status in CLOSED
+    mandate, found = snapshot.mandate, []
+    if mandate.accepted_at is None:
+        found.append(BrokenRule("not_accepted"))
+    closed = mandate.status in CLOSED
     if closed:
-        found.append(Broken("mandate_stopped", attempted=event.kind.value))
-    if m.ended(action.at):
-        ends = timestamp(m.ends_at) if m.ends_at else None
-        found.append(Broken("mandate_ended", ends, None, timestamp(action.at)))
-    if m.paused and not closed:
-        found.append(Broken("mandate_paused", attempted=event.kind.value))
+        found.append(BrokenRule("mandate_stopped", attempted=event.kind.value))
+    if mandate.ended(action.at):
+        ends = timestamp(mandate.ends_at) if mandate.ends_at else None
+        found.append(BrokenRule("mandate_ended", ends, None, timestamp(action.at)))
+    if mandate.paused and not closed:
+        found.append(BrokenRule("mandate_paused", attempted=event.kind.value))
     return found
 
 
-def _amounts(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
+def _amounts(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
     if not action.spent:
         return []
-    found, day = _caps(case, action), day_of(action.at)
-    used = spent_on(case, day) + pending_on(case, day)
-    if used + action.spent > daily_cap(case):
-        found.append(Broken("over_daily_cap", str(daily_cap(case)), str(used), str(action.spent)))
+    found, day = _caps(snapshot, action), day_of(action.at)
+    used = spent_on(snapshot, day) + pending_on(snapshot, day)
+    if used + action.spent > daily_cap(snapshot):
+        found.append(
+            BrokenRule("over_daily_cap", str(daily_cap(snapshot)), str(used), str(action.spent))
+        )
     if not found or found[-1].code != "over_budget":
-        found += _over_cash(case, event, action)
-    at = worth(case)
-    if at is not None and case.measured.deposits and at < floor_now(case):
-        found.append(Broken("below_stop_line", str(floor_now(case)), text(at), str(action.spent)))
-    return found + _unapproved(case, event, action, None)
+        found += _over_cash(snapshot, event, action)
+    at = worth(snapshot)
+    if at is not None and snapshot.measured.deposits and at < floor_now(snapshot):
+        found.append(
+            BrokenRule("below_stop_line", str(floor_now(snapshot)), text(at), str(action.spent))
+        )
+    return found + _unapproved(snapshot, event, action, None)
 
 
-def _caps(case: Case, action: _Action) -> list[Broken]:
+def _caps(snapshot: MandateSnapshot, action: _Action) -> list[BrokenRule]:
     """The cap per action and the budget, whoever set the one that binds."""
     if not action.spent:
         return []
     found = []
-    (cap, cap_by), (most, by) = per_tx_cap(case), budget(case)
+    (cap, cap_by), (limit, by) = per_tx_cap(snapshot), budget(snapshot)
     if action.asked > cap:
-        found.append(Broken("over_per_tx_cap", str(cap), None, str(action.asked), cap_by))
-    if action.spent > most:
-        found.append(Broken("over_budget", str(most), None, str(action.spent), by))
+        found.append(BrokenRule("over_per_tx_cap", str(cap), None, str(action.asked), cap_by))
+    if action.spent > limit:
+        found.append(BrokenRule("over_budget", str(limit), None, str(action.spent), by))
     return found
 
 
-def _over_cash(case: Case, event: NewEvent, action: _Action) -> list[Broken]:
+def _over_cash(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
     """More than the vault holds, where it will not be asked: the report names no transaction."""
-    said, held = event.told.what, cash(case)
-    if event.tx_hash is not None or held is None or (isinstance(said, Said) and said.notional):
+    statement, reserved = event.told.what, cash(snapshot)
+    if (
+        event.tx_hash is not None
+        or reserved is None
+        or (isinstance(statement, AgentStatement) and statement.notional)
+    ):
         return []
-    if action.spent <= held or action.spent > budget(case)[0]:
+    if action.spent <= reserved or action.spent > budget(snapshot)[0]:
         return []
-    return [Broken("over_budget", str(held), None, str(action.spent))]
+    return [BrokenRule("over_budget", str(reserved), None, str(action.spent))]
 
 
-def _unapproved(case: Case, event: NewEvent, action: _Action, twin: Event | None) -> list[Broken]:
-    kept, asks = bool(case.mandate.approvals_on_chain), case.mandate.approval_above_usdc
-    if kept and action.called is not None:
+def _unapproved(
+    snapshot: MandateSnapshot, event: NewEvent, action: _Action, twin: Event | None
+) -> list[BrokenRule]:
+    vault_keeps_approvals, asks = (
+        bool(snapshot.mandate.approvals_on_chain),
+        snapshot.mandate.approval_above_usdc,
+    )
+    if vault_keeps_approvals and action.called is not None:
         return []  # the vault took it, so it had the owner's signature
-    if not (kept or case.switches.approval_gate) or asks is None or action.asked <= asks:
+    if (
+        not (vault_keeps_approvals or snapshot.switches.approval_gate)
+        or asks is None
+        or action.asked <= asks
+    ):
         return []
-    if _approved(case, event, action, twin):
+    if _approved(snapshot, event, action, twin):
         return []
-    return [Broken("approval_missing", str(asks), None, str(action.asked))]
+    return [BrokenRule("approval_missing", str(asks), None, str(action.asked))]
 
 
-def _approved(case: Case, event: NewEvent, action: _Action, twin: Event | None) -> bool:
+def _approved(
+    snapshot: MandateSnapshot, event: NewEvent, action: _Action, twin: Event | None
+) -> bool:
     """True where an item that the owner approved covers the action; one that an earlier execution
     used does not.
 
@@ -245,22 +270,20 @@ def _approved(case: Case, event: NewEvent, action: _Action, twin: Event | None) 
     """
     if event.reported_by is Reporter.AGENT and twin is not None:
         return "approval_missing" not in twin.violation_codes
-    place = _place(event)
-    address, selector = (place.address or "").lower(), (place.selector or "").lower()
+    target = _place(event)
+    address, selector = (target.address or "").lower(), (target.selector or "").lower()
     # Calldata that was handed out before an item ran out may be sent as long as its reservation
     # lasts.
-    grace = timedelta(seconds=case.config.reservation_s)
-    for item in case.approvals:
+    grace = timedelta(seconds=snapshot.config.reservation_s)
+    for item in snapshot.approvals:
         if item.status != "approved" or action.at >= item.expires_at + grace:
             continue
         if isinstance(action.called, Executed):
             fits = _is_of(item, action.called)
         else:
             at = (str(item.target.get(n) or "").lower() for n in ("address", "selector"))
-            named = all(
-                said in ("", own) for said, own in zip((address, selector), at, strict=True)
-            )
-            fits = named and item.approve_amount_usdc >= action.asked
+            name = all(said in ("", own) for said, own in zip((address, selector), at, strict=True))
+            fits = name and item.approve_amount_usdc >= action.asked
         if fits:
             return True
     return False
@@ -274,70 +297,73 @@ def _is_of(item: Approval, called: Executed) -> bool:
     return same_call and same_place and item.approve_amount_usdc == called.approved
 
 
-def _place(event: NewEvent) -> Place:
-    said = event.told.what
-    return said.place if isinstance(said, Said) else NOWHERE
+def _place(event: NewEvent) -> CallTarget:
+    statement = event.told.what
+    return statement.place if isinstance(statement, AgentStatement) else NOWHERE
 
 
-def _target(case: Case, event: NewEvent) -> list[Broken]:
+def _target(snapshot: MandateSnapshot, event: NewEvent) -> list[BrokenRule]:
     """A named target must be one of the terms'; a report that names none breaks nothing here."""
-    m, told = case.mandate, _place(event)
+    mandate, told = snapshot.mandate, _place(event)
     if told.address:
-        own = m.vault_address is not None and told.address.lower() == m.vault_address.lower()
-        return [] if own else _listed(m, told.address, told.selector)
-    if told.market and not _market_listed(m, told.market):
-        return [Broken("target_not_allowed", attempted={"market": told.market[:NAME_CHARS]})]
+        own = (
+            mandate.vault_address is not None
+            and told.address.lower() == mandate.vault_address.lower()
+        )
+        return [] if own else _listed(mandate, told.address, told.selector)
+    if told.market and not _market_listed(mandate, told.market):
+        return [BrokenRule("target_not_allowed", attempted={"market": told.market[:NAME_CHARS]})]
     return []
 
 
-def _market_listed(m: Mandate, market: str) -> bool:
-    known = {t.market for t in m.allowed_targets}
-    return market in known or _at_venue(m, market) or _host_allowed(m, market)
+def _market_listed(mandate: Mandate, market: str) -> bool:
+    known = {t.market for t in mandate.allowed_targets}
+    return market in known or _at_venue(mandate, market) or _host_allowed(mandate, market)
 
 
-def _at_venue(m: Mandate, market: str) -> bool:
-    venues = [t for t in m.allowed_targets if t.kind == "venue"]
+def _at_venue(mandate: Mandate, market: str) -> bool:
+    venues = [t for t in mandate.allowed_targets if t.kind == "venue"]
     return any(market == t.venue or market in t.symbols or not t.symbols for t in venues)
 
 
-def notional(m: Mandate, place: Place) -> bool:
+def notional(mandate: Mandate, target: CallTarget) -> bool:
     """True for an action at a venue or a paid host of the terms: no vault's log will tell of it."""
-    if place.address or not place.market:
+    if target.address or not target.market:
         return False
-    if place.market in {t.market for t in m.allowed_targets if t.kind == "contract"}:
+    if target.market in {t.market for t in mandate.allowed_targets if t.kind == "contract"}:
         return False
-    return _at_venue(m, place.market) or _host_allowed(m, place.market)
+    return _at_venue(mandate, target.market) or _host_allowed(mandate, target.market)
 
 
-def ordered(m: Mandate, place: Place) -> bool:
+def ordered(mandate: Mandate, target: CallTarget) -> bool:
     """True for an action at the venue whose orders are made here, of which its fills tell too."""
-    if not place.market or not notional(m, place) or _host_allowed(m, place.market):
+    if not target.market or not notional(mandate, target) or _host_allowed(mandate, target.market):
         return False
     return any(
-        place.market in (t.venue, *t.symbols) or not t.symbols
-        for t in m.allowed_targets
+        target.market in (t.venue, *t.symbols) or not t.symbols
+        for t in mandate.allowed_targets
         if t.kind == "venue" and t.venue == VENUE
     )
 
 
-def _listed(m: Mandate, address: str, selector: str | None) -> list[Broken]:
+def _listed(mandate: Mandate, address: str, selector: str | None) -> list[BrokenRule]:
     """A contract entry for this address, and for this selector where one is named."""
-    for t in m.allowed_targets:
+    for t in mandate.allowed_targets:
         same = t.kind == "contract" and t.address and t.address.lower() == address.lower()
         if same and (selector is None or (t.selector or "").lower() == selector.lower()):
             return []
-    named = {"address": address[:NAME_CHARS], "selector": (selector or "")[:NAME_CHARS] or None}
-    return [Broken("target_not_allowed", attempted=named)]
+    name = {"address": address[:NAME_CHARS], "selector": (selector or "")[:NAME_CHARS] or None}
+    return [BrokenRule("target_not_allowed", attempted=name)]
 
 
-def _host_allowed(m: Mandate, host: str) -> bool:
+def _host_allowed(mandate: Mandate, host: str) -> bool:
     return any(
         t.kind == "x402" and (host in t.hosts if t.hosts else "." in host)
-        for t in m.allowed_targets
+        for t in mandate.allowed_targets
     )
 
 
-def _paid_read(m: Mandate, event: NewEvent) -> list[Broken]:
+def _paid_read(mandate: Mandate, event: NewEvent) -> list[BrokenRule]:
     """A paid read goes to a host of the terms' x402 entries; an entry without hosts takes any."""
     fee = event.told.what
     if not isinstance(fee, PaidFee) or not fee.paid_read or fee.resource is None:
@@ -350,13 +376,13 @@ def _paid_read(m: Mandate, event: NewEvent) -> list[Broken]:
         hosts = set() if at is None else {at.hostname, f"{at.hostname}:{port}"}
     except ValueError:
         hosts = set()
-    entries = [t for t in m.allowed_targets if t.kind == "x402"]
+    entries = [t for t in mandate.allowed_targets if t.kind == "x402"]
     if any(not t.hosts or not hosts.isdisjoint(t.hosts) for t in entries):
         return []
-    return [Broken("target_not_allowed", attempted={"resource": resource[:NAME_CHARS]})]
+    return [BrokenRule("target_not_allowed", attempted={"resource": resource[:NAME_CHARS]})]
 
 
-def flagged(event: NewEvent, broken: list[Broken]) -> Mapping[str, object]:
+def flagged(event: NewEvent, broken: list[BrokenRule]) -> Mapping[str, object]:
     """The payload with its `violation` block (spec 2.4 rule 2)."""
     if not broken:
         return event.payload

@@ -10,7 +10,7 @@ from typing import Literal
 from domain.money import ZERO, Usdc
 from domain.refusals import Refusal, refusal
 from domain.times import midnight
-from domain.trading.modes import Mode, Surface
+from domain.trading.modes import Mode, TradingSurface
 from domain.trading.venue import Network
 
 CapName = Literal["per_order", "per_day", "per_close"]
@@ -23,10 +23,10 @@ class OrderLimits:
     per_order: Usdc
     per_day: Usdc
 
-    def within(self, most: OrderLimits) -> OrderLimits:
+    def within(self, limit: OrderLimits) -> OrderLimits:
         """The stricter of two, figure by figure."""
         return OrderLimits(
-            per_order=min(self.per_order, most.per_order), per_day=min(self.per_day, most.per_day)
+            per_order=min(self.per_order, limit.per_order), per_day=min(self.per_day, limit.per_day)
         )
 
 
@@ -70,7 +70,7 @@ class CapCheck:
     def refused(self) -> Refusal:
         """The refusal of what does not fit."""
         left = max(ZERO, self.limit - self.used)
-        told = {
+        raw = {
             "cap": self.name,
             "limit": str(self.limit),
             "used": str(self.used),
@@ -79,7 +79,7 @@ class CapCheck:
         }
         return refusal(
             "wallet_over_cap",
-            remaining=told,
+            remaining=raw,
             retry_at=self.retry_at,
             attempted=str(self.attempted),
             cap=self.name.replace("_", "-"),
@@ -96,9 +96,9 @@ def wallet_scope(mode: Mode, network: Network, wallet: str | None, user_id: str)
     return f"{mode}:all:{who}"
 
 
-def surface_scope(mode: Mode, surface: Surface, user_id: str) -> str:
+def surface_scope(mode: Mode, transport: TradingSurface, user_id: str) -> str:
     """The counter of a person on one surface."""
-    return f"{mode}:{surface}:{user_id}"
+    return f"{mode}:{transport}:{user_id}"
 
 
 def day_checks(

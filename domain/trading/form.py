@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from domain.money import Usdc
 from domain.refusals import Refused
 from domain.text import unfit
-from domain.trading.gate import Fault
+from domain.trading.gate import FieldProblem
 from domain.trading.modes import Mode
 from domain.trading.orders import OrderType, Side, SignMode, Tif
 
@@ -27,7 +27,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class OrderRequest:
     """An order as it was asked for. Units: `amount` USDC; one of it and `size` is set."""
 
     product: str
@@ -48,7 +48,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedClose:
+class CloseRequest:
     """A close as it was asked for; of the whole position where neither part nor size is told."""
 
     product: str
@@ -62,29 +62,29 @@ class WantedClose:
 class _Wrong(Exception):
     def __init__(self, name: str, rule: str):
         super().__init__(name)
-        self.fault = Fault(field=name, rule=rule)
+        self.fault = FieldProblem(field=name, rule=rule)
 
 
-def wanted(asked: Mapping[str, object], *, seen_required: bool) -> Wanted | Fault:
+def wanted(request: Mapping[str, object], *, seen_required: bool) -> OrderRequest | FieldProblem:
     """Read an order; the first wrong field in their order where several are."""
     try:
-        return _wanted(asked, seen_required)
+        return _wanted(request, seen_required)
     except _Wrong as wrong:
         return wrong.fault
 
 
-def wanted_close(asked: Mapping[str, object], slippage_bps: int) -> WantedClose | Fault:
+def wanted_close(request: Mapping[str, object], slippage_bps: int) -> CloseRequest | FieldProblem:
     """Read a close; `slippage_bps` is what is taken where none is told, and the most."""
     try:
-        mode = cast("Mode", _one_of(asked, "mode_seen", ("paper", "live")))
-        book, size, part = _id(asked, "book"), _figure(asked, "size"), _part(asked)
+        mode = cast("Mode", _one_of(request, "mode_seen", ("paper", "live")))
+        book, size, part = _id(request, "book"), _figure(request, "size"), _part(request)
         if book is not None and mode == "live":
             raise _Wrong("book", "a book is paper")
         if size is not None and part is not None:
             raise _Wrong("size", "a size or a fraction, not both")
-        bps = _whole(asked, "slippage_bps", slippage_bps)
-        return WantedClose(
-            product=_product(asked),
+        bps = _whole(request, "slippage_bps", slippage_bps)
+        return CloseRequest(
+            product=_product(request),
             mode_seen=mode,
             book=book,
             fraction=Decimal(1) if part is None else part,
@@ -95,21 +95,21 @@ def wanted_close(asked: Mapping[str, object], slippage_bps: int) -> WantedClose 
         return wrong.fault
 
 
-def _wanted(asked: Mapping[str, object], seen_required: bool) -> Wanted:
-    product = _product(asked)
-    side = cast("Side", _one_of(asked, "side", ("buy", "sell")))
-    kind = cast("OrderType", _one_of(asked, "type", ("market", "limit")))
-    size, amount = _figure(asked, "size"), _usdc(asked, "notional_usdc")
+def _wanted(request: Mapping[str, object], seen_required: bool) -> OrderRequest:
+    product = _product(request)
+    side = cast("Side", _one_of(request, "side", ("buy", "sell")))
+    kind = cast("OrderType", _one_of(request, "type", ("market", "limit")))
+    size, amount = _figure(request, "size"), _usdc(request, "notional_usdc")
     if (size is None) == (amount is None):
         raise _Wrong("size", "a size or a notional, one of the two")
-    book = _id(asked, "book")
-    seen = _may_be(asked, "mode_seen", ("paper", "live"))
+    book = _id(request, "book")
+    seen = _may_be(request, "mode_seen", ("paper", "live"))
     if seen is None and seen_required:
         raise _Wrong("mode_seen", "paper or live: what the screen showed")
     if book is not None and seen == "live":
         raise _Wrong("book", "a book is paper")
-    limit_px, tif, bps = _limits(asked, kind)
-    return Wanted(
+    limit_px, tif, bps = _limits(request, kind)
+    return OrderRequest(
         product=product,
         side=side,
         type=kind,
@@ -118,21 +118,23 @@ def _wanted(asked: Mapping[str, object], seen_required: bool) -> Wanted:
         limit_px=limit_px,
         tif=tif,
         slippage_bps=bps,
-        reduce_only=_flag(asked, "reduce_only"),
+        reduce_only=_flag(request, "reduce_only"),
         book=book,
-        sign_mode=cast("SignMode | None", _may_be(asked, "sign_mode", ("none", "client"))),
+        sign_mode=cast("SignMode | None", _may_be(request, "sign_mode", ("none", "client"))),
         mode_seen=cast("Mode | None", seen),
-        mandate_id=_id(asked, "mandate_id"),
-        intent_id=_id(asked, "intent_id"),
-        why=_words(asked),
+        mandate_id=_id(request, "mandate_id"),
+        intent_id=_id(request, "intent_id"),
+        why=_words(request),
     )
 
 
-def _limits(asked: Mapping[str, object], kind: OrderType) -> tuple[Decimal | None, Tif, int | None]:
+def _limits(
+    request: Mapping[str, object], kind: OrderType
+) -> tuple[Decimal | None, Tif, int | None]:
     """Limit price, time in force and slippage, as the type of the order has them."""
-    limit_px = _figure(asked, "limit_px")
-    tif = cast("Tif", _may_be(asked, "tif", ("ioc", "gtc", "alo")) or "ioc")
-    bps = _whole(asked, "slippage_bps", 10_000)
+    limit_px = _figure(request, "limit_px")
+    tif = cast("Tif", _may_be(request, "tif", ("ioc", "gtc", "alo")) or "ioc")
+    bps = _whole(request, "slippage_bps", 10_000)
     if kind == "limit":
         if limit_px is None:
             raise _Wrong("limit_px", "a limit order has a limit price")
@@ -146,97 +148,99 @@ def _limits(asked: Mapping[str, object], kind: OrderType) -> tuple[Decimal | Non
     return None, tif, SLIPPAGE_BPS if bps is None else bps
 
 
-def _product(asked: Mapping[str, object]) -> str:
-    told = asked.get("product")
-    if not isinstance(told, str) or not _PRODUCT.fullmatch(told):
+def _product(request: Mapping[str, object]) -> str:
+    raw = request.get("product")
+    if not isinstance(raw, str) or not _PRODUCT.fullmatch(raw):
         raise _Wrong("product", "a name of the products")
-    return told
+    return raw
 
 
-def _one_of(asked: Mapping[str, object], name: str, words: tuple[str, ...]) -> str:
-    told = _may_be(asked, name, words)
+def _one_of(request: Mapping[str, object], name: str, words: tuple[str, ...]) -> str:
+    told = _may_be(request, name, words)
     if told is None:
         raise _Wrong(name, " or ".join(words))
     return told
 
 
-def _may_be(asked: Mapping[str, object], name: str, words: tuple[str, ...]) -> str | None:
-    told = asked.get(name)
-    if told is not None and told not in words:
+def _may_be(request: Mapping[str, object], name: str, words: tuple[str, ...]) -> str | None:
+    raw = request.get(name)
+    if raw is not None and raw not in words:
         raise _Wrong(name, " or ".join(words))
-    return told
+    return raw
 
 
-def _figure(asked: Mapping[str, object], name: str) -> Decimal | None:
-    told = asked.get(name)
-    if told is None:
+def _figure(request: Mapping[str, object], name: str) -> Decimal | None:
+    raw = request.get(name)
+    if raw is None:
         return None
-    if not isinstance(told, str) or not _FIGURE.fullmatch(told) or not Decimal(told):
+    if not isinstance(raw, str) or not _FIGURE.fullmatch(raw) or not Decimal(raw):
         raise _Wrong(name, "a plain decimal string above zero, at most 8 decimals")
-    return Decimal(told)
+    return Decimal(raw)
 
 
-def _usdc(asked: Mapping[str, object], name: str) -> Usdc | None:
-    told = asked.get(name)
-    if told is None:
+def _usdc(request: Mapping[str, object], name: str) -> Usdc | None:
+    raw = request.get(name)
+    if raw is None:
         return None
-    if not isinstance(told, str) or not _AMOUNT.fullmatch(told) or not Decimal(told):
+    if not isinstance(raw, str) or not _AMOUNT.fullmatch(raw) or not Decimal(raw):
         raise _Wrong(name, "USDC as a plain decimal string above zero, at most 6 decimals")
     try:
-        return Usdc.parse(told)
+        return Usdc.parse(raw)
     except Refused:
         raise _Wrong(name, "an amount of USDC that there can be") from None
 
 
-def limit_of(name: str, told: Any) -> Usdc | Fault | None:
+def limit_of(name: str, raw: Any) -> Usdc | FieldProblem | None:
     """A limit that somebody sets: None where he keeps it, 0 to stop new orders."""
-    if told is None:
+    if raw is None:
         return None
-    if isinstance(told, str) and _AMOUNT.fullmatch(told):
+    if isinstance(raw, str) and _AMOUNT.fullmatch(raw):
         try:
-            return Usdc.parse(told)
+            return Usdc.parse(raw)
         except Refused:
             pass
-    return Fault(field=name, rule="USDC as a plain decimal string from 0, at most 6 decimals")
+    return FieldProblem(
+        field=name, rule="USDC as a plain decimal string from 0, at most 6 decimals"
+    )
 
 
-def _part(asked: Mapping[str, object]) -> Decimal | None:
-    told = asked.get("fraction")
-    if told is None:
+def _part(request: Mapping[str, object]) -> Decimal | None:
+    raw = request.get("fraction")
+    if raw is None:
         return None
-    text = str(told) if type(told) is int else told
+    text = str(raw) if type(raw) is int else raw
     if not isinstance(text, str) or not _FIGURE.fullmatch(text) or not 0 < Decimal(text) <= 1:
         raise _Wrong("fraction", "a decimal string above 0, at most 1")
     return Decimal(text)
 
 
-def _whole(asked: Mapping[str, object], name: str, most: int) -> int | None:
-    told = asked.get(name)
-    if told is None:
+def _whole(request: Mapping[str, object], name: str, limit: int) -> int | None:
+    raw = request.get(name)
+    if raw is None:
         return None
-    if type(told) is not int or not 0 <= told <= most:
-        raise _Wrong(name, f"a whole number of basis points, at most {most}")
-    return told
+    if type(raw) is not int or not 0 <= raw <= limit:
+        raise _Wrong(name, f"a whole number of basis points, at most {limit}")
+    return raw
 
 
-def _flag(asked: Mapping[str, object], name: str) -> bool:
-    told = asked.get(name)
-    if told is not None and not isinstance(told, bool):
+def _flag(request: Mapping[str, object], name: str) -> bool:
+    raw = request.get(name)
+    if raw is not None and not isinstance(raw, bool):
         raise _Wrong(name, "true or false")
-    return bool(told)
+    return bool(raw)
 
 
-def _id(asked: Mapping[str, object], name: str) -> str | None:
-    told = asked.get(name)
-    if told is not None and (not isinstance(told, str) or not _ID.fullmatch(told)):
+def _id(request: Mapping[str, object], name: str) -> str | None:
+    raw = request.get(name)
+    if raw is not None and (not isinstance(raw, str) or not _ID.fullmatch(raw)):
         raise _Wrong(name, "an id that was given out here")
-    return told
+    return raw
 
 
-def _words(asked: Mapping[str, object]) -> str | None:
-    told = asked.get("why")
-    if told is None:
+def _words(request: Mapping[str, object]) -> str | None:
+    raw = request.get("why")
+    if raw is None:
         return None
-    if not isinstance(told, str) or len(told) > WHY_AT_MOST or unfit(told, lines=True):
+    if not isinstance(raw, str) or len(raw) > WHY_AT_MOST or unfit(raw, lines=True):
         raise _Wrong("why", f"at most {WHY_AT_MOST} legible characters")
-    return told
+    return raw

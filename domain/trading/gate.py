@@ -11,7 +11,7 @@ from domain.next_steps import NextStep
 from domain.refusals import Refusal, refusal
 from domain.settings import Switches
 from domain.trading.caps import CapCheck
-from domain.trading.modes import Mode, Surface, effective_mode
+from domain.trading.modes import Mode, TradingSurface, effective_mode
 
 Step = Literal["link", "enable", "fund", "builder_fee"]
 # What the service knows of the position that a close is about; `none`: there is nothing that the
@@ -28,7 +28,7 @@ _WHY: Final[Mapping[Step, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class FieldProblem:
     """What is wrong with an order as it was asked for; `nearest` is what would be taken."""
 
     field: str
@@ -41,7 +41,7 @@ class TooMany:
     """The throttle's word: the limit that is full, and until when."""
 
     limit: int
-    span: Literal["minute", "hour"]
+    period: Literal["minute", "hour"]
     retry_at: datetime
 
 
@@ -63,7 +63,7 @@ class Raise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VenueSaid:
+class VenueRejection:
     """The venue's own words of refusal, and our class of them."""
 
     words: str
@@ -71,7 +71,7 @@ class VenueSaid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class GateInput:
     """Everything that is known when an order or a close is decided about.
 
     What is not known at a stage is left at its default, which stands in nobody's way.
@@ -79,7 +79,7 @@ class Attempt:
     Source: trading 1 and 2.
     """
 
-    surface: Surface
+    transport: TradingSurface
     switches: Switches
     allowed: bool
     mode_seen: Mode | None
@@ -89,21 +89,21 @@ class Attempt:
     closes_need_allowlist: bool = False
     product: str = ""
     throttled: TooMany | None = None
-    fault: Fault | None = None
+    fault: FieldProblem | None = None
     missing: Missing | None = None
     caps: tuple[CapCheck, ...] = ()
     raised: Raise | None = None
     position: PositionSeen = "unasked"
     position_now: Mapping[str, object] | None = None
     bad_signature: str | None = None
-    said: VenueSaid | None = None
+    said: VenueRejection | None = None
     silent: str | None = None
     retry_at: datetime | None = None
     unknown: Mapping[str, str] | None = None
     action: Mapping[str, object] | None = None
 
 
-def gate(a: Attempt) -> Mode | Refusal:
+def gate(a: GateInput) -> Mode | Refusal:
     """The mode in which it goes through, or the first refusal in the order of the 13."""
     if a.throttled is not None:
         return _throttled(a.throttled)
@@ -121,14 +121,14 @@ def gate(a: Attempt) -> Mode | Refusal:
     return _later(a, mode) or mode
 
 
-def verified_close(a: Attempt, mode: Mode) -> bool:
+def verified_close(a: GateInput, mode: Mode) -> bool:
     """True for a live close of a position that the venue has just shown: no lock stops it."""
     return a.closing and mode == "live" and a.position == "open"
 
 
-def _mode(a: Attempt) -> Mode | Refusal:
+def _mode(a: GateInput) -> Mode | Refusal:
     """The mode that was meant, or why it cannot be that one. It never falls into the other."""
-    now = effective_mode(a.switches, a.surface, allowed=a.allowed)
+    now = effective_mode(a.switches, a.transport, allowed=a.allowed)
     if a.closing:
         meant: Mode = a.mode_seen or now
         if meant == "live" and a.closes_need_allowlist and not a.allowed:
@@ -145,11 +145,11 @@ def _mode(a: Attempt) -> Mode | Refusal:
     return meant if meant == now else _changed(meant, now)
 
 
-def _shut(a: Attempt) -> Refusal:
+def _shut(a: GateInput) -> Refusal:
     """Which lock is shut, the outermost first."""
-    if not (a.switches.live_terminal if a.surface == "terminal" else a.switches.live_door):
-        return _off(a.surface)
-    if a.surface == "door" and not a.switches.venue_mainnet:
+    if not (a.switches.live_terminal if a.transport == "terminal" else a.switches.live_door):
+        return _off(a.transport)
+    if a.transport == "door" and not a.switches.venue_mainnet:
         return _off("mainnet")
     return refusal("wallet_not_allowlisted")
 
@@ -163,15 +163,17 @@ def _changed(seen: Mode, mode: Mode) -> Refusal:
 
 
 def _throttled(told: TooMany) -> Refusal:
-    return refusal("wallet_rate_limited", retry_at=told.retry_at, limit=told.limit, span=told.span)
+    return refusal(
+        "wallet_rate_limited", retry_at=told.retry_at, limit=told.limit, span=told.period
+    )
 
 
-def invalid_order(fault: Fault) -> Refusal:
+def invalid_order(fault: FieldProblem) -> Refusal:
     """The refusal of a field."""
-    told = {"field": fault.field, "rule": fault.rule}
+    raw = {"field": fault.field, "rule": fault.rule}
     if fault.nearest is not None:
-        told["nearest"] = fault.nearest
-    return refusal("wallet_invalid_order", remaining=told, field=fault.field, rule=fault.rule)
+        raw["nearest"] = fault.nearest
+    return refusal("wallet_invalid_order", remaining=raw, field=fault.field, rule=fault.rule)
 
 
 def not_ready(missing: Missing) -> Refusal:
@@ -184,7 +186,7 @@ def not_ready(missing: Missing) -> Refusal:
     )
 
 
-def _later(a: Attempt, mode: Mode) -> Refusal | None:
+def _later(a: GateInput, mode: Mode) -> Refusal | None:
     """What is found out last: the position, the signature, the venue's answer."""
     if a.raised is not None:
         return refusal(
@@ -203,24 +205,24 @@ def _later(a: Attempt, mode: Mode) -> Refusal | None:
         return rejected(a.said)
     unread = closes_live and a.position != "open"
     if a.silent is not None or unread:
-        return _silent(a, closes_live)
+        return _venue_down(a, closes_live)
     if a.unknown is not None:
         order_id = a.unknown["order_id"]
         return refusal("wallet_outcome_unknown", detail=dict(a.unknown), order_id=order_id)
     return None
 
 
-def rejected(said: VenueSaid) -> Refusal:
+def rejected(statement: VenueRejection) -> Refusal:
     """The venue's refusal, in its own words."""
     return refusal(
         "wallet_venue_rejected",
-        remaining={"venue_kind": said.kind},
-        retry_safe=said.kind in RETRY_KINDS,
-        words=said.words,
+        remaining={"venue_kind": statement.kind},
+        retry_safe=statement.kind in RETRY_KINDS,
+        words=statement.words,
     )
 
 
-def _silent(a: Attempt, closes_live: bool) -> Refusal:
+def _venue_down(a: GateInput, closes_live: bool) -> Refusal:
     return refusal(
         "wallet_venue_unavailable",
         retry_at=a.retry_at,

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from domain.money import BPS
 from domain.times import timestamp
-from domain.trading.venue import Held, Perp
+from domain.trading.venue import CachedValue, Perp
 
 CATEGORY: Final = "indices"
 COUNTED_IN: Final = "USDC"
@@ -85,7 +85,7 @@ def change_bps(now: Decimal | None, before: Decimal | None) -> int | None:
 
 
 def index(
-    held: Held[tuple[Perp, ...]], perp: Perp, names: Names, *, allowed: bool, live: bool
+    held: CachedValue[tuple[Perp, ...]], perp: Perp, names: Names, *, allowed: bool, live: bool
 ) -> dict[str, object]:
     """One index as it is shown.
 

@@ -11,7 +11,7 @@ from domain.settings import Switches
 from domain.trading.venue import Network
 
 Mode = Literal["paper", "live"]
-Surface = Literal["terminal", "door"]
+TradingSurface = Literal["terminal", "door"]
 # Relays, indices, products and paper show the market's own prices, whatever network live orders go
 # to.
 MARKET_NETWORK: Final[Network] = "mainnet"
@@ -54,7 +54,7 @@ def allowlisted(allowed: Collection[str], user_id: str, linked_wallet: str | Non
     return user_id in allowed or (linked_wallet is not None and linked_wallet.lower() in allowed)
 
 
-def effective_mode(switches: Switches, surface: Surface, *, allowed: bool) -> Mode:
+def effective_mode(switches: Switches, transport: TradingSurface, *, allowed: bool) -> Mode:
     """Live where the surface's switch is on (the door's also needs mainnet) and the person is
     allowed; else paper.
 
@@ -62,7 +62,7 @@ def effective_mode(switches: Switches, surface: Surface, *, allowed: bool) -> Mo
     """
     on = (
         switches.live_terminal
-        if surface == "terminal"
+        if transport == "terminal"
         else switches.live_door and switches.venue_mainnet
     )
     return "live" if on and allowed else "paper"

@@ -20,7 +20,7 @@ Status = Literal[
 ]  # fmt: skip
 # What can happen to an order. `void`: the venue does not know it and cannot execute it any more;
 # `find`: it was given up, and the venue has it after all.
-Happening = Literal[
+OrderTransition = Literal[
     "open", "execute", "record", "fill", "rest", "refuse", "lose", "void", "expire", "cancel",
     "find",
 ]  # fmt: skip
@@ -32,7 +32,7 @@ SignMode = Literal["none", "client", "keeper"]
 By = Literal["owner", "agent", "keeper"]
 
 # Every pair that is not here is refused (trading 3).
-BECOMES: Final[Mapping[tuple[Status, Happening], Status]] = MappingProxyType({
+BECOMES: Final[Mapping[tuple[Status, OrderTransition], Status]] = MappingProxyType({
     ("prepared", "execute"): "executing",
     ("prepared", "expire"): "expired",
     ("prepared", "cancel"): "cancelled",
@@ -86,17 +86,17 @@ _ASKED_AFTER_S: Final = (1, 3, 10, 30)
 _THEN_S: Final = 60
 
 
-def becomes(status: Status, happening: Happening) -> Status:
+def next_status(status: Status, transition: OrderTransition) -> Status:
     """The status after something happened. Errors: `conflict`."""
-    after = BECOMES.get((status, happening))
+    after = BECOMES.get((status, transition))
     if after is None:
         raise Refused(
-            refusal("conflict", why=f"The order is {status}; it cannot {happening} from there.")
+            refusal("conflict", why=f"The order is {status}; it cannot {transition} from there.")
         )
     return after
 
 
-def wants_less(order: Order) -> bool:
+def is_reduce_only(order: Order) -> bool:
     """An order that may only shrink a position."""
     return order.action.reduce_only or order.closing
 
@@ -108,7 +108,7 @@ def first_status(mode: Mode, by: By) -> Status:
     return "awaiting_owner" if by == "agent" else "awaiting_signature"
 
 
-def asks_again(tries: int, now: datetime) -> datetime:
+def next_poll_at(tries: int, now: datetime) -> datetime:
     """When the venue is asked next: after 1 s, 3 s, 10 s, 30 s, then every minute."""
     pause = _ASKED_AFTER_S[tries] if tries < len(_ASKED_AFTER_S) else _THEN_S
     return now + timedelta(seconds=pause)

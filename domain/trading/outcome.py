@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Final, Literal, NamedTuple, get_args
 
 from domain.refusals import Refusal
-from domain.trading.orders import Happening, Order, OrderFill
+from domain.trading.orders import Order, OrderFill, OrderTransition
 from domain.trading.venue import OrderSeen, VenueFill
 
 ZERO: Final = Decimal(0)
@@ -27,18 +27,18 @@ class Doubt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class OrderEnd:
     """What happened to an order, and what is known of it with that.
 
     `verified`: the order's own status or its fills say so, not only the answer to its bytes.
     `doubt`: why this cannot be believed.
     """
 
-    happening: Happening
+    happening: OrderTransition
     size: Decimal | None = None
     avg_px: Decimal | None = None
     oid: int | None = None
-    word: str | None = None
+    venue_message: str | None = None
     refusal: Refusal | None = None
     fills: tuple[OrderFill, ...] = ()
     whole: bool = False
@@ -51,7 +51,7 @@ def filled_size(fills: Iterable[OrderFill]) -> Decimal:
     return sum((f.size for f in fills), ZERO)
 
 
-def contradiction(order: Order, end: End) -> Doubt | None:
+def contradiction(order: Order, end: OrderEnd) -> Doubt | None:
     """Why an end cannot be this order's: it filled more than was asked or less than before, at a
     worse price than its limit, or something else than it; None where it can be.
     """
@@ -78,13 +78,13 @@ def beyond(order: Order, px: Decimal) -> bool:
     return px <= 0 or (px > limit if order.action.is_buy else px < limit)
 
 
-def fills_of(order: Order, rows: Sequence[VenueFill], oid: int | None) -> End:
+def fills_of(order: Order, rows: Sequence[VenueFill], oid: int | None) -> OrderEnd:
     """An account's fills that are the order's, as an end that fills it."""
     own = [r for r in rows if r.oid == oid or r.cloid == order.action.cloid]
     other = next(
         (r for r in own if (r.coin, r.is_buy) != (order.product, order.action.is_buy)), None
     )
-    end = End(happening="fill", fills=tuple(_fill(row) for row in own))
+    end = OrderEnd(happening="fill", fills=tuple(_fill(row) for row in own))
     if other is not None:
         part: Part = "product" if other.coin != order.product else "side"
         side = "buy" if other.is_buy else "sell"

@@ -191,9 +191,9 @@ def at_milliseconds(ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=ms)
 
 
-def end_in(told: str, name: str) -> datetime | None:
+def end_in(text: str, name: str) -> datetime | None:
     """The end in a signed name; None where it is not `<name> valid_until <ms>`."""
-    found = _SIGNED_NAME.fullmatch(told)
+    found = _SIGNED_NAME.fullmatch(text)
     if found is None or found["name"] != name or str(int(found["until"])) != found["until"]:
         return None
     return at_milliseconds(int(found["until"]))

@@ -10,21 +10,21 @@ from typing import Any, Protocol
 from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue import (
     Abstraction,
+    ActionAck,
     AgentApproval,
     ApprovedAgent,
-    Book,
+    CachedValue,
     DexAccount,
-    Held,
-    Lane,
     Leverage,
     Network,
     OpenOrder,
+    OrderBook,
     OrderSeen,
     Perp,
     Placed,
+    Priority,
     Relay,
     SpotBalance,
-    Told,
     ToSign,
     UserRole,
     VenueFill,
@@ -47,58 +47,60 @@ class Venue(Protocol):
     def url(self) -> str:
         """Where it is reached, for a browser that asks it by itself."""
 
-    async def relay(self, call: Relay, good_for_s: int) -> Held[Any]:
+    async def relay(self, call: Relay, max_age_s: int) -> CachedValue[Any]:
         """An allowed read for strangers, cut to the known fields; figures stay the venue's own
         strings."""
 
-    async def dexes(self, *, lane: Lane = "house") -> Held[Mapping[str, int]]:
+    async def dexes(self, *, priority: Priority = "house") -> CachedValue[Mapping[str, int]]:
         """Builder dexes by name with their index; the first dex is "" and 0."""
 
     async def perps(
-        self, dex: str, *, lane: Lane = "house", good_for_s: int = 20
-    ) -> Held[tuple[Perp, ...]]:
+        self, dex: str, *, priority: Priority = "house", max_age_s: int = 20
+    ) -> CachedValue[tuple[Perp, ...]]:
         """A dex's perpetuals with their figures. Errors: `not_found` for a dex that the venue does
         not have."""
 
-    async def categories(self) -> Held[Mapping[str, str]]:
+    async def categories(self) -> CachedValue[Mapping[str, str]]:
         """Coin to category, for coins of builder dexes."""
 
-    async def display_names(self) -> Held[Mapping[str, str]]:
+    async def display_names(self) -> CachedValue[Mapping[str, str]]:
         """Coin to its name for people, where the venue gives one."""
 
-    async def at_open_interest_cap(self, dex: str) -> Held[frozenset[str]]:
+    async def at_open_interest_cap(self, dex: str) -> CachedValue[frozenset[str]]:
         """Coins of a dex that take no more open interest."""
 
-    async def token_names(self) -> Held[Mapping[int, str]]:
+    async def token_names(self) -> CachedValue[Mapping[int, str]]:
         """Token index to name."""
 
-    async def book(self, coin: str, *, lane: Lane, good_for_s: int) -> Held[Book | None]:
+    async def book(
+        self, coin: str, *, priority: Priority, max_age_s: int
+    ) -> CachedValue[OrderBook | None]:
         """The book of a coin, None where the venue has no such market; read fresh, never stale."""
 
     async def max_builder_fee(
-        self, user: str, builder: str, *, good_for_s: int, lane: Lane
-    ) -> Held[int]:
+        self, user: str, builder: str, *, max_age_s: int, priority: Priority
+    ) -> CachedValue[int]:
         """What a user approved for a builder, in tenths of a basis point."""
 
     async def agents(
-        self, user: str, *, good_for_s: int, fresh: bool = False, lane: Lane = "house"
-    ) -> Held[tuple[ApprovedAgent, ...]]:
+        self, user: str, *, max_age_s: int, fresh: bool = False, priority: Priority = "house"
+    ) -> CachedValue[tuple[ApprovedAgent, ...]]:
         """A user's named agents."""
 
     async def role(self, address: str) -> UserRole:
         """What an address is at the venue, read fresh."""
 
-    async def abstraction(self, user: str, *, lane: Lane) -> Held[Abstraction]:
+    async def abstraction(self, user: str, *, priority: Priority) -> CachedValue[Abstraction]:
         """How the account holds its margin."""
 
     async def account(
-        self, user: str, dex: str, *, lane: Lane, good_for_s: int, fresh: bool = False
-    ) -> Held[DexAccount]:
+        self, user: str, dex: str, *, priority: Priority, max_age_s: int, fresh: bool = False
+    ) -> CachedValue[DexAccount]:
         """A user's account on one dex."""
 
     async def balances(
-        self, user: str, *, good_for_s: int, lane: Lane
-    ) -> Held[tuple[SpotBalance, ...]]:
+        self, user: str, *, max_age_s: int, priority: Priority
+    ) -> CachedValue[tuple[SpotBalance, ...]]:
         """A user's spot balances."""
 
     async def time(self) -> datetime:
@@ -132,7 +134,7 @@ class Venue(Protocol):
 
     async def approve_agent(
         self, approval: AgentApproval, signature: Mapping[str, object], signer: str
-    ) -> Told:
+    ) -> ActionAck:
         """Post exactly this approval; the signer is recovered again before it is sent.
 
         Errors: `venue_unavailable` where nothing was sent; `invalid_signature` where it is not the
@@ -141,12 +143,12 @@ class Venue(Protocol):
 
     # -- orders
 
-    def held_book(self, coin: str, good_for_s: int) -> Book | None:
+    def held_book(self, coin: str, max_age_s: int) -> OrderBook | None:
         """The book of a coin if one is held that is not older; nothing is asked."""
 
     async def leverage(
-        self, user: str, coin: str, *, lane: Lane, good_for_s: int
-    ) -> Held[Leverage]:
+        self, user: str, coin: str, *, priority: Priority, max_age_s: int
+    ) -> CachedValue[Leverage]:
         """The account's own setting for a product; never stale."""
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
@@ -167,20 +169,24 @@ class Venue(Protocol):
         envelope: Envelope,
         signature: Mapping[str, object],
         *,
-        lane: Lane,
+        priority: Priority,
     ) -> Placed:
         """Post exactly these bytes, once. Errors: `venue_unavailable` where nothing was sent."""
 
-    async def funding(self, coin: str, since: datetime, *, good_for_s: int) -> Held[Any]:
+    async def funding(self, coin: str, since: datetime, *, max_age_s: int) -> CachedValue[Any]:
         """What the venue published of a coin's funding from a time on; never stale."""
 
-    async def order_seen(self, user: str, cloid: str, *, lane: Lane) -> OrderSeen | None:
+    async def order_seen(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
         """Where an order stands, None where the venue knows of none; read fresh."""
 
-    async def open_orders(self, user: str, dex: str, *, lane: Lane) -> tuple[OpenOrder, ...]:
+    async def open_orders(
+        self, user: str, dex: str, *, priority: Priority
+    ) -> tuple[OpenOrder, ...]:
         """An account's orders on one dex that may still trade; read fresh."""
 
-    async def fills(self, user: str, since: datetime, *, lane: Lane) -> tuple[VenueFill, ...]:
+    async def fills(
+        self, user: str, since: datetime, *, priority: Priority
+    ) -> tuple[VenueFill, ...]:
         """An account's fills from a time on, oldest first, at most 2,000; read fresh."""
 
 

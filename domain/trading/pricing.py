@@ -8,8 +8,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from domain.money import BPS, Usdc
-from domain.trading.form import Wanted, WantedClose
-from domain.trading.gate import Fault
+from domain.trading.form import CloseRequest, OrderRequest
+from domain.trading.gate import FieldProblem
 from domain.trading.indices import text
 from domain.trading.orders import Side
 from domain.trading.precision import (
@@ -19,7 +19,7 @@ from domain.trading.precision import (
     notional,
     on_tick,
 )
-from domain.trading.venue import Book, Perp, Position
+from domain.trading.venue import OrderBook, Perp, Position
 
 LEAST: Final = Decimal(10)  # USDC; the venue takes no smaller order but a whole close
 BAND: Final = Decimal("0.8")
@@ -59,7 +59,7 @@ class Priced:
     quote: Quote
 
 
-def quote_of(book: Book | None, now: datetime) -> Quote | NoPrice:
+def quote_of(book: OrderBook | None, now: datetime) -> Quote | NoPrice:
     """The touch of a fresh, two-sided book that is not crossed."""
     if book is None:
         return NoPrice("it has no book of this product")
@@ -73,54 +73,58 @@ def quote_of(book: Book | None, now: datetime) -> Quote | NoPrice:
     return Quote(bid=bid, ask=ask, at=book.at)
 
 
-def tradable(perp: Perp | None, name: str) -> Perp | Fault:
+def tradable(perp: Perp | None, name: str) -> Perp | FieldProblem:
     """The product, if new orders of it can be placed at all; whether somebody is there to trade
     with is for its book to say.
     """
     if perp is None:
-        return Fault(field="product", rule=f"{name} is none of the products")
+        return FieldProblem(field="product", rule=f"{name} is none of the products")
     if perp.delisted:
-        return Fault(field="product", rule="it is delisted; the venue has settled its positions")
+        return FieldProblem(
+            field="product", rule="it is delisted; the venue has settled its positions"
+        )
     return perp
 
 
 def priced(
-    wanted: Wanted, perp: Perp, quote: Quote, *, most_bps: int, at_cap: bool = False
-) -> Priced | Fault:
+    request: OrderRequest, perp: Perp, quote: Quote, *, most_bps: int, at_cap: bool = False
+) -> Priced | FieldProblem:
     """The order's price and size, protective and never moved from what was asked.
 
     Rules: tick, lot, least value, price band, slippage, the venue's cap on open interest.
     """
-    if wanted.slippage_bps is not None and wanted.slippage_bps > most_bps:
+    if request.slippage_bps is not None and request.slippage_bps > most_bps:
         rule = f"at most {most_bps} basis points"
-        return Fault(field="slippage_bps", rule=rule, nearest=str(most_bps))
-    if at_cap and not wanted.reduce_only:
-        return Fault(field="product", rule="it takes no more open interest at the venue")
-    limit_px = _limit(wanted, perp, quote)
-    if isinstance(limit_px, Fault):
+        return FieldProblem(field="slippage_bps", rule=rule, nearest=str(most_bps))
+    if at_cap and not request.reduce_only:
+        return FieldProblem(field="product", rule="it takes no more open interest at the venue")
+    limit_px = _limit(request, perp, quote)
+    if isinstance(limit_px, FieldProblem):
         return limit_px
-    size = _size(wanted, perp, quote)
-    if isinstance(size, Fault):
+    size = _size(request, perp, quote)
+    if isinstance(size, FieldProblem):
         return size
-    if size * limit_px < LEAST and not wanted.reduce_only:
-        name = "size" if wanted.size is not None else "notional_usdc"
-        return Fault(field=name, rule="an order is worth 10 USDC or more", nearest="10.000000")
+    if size * limit_px < LEAST and not request.reduce_only:
+        name = "size" if request.size is not None else "notional_usdc"
+        return FieldProblem(
+            field=name, rule="an order is worth 10 USDC or more", nearest="10.000000"
+        )
     return Priced(size=size, limit_px=limit_px, notional=notional(size, limit_px), quote=quote)
 
 
-def _limit(wanted: Wanted, perp: Perp, quote: Quote) -> Decimal | Fault:
-    is_buy, decimals = wanted.side == "buy", perp.sz_decimals
-    if wanted.limit_px is None:
-        touch = quote.touch(wanted.side)
-        return bounded_px(touch, wanted.slippage_bps or 0, decimals, is_buy=is_buy)
-    if not on_tick(wanted.limit_px, decimals):
-        near = nearest_px(wanted.limit_px, decimals)
-        return Fault(field="limit_px", rule="a price on the tick", nearest=format(near, "f"))
-    if out_of_band(wanted.limit_px, perp):
-        return Fault(
+def _limit(request: OrderRequest, perp: Perp, quote: Quote) -> Decimal | FieldProblem:
+    is_buy, decimals = request.side == "buy", perp.sz_decimals
+    if request.limit_px is None:
+        touch = quote.touch(request.side)
+        return bounded_px(touch, request.slippage_bps or 0, decimals, is_buy=is_buy)
+    if not on_tick(request.limit_px, decimals):
+        near = nearest_px(request.limit_px, decimals)
+        return FieldProblem(field="limit_px", rule="a price on the tick", nearest=format(near, "f"))
+    if out_of_band(request.limit_px, perp):
+        return FieldProblem(
             field="limit_px", rule="within 80% of the mark price", nearest=text(perp.mark_px)
         )
-    return wanted.limit_px
+    return request.limit_px
 
 
 def out_of_band(px: Decimal, perp: Perp) -> bool:
@@ -128,26 +132,28 @@ def out_of_band(px: Decimal, perp: Perp) -> bool:
     return perp.mark_px is not None and abs(px - perp.mark_px) > BAND * perp.mark_px
 
 
-def _size(wanted: Wanted, perp: Perp, quote: Quote) -> Decimal | Fault:
-    if wanted.size is None:
-        amount = Decimal(wanted.amount.micros if wanted.amount else 0).scaleb(-6)
-        size = lots(amount / quote.touch(wanted.side), perp.sz_decimals)
+def _size(request: OrderRequest, perp: Perp, quote: Quote) -> Decimal | FieldProblem:
+    if request.size is None:
+        amount = Decimal(request.amount.micros if request.amount else 0).scaleb(-6)
+        size = lots(amount / quote.touch(request.side), perp.sz_decimals)
         if not size:
-            least = Decimal(1).scaleb(-perp.sz_decimals) * quote.touch(wanted.side)
+            minimum = Decimal(1).scaleb(-perp.sz_decimals) * quote.touch(request.side)
             rule = "it is less than one lot"
-            return Fault(field="notional_usdc", rule=rule, nearest=str(notional(least, Decimal(1))))
+            return FieldProblem(
+                field="notional_usdc", rule=rule, nearest=str(notional(minimum, Decimal(1)))
+            )
         return size
-    whole = lots(wanted.size, perp.sz_decimals)
-    if whole != wanted.size:
+    whole = lots(request.size, perp.sz_decimals)
+    if whole != request.size:
         near = max(whole, Decimal(1).scaleb(-perp.sz_decimals))
         rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
-        return Fault(field="size", rule=rule, nearest=format(near, "f"))
+        return FieldProblem(field="size", rule=rule, nearest=format(near, "f"))
     return whole
 
 
 def closing_size(
-    wanted: WantedClose, position: Position, perp: Perp, touch: Decimal
-) -> Decimal | Fault | None:
+    wanted: CloseRequest, position: Position, perp: Perp, touch: Decimal
+) -> Decimal | FieldProblem | None:
     """How much a close takes off; None where there is nothing of that size to take off.
 
     The whole position where all is asked for, or where what is left would be worth under 10 USDC
@@ -163,7 +169,7 @@ def closing_size(
         if size != wanted.size:
             rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
             near = max(size, Decimal(1).scaleb(-perp.sz_decimals))
-            return Fault(field="size", rule=rule, nearest=format(near, "f"))
+            return FieldProblem(field="size", rule=rule, nearest=format(near, "f"))
     else:
         size = lots(whole * wanted.fraction, perp.sz_decimals)
     if size >= whole or (whole - size) * touch < LEAST:
@@ -171,7 +177,7 @@ def closing_size(
     if size * touch < LEAST:
         name = "size" if wanted.size is not None else "fraction"
         rule = "a part of a position is worth 10 USDC or more; the whole may be less"
-        return Fault(field=name, rule=rule, nearest=format(whole, "f"))
+        return FieldProblem(field=name, rule=rule, nearest=format(whole, "f"))
     return size
 
 

@@ -39,7 +39,7 @@ ZERO: Final = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class WorthReading:
     """What a mandate is worth by one look at the venue; `at` is the venue's time.
 
     Units: micro-USDC.
@@ -56,7 +56,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
+class StopLineState:
     """How the keeper stands with a mandate on one network.
 
     Shapes: `episode` counts the attempts to close from 1, 0 before the first; `again_at` is when a
@@ -72,7 +72,7 @@ class Keeping:
     again_at: datetime | None = None
 
 
-def reached(now: Reading | None, before: Reading | None) -> bool:
+def reached(now: WorthReading | None, before: WorthReading | None) -> bool:
     """True where two looks in a row stand below the line: one bad mark closes nothing.
 
     The second is another answer of the venue's, later by its own time.
@@ -86,7 +86,7 @@ def reached(now: Reading | None, before: Reading | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class OwnPosition:
     """What a mandate's orders of one product come to. Units: `size` in the coin, negative when
     short; `paid` USDC that went out for it, fees with it, less what came back."""
 
@@ -111,19 +111,19 @@ def holds_a_look(order: Order, now: datetime) -> bool:
     return unsettled(order) and now < (order.sent_at or order.created_at) + SETTLES_WITHIN
 
 
-def own_of(orders: Iterable[Order]) -> Mapping[str, Own]:
+def own_of(orders: Iterable[Order]) -> Mapping[str, OwnPosition]:
     """What a mandate's orders come to by their fills, by product: a size that an order is said to
     have filled is nobody's until its fills say so.
     """
-    found: dict[str, Own] = {}
+    found: dict[str, OwnPosition] = {}
     for order in orders:
         if not order.fills:
             continue
         side = 1 if order.action.is_buy else -1
-        paid = sum((side * f.size * f.px + f.fee for f in order.fills), ZERO)
-        was = found.get(order.product, Own())
+        prepaid_cost = sum((side * f.size * f.px + f.fee for f in order.fills), ZERO)
+        was = found.get(order.product, OwnPosition())
         size = was.size + side * filled_size(order.fills)
-        found[order.product] = Own(size=size, paid=was.paid + paid)
+        found[order.product] = OwnPosition(size=size, paid=was.paid + prepaid_cost)
     return found
 
 
@@ -140,7 +140,7 @@ def sure_of(orders: Sequence[Order], coin: str) -> Decimal:
     """What is the mandate's own of a product, whatever an order did that nobody knows the end of:
     one that takes off is taken to have done so. With its sign.
     """
-    own = own_of(orders).get(coin, Own()).size
+    own = own_of(orders).get(coin, OwnPosition()).size
     for order in orders:
         if order.product != coin or order.action.is_buy is (own > 0) or not unsettled(order):
             continue
@@ -149,7 +149,7 @@ def sure_of(orders: Sequence[Order], coin: str) -> Decimal:
     return own
 
 
-def result_micros(own: Mapping[str, Own], marks: Mapping[str, Decimal]) -> int | None:
+def result_micros(own: Mapping[str, OwnPosition], marks: Mapping[str, Decimal]) -> int | None:
     """What the mandate made or lost at the venue, rounded down; None where a mark is missing.
 
     Units: micro-USDC. Funding is the account's and in nobody's orders, so that it is not in here.
@@ -166,7 +166,7 @@ def result_micros(own: Mapping[str, Own], marks: Mapping[str, Decimal]) -> int |
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class ReduceOrder:
     """One reduce-only order that takes a position off. `rung` is its place on the ladder."""
 
     coin: str
@@ -178,7 +178,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Residual:
     """Something stays open; the sentence says why no order of ours can take it off now.
 
     `passing`: the next tick may see it otherwise.
@@ -200,32 +200,34 @@ def closable(held: Decimal, own: Decimal, scope: Scope) -> Decimal:
 
 def cut(
     coin: str, held: Decimal, part: Decimal, perp: Perp | None, quote: Quote | NoPrice, rung: int
-) -> Cut | Left | None:
+) -> ReduceOrder | Residual | None:
     """The order that takes `part` of a position off, None where there is nothing to take off."""
     if not part:
         return None
     if perp is None:
-        return Left(coin, f"{coin}: the venue names no such market", passing=True)
+        return Residual(coin, f"{coin}: the venue names no such market", passing=True)
     if perp.delisted:
-        return Left(coin, f"{coin}: delisted, the venue settles it", passing=False)
+        return Residual(coin, f"{coin}: delisted, the venue settles it", passing=False)
     size, whole = lots(abs(part), perp.sz_decimals), lots(abs(held), perp.sz_decimals)
     if not size:
         return None
     if rung >= len(LADDER_BPS):
-        return Left(coin, f"{coin}: nobody took it within {LADDER_BPS[-1]} bps", passing=False)
+        return Residual(coin, f"{coin}: nobody took it within {LADDER_BPS[-1]} bps", passing=False)
     if isinstance(quote, NoPrice):
-        return Left(coin, f"{coin}: {quote.why}", passing=True)
+        return Residual(coin, f"{coin}: {quote.why}", passing=True)
     is_buy = held < 0
     touch = quote.touch("buy" if is_buy else "sell")
     if size < whole and size * touch < LEAST:
         why = f"{coin}: the mandate's part of the position is worth less than 10 USDC"
-        return Left(coin, why, passing=False)
+        return Residual(coin, why, passing=False)
     px = bounded_px(touch, LADDER_BPS[rung], perp.sz_decimals, is_buy=is_buy)
-    return Cut(coin=coin, asset_id=perp.asset_id, is_buy=is_buy, size=size, limit_px=px, rung=rung)
+    return ReduceOrder(
+        coin=coin, asset_id=perp.asset_id, is_buy=is_buy, size=size, limit_px=px, rung=rung
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class StopLineView:
     """Everything that the next move rests on, read just now.
 
     Shapes: `orders` are the mandate's live ones on this network, the keeper's with them; `open` are
@@ -249,8 +251,8 @@ class View:
 class Close:
     """Send these, one a product; `left` stays for another tick."""
 
-    cuts: tuple[Cut, ...]
-    left: tuple[Left, ...] = ()
+    cuts: tuple[ReduceOrder, ...]
+    left: tuple[Residual, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +294,7 @@ def may_stand(order: Order, now: datetime) -> bool:
     return rests or order.status == "resting" or bytes_about(order, now)
 
 
-def next_move(view: View) -> Move:
+def next_move(view: StopLineView) -> Move:
     """What the keeper does next with a mandate that reached its line.
 
     One order a product is sent, never larger than the position and never against its side: it
@@ -316,26 +318,28 @@ def next_move(view: View) -> Move:
     return Ended()
 
 
-def _taken_off(view: View, held: Mapping[str, Decimal]) -> tuple[tuple[Cut, ...], tuple[Left, ...]]:
+def _taken_off(
+    view: StopLineView, held: Mapping[str, Decimal]
+) -> tuple[tuple[ReduceOrder, ...], tuple[Residual, ...]]:
     """What can be closed now, and what stays."""
     own = own_of(view.orders)
-    made: list[Cut | Left | None] = []
+    created: list[ReduceOrder | Residual | None] = []
     for coin in sorted(view.coins):
         size = held.get(coin, ZERO)
         part = closable(size, sure_of(view.orders, coin), view.scope)
         quote = view.quotes.get(coin, NoPrice("its book was not read"))
-        if not part and closable(size, own.get(coin, Own()).size, view.scope):
+        if not part and closable(size, own.get(coin, OwnPosition()).size, view.scope):
             why = f"{coin}: what an earlier order took off is not known yet"
-            made.append(Left(coin, why, passing=True))
+            created.append(Residual(coin, why, passing=True))
             continue
-        made.append(cut(coin, size, part, view.markets.get(coin), quote, rung_of(view, coin)))
+        created.append(cut(coin, size, part, view.markets.get(coin), quote, rung_of(view, coin)))
     return (
-        tuple(one for one in made if isinstance(one, Cut)),
-        tuple(one for one in made if isinstance(one, Left)),
+        tuple(one for one in created if isinstance(one, ReduceOrder)),
+        tuple(one for one in created if isinstance(one, Residual)),
     )
 
 
-def tries_of(view: View, coin: str) -> list[Order]:
+def tries_of(view: StopLineView, coin: str) -> list[Order]:
     """The orders of this episode that the keeper has on record for a product."""
     return [
         o
@@ -344,7 +348,7 @@ def tries_of(view: View, coin: str) -> list[Order]:
     ]
 
 
-def rung_of(view: View, coin: str) -> int:
+def rung_of(view: StopLineView, coin: str) -> int:
     """Where on the ladder a product is: one further for each order that the venue got and that
     nobody took anything of. One that was taken in part says that its price is met.
     """

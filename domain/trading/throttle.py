@@ -80,7 +80,7 @@ class Throttle:
 def _full(calls: deque[_Call], now: datetime) -> TooMany | None:
     """Which limit the calls fill, and when the oldest of them that counts is gone."""
     if len(calls) >= AN_HOUR:
-        return TooMany(limit=AN_HOUR, span="hour", retry_at=calls[-AN_HOUR].at + _HOUR)
+        return TooMany(limit=AN_HOUR, period="hour", retry_at=calls[-AN_HOUR].at + _HOUR)
     if len(calls) >= A_MINUTE and calls[-A_MINUTE].at > now - _MINUTE:
-        return TooMany(limit=A_MINUTE, span="minute", retry_at=calls[-A_MINUTE].at + _MINUTE)
+        return TooMany(limit=A_MINUTE, period="minute", retry_at=calls[-A_MINUTE].at + _MINUTE)
     return None

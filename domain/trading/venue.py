@@ -17,13 +17,13 @@ NETWORKS: Final[tuple[Network, ...]] = ("mainnet", "testnet")
 CHAIN_NAMES: Final[Mapping[Network, str]] = {"mainnet": "Mainnet", "testnet": "Testnet"}
 # Who spends the weight, the last first: strangers through the relays, pages that somebody looks at,
 # the house for its own duties, people's orders and keys, closes, the keeper.
-Lane = Literal["relay", "page", "house", "order", "close", "keeper"]
+Priority = Literal["relay", "page", "house", "order", "close", "keeper"]
 MarginMode = Literal["cross", "no_cross", "strict_isolated"]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Held(Generic[T]):
+class CachedValue(Generic[T]):
     """A value with the time it was read; `stale` where the venue gave no newer one when asked."""
 
     value: T
@@ -68,7 +68,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class OrderBook:
     """At most 20 levels a side, best first; `at` is the venue's time; `hash` names this very
     snapshot."""
 
@@ -141,7 +141,7 @@ UserRole = Literal["missing", "user", "agent", "vault", "subAccount", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ActionAck:
     """How the venue took an action: `unknown` where it was sent and no answer came, so that it may
     have been done.
 

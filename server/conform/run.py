@@ -41,8 +41,8 @@ async def conform(
                     + "".join(f"\n      - {w}" for w in wrong)
                 )
     if as_json:
-        told: Any = {name: {"passed": not wrong, "wrong": wrong} for name, wrong in found.items()}
-        say(json.dumps(told, indent=1))
+        raw: Any = {name: {"passed": not wrong, "wrong": wrong} for name, wrong in found.items()}
+        say(json.dumps(raw, indent=1))
     passed = sum(not wrong for wrong in found.values())
     if not as_json:
         say(f"{passed} of {len(found)} scenarios passed")

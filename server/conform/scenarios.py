@@ -32,33 +32,33 @@ def usdc(text: str) -> Usdc:
     return Usdc.parse(text)
 
 
-async def _done_once(case: Case, amount: str) -> list[str]:
+async def _done_once(snapshot: Case, amount: str) -> list[str]:
     """The action was executed once, reported once with its transaction, and nothing was broken."""
     wrong = []
-    executed, reports = await case.executed(), await case.reports()
+    executed, reports = await snapshot.executed(), await snapshot.reports()
     if executed != [usdc(amount)]:
         wrong.append(f"executed {[str(e) for e in executed] or 'nothing'}, not {amount} once")
     if len(reports) != 1:
         wrong.append(f"{len(reports)} reports of one action")
     elif not reports[0]["tx_hash"]:
         wrong.append("the report names no transaction")
-    if not all(case.transactions()):
+    if not all(snapshot.transactions()):
         wrong.append("sent a transaction that reverted")
-    if broken := await case.violations():
+    if broken := await snapshot.violations():
         wrong.append(f"broke {', '.join(sorted(set(broken)))}")
     return wrong
 
 
 async def plain(stage: Stage) -> list[str]:
     """Nothing goes wrong."""
-    case = await stage.case()
-    await case.run("20")
-    return await _done_once(case, "20")
+    snapshot = await stage.case()
+    await snapshot.run("20")
+    return await _done_once(snapshot, "20")
 
 
 async def lost_answer(stage: Stage) -> list[str]:
     """The service's answer to the first report does not arrive, though the report did."""
-    case = await stage.case()
+    snapshot = await stage.case()
     lost: list[Seen] = []
 
     async def after(seen: Seen) -> bool:
@@ -68,29 +68,29 @@ async def lost_answer(stage: Stage) -> list[str]:
         return True
 
     stage.proxy.after = after
-    await case.run("20")
-    wrong = await _done_once(case, "20")
+    await snapshot.run("20")
+    wrong = await _done_once(snapshot, "20")
     return wrong if lost else ["it reported nothing", *wrong]
 
 
 async def duplicate_key(stage: Stage) -> list[str]:
     """The network delivers every report twice: only an idempotency key keeps that to one row."""
-    case = await stage.case()
+    snapshot = await stage.case()
     stage.proxy.twice = lambda seen: seen.is_report
-    await case.run("20")
-    return await _done_once(case, "20")
+    await snapshot.run("20")
+    return await _done_once(snapshot, "20")
 
 
 async def ten_at_once(stage: Stage) -> list[str]:
     """Ten copies act at the same time: together they stay inside the day cap, and what happened is
     told once.
     """
-    case = await stage.case(per_tx_cap_usdc="50", daily_cap_usdc="200")
+    snapshot = await stage.case(per_tx_cap_usdc="50", daily_cap_usdc="200")
     async with anyio.create_task_group() as group:
         for _ in range(TEN):
-            group.start_soon(case.run, "50")
-    await case.settle()
-    executed, reports, wrong = await case.executed(), await case.reports(), []
+            group.start_soon(snapshot.run, "50")
+    await snapshot.settle()
+    executed, reports, wrong = await snapshot.executed(), await snapshot.reports(), []
     total = Usdc(sum(e.micros for e in executed))
     if not executed:
         wrong.append("none of ten got through")
@@ -101,7 +101,7 @@ async def ten_at_once(stage: Stage) -> list[str]:
         wrong.append("one action is reported twice")
     if len(told) != len(executed):
         wrong.append(f"{len(executed)} actions, {len(told)} reports")
-    if broken := await case.violations():
+    if broken := await snapshot.violations():
         wrong.append(f"broke {', '.join(sorted(set(broken)))}")
     return wrong
 
@@ -111,11 +111,11 @@ async def midnight(stage: Stage) -> list[str]:
     now = stage.clock.now()
     late = now.replace(hour=23, minute=50, second=0, microsecond=0)
     await stage.forward_to(late if late > now else late + timedelta(days=1))
-    case = await stage.case(per_tx_cap_usdc="100", daily_cap_usdc="100")
-    await case.run("100")
-    await case.run("100", limit_s=min(stage.limit_s, 10))
+    snapshot = await stage.case(per_tx_cap_usdc="100", daily_cap_usdc="100")
+    await snapshot.run("100")
+    await snapshot.run("100", limit_s=min(stage.limit_s, 10))
     wrong = []
-    if (before := await case.executed()) != [usdc("100")]:
+    if (before := await snapshot.executed()) != [usdc("100")]:
         wrong.append(
             f"before midnight {[str(e) for e in before]} was executed under a cap of 100 a day"
         )
@@ -123,12 +123,12 @@ async def midnight(stage: Stage) -> list[str]:
     await stage.forward_to(
         (now + timedelta(days=1)).replace(hour=0, minute=0, second=5, microsecond=0)
     )
-    await case.run("100")
-    if await case.executed() != [usdc("100"), usdc("100")]:
+    await snapshot.run("100")
+    if await snapshot.executed() != [usdc("100"), usdc("100")]:
         wrong.append("after midnight it did not go on")
-    if not all(case.transactions()):
+    if not all(snapshot.transactions()):
         wrong.append("sent a transaction that reverted")
-    if broken := await case.violations():
+    if broken := await snapshot.violations():
         wrong.append(f"broke {', '.join(sorted(set(broken)))}")
     return wrong
 
@@ -137,25 +137,25 @@ async def paused_in_flight(stage: Stage) -> list[str]:
     """The owner's pause lands between the calldata and its sending: the vault refuses, and that is
     reported as refused.
     """
-    case = await stage.case()
+    snapshot = await stage.case()
     paused: list[Seen] = []
 
     async def after(seen: Seen) -> bool:
         if seen.has_calldata and not paused:
             paused.append(seen)
-            await case.owner_sends("/pause-call")
+            await snapshot.owner_sends("/pause-call")
         return True
 
     stage.proxy.after = after
-    await case.run("20")
-    sent, wrong = case.transactions(), []
-    if await case.executed():
+    await snapshot.run("20")
+    sent, wrong = snapshot.transactions(), []
+    if await snapshot.executed():
         wrong.append("something was executed")
-    if await case.reports():
+    if await snapshot.reports():
         wrong.append("a reverted action is reported as done")
     if len(sent) > 1:
         wrong.append(f"sent {len(sent)} transactions after the pause")
-    refused = [e for e in await case.events() if isinstance(e["payload"].get("refusal"), dict)]
+    refused = [e for e in await snapshot.events() if isinstance(e["payload"].get("refusal"), dict)]
     if sent and not any(e["reported_by"] == "chain" for e in refused):
         wrong.append("the refused attempt is not reported with its transaction")
     return wrong if paused else ["it asked for no calldata"]
@@ -163,41 +163,43 @@ async def paused_in_flight(stage: Stage) -> list[str]:
 
 async def approval_expires(stage: Stage) -> list[str]:
     """The owner does not decide in time; what is asked anew is approved, and done once."""
-    case = await stage.case(approval_above_usdc="10")
+    snapshot = await stage.case(approval_above_usdc="10")
     async with anyio.create_task_group() as group:
-        group.start_soon(case.run, "20")
-        first = await _waiting(case, but="", ended=1)
+        group.start_soon(snapshot.run, "20")
+        first = await _waiting(snapshot, but="", ended=1)
         if first:
             await anyio.sleep(PATIENCE_S)  # time enough for an agent that does not wait
-            if case.transactions():
+            if snapshot.transactions():
                 return ["it acted before the owner decided"]
             await stage.forward_to(stage.clock.now() + timedelta(hours=24, seconds=5))
             # An agent that gave up is started again: the next question must not lean on what ran
             # out.
-            again = await _waiting(case, but=first, ended=1)
+            again = await _waiting(snapshot, but=first, ended=1)
             if not again:
-                group.start_soon(case.run, "20")
-                again = await _waiting(case, but=first, ended=len(case.runs) + 1)
+                group.start_soon(snapshot.run, "20")
+                again = await _waiting(snapshot, but=first, ended=len(snapshot.runs) + 1)
             if again:
                 await stage.owner.ask(
-                    "POST", f"{case.path}/approvals/{again}", {"decision": "approve"}
+                    "POST", f"{snapshot.path}/approvals/{again}", {"decision": "approve"}
                 )
     if not first:
         return ["it did not ask the owner"]
-    if len(case.runs) < 1 or not await case.executed():
-        await case.run("20")
-    return await _done_once(case, "20")
+    if len(snapshot.runs) < 1 or not await snapshot.executed():
+        await snapshot.run("20")
+    return await _done_once(snapshot, "20")
 
 
-async def _waiting(case: Case, *, but: str, ended: int) -> str:
+async def _waiting(snapshot: Case, *, but: str, ended: int) -> str:
     """The id of an item that waits for the owner, another than one; empty when none had come by the
     end of so many runs of the agent.
     """
     found = ""
     while not found:
-        over = len(case.runs) >= ended
-        told: Any = await case.stage.owner.ask("GET", case.path + "/approvals", status="pending")
-        found = next((str(a["approval_id"]) for a in told["items"] if a["approval_id"] != but), "")
+        over = len(snapshot.runs) >= ended
+        raw: Any = await snapshot.stage.owner.ask(
+            "GET", snapshot.path + "/approvals", status="pending"
+        )
+        found = next((str(a["approval_id"]) for a in raw["items"] if a["approval_id"] != but), "")
         if over:
             break
         await anyio.sleep(0.2)
@@ -208,18 +210,18 @@ async def at_the_floor(stage: Stage) -> list[str]:
     """Worth falls below the stop line: no new risk, and no transaction that the vault would
     refuse.
     """
-    case = await stage.case(per_tx_cap_usdc="400", daily_cap_usdc="500")
-    await case.run("300")
-    if await case.executed() != [usdc("300")]:
+    snapshot = await stage.case(per_tx_cap_usdc="400", daily_cap_usdc="500")
+    await snapshot.run("300")
+    if await snapshot.executed() != [usdc("300")]:
         return ["it did not act before the loss"]
-    await case.market_halves()
-    await case.settle()
-    before = len(case.transactions())
-    await case.run("20")
+    await snapshot.market_halves()
+    await snapshot.settle()
+    before = len(snapshot.transactions())
+    await snapshot.run("20")
     wrong = []
-    if len(case.transactions()) != before:
+    if len(snapshot.transactions()) != before:
         wrong.append("sent a transaction below the stop line")
-    if len(await case.reports()) != 1:
+    if len(await snapshot.reports()) != 1:
         wrong.append("reported an action that did not happen")
     return wrong
 

@@ -34,8 +34,8 @@ from server.devnet import Devnet, devnet
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import build_server
 from server.settings import ChainSettings, Settings
-from server.ticks import Ticks
-from server.wiring import SystemClock, Wired, wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime, SystemClock, build_runtime
 from storage import migrate
 from tools.catalogue import OPERATIONS
 
@@ -64,7 +64,7 @@ class Stage:
     """Everything that a run shares."""
 
     net: Devnet
-    parts: Wired
+    parts: Runtime
     clock: MovedClock
     proxy: Proxy
     base: str
@@ -92,8 +92,8 @@ class Stage:
         await wallet.close()
         ask = self.owner.ask
         self.cases += 1
-        named = {"name": f"Under test {self.cases}", "address": address}
-        agent = await ask("POST", "/wallet/agents", named, expect=201)
+        name = {"name": f"Under test {self.cases}", "address": address}
+        agent = await ask("POST", "/wallet/agents", name, expect=201)
         await ask("PUT", f"/wallet/agents/{agent['agent_id']}/policy", {"accepts_mandates": True})
         body = {
             "budget_usdc": "500",
@@ -186,7 +186,7 @@ class Case:
 
     async def settle(self) -> None:
         """Let the chain reader catch up."""
-        await Ticks(self.stage.parts).round()
+        await KeeperScheduler(self.stage.parts).round()
 
     def transactions(self) -> list[bool]:
         """Whether each transaction of the agent's wallet succeeded, since the mandate was
@@ -234,8 +234,8 @@ class Case:
     async def market_halves(self) -> None:
         """Let the market lose half of what everybody has in it."""
         market = self.stage.net.deployed.market or ""
-        held = (await self.stage.parts.chains.get(CHAIN_ID).usdc_balances([market]))[market]
-        lose = codec.calldata("TestMarket", "lose", (held.share_down(5_000),))
+        reserved = (await self.stage.parts.chains.get(CHAIN_ID).usdc_balances([market]))[market]
+        lose = codec.calldata("TestMarket", "lose", (reserved.share_down(5_000),))
         await self.stage.owner.wallet.send(Call(CHAIN_ID, market, lose))
 
 
@@ -276,7 +276,10 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
             proxy = Proxy(address)
             front, base = await proxy.start()
             # What the service says of itself leads to the front, which loses answers.
-            async with wired(settings, clock, address=base) as parts, ClientSession() as http:
+            async with (
+                build_runtime(settings, clock, address=base) as parts,
+                ClientSession() as http,
+            ):
                 server, _ = build_server(parts.deps, OPERATIONS)
                 app = application(parts.deps, mcp_app(server, parts.deps.config.base_url))
                 service = await listen_on(app, sock)

@@ -197,22 +197,22 @@ async def asks(s: Stage, agent: Agent) -> None:
     """Above the approval amount: held, approved, executed."""
     s.story.chapter(6, "Above the approval amount: the owner is asked")
     amount = Usdc.parse("90")
-    asked = {
+    request = {
         "public_id": s.seen["id"],
         "target": s.market,
         "data": s.deposit_data(amount),
         "approve_amount": str(amount),
         "why": "a larger step while the rate holds",
     }
-    held = await agent.call("mandate_execute_call", **asked)
+    held = await agent.call("mandate_execute_call", **request)
     s.story.same("held", held.get("status"), "pending_approval")
     s.story.same("no calldata is handed out", held.get("data"), None)
     item = held["approval"]["approval_id"]
-    again = await agent.call("mandate_execute_call", **asked)
+    again = await agent.call("mandate_execute_call", **request)
     s.story.same("asked again, the same item", again["approval"]["approval_id"], item)
     decided = await s.owner.ask("POST", f"{s.path}/approvals/{item}", {"decision": "approve"})
     s.story.same("the owner", decided["approval"]["status"], "approved")
-    told = await agent.call("mandate_execute_call", **asked)
+    told = await agent.call("mandate_execute_call", **request)
     ok, tx = await agent.execute(told)
     s.story.hold(f"90 USDC into the market: {tx}", truth=ok)
     report = await agent.call(

@@ -71,11 +71,11 @@ async def _settles(s: Stage) -> None:
     told = await _until_settled(s)
     fee = (await s.chain.usdc_balances([agent]))[agent] - before
     s.story.say(f"settled by {', '.join(settled['transactions']) or 'the keeper tick'}")
-    paid = Usdc.parse(told["fees"]["agent_fee"]["paid"])
+    prepaid_cost = Usdc.parse(told["fees"]["agent_fee"]["paid"])
     s.story.hold(
         f"the agent's fee was paid on chain: {fee} USDC, 10% of the measured gain",
-        truth=fee == paid and fee.micros > 0,
-        shown=paid,
+        truth=fee == prepaid_cost and fee.micros > 0,
+        shown=prepaid_cost,
     )
 
 

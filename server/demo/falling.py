@@ -39,13 +39,13 @@ async def falls(s: Stage, number: int) -> None:
     await s.agent_wallet.send(Call(CHAIN_ID, s.market, lose))
     s.story.say(f"the market loses {LOST} of {PUT_IN} USDC, more than a fair exit may lose")
     refused = await exits(expect=409)
-    told = refused["detail"]["recorded_value_stale"]
+    raw = refused["detail"]["recorded_value_stale"]
     s.story.same("below the line the agent's exit is refused", refused["error"], "below_stop_line")
     s.story.say(
-        f"recorded {told['recorded']}, now {told['now']}: an exit of everything has to bring "
-        f"{told['least_returned']}; {' or '.join(told['who_may_record'])} may record"
+        f"recorded {raw['recorded']}, now {raw['now']}: an exit of everything has to bring "
+        f"{raw['least_returned']}; {' or '.join(raw['who_may_record'])} may record"
     )
-    s.story.same("recorded is what was put in", told["recorded"], str(Usdc.parse(PUT_IN)))
+    s.story.same("recorded is what was put in", raw["recorded"], str(Usdc.parse(PUT_IN)))
     owners = await s.owner.ask("GET", path + "/record-call")
     s.story.same("the owner's record call works", owners["simulation"]["ok"], True)
     await _until_recorded(s, path)
@@ -57,8 +57,8 @@ async def _invests(s: Stage) -> tuple[str, str]:
     """Terms, a vault, 200 USDC in it, 150 of them in the market; its route and its vault."""
     agent = s.owner.with_key(s.seen["agent_key"], s.agent_wallet)
     body = TERMS | {"agent_id": s.seen["agent_id"]}
-    made = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
-    path = f"/wallet/mandates/{made['public_id']}"
+    created = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
+    path = f"/wallet/mandates/{created['public_id']}"
     typed = (await s.owner.ask("GET", path + "/terms"))["typed_data"]
     signature = s.owner.wallet.sign_typed(typed)
     await s.owner.ask("POST", path + "/sign", {"signature": signature})

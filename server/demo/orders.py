@@ -42,12 +42,12 @@ async def orders(s: Stage, secret: str, number: int) -> None:
 
 async def _on_paper(s: Stage) -> None:
     book = await s.owner.ask("POST", "/wallet/own/paper/books", {"name": "Trial"}, expect=201)
-    asked = BUY | {"mode_seen": "paper", "book": book["book"]}
-    told = (await s.owner.ask("POST", "/app/trade/order", asked))["order"]
-    s.story.same("on paper it is", told["status"], "executed")
+    request = BUY | {"mode_seen": "paper", "book": book["book"]}
+    raw = (await s.owner.ask("POST", "/app/trade/order", request))["order"]
+    s.story.same("on paper it is", raw["status"], "executed")
     s.story.hold(
-        f"filled {told['filled_size']} at {told['avg_px']} on the market's own book, est",
-        truth=told["est"] is True and all(f["snapshot"] for f in told["fills"]),
+        f"filled {raw['filled_size']} at {raw['avg_px']} on the market's own book, est",
+        truth=raw["est"] is True and all(f["snapshot"] for f in raw["fills"]),
     )
     shown = await s.owner.ask("GET", f"/wallet/own/paper/books/{book['book']}")
     s.story.same("the book is the replay of its entries; trades", shown["trades"], 1)
@@ -67,9 +67,9 @@ async def _sets_leverage(s: Stage, secret: str) -> None:
     body = {"action": action, "nonce": nonce, "signature": signing.sign(key, digest).as_json()}
     url = f"{s.settings.venue_testnet_url}/exchange"
     async with ClientSession() as http, http.post(url, json=body) as answer:
-        told = await answer.json()
-    if told.get("status") != "ok":
-        raise StepFailed(f"the venue's answer to the leverage: {told}")
+        raw = await answer.json()
+    if raw.get("status") != "ok":
+        raise StepFailed(f"the venue's answer to the leverage: {raw}")
 
 
 def _signature(key: LocalWallet, to_sign: Any) -> object:
@@ -78,18 +78,18 @@ def _signature(key: LocalWallet, to_sign: Any) -> object:
 
 
 async def _live(s: Stage, key: LocalWallet) -> None:
-    asked = BUY | {"mode_seen": "live"}
-    made = await s.owner.ask("POST", "/wallet/order", asked, expect=201)
-    s.story.same("live it waits for a signature", made["order"]["status"], "awaiting_signature")
+    request = BUY | {"mode_seen": "live"}
+    created = await s.owner.ask("POST", "/wallet/order", request, expect=201)
+    s.story.same("live it waits for a signature", created["order"]["status"], "awaiting_signature")
     s.story.hold(
         "the key that may sign is the one in the browser",
-        truth=key.address.lower() in [a.lower() for a in made["to_sign"]["signer_must_be"]],
-        shown=made["to_sign"]["signer_must_be"],
+        truth=key.address.lower() in [a.lower() for a in created["to_sign"]["signer_must_be"]],
+        shown=created["to_sign"]["signer_must_be"],
     )
     body: dict[str, object] = {
-        "order_id": made["order"]["order_id"],
-        "confirm_id": made["confirm_id"],
-        "signature": _signature(key, made["to_sign"]),
+        "order_id": created["order"]["order_id"],
+        "confirm_id": created["confirm_id"],
+        "signature": _signature(key, created["to_sign"]),
     }
     done = await s.owner.ask("POST", "/wallet/order/execute", body)
     s.story.same("signed, sent once, on the venue's testnet", done["status"], "executed")
@@ -102,13 +102,15 @@ async def _live(s: Stage, key: LocalWallet) -> None:
 
 
 async def _out(s: Stage, key: LocalWallet) -> None:
-    asked = BUY | {"mode_seen": "live"}
-    refused = await s.owner.ask("POST", "/wallet/order", asked, expect=403)
+    request = BUY | {"mode_seen": "live"}
+    refused = await s.owner.ask("POST", "/wallet/order", request, expect=403)
     s.story.same("the switch is off again; a new order", refused["error"], "wallet_live_off")
     close = {"product": "BTC", "mode_seen": "live"}
-    made = await s.owner.ask("POST", "/app/trade/close", close, expect=201)
-    s.story.same("a close is prepared with every switch shut", made["order"]["reduce_only"], True)
-    signed = {"confirm_id": made["confirm_id"], "signature": _signature(key, made["to_sign"])}
+    created = await s.owner.ask("POST", "/app/trade/close", close, expect=201)
+    s.story.same(
+        "a close is prepared with every switch shut", created["order"]["reduce_only"], True
+    )
+    signed = {"confirm_id": created["confirm_id"], "signature": _signature(key, created["to_sign"])}
     done = await s.owner.ask("POST", "/app/trade/close", close | signed)
     s.story.same("and goes through", done["order"]["status"], "executed")
     await nothing_open(s)

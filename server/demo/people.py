@@ -16,9 +16,9 @@ from domain.wire import JsonObject
 from server.demo.story import StepFailed
 
 
-def as_call(told: JsonObject) -> Call:
+def as_call(raw: JsonObject) -> Call:
     """A call out of the service's JSON."""
-    return Call(int(told["chain_id"]), str(told["to"]), str(told["data"]), str(told["value"]))
+    return Call(int(raw["chain_id"]), str(raw["to"]), str(raw["data"]), str(raw["value"]))
 
 
 class Owner:
@@ -58,8 +58,8 @@ class Owner:
     async def sign_in(self) -> JsonObject:
         """SIWE: ask for a text, sign it, get a session."""
         self._headers = {}
-        asked = {"address": self.wallet.address, "chain_id": self._chain_id}
-        challenge = await self.ask("POST", "/wallet/auth/challenge", asked)
+        request = {"address": self.wallet.address, "chain_id": self._chain_id}
+        challenge = await self.ask("POST", "/wallet/auth/challenge", request)
         signed = {
             "message": challenge["message"],
             "signature": self.wallet.sign_text(challenge["message"]),

@@ -54,8 +54,8 @@ async def _agrees(s: Stage, owner: LocalWallet) -> tuple[str, str]:
     mint = codec.calldata("TestUSDC", "mint", (owner.address, Usdc.parse("200")))
     await owner.send(Call(ASKING_CHAIN_ID, s.asking.deployed.usdc, mint))
     body = TERMS | {"agent_id": s.seen["agent_id"]}
-    made = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
-    path = f"/wallet/mandates/{made['public_id']}"
+    created = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
+    path = f"/wallet/mandates/{created['public_id']}"
     terms = await s.owner.ask("GET", path + "/terms")
     asking = terms["clauses"][5]
     s.story.say(f" 6. {asking['text_en']} [{asking['enforced_by']}]")
@@ -78,14 +78,14 @@ async def _acts(
     """Held, tried past the service, tried with the session alone, signed, done, tried again."""
     market, amount = s.asking.deployed.market or "", Usdc.parse("90")
     data = codec.calldata("TestMarket", "deposit", (amount, vault))
-    asked = {
+    request = {
         "public_id": path.rpartition("/")[2],
         "target": market,
         "data": data,
         "approve_amount": str(amount),
     }
-    await agent.call("mandate_accept", public_id=asked["public_id"])
-    held = await agent.call("mandate_execute_call", **asked)
+    await agent.call("mandate_accept", public_id=request["public_id"])
+    held = await agent.call("mandate_execute_call", **request)
     s.story.same("90 USDC: held", held.get("status"), "pending_approval")
     bare = wire(chain.vault_call(vault, "execute", market, data, amount))
     await _reverts(s, chain, agent, bare, "sent past the service", "ApprovalNeeded")
@@ -96,7 +96,7 @@ async def _acts(
     body = {"decision": "approve", "signature": signature}
     decided = await s.owner.ask("POST", decision, body)
     s.story.same("with the owner's signature over it", decided["approval"]["status"], "approved")
-    told = await agent.call("mandate_execute_call", **asked)
+    told = await agent.call("mandate_execute_call", **request)
     ok, tx = await agent.execute(told)
     s.story.hold(f"executeApproved puts 90 USDC into the market: {tx}", truth=ok)
     await _reverts(s, chain, agent, told, "the same once more", "ApprovalUsed")
@@ -107,9 +107,9 @@ async def _acts(
 
 
 async def _reverts(
-    s: Stage, chain: EvmChain, agent: Agent, call: Any, what: str, error: str
+    s: Stage, chain: EvmChain, agent: Agent, call: Any, subject: str, error: str
 ) -> None:
     _, tx = await agent.execute(call)
     receipt = await chain.receipt(tx)
     found = receipt.revert.name if receipt is not None and receipt.revert is not None else None
-    s.story.same(f"{what}, the vault reverts with", found, error)
+    s.story.same(f"{subject}, the vault reverts with", found, error)

@@ -131,8 +131,8 @@ async def _agrees(s: Stage) -> str:
     mint = codec.calldata("TestUSDC", "mint", (s.owner.wallet.address, Usdc.parse("50")))
     await s.owner.wallet.send(Call(CHAIN_ID, s.net.deployed.usdc, mint))
     body = TERMS | {"agent_id": s.seen["agent_id"]}
-    made = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
-    path = f"/wallet/mandates/{made['public_id']}"
+    created = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
+    path = f"/wallet/mandates/{created['public_id']}"
     terms = await s.owner.ask("GET", path + "/terms")
     closing = terms["clauses"][6]
     s.story.say(f" 7. {closing['text_en']} [{closing['enforced_by']}]")
@@ -165,7 +165,7 @@ async def _buys(s: Stage, key: LocalWallet, path: str) -> None:
     public_id = path.rpartition("/")[2]
     async with harness(sse_client(s.base + "/sse", headers=headers), s.agent_wallet) as agent:
         await agent.call("mandate_accept", public_id=public_id)
-        made = await agent.call(
+        created = await agent.call(
             "order_prepare",
             product=COIN,
             side="buy",
@@ -175,9 +175,11 @@ async def _buys(s: Stage, key: LocalWallet, path: str) -> None:
             mandate_id=public_id,
             why="it may rise",
         )
-    s.story.same("the agent's order waits for its owner", made["order"]["status"], "awaiting_owner")
-    s.story.same("the agent sees no bytes to sign", made["to_sign"], None)
-    order_id = made["order"]["order_id"]
+    s.story.same(
+        "the agent's order waits for its owner", created["order"]["status"], "awaiting_owner"
+    )
+    s.story.same("the agent sees no bytes to sign", created["to_sign"], None)
+    order_id = created["order"]["order_id"]
     opened = await s.owner.ask("POST", f"/wallet/order/{order_id}/open", {})
     signed = signing.Signature.from_hex(key.sign_typed(opened["to_sign"]["typed_data"]))
     body: dict[str, object] = {

@@ -34,20 +34,20 @@ class Story:
         """Tell a fact."""
         self._console.print(f"   {text}", markup=False)
 
-    def hold(self, what: str, *, truth: bool, shown: Any = None) -> None:
+    def hold(self, subject: str, *, truth: bool, shown: Any = None) -> None:
         """Insist on a fact.
 
         Errors: StepFailed.
         """
         if not truth:
-            raise StepFailed(f"{what} (found: {shown})")
+            raise StepFailed(f"{subject} (found: {shown})")
         self.held += 1
         mark = "✓" if self._rich else "ok"
-        self._console.print(f"   {mark} {what}", markup=False)
+        self._console.print(f"   {mark} {subject}", markup=False)
 
-    def same(self, what: str, found: Any, wanted: Any) -> None:
+    def same(self, subject: str, found: Any, wanted: Any) -> None:
         """Insist on an equality."""
-        self.hold(f"{what}: {wanted}", truth=found == wanted, shown=found)
+        self.hold(f"{subject}: {wanted}", truth=found == wanted, shown=found)
 
     def table(self, title: str, rows: Mapping[str, object]) -> None:
         """Show names and values."""
@@ -60,9 +60,9 @@ class Story:
             table.add_row(name, str(value))
         self._console.print(table)
 
-    def fail(self, why: str) -> None:
+    def fail(self, reason: str) -> None:
         """Tell what did not hold."""
-        self._console.print(f"\nFAILED: {why}", markup=False)
+        self._console.print(f"\nFAILED: {reason}", markup=False)
 
     def end(self, seconds: int) -> None:
         """Close the story."""

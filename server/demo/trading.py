@@ -23,8 +23,8 @@ async def trades(story: Story, owner: Owner, number: int) -> str:
     story.chapter(number, "An own account at the trading venue, on paper")
     terms = await owner.ask("GET", "/wallet/own/terms")
     story.say(f"terms version {terms['version']}, sha256 {terms['sha256'][:16]}…")
-    asked = {"address": owner.wallet.address, "terms_sha256": terms["sha256"]}
-    challenge = await owner.ask("POST", "/wallet/own/link/challenge", asked, expect=201)
+    request = {"address": owner.wallet.address, "terms_sha256": terms["sha256"]}
+    challenge = await owner.ask("POST", "/wallet/own/link/challenge", request, expect=201)
     story.hold(
         "the text to sign moves no funds and allows no trading",
         truth="does not move funds and does not allow trading" in challenge["message"],

@@ -65,8 +65,8 @@ class DemoWallet:
         if not (self._is_here(request.host) and own_site(request.headers, self._base)):
             return web.json_response({"code": 4100, "message": "not from this site"}, status=403)
         try:
-            told = json.loads((await request.content.read(MOST)).decode())
-            chain, method, params = int(told["chain"]), str(told["method"]), list(told["params"])
+            raw = json.loads((await request.content.read(MOST)).decode())
+            chain, method, params = int(raw["chain"]), str(raw["method"]), list(raw["params"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return web.json_response({"code": -32600, "message": "no request"}, status=400)
         try:
@@ -111,17 +111,17 @@ class DemoWallet:
         return wallet
 
     def _text(self, text: str) -> str:
-        named = CHAIN_LINE.findall(text)
-        if len(named) != 1:
+        name = CHAIN_LINE.findall(text)
+        if len(name) != 1:
             raise Answers(4100, "the demo wallet signs texts that name their chain, and no others")
-        return self._of(int(named[0])).sign_text(text)
+        return self._of(int(name[0])).sign_text(text)
 
-    async def _send(self, asked: Mapping[str, str]) -> str:
-        chain_id = int(asked["chainId"], 16)
+    async def _send(self, request: Mapping[str, str]) -> str:
+        chain_id = int(request["chainId"], 16)
         wallet = self._of(chain_id)
-        if int(asked.get("value", "0x0"), 16):
+        if int(request.get("value", "0x0"), 16):
             raise Answers(4100, "the demo wallet sends no ether")
-        call = Call(chain_id, str(asked["to"]), str(asked["data"]))
+        call = Call(chain_id, str(request["to"]), str(request["data"]))
         async with self._one:  # one transaction number at a time
             try:
                 receipt = await wallet.send(call)

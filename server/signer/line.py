@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
-from domain.trading.keeping import NotSigned
+from domain.trading.keeping import SigningRefused
 from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue import Network
 from venue.orders import action_of
@@ -18,7 +18,7 @@ ANSWER_S: Final = 20
 LONGEST_LINE: Final = 64 * 1024
 
 
-class SignerLine:
+class SignerClient:
     """The `OrderSigner` port over a Unix socket; a connection a question."""
 
     def __init__(self, path: Path):
@@ -26,13 +26,13 @@ class SignerLine:
 
     async def keeper_address(self, network: Network, wallet: str) -> str:
         """The address of the key for a linked wallet."""
-        told = await self.ask({"do": "address", "network": network, "wallet": wallet})
-        return str(told["address"])
+        raw = await self.ask({"do": "address", "network": network, "wallet": wallet})
+        return str(raw["address"])
 
     async def keeper_renewed(self, network: Network, wallet: str, spent: str) -> str:
         """The address of a key in place of one that was spent."""
-        told = await self.ask({"do": "renew", "network": network, "wallet": wallet, "spent": spent})
-        return str(told["address"])
+        raw = await self.ask({"do": "renew", "network": network, "wallet": wallet, "spent": spent})
+        return str(raw["address"])
 
     async def keeper_signed(
         self,
@@ -44,7 +44,7 @@ class SignerLine:
         terms: Mapping[str, object],
     ) -> tuple[Envelope, Mapping[str, object]]:
         """An action signed by the key for a linked wallet, with a nonce of the key's own."""
-        told = await self.ask(
+        raw = await self.ask(
             {
                 "do": "sign",
                 "network": network,
@@ -55,32 +55,32 @@ class SignerLine:
                 "terms": terms,
             }
         )
-        envelope = Envelope(nonce=int(told["nonce"]), expires_after=int(told["expires_after"]))
-        return envelope, dict(told["signature"])
+        envelope = Envelope(nonce=int(raw["nonce"]), expires_after=int(raw["expires_after"]))
+        return envelope, dict(raw["signature"])
 
-    async def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Ask the signer.
 
         Errors: `not_configured` where it is away, NotSigned with its reason.
         """
         try:
             async with asyncio.timeout(ANSWER_S):
-                told = await self._asked(asked)
+                raw = await self._asked(request)
         except (OSError, ValueError, TimeoutError):
             raise Refused(refusal("not_configured", what="the signer, or it is away,")) from None
-        if "ok" not in told:
-            raise NotSigned(str(told.get("refused", "it gave no answer")))
-        return dict(told["ok"])
+        if "ok" not in raw:
+            raise SigningRefused(str(raw.get("refused", "it gave no answer")))
+        return dict(raw["ok"])
 
-    async def _asked(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
         reader, writer = await asyncio.open_unix_connection(self._path, limit=LONGEST_LINE)
         try:
-            writer.write(json.dumps(asked).encode() + b"\n")
+            writer.write(json.dumps(request).encode() + b"\n")
             await writer.drain()
             line = await reader.readline()
         finally:
             writer.close()
-        told = json.loads(line)
-        if not isinstance(told, dict):
+        raw = json.loads(line)
+        if not isinstance(raw, dict):
             raise ValueError("the signer answers with an object")  # noqa: TRY004 - an answer, no argument
-        return told
+        return raw

@@ -26,9 +26,9 @@ from domain.refusals import Refused
 from domain.trading.indices import dex_of
 from domain.trading.keeping import (
     BOOK_FRESH,
-    Market,
-    NotSigned,
-    Terms,
+    SignerMarket,
+    SignerTerms,
+    SigningRefused,
     checked_action,
     checked_expiry,
     checked_terms,
@@ -61,71 +61,73 @@ class Signer:
     clock: Clock
     venue: Callable[[Network], Venue]
 
-    async def answer(self, asked: JsonObject) -> dict[str, object]:
+    async def answer(self, request: JsonObject) -> dict[str, object]:
         """Answer one request.
 
         Errors: NotSigned with the reason; nothing is hashed before every check has passed.
         """
-        network, wallet = asked.get("network"), asked.get("wallet")
+        network, wallet = request.get("network"), request.get("wallet")
         if network not in NETWORKS or not isinstance(wallet, str):
-            raise NotSigned("a network and a wallet are due")
-        if asked.get("do") == "address":
+            raise SigningRefused("a network and a wallet are due")
+        if request.get("do") == "address":
             return {"address": self.keys.address(network, wallet)}
-        if asked.get("do") == "renew":
-            return {"address": self.keys.renewed(network, wallet, str(asked.get("spent")))}
-        if asked.get("do") != "sign":
-            raise NotSigned("this is not done here")
-        return await self._signed(network, wallet, asked)
+        if request.get("do") == "renew":
+            return {"address": self.keys.renewed(network, wallet, str(request.get("spent")))}
+        if request.get("do") != "sign":
+            raise SigningRefused("this is not done here")
+        return await self._signed(network, wallet, request)
 
-    async def _signed(self, network: Network, wallet: str, asked: JsonObject) -> dict[str, object]:
+    async def _signed(
+        self, network: Network, wallet: str, request: JsonObject
+    ) -> dict[str, object]:
         key = self.keys.key(network, wallet)
-        coin, action = asked.get("coin"), asked.get("action")
+        coin, action = request.get("coin"), request.get("action")
         if key is None or not isinstance(coin, str):
-            raise NotSigned("there is no key for this wallet, or no market is named")
-        if asked.get("vault") is not None:
-            raise NotSigned("no action for a vault is signed here")
-        checked_terms(told_terms(asked.get("terms")), wallet, coin)
+            raise SigningRefused("there is no key for this wallet, or no market is named")
+        if request.get("vault") is not None:
+            raise SigningRefused("no action for a vault is signed here")
+        checked_terms(told_terms(request.get("terms")), wallet, coin)
         market = await self._market(network, coin)
         now = self.clock.now()
-        expires = checked_expiry(asked.get("expires_after"), now, milliseconds(now))
+        expires = checked_expiry(request.get("expires_after"), now, milliseconds(now))
         checked_action(action, market, now)
         nonce = self.keys.nonce(network, wallet, milliseconds(now))
         digest = signing.l1_digest(
             network, signing.action_hash(dict(action or {}), nonce, expires_after=expires)
         )
-        made = signing.sign(key, digest)
-        return {"nonce": nonce, "expires_after": expires, "signature": made.as_json()}
+        created = signing.sign(key, digest)
+        return {"nonce": nonce, "expires_after": expires, "signature": created.as_json()}
 
-    async def _market(self, network: Network, coin: str) -> Market:
+    async def _market(self, network: Network, coin: str) -> SignerMarket:
         """The market as this process reads it, whatever the caller says of it."""
         venue = self.venue(network)
         try:
-            held = await venue.perps(dex_of(coin), lane="keeper", good_for_s=60)
+            held = await venue.perps(dex_of(coin), priority="keeper", max_age_s=60)
             perp = next((p for p in held.value if p.coin == coin), None)
             fresh = BOOK_FRESH.seconds // 2
-            book = (await venue.book(coin, lane="keeper", good_for_s=fresh)).value
+            book = (await venue.book(coin, priority="keeper", max_age_s=fresh)).value
         except Refused as refused:
-            raise NotSigned(f"the market cannot be read: {refused.refusal.reason}") from None
+            raise SigningRefused(f"the market cannot be read: {refused.refusal.reason}") from None
         if perp is None:
-            raise NotSigned("the venue has no such market")
-        return Market(perp=perp, book=book)
+            raise SigningRefused("the venue has no such market")
+        return SignerMarket(perp=perp, book=book)
 
 
-def told_terms(told: Any) -> Terms:
+def told_terms(raw: Any) -> SignerTerms:
     """The terms in a request, with who signed them by this process's own reckoning. Errors:
     NotSigned."""
     try:
-        targets = [Target.from_json(t) for t in told["targets"]]
-        whole = typed_data(told["message"], "2", told["chain_id"], told["verifying_contract"])
+        targets = [Target.from_json(t) for t in raw["targets"]]
+        whole = typed_data(raw["message"], "2", raw["chain_id"], raw["verifying_contract"])
         digest = bytes.fromhex(eip712.digest(whole)[2:])
-        signer = recover(digest, bytes.fromhex(told["signature"].removeprefix("0x")))
+        signer = recover(digest, bytes.fromhex(raw["signature"].removeprefix("0x")))
         hashed = eip712.guard_hash(targets)
     except Exception as error:
         # Whatever cannot be read as terms is none; the types of a stranger's values are no concern
         # of ours.
-        raise NotSigned(f"these are no terms ({type(error).__name__})") from None
-    return Terms(
-        message=told["message"],
+        raise SigningRefused(f"these are no terms ({type(error).__name__})") from None
+    return SignerTerms(
+        message=raw["message"],
         targets=[t.as_json() for t in targets],
         targets_hash=hashed,
         signer=signer,
@@ -147,8 +149,8 @@ async def _conversation(
             log.warning("a connection of another user was closed")
             return
         while line := await reader.readline():
-            told = await _answered(signer, line)
-            writer.write(json.dumps(told).encode() + b"\n")
+            raw = await _answered(signer, line)
+            writer.write(json.dumps(raw).encode() + b"\n")
             await writer.drain()
     except (ConnectionError, ValueError):  # gone, or a line above the limit
         return
@@ -158,12 +160,12 @@ async def _conversation(
 
 async def _answered(signer: Signer, line: bytes) -> dict[str, object]:
     try:
-        asked = json.loads(line)
-        if not isinstance(asked, dict):
-            raise NotSigned("an object is due")
+        request = json.loads(line)
+        if not isinstance(request, dict):
+            raise SigningRefused("an object is due")
         async with asyncio.timeout(ASK_S):
-            return {"ok": await signer.answer(asked)}
-    except NotSigned as refused:
+            return {"ok": await signer.answer(request)}
+    except SigningRefused as refused:
         log.warning("refused: %s", refused)
         return {"refused": str(refused)}
     except (ValueError, RecursionError, TimeoutError) as error:

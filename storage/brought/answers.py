@@ -6,136 +6,136 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from domain.ledger.events import Reporter
-from storage.brought.snapshot import Snapshot, pair
+from storage.brought.snapshot import PrefetchedRows, pair
 from storage.rows import approvals, chainlog, identities, mandates, orders, people, policies, work
 from storage.rows import ledger_queries as ledger
-from storage.sql import LOCKED, NotBrought, Row
+from storage.sql import LOCKED, PrefetchMiss, Row
 
-Answer = Callable[[Snapshot, Row], Sequence[Row]]
+Answer = Callable[[PrefetchedRows, Row], Sequence[Row]]
 
 
-def _of(snapshot: Snapshot, kind: str, public_id: str) -> Sequence[Row]:
+def _of(snapshot: PrefetchedRows, kind: str, public_id: str) -> Sequence[Row]:
     if public_id not in snapshot.mandates:
-        raise NotBrought(public_id)
+        raise PrefetchMiss(public_id)
     return snapshot.of(kind, public_id)
 
 
-def _mandate(s: Snapshot, given: Row) -> Sequence[Row]:
-    return _of(s, "mandate", given["id"])
+def _mandate(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    return _of(s, "mandate", values["id"])
 
 
-def _head(s: Snapshot, given: Row) -> Sequence[Row]:
-    return _of(s, "head", given["public_id"])
+def _head(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    return _of(s, "head", values["public_id"])
 
 
-def _checkpoint(s: Snapshot, given: Row) -> Sequence[Row]:
-    (head,) = _of(s, "head", given["public_id"]) or (None,)
-    if head is None or not head["sought"] or given["last"] != head["seq"]:
-        raise NotBrought(given["public_id"])
+def _checkpoint(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    (head,) = _of(s, "head", values["public_id"]) or (None,)
+    if head is None or not head["sought"] or values["last"] != head["seq"]:
+        raise PrefetchMiss(values["public_id"])
     return [{"state": head["state"], "row_hash": head["state_hash"]}] if head["state"] else []
 
 
-def _tail(s: Snapshot, given: Row) -> Sequence[Row]:
-    after, last = given["after"], given["last"]
-    (head,) = _of(s, "head", given["public_id"]) or (None,)
+def _tail(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    after, last = values["after"], values["last"]
+    (head,) = _of(s, "head", values["public_id"]) or (None,)
     if head is None or after < head["behind"] or last > head["seq"]:
-        raise NotBrought(given["public_id"])
-    rows = sorted(s.of("row", given["public_id"]), key=lambda row: int(row["seq"]))
+        raise PrefetchMiss(values["public_id"])
+    rows = sorted(s.of("row", values["public_id"]), key=lambda row: int(row["seq"]))
     if len(rows) >= ledger.PAGE:  # there may be more of them
-        raise NotBrought(given["public_id"])
+        raise PrefetchMiss(values["public_id"])
     return [row for row in rows if after < row["seq"] <= last]
 
 
-def _row(s: Snapshot, given: Row) -> Sequence[Row]:
-    rows = _of(s, "row", given["public_id"])
-    rows = [*rows, *s.of("pair", given["public_id"])]
-    found = [row for row in rows if row["seq"] == given["seq"]][:1]
+def _row(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    rows = _of(s, "row", values["public_id"])
+    rows = [*rows, *s.of("pair", values["public_id"])]
+    found = [row for row in rows if row["seq"] == values["seq"]][:1]
     if not found:
-        raise NotBrought(given["public_id"])
+        raise PrefetchMiss(values["public_id"])
     return found
 
 
 def _items(status: str) -> Answer:
-    def answer(s: Snapshot, given: Row) -> Sequence[Row]:
-        rows = [r for r in _of(s, "approval", given["mandate"]) if r["status"] == status]
-        return _still_good(s, rows, given["now"], "requested_at", "approval_id")
+    def answer(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+        rows = [r for r in _of(s, "approval", values["mandate"]) if r["status"] == status]
+        return _still_good(s, rows, values["now"], "requested_at", "approval_id")
 
     return answer
 
 
-def _handed_out(s: Snapshot, given: Row) -> Sequence[Row]:
-    rows = _of(s, "reservation", given["mandate"])
-    return _still_good(s, rows, given["now"], "made_at", "action_hash")
+def _handed_out(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    rows = _of(s, "reservation", values["mandate"])
+    return _still_good(s, rows, values["now"], "made_at", "action_hash")
 
 
-def _still_good(s: Snapshot, rows: Sequence[Row], now: int, *by: str) -> Sequence[Row]:
+def _still_good(s: PrefetchedRows, rows: Sequence[Row], now: int, *by: str) -> Sequence[Row]:
     if now < s.now:  # what was over by then stayed behind
-        raise NotBrought(now)
+        raise PrefetchMiss(now)
     good = [row for row in rows if row["expires_at"] > now]
     return sorted(good, key=lambda row: tuple(row[name] for name in by))
 
 
-def _policy(s: Snapshot, given: Row) -> Sequence[Row]:
-    if all(row["agent_id"] != given["id"] for row in s.every("mandate")):
-        raise NotBrought(given["id"])
-    return s.of("policy", given["id"])
+def _policy(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    if all(row["agent_id"] != values["id"] for row in s.every("mandate")):
+        raise PrefetchMiss(values["id"])
+    return s.of("policy", values["id"])
 
 
-def _staged(s: Snapshot, given: Row) -> Sequence[Row]:
-    if given["most"] != chainlog.STAGED_SHOWN:
-        raise NotBrought(given["most"])
-    rows = _of(s, "staged", given["mandate"])
+def _staged(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    if values["most"] != chainlog.STAGED_SHOWN:
+        raise PrefetchMiss(values["most"])
+    rows = _of(s, "staged", values["mandate"])
     return sorted(rows, key=lambda row: (row["block_number"], row["log_index"]))
 
 
-def _counted(s: Snapshot, given: Row) -> Sequence[Row]:
-    if given["day"] not in s.days:
-        raise NotBrought(given["day"])
-    return [r for r in _of(s, "counted", given["mandate"]) if r["day"] == given["day"]]
+def _counted(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    if values["day"] not in s.days:
+        raise PrefetchMiss(values["day"])
+    return [r for r in _of(s, "counted", values["mandate"]) if r["day"] == values["day"]]
 
 
-def _switches(s: Snapshot, given: Row) -> Sequence[Row]:
+def _switches(s: PrefetchedRows, values: Row) -> Sequence[Row]:
     if not s.mandates:
-        raise NotBrought("switches")
+        raise PrefetchMiss("switches")
     return s.every("switch")
 
 
 def _whose(kind: str) -> Answer:
-    def answer(s: Snapshot, given: Row) -> Sequence[Row]:
-        if given["hash"] not in s.credentials or given.get("now", s.now) < s.now:
-            raise NotBrought(kind)
-        rows = s.of(kind, given["hash"])
-        return [row for row in rows if row.get("expires_at", 2**62) > given.get("now", 0)]
+    def answer(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+        if values["hash"] not in s.credentials or values.get("now", s.now) < s.now:
+            raise PrefetchMiss(kind)
+        rows = s.of(kind, values["hash"])
+        return [row for row in rows if row.get("expires_at", 2**62) > values.get("now", 0)]
 
     return answer
 
 
-def _claimed(s: Snapshot, given: Row) -> Sequence[Row]:
-    return _paired(s, "claim", pair(given["scope"], given["key"]))
+def _claimed(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    return _paired(s, "claim", pair(values["scope"], values["key"]))
 
 
-def _of_tx(s: Snapshot, given: Row) -> Sequence[Row]:
-    rows = _paired(s, "of_tx", pair(given["public_id"], given["tx_hash"]))
+def _of_tx(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    rows = _paired(s, "of_tx", pair(values["public_id"], values["tx_hash"]))
     if len(rows) >= ledger.PAGE:  # there may be more of them
-        raise NotBrought(given["tx_hash"])
+        raise PrefetchMiss(values["tx_hash"])
     return sorted(rows, key=lambda row: int(row["seq"]))
 
 
-def _partners(s: Snapshot, given: Row) -> Sequence[Row]:
-    rows = _of_tx(s, given)
+def _partners(s: PrefetchedRows, values: Row) -> Sequence[Row]:
+    rows = _of_tx(s, values)
     taken = {row["pairs_with"] for row in rows}
     free = [r for r in rows if r["pairs_with"] is None and r["seq"] not in taken]
     chains = [r for r in free if r["reported_by"] == "chain" and r["kind"] == "move"]
-    return chains[: given["most"]]
+    return chains[: values["most"]]
 
 
-def _paired(s: Snapshot, kind: str, key: str) -> Sequence[Row]:
+def _paired(s: PrefetchedRows, kind: str, key: str) -> Sequence[Row]:
     if key not in s.pairs:
-        raise NotBrought(key)
+        raise PrefetchMiss(key)
     return s.of(kind, key)
 
 
-ANSWERS: Final[Mapping[str, Answer]] = {
+READ_ANSWERS: Final[Mapping[str, Answer]] = {
     mandates.BY_ID: _mandate,
     ledger.HEAD: _head,
     ledger.CHECKPOINT: _checkpoint,
@@ -155,7 +155,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
 # What a handler that writes may look at besides, and what it may not: orders move by themselves,
 # and no number of the mandate's tells of it.
 WRITING: Final[Mapping[str, Answer]] = {
-    **{text: answer for text, answer in ANSWERS.items() if text != orders.COUNTED},
+    **{text: answer for text, answer in READ_ANSWERS.items() if text != orders.COUNTED},
     mandates.BY_ID + LOCKED: _mandate,
     ledger.HEAD + LOCKED: _head,
     ledger.BY_TX: _of_tx,

@@ -8,22 +8,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from storage.brought.needs import Needs
-from storage.brought.snapshot import Snapshot
+from storage.brought.needs import ReadSet
+from storage.brought.snapshot import PrefetchedRows
 
 BATCH: Final = 64
 LANES: Final = 2
 
-Fetch = Callable[[Sequence[Needs]], Awaitable[Snapshot]]
+Fetch = Callable[[Sequence[ReadSet]], Awaitable[PrefetchedRows]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
-    needs: Needs
-    brought: asyncio.Future[Snapshot]
+    read_set: ReadSet
+    brought: asyncio.Future[PrefetchedRows]
 
 
-class Bringing:
+class PrefetchBatcher:
     """A queue of needs and the lanes that work it off; belongs to one event loop."""
 
     def __init__(self, fetch: Fetch):
@@ -31,9 +31,9 @@ class Bringing:
         self._queue: deque[_Waiting] = deque()
         self._lanes: set[asyncio.Task[None]] = set()
 
-    async def snapshot(self, needs: Needs) -> Snapshot:
+    async def snapshot(self, read_set: ReadSet) -> PrefetchedRows:
         """What was asked for, and what others asked for beside it; begun after this call."""
-        one = _Waiting(needs, asyncio.get_running_loop().create_future())
+        one = _Waiting(read_set, asyncio.get_running_loop().create_future())
         self._queue.append(one)
         if len(self._lanes) < LANES:
             self._lanes.add(asyncio.create_task(self._lane()))
@@ -50,7 +50,7 @@ class Bringing:
         while self._queue:
             batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
             try:
-                found = await self._fetch([one.needs for one in batch])
+                found = await self._fetch([one.read_set for one in batch])
             except Exception as error:
                 for one in batch:
                     if not one.brought.done():

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from storage.brought.memory import Changes
-from storage.brought.snapshot import Snapshot
+from storage.brought.snapshot import PrefetchedRows
 from storage.rows.approvals import KEPT, RENEW
 from storage.rows.row import COLUMNS
 from storage.sql import Row, numbered
@@ -89,7 +89,7 @@ FLUSH, _NAMES = numbered(_FLUSH)
 
 
 @dataclass(slots=True)
-class Standing:
+class MandateWrite:
     """A mandate as a batch found it, and what the batch wants written under it."""
 
     public_id: str
@@ -100,16 +100,16 @@ class Standing:
     changes: Changes = field(default_factory=Changes)
 
 
-def standing(snapshot: Snapshot, public_id: str) -> Standing | None:
+def standing(snapshot: PrefetchedRows, public_id: str) -> MandateWrite | None:
     """How a mandate stands; None where there is none."""
     found = snapshot.of("mandate", public_id)
     if not found:
         return None
     seq, row_hash, _ = head_of(snapshot, public_id)
-    return Standing(public_id, found[0]["version"], found[0]["turn"], seq, row_hash)
+    return MandateWrite(public_id, found[0]["version"], found[0]["turn"], seq, row_hash)
 
 
-def head_of(snapshot: Snapshot, public_id: str) -> tuple[int, str, int]:
+def head_of(snapshot: PrefetchedRows, public_id: str) -> tuple[int, str, int]:
     """(seq, row hash, time) of the newest row."""
     found = snapshot.of("head", public_id)
     if not found:
@@ -117,7 +117,7 @@ def head_of(snapshot: Snapshot, public_id: str) -> tuple[int, str, int]:
     return int(found[0]["seq"]), str(found[0]["row_hash"]), int(found[0]["created_at"])
 
 
-def values_of(snapshot: Snapshot, changed: Sequence[Standing]) -> list[object]:
+def values_of(snapshot: PrefetchedRows, changed: Sequence[MandateWrite]) -> list[object]:
     """What the statement takes: of each mandate a place in each array; the rows as JSON, which the
     driver takes as one text, where it would look at each value of an array of its own.
     """

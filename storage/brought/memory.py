@@ -6,32 +6,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from storage.brought.answers import ANSWERS, WRITING
-from storage.brought.snapshot import Snapshot, pair
+from storage.brought.answers import READ_ANSWERS, WRITING
+from storage.brought.snapshot import PrefetchedRows, pair
 from storage.rows import approvals, work
 from storage.rows import ledger_queries as ledger
-from storage.sql import NotBrought, Row
+from storage.sql import PrefetchMiss, Row
 
 
-class BroughtSql:
+class PrefetchedSql:
     """The statements of a handler that reads, answered by a snapshot."""
 
     dialect = "postgresql"
 
-    def __init__(self, snapshot: Snapshot):
+    def __init__(self, snapshot: PrefetchedRows):
         self._snapshot = snapshot
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query. Errors: `NotBrought`."""
-        return _answered(ANSWERS, text, self._snapshot, values)
+        return _answered(READ_ANSWERS, text, self._snapshot, values)
 
     def run(self, text: str, /, **values: Any) -> int:
         """Nothing is written here. Errors: `NotBrought`."""
-        raise NotBrought(text)
+        raise PrefetchMiss(text)
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
         """Nothing is written here. Errors: `NotBrought`."""
-        raise NotBrought(text)
+        raise PrefetchMiss(text)
 
 
 @dataclass(slots=True)
@@ -54,14 +54,14 @@ class Changes:
         self.reservations |= others.reservations
 
 
-class WrittenSql:
+class BufferedSql:
     """The statements of a handler that writes about one mandate: those behind it in the batch see
     what it wrote, and `undo` takes it all back.
     """
 
     dialect = "postgresql"
 
-    def __init__(self, snapshot: Snapshot, public_id: str):
+    def __init__(self, snapshot: PrefetchedRows, public_id: str):
         self.public_id, self.changes = public_id, Changes()
         self._snapshot = snapshot
         self._before: list[tuple[str, str, Sequence[Row]]] = []
@@ -74,12 +74,12 @@ class WrittenSql:
         """Run a statement; the number of rows it touched. Errors: `NotBrought`."""
         write = WRITES.get(text)
         if write is None or values.get("public_id", self.public_id) != self.public_id:
-            raise NotBrought(text)
+            raise PrefetchMiss(text)
         return write(self, values)
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
         """Many rows have a transaction of their own. Errors: `NotBrought`."""
-        raise NotBrought(text)
+        raise PrefetchMiss(text)
 
     def undo(self) -> None:
         """As if it had not been run."""
@@ -101,18 +101,18 @@ class WrittenSql:
 
 
 def _answered(
-    answers: Mapping[str, Callable[[Snapshot, Row], Sequence[Row]]],
+    answers: Mapping[str, Callable[[PrefetchedRows, Row], Sequence[Row]]],
     text: str,
-    snapshot: Snapshot,
+    snapshot: PrefetchedRows,
     values: Row,
 ) -> Sequence[Row]:
     answer = answers.get(text)
     if answer is None:
-        raise NotBrought(text)
+        raise PrefetchMiss(text)
     return answer(snapshot, values)
 
 
-def _add_row(b: WrittenSql, row: Row) -> int:
+def _add_row(b: BufferedSql, row: Row) -> int:
     b.put("row", b.public_id, *b.known("row", b.public_id), row)
     named = pair(b.public_id, row["tx_hash"] or "")
     if b.asked(named):
@@ -121,40 +121,40 @@ def _add_row(b: WrittenSql, row: Row) -> int:
     return 1
 
 
-def _begin_head(b: WrittenSql, _: Row) -> int:
+def _begin_head(b: BufferedSql, _: Row) -> int:
     if b.known("head", b.public_id):
         return 0
-    begun = {"seq": 0, "row_hash": "", "created_at": 0}
-    b.put("head", b.public_id, begun | {"sought": True, "state": None, "behind": 0})
+    started = {"seq": 0, "row_hash": "", "created_at": 0}
+    b.put("head", b.public_id, started | {"sought": True, "state": None, "behind": 0})
     return 1
 
 
-def _move_head(b: WrittenSql, given: Row) -> int:
+def _move_head(b: BufferedSql, values: Row) -> int:
     heads = b.known("head", b.public_id)
-    b.put("head", b.public_id, *({**head, **given} for head in heads))
+    b.put("head", b.public_id, *({**head, **values} for head in heads))
     return len(heads)
 
 
-def _check(b: WrittenSql, row: Row) -> int:
+def _check(b: BufferedSql, row: Row) -> int:
     b.changes.checkpoints.append(row)
     return 1
 
 
-def _claim(b: WrittenSql, given: Row) -> int:
-    key = pair(given["scope"], given["key"])
+def _claim(b: BufferedSql, values: Row) -> int:
+    key = pair(values["scope"], values["key"])
     # What is done outside is claimed until a time; it has a transaction of its own.
-    if not b.asked(key) or given["until"] is not None:
-        raise NotBrought(key)
+    if not b.asked(key) or values["until"] is not None:
+        raise PrefetchMiss(key)
     if b.known("claim", key):
         return 0
     _keep(
         b,
         key,
         {
-            "scope": given["scope"],
-            "key": given["key"],
-            "request_hash": given["hash"],
-            "claimed_at": given["at"],
+            "scope": values["scope"],
+            "key": values["key"],
+            "request_hash": values["hash"],
+            "claimed_at": values["at"],
             "status": None,
             "response": None,
             "until_at": None,
@@ -163,21 +163,21 @@ def _claim(b: WrittenSql, given: Row) -> int:
     return 1
 
 
-def _complete(b: WrittenSql, given: Row) -> int:
-    key = pair(given["scope"], given["key"])
+def _complete(b: BufferedSql, values: Row) -> int:
+    key = pair(values["scope"], values["key"])
     claim = b.changes.claims.get(key)
     if claim is None:
-        raise NotBrought(key)
-    _keep(b, key, {**claim, "status": given["status"], "response": given["response"]})
+        raise PrefetchMiss(key)
+    _keep(b, key, {**claim, "status": values["status"], "response": values["response"]})
     return 1
 
 
-def _keep(b: WrittenSql, key: str, claim: Row) -> None:
+def _keep(b: BufferedSql, key: str, claim: Row) -> None:
     b.put("claim", key, claim)
     b.changes.claims[key] = claim
 
 
-def _hand_out(b: WrittenSql, row: Row) -> int:
+def _hand_out(b: BufferedSql, row: Row) -> int:
     others = [
         r for r in b.known("reservation", b.public_id) if r["action_hash"] != row["action_hash"]
     ]
@@ -186,7 +186,7 @@ def _hand_out(b: WrittenSql, row: Row) -> int:
     return 1
 
 
-WRITES: Final[Mapping[str, Callable[[WrittenSql, Row], int]]] = {
+WRITES: Final[Mapping[str, Callable[[BufferedSql, Row], int]]] = {
     ledger.INSERT: _add_row,
     ledger.BEGIN_HEAD: _begin_head,
     ledger.MOVE_HEAD: _move_head,

@@ -11,7 +11,7 @@ ROWS_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
+class ReadSet:
     """What to bring; a handler that looks at more is run in a transaction of its own instead.
 
     Of each of the `mandates`, by public id: the mandate, its ledger's head and folded state, what
@@ -29,9 +29,9 @@ class Needs:
     key: tuple[str, str] | None = None
     tx_hash: str | None = None
 
-    def of_call(self, credential: str | None, key: tuple[str, str] | None) -> Needs:
+    def of_call(self, credential: str | None, key: tuple[str, str] | None) -> ReadSet:
         """With whose call it is; every report comes through here, where `replace` is slow."""
-        return Needs(
+        return ReadSet(
             now=self.now,
             mandates=self.mandates,
             shows_rows=self.shows_rows,

@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 
 from domain.times import day_of
-from storage.brought.needs import ROWS_SHOWN, Needs
+from storage.brought.needs import ROWS_SHOWN, ReadSet
 from storage.rows.books import StateCache
 from storage.rows.chainlog import STAGED_SHOWN
 from storage.rows.ledger_queries import FAR_BEHIND, PAGE
@@ -62,9 +62,9 @@ SELECT m.* FROM unnest(:mandates::text[]) AS q(id) CROSS JOIN LATERAL (
 ) m"""
 
 
-def _each(asked: str, rows: str) -> str:
+def _each(request: str, rows: str) -> str:
     """(key, row as JSON) of the rows that a query finds for each key `q.id` among those asked."""
-    keys = f"unnest(:{asked}::text[]) AS q(id)"
+    keys = f"unnest(:{request}::text[]) AS q(id)"
     return (
         "SELECT q.id AS a, row_to_json(x)::text AS j "
         f"FROM {keys} CROSS JOIN LATERAL ({rows} OFFSET 0) x"
@@ -155,7 +155,7 @@ def pair(first: str, second: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class PrefetchedRows:
     """What was brought, as of one moment: by kind and key, rows as the database would give them.
 
     A key that is among those asked for and has no rows is known to have none. Of a ledger the rows
@@ -178,7 +178,9 @@ class Snapshot:
         return [row for rows in self.rows.get(kind, {}).values() for row in rows]
 
 
-def asked(needs: Sequence[Needs], cache: StateCache) -> tuple[Snapshot, str, list[object]]:
+def prefetch_query(
+    needs: Sequence[ReadSet], cache: StateCache
+) -> tuple[PrefetchedRows, str, list[object]]:
     """An empty snapshot for some handlers, the statement that fills it, and its values."""
     shows: dict[str, bool] = {}
     for one in needs:
@@ -186,7 +188,7 @@ def asked(needs: Sequence[Needs], cache: StateCache) -> tuple[Snapshot, str, lis
             shows[public_id] = shows.get(public_id, False) or one.shows_rows
     keys = {one.key for one in needs if one.key is not None}
     txs = {(of, one.tx_hash) for one in needs for of in one.mandates if one.tx_hash is not None}
-    empty = Snapshot(
+    empty = PrefetchedRows(
         mandates=frozenset(shows),
         credentials=frozenset(one.credential for one in needs if one.credential is not None),
         days=frozenset(day_of(one.now) for one in needs),
@@ -218,7 +220,7 @@ def _shown(cache: StateCache, public_id: str) -> int:
     return page[0].seq if page else 0
 
 
-def filled(snapshot: Snapshot, found: Iterable[tuple[str, str, str]]) -> Snapshot:
+def with_rows(snapshot: PrefetchedRows, found: Iterable[tuple[str, str, str]]) -> PrefetchedRows:
     """The snapshot with what the statement gave: (kind, key, row as JSON)."""
     for kind, key, row in found:
         snapshot.rows.setdefault(kind, {}).setdefault(key, []).append(orjson.loads(row))

@@ -13,7 +13,7 @@ IN_A_QUESTION: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class OnFile:
+class DepositAddress:
     """An agent's address for a chain, lower case; `nonce` is what its next proof has to sign."""
 
     address: str
@@ -26,7 +26,7 @@ class Addresses:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def on_file(self, agent_id: str, chain_id: int) -> OnFile | None:
+    def on_file(self, agent_id: str, chain_id: int) -> DepositAddress | None:
         """What is on file for a chain."""
         row = first(
             self._sql,
@@ -37,7 +37,7 @@ class Addresses:
         )
         if row is None:
             return None
-        return OnFile(str(row["address"]), int(row["nonce"]) if row["nonce"] else None)
+        return DepositAddress(str(row["address"]), int(row["nonce"]) if row["nonce"] else None)
 
     def address(self, agent_id: str, chain_id: int) -> str | None:
         """The agent's wallet on file for a chain, lower case."""

@@ -16,7 +16,7 @@ BACK_STEPS_OF: Final = (
 )
 
 
-def set_back(sql: Sql, public_id: str, seq: int, from_at: int) -> None:
+def note_clock_rollback(sql: Sql, public_id: str, seq: int, from_at: int) -> None:
     """Note that a row was stored by a clock that stands before `from_at`, the time of the row above
     it.
     """
@@ -29,7 +29,7 @@ def set_back(sql: Sql, public_id: str, seq: int, from_at: int) -> None:
     )
 
 
-def well_before(sql: Sql, public_id: str, at: int) -> tuple[int, int]:
+def safe_start_before(sql: Sql, public_id: str, at: int) -> tuple[int, int]:
     """A row up to which, inclusive, every row was stored before a time, and a time before which
     none behind it was; 0 where there is no such row.
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from domain.ledger.books import Books, from_json, to_json
+from domain.ledger.books import LedgerState, from_json, to_json
 from domain.ledger.events import Event
 from storage.rows.paper_states import AccountCache
 from storage.rows.row import as_stored, event_of
@@ -37,7 +37,7 @@ class StateCache:
     """
 
     def __init__(self) -> None:
-        self._states: OrderedDict[str, tuple[tuple[str, Books], ...]] = OrderedDict()
+        self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
         self._events: OrderedDict[str, Event] = OrderedDict()
         self._pages: OrderedDict[tuple[str, int], tuple[str, tuple[Event, ...]]] = OrderedDict()
         self._lock = threading.Lock()
@@ -86,12 +86,12 @@ class StateCache:
             while len(self._pages) > PAGES_KEPT:
                 self._pages.popitem(last=False)
 
-    def newest(self, public_id: str) -> tuple[str, Books] | None:
+    def newest(self, public_id: str) -> tuple[str, LedgerState] | None:
         """(row hash, state) that was last kept."""
         kept = self._states.get(public_id)
         return kept[0] if kept else None
 
-    def get(self, public_id: str, row_hash: str) -> Books | None:
+    def get(self, public_id: str, row_hash: str) -> LedgerState | None:
         """The state at that row, if it is kept."""
         for of, state in self._states.get(public_id, ()):
             if of == row_hash:
@@ -105,7 +105,7 @@ class StateCache:
             at = next((n for n, (of, _) in enumerate(kept) if of == row_hash), len(kept))
             self._states[public_id] = kept[at:]
 
-    def put(self, public_id: str, row_hash: str, state: Books) -> None:
+    def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
         """Keep a state; the mandate least lately put goes first."""
         with self._lock:
             others = self._states.pop(public_id, ())
@@ -126,7 +126,7 @@ def _reads_as(text: str, payload: object) -> bool:
 FOLD: Final = 4  # which fold made a checkpoint: a number more with every change of what it comes to
 
 
-def checkpoint_text(state: Books, row_hash: str) -> str:
+def checkpoint_text(state: LedgerState, row_hash: str) -> str:
     """A checkpoint's text: a digest of what it stands for, and the state. Keys keep their order:
     the fold drops the oldest entries of a full mapping first.
     """
@@ -134,7 +134,7 @@ def checkpoint_text(state: Books, row_hash: str) -> str:
     return f"{_digest(row_hash, body)}:{body}"
 
 
-def checkpointed(text: str, row_hash: str) -> Books | None:
+def checkpointed(text: str, row_hash: str) -> LedgerState | None:
     """The state of a checkpoint; None where it was not made by this fold at this very row, so that
     a changed one is never shown.
     """

@@ -14,7 +14,7 @@ from storage.sql import LOCKED, Row, Sql, canonical, first, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class ChainCursor:
     """Resume point of a chain: `block` was read whole, and up to `deep` the ledger's rows are what
     the chain has; `head` was the newest block then.
     """
@@ -58,7 +58,7 @@ STAGED: Final = (
 )
 
 
-class ChainLog:
+class ChainIndex:
     """What the reader of one chain keeps between steps; changed in the transaction that adds its
     ledger rows.
     """
@@ -66,7 +66,7 @@ class ChainLog:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def cursor(self, chain_id: int, *, lock: bool = False) -> Cursor | None:
+    def cursor(self, chain_id: int, *, lock: bool = False) -> ChainCursor | None:
         """The resume point; `lock` keeps other readers off it until the end of the transaction."""
         locked = LOCKED if lock and self._sql.dialect == "postgresql" else ""
         row = first(
@@ -76,7 +76,7 @@ class ChainLog:
         )
         if row is None:
             return None
-        return Cursor(
+        return ChainCursor(
             int(row["block"]),
             row["hash"],
             row["head"],
@@ -196,7 +196,7 @@ class ChainLog:
         taken = [staged_row(r) for r in rows]
         return sorted(taken, key=lambda s: (s.block_number, s.log_index))
 
-    def staged_up_to(self, chain_id: int, high: int, most: int) -> int:
+    def staged_up_to(self, chain_id: int, high: int, limit: int) -> int:
         """The last block, at most `high`, up to which no more than `most` logs are staged; a block
         is never divided.
         """
@@ -205,11 +205,11 @@ class ChainLog:
             "AND block_number <= :high GROUP BY block_number ORDER BY block_number LIMIT :blocks",
             chain=chain_id,
             high=high,
-            blocks=most + 1,
+            blocks=limit + 1,
         )
         logs = 0
         for row in rows:
-            if logs and logs + int(row["logs"]) > most:
+            if logs and logs + int(row["logs"]) > limit:
                 return int(row["block_number"]) - 1
             logs += int(row["logs"])
         return high

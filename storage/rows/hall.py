@@ -155,7 +155,7 @@ class Hall:
             stale=STALE,
             now=micros(now),
         )
-        behind = self._sql.rows(
+        after = self._sql.rows(
             "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
             "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
             "AND (h.as_of < :today OR h.as_of > :ahead "
@@ -168,7 +168,7 @@ class Hall:
             slack=SLACK_US,
             most=limit,
         )
-        return [r["agent_id"] for r in (*new, *behind)][:limit]
+        return [r["agent_id"] for r in (*new, *after)][:limit]
 
     def ranked_names(self, except_of: str) -> list[str]:
         """The names of the agents that are ranked, but those of one owner."""
@@ -256,7 +256,7 @@ def page_query(sort: str, *, accepting: bool) -> str:
     )
 
 
-def hall_after(sort: str, agent: HallAgent) -> str:
+def cursor_after(sort: str, agent: HallAgent) -> str:
     """The cursor that continues behind this agent."""
     key = _key(sort, agent.facts[sort])
     return cursor_of(sort, int(not agent.ranked), key, agent.agent_id)

@@ -32,7 +32,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ApiKey:
     """One key of an agent or of the house, without its secret."""
 
     key_id: str
@@ -112,13 +112,15 @@ class Identities(People):
             created_at=micros(now),
         )
 
-    def keys_of(self, agent_id: str) -> list[Key]:
+    def keys_of(self, agent_id: str) -> list[ApiKey]:
         """An agent's keys, oldest first."""
         rows = self._sql.rows(
             "SELECT * FROM agent_keys WHERE agent_id = :id ORDER BY created_at, key_id", id=agent_id
         )
         return [
-            Key(r["key_id"], r["agent_id"], moment(r["created_at"]), maybe_moment(r["revoked_at"]))
+            ApiKey(
+                r["key_id"], r["agent_id"], moment(r["created_at"]), maybe_moment(r["revoked_at"])
+            )
             for r in rows
         ]
 
@@ -161,11 +163,11 @@ class Identities(People):
         )
         return str(row["role"]) if row else None
 
-    def house_keys(self) -> list[Key]:
+    def house_keys(self) -> list[ApiKey]:
         """Every house key; `holder` is its role."""
         rows = self._sql.rows("SELECT * FROM house_keys ORDER BY created_at, key_id")
         return [
-            Key(r["key_id"], r["role"], moment(r["created_at"]), maybe_moment(r["revoked_at"]))
+            ApiKey(r["key_id"], r["role"], moment(r["created_at"]), maybe_moment(r["revoked_at"]))
             for r in rows
         ]
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from domain.ledger.books import EMPTY, Books, after
+from domain.ledger.books import EMPTY, LedgerState, after
 from domain.ledger.events import Event, NewEvent, Reporter
 from domain.ledger.pairing import can_pair, other_side, partner
-from storage.rows.back_steps import APART_US, set_back, well_before
+from storage.rows.back_steps import APART_US, note_clock_rollback, safe_start_before
 from storage.rows.books import StateCache, checkpoint_text, checkpointed
 from storage.rows.house import HouseRows
 from storage.rows.ledger_queries import (
@@ -95,12 +95,12 @@ class Ledger(HouseRows):
         heads = self._sql.rows(HEADS[self._sql.dialect], ids=self._array(sorted(transactions)))
         held = {str(head["public_id"]): head for head in heads}
         self._heads |= held
-        named = {(of, tx.lower()): None for of in held for tx in transactions[of]}
-        self._held |= {key: [] for key in named}
+        name = {(of, tx.lower()): None for of in held for tx in transactions[of]}
+        self._held |= {key: [] for key in name}
         rows = self._sql.rows(
             BY_TRANSACTIONS[self._sql.dialect],
-            ids=self._array([of for of, _ in named]),
-            txs=self._array([tx for _, tx in named]),
+            ids=self._array([of for of, _ in name]),
+            txs=self._array([tx for _, tx in name]),
         )
         for row in rows:
             self._held[row["public_id"], row["tx_hash"]].append(event_of(row))
@@ -123,8 +123,8 @@ class Ledger(HouseRows):
         # The order of rows is their number; a clock that once ran ahead stamps no later row.
         created = micros(now)
         if created < last_at - APART_US:
-            set_back(self._sql, public_id, seq + 1, last_at)
-        pair = self._partner(public_id, new, tx_hash) if tx_hash else None
+            note_clock_rollback(self._sql, public_id, seq + 1, last_at)
+        partner = self._partner(public_id, new, tx_hash) if tx_hash else None
         event = Event(
             event_id=event_id,
             seq=seq + 1,
@@ -137,7 +137,7 @@ class Ledger(HouseRows):
             chain_id=new.chain_id,
             log_index=new.log_index,
             block_number=new.block_number,
-            pairs_with=pair.seq if pair else None,
+            pairs_with=partner.seq if partner else None,
             payload=new.payload,
             parsed=new.told,
         )
@@ -148,7 +148,7 @@ class Ledger(HouseRows):
         self._heads[public_id] = head
         if (public_id, tx_hash) in self._held:
             self._held[public_id, tx_hash or ""].append(self._cache.keep_event(row, event))
-        folded = after(state, event, pair, partial(self.house_rows, public_id, event.seq))
+        folded = after(state, event, partner, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and (last_at + MONDAY) // WEEK != (created + MONDAY) // WEEK:
             self._checkpoint(public_id, seq, last_at, state, prev_hash)
@@ -192,7 +192,7 @@ class Ledger(HouseRows):
         return partner(new, map(event_of, rows))
 
     def _checkpoint(
-        self, public_id: str, seq: int, created: int, state: Books, row_hash: str
+        self, public_id: str, seq: int, created: int, state: LedgerState, row_hash: str
     ) -> None:
         self._sql.run(
             CHECK,
@@ -202,12 +202,12 @@ class Ledger(HouseRows):
             state=checkpoint_text(state, row_hash),
         )
 
-    def state(self, public_id: str) -> Books:
+    def state(self, public_id: str) -> LedgerState:
         """The fold at the newest row: the last checkpoint and the tail after it."""
         seq, row_hash = self.head(public_id)
         return self._state_at_head(public_id, seq, row_hash)
 
-    def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> Books:
+    def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> LedgerState:
         if seq == 0:
             return EMPTY
         kept = self._cache.get(public_id, row_hash)
@@ -216,7 +216,7 @@ class Ledger(HouseRows):
             self._cache.put(public_id, row_hash, kept)
         return kept
 
-    def _continued(self, public_id: str, last: int) -> Books | None:
+    def _continued(self, public_id: str, last: int) -> LedgerState | None:
         """The fold on from the newest state that is kept, or from a checkpoint where others wrote
         much since then; None where the ledger does not go on from there: what kept it may have
         been rolled back.
@@ -238,7 +238,7 @@ class Ledger(HouseRows):
         """Rows above a seq (exclusive) up to another (inclusive), oldest first; a page of them."""
         return self._sql.rows(TAIL, public_id=public_id, after=after, last=last)
 
-    def state_before(self, public_id: str, moment_: datetime) -> Books:
+    def state_before(self, public_id: str, moment_: datetime) -> LedgerState:
         """The fold of the rows that happened before a moment, exclusive, in their order, whenever
         they were read.
 
@@ -246,7 +246,7 @@ class Ledger(HouseRows):
         stored it, and any time before it. Every other row happened when its clock said, which may
         have run ahead of those after it.
         """
-        seq, low = well_before(self._sql, public_id, micros(moment_) - 2 * APART_US)
+        seq, low = safe_start_before(self._sql, public_id, micros(moment_) - 2 * APART_US)
         state = self._folded(public_id, seq) if seq else EMPTY
         # Those stored in the rest of the week of the moment, and those that tell in a later week
         # of one before: the only rows of `ledger_late`, however many others there are. The plus
@@ -265,18 +265,18 @@ class Ledger(HouseRows):
         )
         return self._after(public_id, state, [event_of(r) for r in late], micros(moment_))
 
-    def _folded(self, public_id: str, last: int) -> Books:
+    def _folded(self, public_id: str, last: int) -> LedgerState:
         """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
         return self._fold_on(public_id, self._checkpointed(public_id, last) or EMPTY, last)
 
-    def _checkpointed(self, public_id: str, last: int) -> Books | None:
+    def _checkpointed(self, public_id: str, last: int) -> LedgerState | None:
         """The newest checkpoint at or before a row. One that is none is no shortcut; `db verify`
         tells of it.
         """
         found = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
         return checkpointed(found["state"], found["row_hash"]) if found else None
 
-    def _fold_on(self, public_id: str, state: Books, last: int) -> Books:
+    def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
         while True:
             rows = self._tail(public_id, state.seq, last)
             state = self._after(public_id, state, [event_of(r) for r in rows])
@@ -284,13 +284,13 @@ class Ledger(HouseRows):
                 return state
 
     def _after(
-        self, public_id: str, state: Books, events: Sequence[Event], before: int = 2**62
-    ) -> Books:
+        self, public_id: str, state: LedgerState, events: Sequence[Event], before: int = 2**62
+    ) -> LedgerState:
         pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
         for event in events:
             past = partial(self.house_rows, public_id, event.seq, before)
-            pair = pairs.get(event.pairs_with) if event.pairs_with else None
-            state = after(state, event, pair, past)
+            partner = pairs.get(event.pairs_with) if event.pairs_with else None
+            state = after(state, event, partner, past)
         return state
 
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
@@ -315,11 +315,11 @@ class Ledger(HouseRows):
     def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...]:
         """The newest page: the one that is kept and the rows above it, else all of its rows."""
         row_hash, below = self._cache.newest_page(public_id, limit)
-        upto = below[0].seq if below else 0
+        until_seq = below[0].seq if below else 0
         lowest = max(0, seq - limit)
-        if upto >= seq or upto < lowest:
-            upto, below = lowest, ()
-        rows = self._tail(public_id, upto, seq)
+        if until_seq >= seq or until_seq < lowest:
+            until_seq, below = lowest, ()
+        rows = self._tail(public_id, until_seq, seq)
         if below and rows[0]["prev_hash"] != row_hash:
             below, rows = (), self._tail(public_id, lowest, seq)
         return (*map(self._cache.event, reversed(rows)), *below)[:limit]

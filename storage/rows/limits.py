@@ -7,7 +7,7 @@ from typing import Final
 
 from domain.money import Usdc
 from domain.trading.caps import Counter, DayUse, OrderLimits
-from domain.trading.modes import Surface
+from domain.trading.modes import TradingSurface
 from storage.sql import Sql, columns, first
 
 _RESERVE: Final = (
@@ -57,10 +57,10 @@ class OrderCounters:
         """What counters hold, in their order."""
         if not counters:
             return {}
-        named = {f"s{n}": c.scope for n, c in enumerate(counters)}
-        named |= {f"d{n}": c.day for n, c in enumerate(counters)}
+        name = {f"s{n}": c.scope for n, c in enumerate(counters)}
+        name |= {f"d{n}": c.day for n, c in enumerate(counters)}
         which = " OR ".join(f"(scope = :s{n} AND day = :d{n})" for n, _ in enumerate(counters))
-        rows = self._sql.rows(f"SELECT * FROM order_counters WHERE {which}", **named)
+        rows = self._sql.rows(f"SELECT * FROM order_counters WHERE {which}", **name)
         held = {
             (r["scope"], r["day"]): DayUse(
                 used=Usdc(r["used_micros"]), reserved=Usdc(r["reserved_micros"])
@@ -76,7 +76,9 @@ class OwnLimits:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def get(self, user_id: str, surface: Surface, *, lock: bool = False) -> OrderLimits | None:
+    def get(
+        self, user_id: str, transport: TradingSurface, *, lock: bool = False
+    ) -> OrderLimits | None:
         """A person's limits; None where they are still the starting ones. `lock` keeps other
         writers off them.
         """
@@ -86,7 +88,7 @@ class OwnLimits:
             "SELECT per_order_micros, per_day_micros FROM own_limits "
             "WHERE user_id = :user AND surface = :surface" + tail,
             user=user_id,
-            surface=surface,
+            surface=transport,
         )
         if row is None:
             return None
@@ -94,32 +96,34 @@ class OwnLimits:
             per_order=Usdc(row["per_order_micros"]), per_day=Usdc(row["per_day_micros"])
         )
 
-    def begin(self, user_id: str, surface: Surface, start: OrderLimits) -> None:
+    def begin(self, user_id: str, transport: TradingSurface, start: OrderLimits) -> None:
         """Write the starting limits down where nothing is."""
         self._sql.run(
             "INSERT INTO own_limits "
             + columns(("user_id", "surface", "per_order_micros", "per_day_micros"))
             + " ON CONFLICT (user_id, surface) DO NOTHING",
             user_id=user_id,
-            surface=surface,
+            surface=transport,
             per_order_micros=start.per_order.micros,
             per_day_micros=start.per_day.micros,
         )
 
-    def lower(self, user_id: str, surface: Surface, to: OrderLimits) -> bool:
+    def reduce(self, user_id: str, transport: TradingSurface, to: OrderLimits) -> bool:
         """Set both limits where neither goes up; False where one would."""
         done = self._sql.run(
             "UPDATE own_limits SET per_order_micros = :per_order, per_day_micros = :per_day "
             "WHERE user_id = :user AND surface = :surface "
             "AND :per_order <= per_order_micros AND :per_day <= per_day_micros",
             user=user_id,
-            surface=surface,
+            surface=transport,
             per_order=to.per_order.micros,
             per_day=to.per_day.micros,
         )
         return done == 1
 
-    def change(self, user_id: str, surface: Surface, was: OrderLimits, to: OrderLimits) -> bool:
+    def change(
+        self, user_id: str, transport: TradingSurface, was: OrderLimits, to: OrderLimits
+    ) -> bool:
         """Set both limits where they still are what they were; the operator's, and the steps of the
         terminal.
         """
@@ -128,7 +132,7 @@ class OwnLimits:
             "WHERE user_id = :user AND surface = :surface "
             "AND per_order_micros = :was_order AND per_day_micros = :was_day",
             user=user_id,
-            surface=surface,
+            surface=transport,
             per_order=to.per_order.micros,
             per_day=to.per_day.micros,
             was_order=was.per_order.micros,

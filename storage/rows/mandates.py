@@ -9,14 +9,14 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
-from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
+from domain.mandates.mandate import Mandate, SignedTerms, Status, TermsFrame
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.wire import JsonObject
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandate_queries import BY_VAULTS
-from storage.rows.polled import Polled
+from storage.rows.polled import MandatePolling
 from storage.rows.work import UNPAID_FEE
 from storage.sql import (
     LOCKED,
@@ -78,7 +78,7 @@ POLLED: Final = ("refreshed_at", "differs_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class ActiveMandate:
     """A mandate that has rows: when it was made, and when its newest row was, in micros."""
 
     public_id: str
@@ -86,7 +86,7 @@ class Busy:
     newest: int
 
 
-class Mandates(Polled):
+class Mandates(MandatePolling):
     """The mandates table; one that `holds` asks for what it has locked once, and no poller's
     columns are changed beside it.
     """
@@ -97,10 +97,10 @@ class Mandates(Polled):
         self._versions: dict[str, int] = {}
         self._holds, self._held = holds, dict[tuple[object, ...], Mandate | None]()
 
-    def add(self, m: Mandate) -> None:
+    def add(self, mandate: Mandate) -> None:
         """Store a new mandate."""
-        self._sql.run("INSERT INTO mandates " + columns(_COLUMNS), **_row(m, 1))
-        self._versions[m.public_id] = 1
+        self._sql.run("INSERT INTO mandates " + columns(_COLUMNS), **_row(mandate, 1))
+        self._versions[mandate.public_id] = 1
 
     def get(self, public_id: str, *, lock: bool = False) -> Mandate | None:
         """One mandate; `lock` keeps other writers off it until the end of the transaction."""
@@ -114,23 +114,25 @@ class Mandates(Polled):
         row = first(self._sql, query + (self._lock if lock else ""), **values)
         if row is None:
             return None
-        m = self._mandate(row)
+        mandate = self._mandate(row)
         if lock and self._holds:
             # Until the end of the transaction it is changed by `save` alone.
-            self._held[key] = m
-        return m
+            self._held[key] = mandate
+        return mandate
 
-    def save(self, m: Mandate) -> None:
+    def save(self, mandate: Mandate) -> None:
         """Store a changed mandate.
 
         Errors: `conflict` when somebody else changed it since it was read, or its vault belongs to
         another mandate.
         """
-        own = (m.chain_id, m.vault_address.lower() if m.vault_address else None)
+        own = (mandate.chain_id, mandate.vault_address.lower() if mandate.vault_address else None)
         stay = {k: h for k, h in self._held.items() if k != own}
-        self._held = {k: h for k, h in stay.items() if h is None or h.public_id != m.public_id}
-        was = self._versions[m.public_id]
-        row = _row(m, was + 1)
+        self._held = {
+            k: h for k, h in stay.items() if h is None or h.public_id != mandate.public_id
+        }
+        was = self._versions[mandate.public_id]
+        row = _row(mandate, was + 1)
         sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n not in ("public_id", "refreshed_at"))
         try:
             changed = self._sql.run(
@@ -148,15 +150,15 @@ class Mandates(Polled):
                     "conflict", why="The mandate was changed by another request at the same time."
                 )
             )
-        self._versions[m.public_id] = was + 1
+        self._versions[mandate.public_id] = was + 1
 
     def _mandate(self, row: Row, *, once: bool = False) -> Mandate:
-        m = _decoded(row["body"]) if once else _parsed(row["body"])
+        mandate = _decoded(row["body"]) if once else _parsed(row["body"])
         read, differs = maybe_moment(row["refreshed_at"]), maybe_moment(row["differs_at"])
         if read is not None or differs is not None:
-            m = replace(m, refreshed_at=read, differs_at=differs)
-        self._versions[m.public_id] = int(row["version"])
-        return m
+            mandate = replace(mandate, refreshed_at=read, differs_at=differs)
+        self._versions[mandate.public_id] = int(row["version"])
+        return mandate
 
     def _page(
         self, where: str, after: str | None, limit: int, values: Mapping[str, object]
@@ -204,9 +206,9 @@ class Mandates(Polled):
         open board, which strangers can fill.
         """
         open_for = "accepted_at IS NULL AND status IN ('draft', 'signed', 'working') AND "
-        named, at, last = keys_of(after, (int, int, str)) if after else (1, 2**62, "")
+        name, at, last = keys_of(after, (int, int, str)) if after else (1, 2**62, "")
         found: list[Mandate] = []
-        if named:
+        if name:
             where = open_for + "agent_id = :agent"
             found = self._page(where, cursor_of(at, last), limit, {"agent": agent_id})
             at, last = 2**62, ""
@@ -233,9 +235,9 @@ class Mandates(Polled):
         )
         found = [self._mandate(row) for row in rows]
         self._held |= dict.fromkeys((chain_id, vault) for vault in vaults)
-        for m in found:
-            self._held[chain_id, (m.vault_address or "").lower()] = m
-            self._held[m.public_id,] = m
+        for mandate in found:
+            self._held[chain_id, (mandate.vault_address or "").lower()] = mandate
+            self._held[mandate.public_id,] = mandate
         return found
 
     def non_draft_of_owner(self, owner_id: str, *, after: str | None, limit: int) -> list[Mandate]:
@@ -264,12 +266,12 @@ class Mandates(Polled):
         return [r["public_id"] for r in rows]
 
     def busy_of_agent(
-        self, agent_id: str, owner_id: str | None, *, behind: tuple[int, str], limit: int
-    ) -> list[Busy]:
+        self, agent_id: str, owner_id: str | None, *, after: tuple[int, str], limit: int
+    ) -> list[ActiveMandate]:
         """An agent's mandates that have rows, the oldest first; a page behind a (time made, id).
         Those of one owner where it is named.
         """
-        made, last = behind
+        created, last = after
         rows = self._sql.rows(
             "SELECT m.public_id, m.created_at AS made, (SELECT MAX(e.created_at) "
             "FROM ledger_events e WHERE e.public_id = m.public_id) AS newest FROM mandates m "
@@ -279,11 +281,11 @@ class Mandates(Polled):
             "ORDER BY m.created_at, m.public_id LIMIT :most",
             agent=agent_id,
             owner=owner_id or "",
-            made=made,
+            made=created,
             last=last,
             most=limit,
         )
-        return [Busy(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
+        return [ActiveMandate(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
     def due_for_refresh(
         self, chain_id: int, limit: int, now: datetime, since: datetime | None = None
@@ -311,31 +313,33 @@ class Mandates(Polled):
         return [self._mandate(r) for r in rows]
 
 
-def after(m: Mandate) -> str:
+def after(mandate: Mandate) -> str:
     """The cursor that continues behind this mandate."""
-    return cursor_of(micros(m.created_at), m.public_id)
+    return cursor_of(micros(mandate.created_at), mandate.public_id)
 
 
-def after_offer(m: Mandate) -> str:
+def after_offer(mandate: Mandate) -> str:
     """The cursor that continues behind this offer."""
-    return cursor_of(int(m.agent_id is not None), micros(m.created_at), m.public_id)
+    return cursor_of(
+        int(mandate.agent_id is not None), micros(mandate.created_at), mandate.public_id
+    )
 
 
-def _row(m: Mandate, version: int) -> dict[str, object]:
+def _row(mandate: Mandate, version: int) -> dict[str, object]:
     return {
-        "public_id": m.public_id,
-        "owner_id": m.owner_id,
-        "agent_id": m.agent_id,
-        "open_board": int(m.open_board),
-        "status": m.status.value,
-        "chain_id": m.chain_id,
-        "vault_lower": m.vault_address.lower() if m.vault_address else None,
-        "accepted_at": maybe_micros(m.accepted_at),
-        "created_at": micros(m.created_at),
-        "refreshed_at": maybe_micros(m.refreshed_at),
-        "proposed_by": m.proposed_by_agent_id,
+        "public_id": mandate.public_id,
+        "owner_id": mandate.owner_id,
+        "agent_id": mandate.agent_id,
+        "open_board": int(mandate.open_board),
+        "status": mandate.status.value,
+        "chain_id": mandate.chain_id,
+        "vault_lower": mandate.vault_address.lower() if mandate.vault_address else None,
+        "accepted_at": maybe_micros(mandate.accepted_at),
+        "created_at": micros(mandate.created_at),
+        "refreshed_at": maybe_micros(mandate.refreshed_at),
+        "proposed_by": mandate.proposed_by_agent_id,
         "version": version,
-        "body": canonical(body_of(m)),
+        "body": canonical(body_of(mandate)),
     }
 
 
@@ -351,11 +355,11 @@ def _decoded(body: str) -> Mandate:
     return mandate_of(json.loads(body))
 
 
-def body_of(m: Mandate) -> dict[str, object]:
+def body_of(mandate: Mandate) -> dict[str, object]:
     """Every attribute as JSON; amounts as micros, times as microseconds."""
     body: dict[str, object] = {}
-    for f in fields(m):
-        value = getattr(m, f.name)
+    for f in fields(mandate):
+        value = getattr(mandate, f.name)
         if f.name in POLLED:
             continue
         if value is None:
@@ -389,5 +393,5 @@ def mandate_of(body: JsonObject) -> Mandate:
     values["status"] = Status(values["status"])
     frame, signed = values["frame"], values["signed"]
     values["frame"] = TermsFrame(frame[0], frame[1], int(frame[2])) if frame else None
-    values["signed"] = Signed(**signed) if signed else None
+    values["signed"] = SignedTerms(**signed) if signed else None
     return Mandate(**values)

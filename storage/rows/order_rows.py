@@ -126,7 +126,7 @@ def _envelope(told: Sequence[int] | None) -> Envelope | None:
 
 
 def _action_body(action: OrderAction) -> dict[str, object]:
-    paid = action.builder
+    prepaid_cost = action.builder
     return {
         "asset_id": action.asset_id,
         "is_buy": action.is_buy,
@@ -134,21 +134,25 @@ def _action_body(action: OrderAction) -> dict[str, object]:
         "size": _text(action.size),
         "reduce_only": action.reduce_only,
         "tif": action.tif,
-        "builder": None if paid is None else [paid.address, paid.fee_tenths_bps],
+        "builder": None
+        if prepaid_cost is None
+        else [prepaid_cost.address, prepaid_cost.fee_tenths_bps],
     }
 
 
-def _action(told: Any, cloid: str) -> OrderAction:
-    paid = told["builder"]
+def _action(raw: Any, cloid: str) -> OrderAction:
+    prepaid_cost = raw["builder"]
     return OrderAction(
-        asset_id=told["asset_id"],
-        is_buy=told["is_buy"],
-        limit_px=Decimal(told["limit_px"]),
-        size=Decimal(told["size"]),
-        reduce_only=told["reduce_only"],
-        tif=told["tif"],
+        asset_id=raw["asset_id"],
+        is_buy=raw["is_buy"],
+        limit_px=Decimal(raw["limit_px"]),
+        size=Decimal(raw["size"]),
+        reduce_only=raw["reduce_only"],
+        tif=raw["tif"],
         cloid=cloid,
-        builder=None if paid is None else PaidBuilder(address=paid[0], fee_tenths_bps=paid[1]),
+        builder=None
+        if prepaid_cost is None
+        else PaidBuilder(address=prepaid_cost[0], fee_tenths_bps=prepaid_cost[1]),
     )
 
 
@@ -165,11 +169,11 @@ def fill_body(fill: OrderFill) -> str:
 
 def fill_of(body: str) -> OrderFill:
     """The fill of its JSON."""
-    told = json.loads(body)
+    raw = json.loads(body)
     figures = ("px", "size", "fee", "builder_fee", "closed_pnl")
     return OrderFill(
-        **{n: Decimal(told[n]) for n in figures},
-        at=moment(told["at"]),
-        tid=told["tid"],
-        snapshot=told["snapshot"],
+        **{n: Decimal(raw[n]) for n in figures},
+        at=moment(raw["at"]),
+        tid=raw["tid"],
+        snapshot=raw["snapshot"],
     )

@@ -179,7 +179,7 @@ class Orders:
         )
         return moment(row["at"]) if row and row["at"] is not None else None
 
-    def to_ask(self, now: datetime, mode: Mode, most: int) -> list[Order]:
+    def to_ask(self, now: datetime, mode: Mode, limit: int) -> list[Order]:
         """Orders about which the venue is due to be asked, an owner's before anybody's second, the
         longest due first.
         """
@@ -188,11 +188,11 @@ class Orders:
             in_turns("orders t", due, "owner_id", "next_check_at"),
             now=micros(now),
             mode=mode,
-            most=most,
+            most=limit,
         )
         return self._orders(rows)
 
-    def past(self, now: datetime, most: int, *, owner_id: str | None = None) -> list[Order]:
+    def past(self, now: datetime, limit: int, *, owner_id: str | None = None) -> list[Order]:
         """Orders that nobody sent in their time, an owner's before anybody's second, the oldest
         first.
         """
@@ -206,7 +206,7 @@ class Orders:
                 "expires_at",
             ),
             now=micros(now),
-            most=most,
+            most=limit,
             **given,
         )
         return self._orders(rows)
@@ -221,25 +221,25 @@ class Orders:
         return self._orders(rows)
 
     def of_book(
-        self, owner_id: str, book: str, before: Sequence[Any] | None, most: int
+        self, owner_id: str, book: str, before: Sequence[Any] | None, limit: int
     ) -> list[tuple[int, Order]]:
         """Orders of a paper book with the time that they sort by, newest first.
 
         `before`: time and id of the last one on the page before.
         """
         whose = "book = :book AND owner_id = :who"
-        return self._newest(whose, before, most, book=book, who=owner_id)
+        return self._newest(whose, before, limit, book=book, who=owner_id)
 
     def live_of(
-        self, owner_id: str, before: Sequence[Any] | None, most: int
+        self, owner_id: str, before: Sequence[Any] | None, limit: int
     ) -> list[tuple[int, Order]]:
         """A person's live orders and those of his agents, whatever became of them, in the same
         form.
         """
-        return self._newest("owner_id = :who AND mode = 'live'", before, most, who=owner_id)
+        return self._newest("owner_id = :who AND mode = 'live'", before, limit, who=owner_id)
 
     def _newest(
-        self, whose: str, before: Sequence[Any] | None, most: int, **given: Any
+        self, whose: str, before: Sequence[Any] | None, limit: int, **given: Any
     ) -> list[tuple[int, Order]]:
         rows = self._sql.rows(
             f"SELECT * FROM orders WHERE {whose} "
@@ -247,7 +247,7 @@ class Orders:
             "ORDER BY created_at DESC, order_id DESC LIMIT :most",
             at=before[0] if before else _LAST,
             id=before[1] if before else "",
-            most=most,
+            most=limit,
             **given,
         )
         return [

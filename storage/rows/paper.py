@@ -7,10 +7,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
-from domain.trading.paper.entries import Entry, Filled, PaperBook, What
+from domain.trading.paper.entries import Entry, EntryPayload, Filled, PaperBook
 from domain.trading.paper.filling import Taken, summed
-from domain.trading.paper.replay import Account
-from domain.trading.venue import Book
+from domain.trading.paper.replay import PaperAccount
+from domain.trading.venue import OrderBook
 from storage.rows.paper_rows import (
     COLUMNS,
     NAMES,
@@ -112,7 +112,7 @@ class PaperBooks:
     # -- entries
 
     def append(
-        self, book: str, ref: str, at: datetime, marks: Mapping[str, Decimal], what: What
+        self, book: str, ref: str, at: datetime, marks: Mapping[str, Decimal], what: EntryPayload
     ) -> Entry | None:
         """Write an entry, None where there is one with this `ref` of its kind. The book is
         locked.
@@ -144,21 +144,21 @@ class PaperBooks:
 
     # -- what they come to
 
-    def account(self, book: PaperBook) -> Account:
+    def account(self, book: PaperBook) -> PaperAccount:
         """What a book comes to now, from its newest checkpoint on."""
         return self._states.account(book)
 
-    def account_at(self, book: PaperBook, moment_: datetime) -> Account:
+    def account_at(self, book: PaperBook, moment_: datetime) -> PaperAccount:
         """What it came to by its entries of a time, inclusive."""
         return self._states.at(book, moment_)
 
-    def recent(self, book: PaperBook, most: int) -> tuple[Account, list[Entry]]:
+    def recent(self, book: PaperBook, limit: int) -> tuple[PaperAccount, list[Entry]]:
         """Its newest entries, at least `most` of them, and the account that they begin from."""
-        return self._states.recent(book, most)
+        return self._states.recent(book, limit)
 
     # -- snapshots
 
-    def keep(self, seen: Book, *, known: bool = False) -> None:
+    def keep(self, seen: OrderBook, *, known: bool = False) -> None:
         """Store a snapshot that is about to fill something, unless it is `known` to be, and keep
         other writers off it.
         """
@@ -203,7 +203,7 @@ class PaperBooks:
             due=micros(due),
         )
 
-    def due(self, now: datetime, most: int) -> list[tuple[str, datetime]]:
+    def due(self, now: datetime, limit: int) -> list[tuple[str, datetime]]:
         """Books that are to be looked at, and when each was last: an owner's before anybody's
         second, the longest due first.
         """
@@ -215,7 +215,7 @@ class PaperBooks:
                 "t.due_at",
             ),
             now=micros(now),
-            most=most,
+            most=limit,
         )
         return [(str(r["book"]), moment(r["seen_at"])) for r in rows]
 

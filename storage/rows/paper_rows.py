@@ -10,24 +10,24 @@ from functools import lru_cache
 from typing import Any, Final
 
 from domain.trading.paper.entries import (
+    DelistedClose,
     Entry,
+    EntryPayload,
     Filled,
     Funded,
     Gap,
     Liquidated,
     Model,
     PaperBook,
-    Settled,
-    What,
 )
-from domain.trading.venue import Book, Level
+from domain.trading.venue import Level, OrderBook
 from storage.sql import Row, canonical, micros, moment
 
 COLUMNS: Final = (
     "book", "n", "kind", "ref", "at", "snapshot", "body", "prev_hash", "row_hash",
 )  # fmt: skip
-_KINDS: Final[Mapping[str, type[What]]] = {
-    "fill": Filled, "funding": Funded, "liquidation": Liquidated, "settlement": Settled,
+_KINDS: Final[Mapping[str, type[EntryPayload]]] = {
+    "fill": Filled, "funding": Funded, "liquidation": Liquidated, "settlement": DelistedClose,
     "gap": Gap,
 }  # fmt: skip
 NAMES: Final = {made: kind for kind, made in _KINDS.items()}
@@ -39,29 +39,29 @@ _PRICES: Final = frozenset({"closed"})
 
 def book_of(row: Row) -> PaperBook:
     """A book behind its row."""
-    told = json.loads(row["model"])
+    raw = json.loads(row["model"])
     return PaperBook(
         book=row["book"],
         owner_id=row["owner_id"],
         agent_id=row["agent_id"],
         name=row["name"],
         start_micros=int(row["start_micros"]),
-        model=model_of(told),
+        model=model_of(raw),
         created_at=moment(row["created_at"]),
     )
 
 
-def model_of(told: Any) -> Model:
+def model_of(raw: Any) -> Model:
     """A model behind its stored form."""
-    return Model(**{**told, "depth_share": Decimal(told["depth_share"])})
+    return Model(**{**raw, "depth_share": Decimal(raw["depth_share"])})
 
 
 def entry_of(row: Row) -> Entry:
     """An entry behind its row. Errors: ValueError, KeyError, TypeError for what is none."""
-    told = json.loads(row["body"])
-    marks = {coin: Decimal(px) for coin, px in told.pop("marks").items()}
-    made: What = _KINDS[row["kind"]](**{name: _read(name, v) for name, v in told.items()})
-    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, what=made)
+    raw = json.loads(row["body"])
+    marks = {coin: Decimal(px) for coin, px in raw.pop("marks").items()}
+    created: EntryPayload = _KINDS[row["kind"]](**{name: _read(name, v) for name, v in raw.items()})
+    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, what=created)
 
 
 @lru_cache(maxsize=TAKES_KEPT)
@@ -70,18 +70,18 @@ def take_of(body: str) -> tuple[bool, Decimal, Decimal]:
 
     Every order that meets the same snapshot asks for the same texts again.
     """
-    told = json.loads(body)
-    return bool(told["is_buy"]), Decimal(told["level"]), Decimal(told["size"])
+    raw = json.loads(body)
+    return bool(raw["is_buy"]), Decimal(raw["level"]), Decimal(raw["size"])
 
 
-def snapshot_of(row: Row) -> Book:
+def snapshot_of(row: Row) -> OrderBook:
     """A snapshot behind its row."""
-    told = json.loads(row["body"])
+    raw = json.loads(row["body"])
     bids, asks = (
-        tuple(Level(Decimal(px), Decimal(size), n) for px, size, n in told[side])
+        tuple(Level(Decimal(px), Decimal(size), n) for px, size, n in raw[side])
         for side in ("bids", "asks")
     )
-    return Book(row["coin"], moment(row["at"]), bids, asks, row["hash"])
+    return OrderBook(row["coin"], moment(row["at"]), bids, asks, row["hash"])
 
 
 def paper_hash(row: Row) -> str:
@@ -110,11 +110,11 @@ def prices(marks: Mapping[str, Decimal]) -> dict[str, str]:
     return {coin: format(px, "f") for coin, px in marks.items()}
 
 
-def _fields(made: type[What]) -> Iterable[str]:
-    return made.__dataclass_fields__
+def _fields(created: type[EntryPayload]) -> Iterable[str]:
+    return created.__dataclass_fields__
 
 
-def body_of(what: What) -> dict[str, object]:
+def body_of(what: EntryPayload) -> dict[str, object]:
     """What an entry says, in its stored form."""
     return {name: _written(name, getattr(what, name)) for name in _fields(type(what))}
 

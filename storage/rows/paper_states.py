@@ -15,7 +15,7 @@ from typing import Final
 
 from domain.trading.paper.entries import Entry, PaperBook
 from domain.trading.paper.kept import from_json, to_json
-from domain.trading.paper.replay import Account, after, opened
+from domain.trading.paper.replay import PaperAccount, after, opened
 from storage.rows.paper_rows import entry_of
 from storage.sql import Row, Sql, columns, first, micros
 
@@ -30,10 +30,10 @@ _NEAREST: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stand:
+class AccountAt:
     """An account after entry `n` of its book."""
 
-    account: Account
+    account: PaperAccount
     n: int = 0
 
 
@@ -41,14 +41,14 @@ class AccountCache:
     """Accounts by the hash of the entry that they end at, which names one state of one book."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Account] = OrderedDict()
+        self._kept: OrderedDict[str, PaperAccount] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, row_hash: str) -> Account | None:
+    def get(self, row_hash: str) -> PaperAccount | None:
         """The account at that entry, if it is kept."""
         return self._kept.get(row_hash)
 
-    def put(self, row_hash: str, account: Account) -> None:
+    def put(self, row_hash: str, account: PaperAccount) -> None:
         """Keep an account; the one least lately put goes first."""
         with self._lock:
             self._kept[row_hash] = account
@@ -62,7 +62,7 @@ class PaperStates:
     def __init__(self, sql: Sql, cache: AccountCache):
         self._sql, self._cache = sql, cache
 
-    def account(self, book: PaperBook) -> Account:
+    def account(self, book: PaperBook) -> PaperAccount:
         """What a book comes to now."""
         head = first(
             self._sql,
@@ -84,12 +84,12 @@ class PaperStates:
         if before is not None:
             self._cache.put(str(row["row_hash"]), after(before, entry))
 
-    def at(self, book: PaperBook, moment: datetime) -> Account:
+    def at(self, book: PaperBook, moment: datetime) -> PaperAccount:
         """What it came to by its entries of a time, inclusive, whatever was entered before."""
         at = self._nearest(book, "c.last_at <= :moment", moment=micros(moment))
         return _folded(at, [e for e in self._behind(book.book, at.n) if e.at <= moment]).account
 
-    def recent(self, book: PaperBook, most: int) -> tuple[Account, list[Entry]]:
+    def recent(self, book: PaperBook, limit: int) -> tuple[PaperAccount, list[Entry]]:
         """The newest entries, at least `most` where there are so many, and the account that they
         begin from.
         """
@@ -97,7 +97,7 @@ class PaperStates:
             self._sql, "SELECT MAX(n) AS n FROM paper_entries WHERE book = :book", book=book.book
         )
         count = int(last["n"] or 0) if last else 0
-        at = self._nearest(book, "c.n <= :most", most=max(0, count - most))
+        at = self._nearest(book, "c.n <= :most", most=max(0, count - limit))
         return at.account, self._behind(book.book, at.n)
 
     def keep(self, book: PaperBook, n: int) -> None:
@@ -129,7 +129,7 @@ class PaperStates:
         )
         return [entry_of(row) for row in rows]
 
-    def _nearest(self, book: PaperBook, where: str, **given: int) -> Stand:
+    def _nearest(self, book: PaperBook, where: str, **given: int) -> AccountAt:
         """The newest checkpoint that fits; the begin of the book where there is none, or where what
         is stored is none: a changed one is never shown, and `db verify` tells of it.
         """
@@ -138,24 +138,24 @@ class PaperStates:
         )
         found = None if row is None else checkpointed(row["state"], row["row_hash"])
         if row is None or found is None or found.start != book.start_micros:
-            return Stand(account=opened(book.start_micros))
-        return Stand(account=found, n=int(row["n"]))
+            return AccountAt(account=opened(book.start_micros))
+        return AccountAt(account=found, n=int(row["n"]))
 
 
-def _folded(at: Stand, entries: Sequence[Entry]) -> Stand:
+def _folded(at: AccountAt, entries: Sequence[Entry]) -> AccountAt:
     account, n = at.account, at.n
     for entry in entries:
         account, n = after(account, entry), entry.n
-    return Stand(account=account, n=n)
+    return AccountAt(account=account, n=n)
 
 
-def checkpoint_text(account: Account, row_hash: str) -> str:
+def checkpoint_text(account: PaperAccount, row_hash: str) -> str:
     """A checkpoint's text: a digest of what it stands for, and the account."""
     body = json.dumps(to_json(account), separators=(",", ":"))
     return f"{_digest(row_hash, body)}:{body}"
 
 
-def checkpointed(text: str, row_hash: str) -> Account | None:
+def checkpointed(text: str, row_hash: str) -> PaperAccount | None:
     """The account of a checkpoint; None where it was not made by this replay at this very entry."""
     told, _, body = text.partition(":")
     return from_json(json.loads(body)) if told == _digest(row_hash, body) else None

@@ -258,7 +258,7 @@ class People:
         self._forget(users)
         return ended
 
-    def end_sessions(self, now: datetime, most: int) -> int:
+    def end_sessions(self, now: datetime, limit: int) -> int:
         """Take some sessions out that are over, and of persons of whom no vault was ever funded
         those that would end first, where there are more than `most`; with each its person who has
         nothing else. How many: fewer than at once can be where none is left.
@@ -269,7 +269,7 @@ class People:
             f"OFFSET :most) AND NOT EXISTS ({FUNDED.format('s.user_id')})) "
             "ORDER BY s.expires_at LIMIT :at_once",
             now=micros(now),
-            most=most,
+            most=limit,
             at_once=_AT_ONCE,
         )
         if rows:
@@ -278,13 +278,13 @@ class People:
             self._forget(sorted({str(r["user_id"]) for r in rows}))
         return len(rows)
 
-    def end_challenges(self, now: datetime, most: int) -> None:
+    def end_challenges(self, now: datetime, limit: int) -> None:
         """Take the sign-in texts out that are too old, and the oldest of more than `most`."""
         self._sql.run(
             "DELETE FROM challenges WHERE expires_at < :now OR expires_at <= (SELECT expires_at "
             "FROM challenges ORDER BY expires_at DESC LIMIT 1 OFFSET :most)",
             now=micros(now),
-            most=most,
+            most=limit,
         )
 
     def _forget(self, users: list[str]) -> None:

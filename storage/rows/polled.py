@@ -14,7 +14,7 @@ from storage.sql import Sql, first, micros, moment
 IDS_AT_ONCE: Final = 200
 
 
-class Polled:
+class MandatePolling:
     """Columns of the mandates table alone."""
 
     def __init__(self, sql: Sql):
@@ -58,7 +58,7 @@ class Polled:
         return found is not None
 
     def created_since(
-        self, owner_id: str, since: datetime, most: int, *, proposed_only: bool = False
+        self, owner_id: str, since: datetime, limit: int, *, proposed_only: bool = False
     ) -> list[datetime]:
         """When the owner's newest mandates were made, newest first, `most` at the most."""
         proposed = "AND proposed_by IS NOT NULL " if proposed_only else ""
@@ -67,7 +67,7 @@ class Polled:
             f"{proposed}ORDER BY created_at DESC LIMIT :most",
             owner=owner_id,
             since=micros(since),
-            most=most,
+            most=limit,
         )
         return [moment(r["created_at"]) for r in rows]
 

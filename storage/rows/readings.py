@@ -11,7 +11,7 @@ from storage.sql import Sql, canonical, first, maybe_micros, maybe_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class ResyncProgress:
     """Along `path` the blocks from `low` to `high` were read, both inclusive; `high` is one less
     than `low` where none was.
 
@@ -27,18 +27,18 @@ class Progress:
     rests_until: datetime | None = None
 
 
-class Readings:
+class ResyncRepository:
     """Two tables of what may be forgotten: without it a reading begins anew."""
 
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def of(self, public_id: str) -> Progress | None:
+    def of(self, public_id: str) -> ResyncProgress | None:
         """How far a mandate's vault was read again."""
         row = first(self._sql, "SELECT * FROM vault_readings WHERE public_id = :id", id=public_id)
         if row is None:
             return None
-        return Progress(
+        return ResyncProgress(
             path=row["path"],
             nodes=int(row["nodes"]),
             low=int(row["low"]),
@@ -47,7 +47,7 @@ class Readings:
             rests_until=maybe_moment(row["rests_until"] or None),
         )
 
-    def keep(self, public_id: str, done: Progress) -> None:
+    def keep(self, public_id: str, done: ResyncProgress) -> None:
         """Keep how far it came."""
         self._sql.run(
             "INSERT INTO vault_readings (public_id, path, nodes, low, high, misses, rests_until) "

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
-from domain.ledger.copies import maker
-from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.copies import fast_constructor
+from domain.ledger.events import Event, LedgerKind, Reporter
 from domain.ledger.written import read
 from domain.money import Usdc
 from storage.sql import Row, canonical, micros, moment
@@ -42,7 +42,7 @@ _LAST: Final = b',"row_hash":""}'
 
 # Every row that is read comes through here, and an enumeration's own look-up takes three times as
 # long.
-_KINDS: Final[Mapping[str, Kind]] = {kind.value: kind for kind in Kind}
+_KINDS: Final[Mapping[str, LedgerKind]] = {kind.value: kind for kind in LedgerKind}
 _REPORTERS: Final[Mapping[str, Reporter]] = {who.value: who for who in Reporter}
 _DECODED: Final = json.JSONDecoder().raw_decode
 _DELETE: Final = b"\x7f"
@@ -83,13 +83,13 @@ def has_its_hash(row: Row) -> bool:
 
     In another order its bytes are not the canonical ones, and the hash is worked out as everywhere.
     """
-    told = row["row_hash"]
+    raw = row["row_hash"]
     try:
-        plain = orjson.dumps(row)[: -len(_LAST) - len(told)] + b"}"
+        plain = orjson.dumps(row)[: -len(_LAST) - len(raw)] + b"}"
     except TypeError:
-        return bool(row_hash(row) == told)
-    quick = _is_canonical(plain) and hashlib.sha256(plain).hexdigest() == told
-    return quick or bool(row_hash(row) == told)
+        return bool(row_hash(row) == raw)
+    quick = _is_canonical(plain) and hashlib.sha256(plain).hexdigest() == raw
+    return quick or bool(row_hash(row) == raw)
 
 
 def _hashed(row: Row) -> Row:
@@ -135,8 +135,8 @@ def _stored(text: str) -> Any:
     """What a payload's text holds; its bare text where it is no JSON, which no payload is."""
     try:
         # What was written is one object and nothing around it, which is read in half the steps.
-        told, end = _DECODED(text) if text.startswith("{") else (None, -1)
-        return told if end == len(text) else json.loads(text)
+        raw, end = _DECODED(text) if text.startswith("{") else (None, -1)
+        return raw if end == len(text) else json.loads(text)
     except (ValueError, RecursionError):
         return text
 
@@ -151,7 +151,7 @@ def event_of(row: Row) -> Event:
     amount = row["amount_micros"]
     created, occurred = row["created_at"], row["occurred_at"]
     at = moment(created)
-    kind = _KINDS.get(row["kind"]) or Kind(row["kind"])
+    kind = _KINDS.get(row["kind"]) or LedgerKind(row["kind"])
     payload = as_stored(row)
     told = read(kind, payload)
     return _EVENT(
@@ -173,5 +173,5 @@ def event_of(row: Row) -> Event:
     )
 
 
-_EVENT: Final = maker(Event)
-_USDC: Final = maker(Usdc)
+_EVENT: Final = fast_constructor(Event)
+_USDC: Final = fast_constructor(Usdc)

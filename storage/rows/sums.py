@@ -7,7 +7,7 @@ from datetime import datetime
 from storage.sql import Sql, first, micros
 
 
-class Sums:
+class VaultTotalsRepository:
     """Two columns of the mandates table that no version guards: whoever compares writes them."""
 
     def __init__(self, sql: Sql):

@@ -129,13 +129,13 @@ class VenueWeights:
         )
         tail = " FOR UPDATE" if self._sql.dialect == "postgresql" else ""
         row = first(self._sql, "SELECT body FROM venue_weights WHERE key = :key" + tail, key=key)
-        body, said = work(row["body"] or None if row else None)
+        body, statement = work(row["body"] or None if row else None)
         self._sql.run("UPDATE venue_weights SET body = :body WHERE key = :key", body=body, key=key)
-        return said
+        return statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class AllowlistEntry:
     """One item of the allowlist, and who put it there."""
 
     item: str
@@ -156,7 +156,7 @@ class TradeAllowlist:
             for r in self._sql.rows("SELECT item FROM trade_allowlist WHERE removed_at IS NULL")
         )
 
-    def page(self, after: str, limit: int) -> list[Allowed]:
+    def page(self, after: str, limit: int) -> list[AllowlistEntry]:
         """Items behind `after`, in their order."""
         rows = self._sql.rows(
             "SELECT item, changed_at, changed_by FROM trade_allowlist "
@@ -165,7 +165,9 @@ class TradeAllowlist:
             most=limit,
         )
         return [
-            Allowed(item=r["item"], changed_at=moment(r["changed_at"]), changed_by=r["changed_by"])
+            AllowlistEntry(
+                item=r["item"], changed_at=moment(r["changed_at"]), changed_by=r["changed_by"]
+            )
             for r in rows
         ]
 
@@ -181,7 +183,7 @@ class TradeAllowlist:
             if done:
                 self._log.add(_membership(item, True, now, "settings", "the settings at a start"))
 
-    def put(self, item: str, *, allowed: bool, now: datetime, by: str, why: str) -> bool:
+    def put(self, item: str, *, allowed: bool, now: datetime, by: str, reason: str) -> bool:
         """Put an item on the list or take it off; False where it is so already, and nothing is
         written.
 
@@ -206,18 +208,18 @@ class TradeAllowlist:
                 by=by,
             )
         if done:
-            self._log.add(_membership(item, allowed, now, by, why))
+            self._log.add(_membership(item, allowed, now, by, reason))
         return done == 1
 
 
-def _membership(item: str, allowed: bool, now: datetime, by: str, why: str) -> LimitChange:
+def _membership(item: str, allowed: bool, now: datetime, by: str, reason: str) -> LimitChange:
     return LimitChange(
         what="allowlist",
         subject=item,
         changes={"allowed": {"from": not allowed, "to": allowed}},
         changed_at=now,
         changed_by=by,
-        why=why,
+        why=reason,
     )
 
 

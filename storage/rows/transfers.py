@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final
 
-from domain.agents.transfers import REF_CONFIRMED, Delta, Report
+from domain.agents.transfers import REF_CONFIRMED, Delta, StoredTransfer
 from storage.sql import (
     Row,
     Sql,
@@ -54,7 +54,7 @@ class Transfers:
     # -- reports
     # ---------------------------------------------------------------------------------------------
 
-    def add(self, report: Report) -> bool:
+    def add(self, report: StoredTransfer) -> bool:
         """Store a report; False where one with its (chain, tx) is there."""
         names = [f.name for f in fields(report)]
         text = (
@@ -64,7 +64,7 @@ class Transfers:
         )
         return self._sql.run(text, **self._row(report)) == 1
 
-    def take_over(self, report: Report) -> bool:
+    def take_over(self, report: StoredTransfer) -> bool:
         """Put a report in the place of one that failed for another agent; False where there is no
         such one.
 
@@ -82,7 +82,7 @@ class Transfers:
             == 1
         )
 
-    def save(self, report: Report) -> None:
+    def save(self, report: StoredTransfer) -> None:
         """Store a report's outcome."""
         self._sql.run(
             "UPDATE transfer_reports SET status = :status, amount_actual = :actual, confirmed_at = "
@@ -97,7 +97,7 @@ class Transfers:
             else tokens(self._sql, report.amount_actual),
         )
 
-    def get(self, chain_id: int, tx_hash: str) -> Report | None:
+    def get(self, chain_id: int, tx_hash: str) -> StoredTransfer | None:
         """One report."""
         row = first(
             self._sql,
@@ -119,8 +119,8 @@ class Transfers:
         return int(row["n"]) if row else 0
 
     def due(
-        self, chain_id: int, status: str, since: datetime | None, now: datetime, most: int
-    ) -> list[Report]:
+        self, chain_id: int, status: str, since: datetime | None, now: datetime, limit: int
+    ) -> list[StoredTransfer]:
         """Reports of a status, made from a time on, inclusive, about which the chain is to be asked
         now: an owner's before anybody's second, those first that were asked about longest ago.
         """
@@ -134,11 +134,11 @@ class Transfers:
             status=status,
             since=-1 if since is None else micros(since),
             now=micros(now),
-            most=most,
+            most=limit,
         )
         return [_report(r) for r in rows]
 
-    def asked(self, when: Sequence[tuple[Report, datetime]]) -> None:
+    def asked(self, when: Sequence[tuple[StoredTransfer, datetime]]) -> None:
         """Note when each of some reports is to be asked about again."""
         rows = [{"at": micros(at), "chain": one.chain_id, "hash": one.tx_hash} for one, at in when]
         self._sql.run_all(
@@ -156,11 +156,11 @@ class Transfers:
         )
         return {r["agent_id"]: (int(r["n"]), moment(r["at"])) for r in rows}
 
-    def overdue(self, asked: Sequence[int], until: datetime, limit: int) -> list[Report]:
+    def overdue(self, request: Sequence[int], until: datetime, limit: int) -> list[StoredTransfer]:
         """Reports without an outcome, made until a time, inclusive, on chains that are not among
         those that can be asked; oldest first.
         """
-        known = ", ".join(str(int(chain_id)) for chain_id in asked) or "-1"
+        known = ", ".join(str(int(chain_id)) for chain_id in request) or "-1"
         rows = self._sql.rows(
             "SELECT * FROM transfer_reports WHERE status = 'reported' AND reported_at <= :until "
             f"AND chain_id NOT IN ({known}) ORDER BY reported_at, tx_hash LIMIT :most",
@@ -174,7 +174,7 @@ class Transfers:
         found = self.events_of(agent_id, REF_CONFIRMED, tx_hash)
         return any(e.delta.chain_id == chain_id for e in found)
 
-    def _row(self, report: Report) -> dict[str, object]:
+    def _row(self, report: StoredTransfer) -> dict[str, object]:
         row: dict[str, object] = {f.name: getattr(report, f.name) for f in fields(report)}
         actual = report.amount_actual
         return row | {
@@ -306,10 +306,10 @@ def _balance_event(row: Row) -> BalanceEvent:
     return BalanceEvent(int(row["n"]), delta, moment(row["created_at"]))
 
 
-def _report(row: Row) -> Report:
-    values = {f.name: row[f.name] for f in fields(Report)}
+def _report(row: Row) -> StoredTransfer:
+    values = {f.name: row[f.name] for f in fields(StoredTransfer)}
     actual = values["amount_actual"]
-    return Report(
+    return StoredTransfer(
         **values
         | {
             "amount": int(values["amount"]),

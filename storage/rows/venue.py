@@ -82,13 +82,13 @@ class VenueAccounts:
             "UPDATE venue_links SET terms_version = :v WHERE link_id = :id", v=version, id=link_id
         )
 
-    def end_link(self, link_id: str, why: str, now: datetime) -> bool:
+    def end_link(self, link_id: str, reason: str, now: datetime) -> bool:
         """End a link, and every key under it with it."""
         done = self._sql.run(
             "UPDATE venue_links SET ended_at = :at, ended_why = :why WHERE link_id = :id "
             "AND ended_at IS NULL",
             at=micros(now),
-            why=why,
+            why=reason,
             id=link_id,
         )
         self._sql.run(
@@ -100,7 +100,7 @@ class VenueAccounts:
 
     # -- challenges
 
-    def challenges_since(self, user_id: str, since: datetime, most: int) -> list[datetime]:
+    def challenges_since(self, user_id: str, since: datetime, limit: int) -> list[datetime]:
         """When a person asked for the newest texts after a time, newest first, `most` at the
         most.
         """
@@ -109,12 +109,12 @@ class VenueAccounts:
             "ORDER BY made_at DESC LIMIT :most",
             user=user_id,
             since=micros(since),
-            most=most,
+            most=limit,
         )
         return [moment(row["made_at"]) for row in rows]
 
     def add_challenge(
-        self, made: LinkChallenge, now: datetime, *, open_at_most: int, kept: timedelta
+        self, created: LinkChallenge, now: datetime, *, open_at_most: int, kept: timedelta
     ) -> None:
         """Keep a text; of a person's open ones the oldest is dropped, and long ended ones go."""
         self._sql.run(
@@ -126,7 +126,7 @@ class VenueAccounts:
             "WHERE user_id = :user AND used_at IS NULL AND expires_at > :at "
             "ORDER BY made_at DESC, challenge_id DESC LIMIT 1000 OFFSET :most)",
             at=micros(now),
-            user=made.user_id,
+            user=created.user_id,
             most=open_at_most - 1,
         )
         names = (
@@ -135,15 +135,15 @@ class VenueAccounts:
         )  # fmt: skip
         self._sql.run(
             "INSERT INTO venue_challenges " + columns(names),
-            challenge_id=made.challenge_id,
-            user_id=made.user_id,
-            network=made.network,
-            address=made.address,
-            message=made.message,
-            terms_version=made.terms_version,
-            terms_sha256=made.terms_sha256,
+            challenge_id=created.challenge_id,
+            user_id=created.user_id,
+            network=created.network,
+            address=created.address,
+            message=created.message,
+            terms_version=created.terms_version,
+            terms_sha256=created.terms_sha256,
             made_at=micros(now),
-            expires_at=micros(made.expires_at),
+            expires_at=micros(created.expires_at),
         )
 
     def challenge(self, challenge_id: str) -> tuple[LinkChallenge, bool] | None:
@@ -251,7 +251,7 @@ class VenueAccounts:
         )
         return _key(row)
 
-    def links_to_check(self, now: datetime, before: datetime, most: int) -> list[Link]:
+    def links_to_check(self, now: datetime, before: datetime, limit: int) -> list[Link]:
         """Links with a keeper key in date that the venue was not asked about since `before`,
         longest ago first."""
         rows = self._sql.rows(
@@ -263,7 +263,7 @@ class VenueAccounts:
             nobody=NOBODY,
             now=micros(now),
             before=micros(before),
-            most=most,
+            most=limit,
         )
         return [link for r in rows if (link := _link(r)) is not None]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.trading.stop_line import Keeping
+from domain.trading.stop_line import StopLineState
 from domain.trading.venue import Network
 from storage.sql import Row, Sql, columns, first, maybe_micros, maybe_moment, micros, moment
 
@@ -16,7 +16,7 @@ class VenueKeeping:
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def get(self, public_id: str, network: Network) -> Keeping | None:
+    def get(self, public_id: str, network: Network) -> StopLineState | None:
         """How the keeper stands with a mandate; None where nothing was to be done yet."""
         row = first(
             self._sql,
@@ -26,7 +26,7 @@ class VenueKeeping:
         )
         return None if row is None else _keeping(row)
 
-    def put(self, keeping: Keeping) -> None:
+    def put(self, keeping: StopLineState) -> None:
         """Write down how the keeper stands with a mandate now."""
         self._sql.run(
             "INSERT INTO venue_keeping "
@@ -66,8 +66,8 @@ class VenueKeeping:
         return {(r["network"], r["state"]): int(r["n"]) for r in rows}
 
 
-def _keeping(row: Row) -> Keeping:
-    return Keeping(
+def _keeping(row: Row) -> StopLineState:
+    return StopLineState(
         public_id=row["public_id"],
         network=row["network"],
         episode=int(row["episode"]),

@@ -61,7 +61,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class DeliveryAttempt:
     """What became of one try; `again_at` None where there is no further one."""
 
     at: datetime
@@ -78,15 +78,15 @@ class Webhooks:
         self._sql = sql
         self._skip = " FOR UPDATE SKIP LOCKED" if sql.dialect == "postgresql" else ""
 
-    def add(self, hook: Webhook) -> None:
+    def add(self, webhook: Webhook) -> None:
         """Store a new one."""
         row = {
-            "webhook_id": hook.webhook_id,
-            "owner_id": hook.owner_id,
-            "url": hook.url,
-            "events": canonical(list(hook.events)),
-            "generation": hook.generation,
-            "created_at": micros(hook.created_at),
+            "webhook_id": webhook.webhook_id,
+            "owner_id": webhook.owner_id,
+            "url": webhook.url,
+            "events": canonical(list(webhook.events)),
+            "generation": webhook.generation,
+            "created_at": micros(webhook.created_at),
             "busy_until": 0,
             "failures": 0,
         }
@@ -131,7 +131,7 @@ class Webhooks:
         return row is not None
 
     def queue(
-        self, hook: Webhook, *, delivery_id: str, key: str, kind: str, body: str, now: datetime
+        self, webhook: Webhook, *, delivery_id: str, key: str, kind: str, body: str, now: datetime
     ) -> bool:
         """Queue a notice; False where the same notice, by `key`, is there already.
 
@@ -141,12 +141,12 @@ class Webhooks:
             self._sql,
             "SELECT COUNT(*) AS n FROM webhook_deliveries "
             "WHERE webhook_id = :id AND status = 'waiting'",
-            id=hook.webhook_id,
+            id=webhook.webhook_id,
         )
         full = row is not None and int(row["n"]) >= WAITING_MOST
         values = {
             "delivery_id": delivery_id,
-            "webhook_id": hook.webhook_id,
+            "webhook_id": webhook.webhook_id,
             "notice_key": key,
             "kind": kind,
             "body": body,
@@ -156,20 +156,20 @@ class Webhooks:
             "attempts": 0,
             "fault": "too_many_wait" if full else None,
         }
-        made = self._sql.run(
+        created = self._sql.run(
             f"INSERT INTO webhook_deliveries {columns(values)} "
             "ON CONFLICT (webhook_id, notice_key) DO NOTHING",
             **values,
         )
-        if made and not full:
+        if created and not full:
             self._sql.run(
                 "UPDATE webhooks SET next_at = :now WHERE webhook_id = :id "
                 "AND (next_at IS NULL OR (next_at > :now AND failures < :away))",
-                id=hook.webhook_id,
+                id=webhook.webhook_id,
                 now=micros(now),
                 away=AWAY,
             )
-        return made == 1
+        return created == 1
 
     def due(self, now: datetime) -> bool:
         """True where a webhook is to be called; asked before a claim, which writes."""
@@ -183,7 +183,7 @@ class Webhooks:
             is not None
         )
 
-    def claim(self, now: datetime, until: datetime, most: int) -> list[tuple[Webhook, Delivery]]:
+    def claim(self, now: datetime, until: datetime, limit: int) -> list[tuple[Webhook, Delivery]]:
         """Take up to `most` webhooks that are due until a time, an owner's before anybody's second,
         each with its next delivery.
         """
@@ -194,21 +194,21 @@ class Webhooks:
             f"SELECT t.* FROM webhooks t WHERE {due} AND webhook_id IN "
             f"(SELECT webhook_id FROM ({turns}) AS q){self._skip}",
             now=micros(now),
-            most=most,
+            most=limit,
         )
         taken = []
         for row in rows:
-            hook = _hook(row)
-            found = self._next(hook.webhook_id)
+            webhook = _hook(row)
+            found = self._next(webhook.webhook_id)
             if found is None or found.next_at > now:
-                self._rest(hook, now, away_until=None)
+                self._rest(webhook, now, away_until=None)
                 continue
             self._sql.run(
                 "UPDATE webhooks SET busy_until = :until WHERE webhook_id = :id",
                 until=micros(until),
-                id=hook.webhook_id,
+                id=webhook.webhook_id,
             )
-            taken.append((hook, found))
+            taken.append((webhook, found))
         return taken
 
     def _next(self, webhook_id: str) -> Delivery | None:
@@ -220,7 +220,7 @@ class Webhooks:
         )
         return _delivery(row) if row else None
 
-    def tried(self, hook: Webhook, delivery: Delivery, told: Tried) -> None:
+    def tried(self, webhook: Webhook, delivery: Delivery, told: DeliveryAttempt) -> None:
         """Note what became of a try, and let the webhook go."""
         status = "delivered" if told.ok else "dead" if told.again_at is None else "waiting"
         self._sql.run(
@@ -234,30 +234,30 @@ class Webhooks:
             next=micros(told.again_at or told.at),
             id=delivery.delivery_id,
         )
-        failures = 0 if told.ok else hook.failures + 1
+        failures = 0 if told.ok else webhook.failures + 1
         self._sql.run(
             "UPDATE webhooks SET failures = :n, busy_until = 0 WHERE webhook_id = :id",
             n=failures,
-            id=hook.webhook_id,
+            id=webhook.webhook_id,
         )
-        self._rest(hook, told.at, away_until=told.again_at if failures >= AWAY else None)
+        self._rest(webhook, told.at, away_until=told.again_at if failures >= AWAY else None)
         self._sql.run(
             "DELETE FROM webhook_deliveries WHERE webhook_id = :id AND status <> 'waiting' "
             "AND made_at < :old",
-            id=hook.webhook_id,
+            id=webhook.webhook_id,
             old=micros(told.at - timedelta(days=KEPT_DAYS)),
         )
 
-    def _rest(self, hook: Webhook, now: datetime, *, away_until: datetime | None) -> None:
+    def _rest(self, webhook: Webhook, now: datetime, *, away_until: datetime | None) -> None:
         """Say when the webhook is called next: as its next delivery is due, but one that is away is
         left alone until then.
         """
-        found = self._next(hook.webhook_id)
+        found = self._next(webhook.webhook_id)
         at = None if found is None else max(found.next_at, away_until or found.next_at)
         self._sql.run(
             "UPDATE webhooks SET next_at = :at WHERE webhook_id = :id",
             at=None if at is None else micros(at),
-            id=hook.webhook_id,
+            id=webhook.webhook_id,
         )
 
     def deliveries(self, webhook_id: str, *, after: str | None, limit: int) -> list[Delivery]:
@@ -279,7 +279,7 @@ class Webhooks:
         row = first(self._sql, "SELECT cursor FROM notice_cursor WHERE name = 'ledger'")
         return row["cursor"] if row else None
 
-    def have_read(self, cursor: str) -> None:
+    def save_cursor(self, cursor: str) -> None:
         """Note it."""
         self._sql.run(
             "INSERT INTO notice_cursor (name, cursor) VALUES ('ledger', :cursor) "

@@ -14,7 +14,7 @@ from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class IdempotencyRecord:
     """An idempotency record as a caller meets it; `new` where this call made it.
 
     `until` is set where something is done outside: without an answer by then, whoever did it is
@@ -57,14 +57,14 @@ class Idempotency:
         self._sql = sql
         self._made: dict[tuple[str, str], dict[str, object]] = {}  # claims that are no rows yet
 
-    def claim(
+    def acquire(
         self,
         scope: str,
         key: str,
         request_hash: str,
         now: datetime,
         until: datetime | None = None,
-    ) -> Claim:
+    ) -> IdempotencyRecord:
         """Claim a key, or find who did; two racing callers meet at the unique key, never at
         both.
         """
@@ -74,9 +74,9 @@ class Idempotency:
             found = self.find(scope, key)
             if found is None and (scope, key) not in self._made:
                 self._made[scope, key] = {"hash": request_hash, "at": micros(now)}
-                return Claim(True, request_hash)
-            return found if found is not None else Claim(False, request_hash)
-        made = self._sql.run(
+                return IdempotencyRecord(True, request_hash)
+            return found if found is not None else IdempotencyRecord(False, request_hash)
+        created = self._sql.run(
             CLAIM,
             scope=scope,
             key=key,
@@ -84,12 +84,12 @@ class Idempotency:
             at=micros(now),
             until=maybe_micros(until),
         )
-        if made == 1:
-            return Claim(True, request_hash, until=until)
+        if created == 1:
+            return IdempotencyRecord(True, request_hash, until=until)
         found = self.find(scope, key)
-        return found if found is not None else Claim(False, request_hash)
+        return found if found is not None else IdempotencyRecord(False, request_hash)
 
-    def find(self, scope: str, key: str) -> Claim | None:
+    def find(self, scope: str, key: str) -> IdempotencyRecord | None:
         """The record of a key."""
         row = first(
             self._sql,
@@ -101,7 +101,7 @@ class Idempotency:
             return None
         response = json.loads(row["response"]) if row["response"] is not None else None
         until = maybe_moment(row["until_at"])
-        return Claim(False, row["request_hash"], row["status"], response, until)
+        return IdempotencyRecord(False, row["request_hash"], row["status"], response, until)
 
     def complete(self, scope: str, key: str, status: int, response: Mapping[str, object]) -> None:
         """Store the first answer, so that a repeat is identical."""
@@ -112,7 +112,7 @@ class Idempotency:
         else:
             self._sql.run(ANSWERED, **values, **claim)
 
-    def lose(self, scope: str, key: str, now: datetime) -> None:
+    def abandon(self, scope: str, key: str, now: datetime) -> None:
         """Say that nobody will come to complete a claim: what it stood for may have happened."""
         self._sql.run(
             "UPDATE idempotency SET until_at = :now "
@@ -134,7 +134,7 @@ class Idempotency:
 SWITCHES: Final = "SELECT name, value FROM switches"
 
 
-class SwitchRows:
+class SwitchRepository:
     """Switches that an operator set; the rest have their default from the settings."""
 
     def __init__(self, sql: Sql):
@@ -164,13 +164,13 @@ SENT_BY: Final = "sent by: "  # before the kind of work; the holder is the figur
 LONGEST: Final = timedelta(days=1)
 
 
-class Work:
+class Leases:
     """Claims of keeper work: two keepers share it and never do it twice."""
 
     def __init__(self, sql: Sql):
         self._sql = sql
 
-    def claim(self, kind: str, key: str, holder: str, now: datetime, until: datetime) -> bool:
+    def acquire(self, kind: str, key: str, holder: str, now: datetime, until: datetime) -> bool:
         """Take a piece of work until a time; False while somebody else has it.
 
         Nobody has any for longer than `LONGEST`: what is claimed until later was claimed by a clock

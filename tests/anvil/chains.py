@@ -82,8 +82,8 @@ class AnvilClock(Clock):
         super().__init__()
         self._chain = chain
 
-    def forward(self, **span: float) -> None:
-        super().forward(**span)
+    def forward(self, **period: float) -> None:
+        super().forward(**period)
         self._chain.forward_to(self.at)
 
 

@@ -10,7 +10,7 @@ import pytest
 from jinja2.runtime import Macro
 from markupsafe import Markup
 
-from app.fragments import Fragments
+from app.fragments import FragmentCache
 from app.views.pieces.numbers import Number
 from tests.app.site import Site, a_site
 from tests.world import Evm, a_world
@@ -34,10 +34,10 @@ def markup_in(shown: Any) -> list[str]:
 @pytest.fixture(autouse=True)
 def no_markup_is_kept_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """Markup equals the text that it is made of: a kept part of it would be shown where somebody wrote that text."""
-    kept = Fragments.__call__
+    kept = FragmentCache.__call__
 
-    def looked_at(self: Fragments, macro: Macro, *shown: Any) -> str:
+    def looked_at(self: FragmentCache, macro: Macro, *shown: Any) -> str:
         assert markup_in(shown) == [], macro.name
         return kept(self, macro, *shown)
 
-    monkeypatch.setattr(Fragments, "__call__", looked_at)
+    monkeypatch.setattr(FragmentCache, "__call__", looked_at)

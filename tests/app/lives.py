@@ -18,12 +18,12 @@ async def sent(m: Mandated, name: str, **arguments: object) -> None:
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
 
 
-async def bought(m: Mandated, amount: str, why: str = "the rate is 4.6%") -> None:
+async def bought(m: Mandated, amount: str, reason: str = "the rate is 4.6%") -> None:
     """The agent acts and reports; the chain's row follows."""
     call = (await m.execute(amount)).body
     ok, tx = await m.world.mined(m.agent_wallet, call, gas=900_000)  # type: ignore[arg-type]
     assert ok
-    payload = {"position": {"id": "p1"}, "target": {"market": "test-market"}, "why": why}
+    payload = {"position": {"id": "p1"}, "target": {"market": "test-market"}, "why": reason}
     report = {"kind": "buy", "amount_usdc": amount, "tx_hash": tx, "payload": payload}
     assert (await m.as_agent("mandate_report_event", **report)).status == 201
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200

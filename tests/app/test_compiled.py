@@ -13,8 +13,8 @@ import pytest
 from markupsafe import Markup
 
 from app import assets
-from app.answer import SECTIONS, Shell
-from app.fragments import Fragments
+from app.answer import SECTIONS, PageFrame
+from app.fragments import FragmentCache
 from app.translated import TranslatedEnvironment
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +99,7 @@ def macros() -> jinja2.environment.TemplateModule:
 
 
 def test_a_part_is_kept_by_its_macro_and_by_what_it_shows() -> None:
-    kept, module = Fragments(), macros()
+    kept, module = FragmentCache(), macros()
     first = kept(module.p, Seen(text="a & b"))  # type: ignore[attr-defined]
     assert first == Markup("<p>a &amp; b</p>")
     assert kept(module.p, Seen(text="a & b")) is first  # type: ignore[attr-defined]
@@ -108,7 +108,7 @@ def test_a_part_is_kept_by_its_macro_and_by_what_it_shows() -> None:
 
 
 def test_what_is_kept_of_parts_is_bounded_by_its_length_and_the_oldest_goes() -> None:
-    kept, module = Fragments(most=40), macros()
+    kept, module = FragmentCache(limit=40), macros()
     shown = [kept(module.p, Seen(text=t)) for t in ("one", "two", "three")]  # type: ignore[attr-defined]
     assert kept(module.p, Seen(text="three")) is shown[2]  # type: ignore[attr-defined]
     again = [kept(module.p, Seen(text=t * 20)) for t in ("four",)]  # type: ignore[attr-defined]
@@ -131,7 +131,7 @@ def test_what_is_kept_of_parts_is_bounded_by_its_length_and_the_oldest_goes() ->
     ],
 )
 def test_a_page_belongs_to_one_entry_of_the_menu(path: str, entry: str) -> None:
-    shell = Shell(
+    shell = PageFrame(
         path=path, owner="", csrf="", chain_id=1, chain_name="One", theme="", demo=False, once="f_1"
     )
     assert shell.section == entry

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from storage.store import SqliteStore
 from tests.app.site import Site
 from tests.world import working
@@ -22,7 +22,7 @@ async def test_an_old_session_reads_on_while_the_database_takes_no_write(site: S
     path = site.world.store.url.removeprefix("sqlite:///")
     store = site.world.store
     assert isinstance(store, SqliteStore)
-    store._patience = Patience(wait_ms=50)
+    store._patience = DatabaseTimeouts(wait_ms=50)
     with closing(sqlite3.connect(path, isolation_level=None)) as held:
         held.execute("BEGIN IMMEDIATE")
         page = await browser.get(f"/app/mandates/{m.id}")

@@ -131,43 +131,43 @@ def other_digit(text: str) -> Iterator[str]:
             yield text[:i] + str((int(c) + 1) % 10) + text[i + 1 :]
 
 
-def altered_words(told: Json) -> Iterator[tuple[str, Json]]:
+def altered_words(raw: Json) -> Iterator[tuple[str, Json]]:
     """The page with one word or digit of it another."""
     flips = {"side": {"buy": "sell", "sell": "buy"}, "reduce": {"yes": "no", "no": "yes"},
              "network": {"mainnet": "testnet"}, "tif": {"ioc": "gtc", "gtc": "alo"}}  # fmt: skip
-    cancels = told["says"]["kind"] == "cancel"
+    cancels = raw["says"]["kind"] == "cancel"
     looked = ("asset", "cloid", "network", "wallet", "key") if cancels else (
         "asset", "size", "price", "cloid", "value", "fee", "builder", "wallet", "key", "side",
         "reduce", "network", "tif",
     )  # fmt: skip
     for name in looked:
-        text = told["says"].get(name)
+        text = raw["says"].get(name)
         if text is None:
             continue
         for other in [flips[name][text]] if name in flips else other_digit(text):
-            yield name, {**told, "says": {**told["says"], name: other}}
+            yield name, {**raw, "says": {**raw["says"], name: other}}
 
 
 def _action(change: Callable[[Json], object]) -> Callable[[Json], None]:
-    def work(told: Json) -> None:
-        action = json.loads(told["action"])
+    def work(raw: Json) -> None:
+        action = json.loads(raw["action"])
         change(action)
-        told["action"] = json.dumps(action, separators=(",", ":"))
-        told["action_msgpack"] = "0x" + msgpack.packb(action).hex()
-        hashed = signing.action_hash(action, told["nonce"], expires_after=told["expires_after"])
-        told["action_hash"] = "0x" + hashed.hex()
-        told["typed_data"] = signing.l1_typed_data(told["network"], hashed)
+        raw["action"] = json.dumps(action, separators=(",", ":"))
+        raw["action_msgpack"] = "0x" + msgpack.packb(action).hex()
+        hashed = signing.action_hash(action, raw["nonce"], expires_after=raw["expires_after"])
+        raw["action_hash"] = "0x" + hashed.hex()
+        raw["typed_data"] = signing.l1_typed_data(raw["network"], hashed)
 
     return work
 
 
-def _vault(told: Json) -> None:
+def _vault(raw: Json) -> None:
     hashed = signing.action_hash(
-        json.loads(told["action"]), told["nonce"], expires_after=told["expires_after"],
+        json.loads(raw["action"]), raw["nonce"], expires_after=raw["expires_after"],
         vault="0x" + "12" * 20,
     )  # fmt: skip
-    told["action_hash"] = "0x" + hashed.hex()
-    told["typed_data"] = signing.l1_typed_data(told["network"], hashed)
+    raw["action_hash"] = "0x" + hashed.hex()
+    raw["typed_data"] = signing.l1_typed_data(raw["network"], hashed)
 
 
 # A service that was bent: each makes bytes, hash and message agree among themselves, but not with

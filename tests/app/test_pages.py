@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.ask import Asking, NotDone
+from app.ask import OperationClient, OperationRefused
 from app.pages import mandates
 from app.replies import Json
 from app.views.mandate import limit_meters
@@ -443,15 +443,17 @@ async def test_a_deposit_shows_a_code_for_the_owners_own_wallet_and_estimates_on
 async def test_a_refused_deposit_keeps_the_status_of_its_refusal(
     site: Site, monkeypatch: pytest.MonkeyPatch, code: str, status: int
 ) -> None:
-    once = Asking.once
+    once = OperationClient.once
 
-    async def refuses(asking: Asking, key: str | None, name: str, /, **told: object) -> Json:
+    async def refuses(
+        asking: OperationClient, key: str | None, name: str, /, **raw: object
+    ) -> Json:
         if name == "deposit_routes":
             block = Refused(refusal(code, why="x")).refusal.as_json("nobody")
-            raise NotDone(status, block)
-        return await once(asking, key, name, **told)
+            raise OperationRefused(status, block)
+        return await once(asking, key, name, **raw)
 
-    monkeypatch.setattr(Asking, "once", refuses)
+    monkeypatch.setattr(OperationClient, "once", refuses)
     refused = await site.browser().get("/app/deposit?amount=100")
     assert (refused.status, len(refused.all("div", role="alert"))) == (status, 1)
 

@@ -33,12 +33,12 @@ JS = ROOT / "app" / "static" / "js"
 Json = dict[str, Any]
 
 
-def node(script: str, module: str, asked: Any) -> Any:
+def node(script: str, module: str, request: Any) -> Any:
     """What a script of tests/node answers over a module of the screens."""
     npm.install()
     done = subprocess.run(
         [str(npm.SHIPPED), str(npm.FOLDER / script), (JS / module).as_uri()],
-        input=json.dumps(asked), capture_output=True, check=True, timeout=STUCK_S, text=True,
+        input=json.dumps(request), capture_output=True, check=True, timeout=STUCK_S, text=True,
     )  # fmt: skip
     return json.loads(done.stdout)
 

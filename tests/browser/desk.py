@@ -43,9 +43,9 @@ class VenueWallet:
     def __post_init__(self) -> None:
         self.account = self.account or self.own.address
 
-    async def answer(self, _: Any, asked: str) -> dict[str, Any]:
+    async def answer(self, _: Any, request: str) -> dict[str, Any]:
         """The binding's end: one EIP-1193 request."""
-        told = json.loads(asked)
+        told = json.loads(request)
         method, params = told["method"], told["params"]
         self.asked.append(method)
         match method:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
-from app.page import Page
+from app.page import PageRoute
 from app.screens import PAGES
 from app.views.documents import TITLES
 from tests.world import Mandated
@@ -56,17 +56,17 @@ QUERIES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def opened() -> list[Page]:
+def opened() -> list[PageRoute]:
     """The pages that are opened by an address."""
     return [page for page in PAGES if page.method == "GET"]
 
 
-def parts(page: Page) -> list[str]:
+def parts(page: PageRoute) -> list[str]:
     """What the page's address needs."""
     return PART.findall(page.path)
 
 
-def stations(values: Values, pages: Iterable[Page]) -> list[str]:
+def stations(values: Values, pages: Iterable[PageRoute]) -> list[str]:
     """The addresses of some pages."""
     found: list[str] = []
     for page in pages:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import pytest
 
-from chain.reader import Reader
+from chain.reader import LogReader
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.browser.conftest import Stage
 from tests.browser.safe import SafeWallet
 from tests.browser.test_story import to_the_review
@@ -42,8 +42,8 @@ async def chain_is_read(stage: Stage) -> None:
     """The reader comes round."""
     world = stage.world
     told = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]  # pydantic reads it
-    ticks = Ticks(Wired(told, world.deps, world.chains, Networks({})))
-    await ticks.read_chain(Reader(world.chains.get(CHAIN_ID)))
+    ticks = KeeperScheduler(Runtime(told, world.deps, world.chains, Networks({})))
+    await ticks.read_chain(LogReader(world.chains.get(CHAIN_ID)))
 
 
 @pytest.mark.parametrize("batches", [True, False], ids=["with batches", "without"])

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from chain.evm import EvmChains
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from storage.store import SqliteStore
 from tests.app.lives import created
 from tests.browser.conftest import Stage
@@ -101,7 +101,7 @@ def locked(stage: Stage) -> Iterator[None]:
     assert isinstance(store, SqliteStore)
     other = sqlite3.connect(store.url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    patient, store._patience = store._patience, Patience()
+    patient, store._patience = store._patience, DatabaseTimeouts()
     try:
         yield
     finally:

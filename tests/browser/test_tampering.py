@@ -73,14 +73,14 @@ async def test_terms_that_were_altered_cannot_be_signed(stage: Stage) -> None:
     assert "eth_signTypedData_v4" not in wallet.asked
 
 
-async def _altered(window: Any, path: str, what: str, alter: Alters) -> None:
+async def _altered(window: Any, path: str, subject: str, alter: Alters) -> None:
     """Open a page as somebody between changed it."""
 
     async def between(route: Any) -> None:
         answer = await route.fetch()
         text = await answer.text()
         changed = alter(text)
-        assert changed != text, what
+        assert changed != text, subject
         await route.fulfill(response=answer, body=changed)
 
     await window.page.unroute_all()

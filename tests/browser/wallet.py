@@ -69,9 +69,9 @@ class Wallet:
         """How often it was asked for one of these."""
         return sum(m in methods for m in self.asked)
 
-    async def answer(self, _: Any, asked: str) -> dict[str, Any]:
+    async def answer(self, _: Any, request: str) -> dict[str, Any]:
         """The binding's end: one EIP-1193 request."""
-        told = json.loads(asked)
+        told = json.loads(request)
         self.asked.append(told["method"])
         try:
             return {"result": await self._result(told["method"], told["params"])}
@@ -105,12 +105,12 @@ class Wallet:
         if self.switches is None:
             self.chain_id = wanted
 
-    async def _sends(self, asked: dict[str, str]) -> str:
-        assert int(asked["chainId"], 16) == self.chain_id
+    async def _sends(self, request: dict[str, str]) -> str:
+        assert int(request["chainId"], 16) == self.chain_id
         if self.drops:
             tx = "0x" + "ab" * 32
         else:
-            call = Call(self.chain_id, asked["to"], asked["data"])
+            call = Call(self.chain_id, request["to"], request["data"])
             receipt = await self.own.send(call, gas=PLENTY)
             tx = "0x" + bytes(receipt["transactionHash"]).hex()
         self.sent.append(tx)

@@ -103,9 +103,9 @@ class Window:
         )
         return style[0] != "none" and style[1] >= 3
 
-    async def tab_to(self, name: str, most: int = 80) -> int:
+    async def tab_to(self, name: str, limit: int = 80) -> int:
         """Press Tab until what has the focus is called that; how often it took."""
-        for n in range(1, most):
+        for n in range(1, limit):
             await self.page.keyboard.press("Tab")
             told = await self.page.evaluate(
                 "(() => { const e = document.activeElement;"
@@ -151,7 +151,7 @@ class Window:
 class Answers(Protocol):
     """A wallet, seen from the window: what it answers to EIP-1193 requests."""
 
-    async def answer(self, source: Any, asked: str, /) -> dict[str, Any]:
+    async def answer(self, source: Any, request: str, /) -> dict[str, Any]:
         """A result, or a code with a message."""
 
 

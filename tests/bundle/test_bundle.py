@@ -143,8 +143,8 @@ def test_the_wheel_runs_by_what_people_run_tools_with(
     env |= {"UV_CONSTRAINT": str(tmp_path / "versions"), "PIP_CONSTRAINT": str(tmp_path / "versions")}  # fmt: skip
     env["WALLET_DATABASE_URL"] = f"sqlite:///{tmp_path / 'w.sqlite'}"
 
-    def wallet(*arguments: str, told: str = "") -> str:
-        done = subprocess.run([*command, *arguments], cwd=tmp_path, env=env, input=told, capture_output=True, text=True, check=False)  # fmt: skip
+    def wallet(*arguments: str, text: str = "") -> str:
+        done = subprocess.run([*command, *arguments], cwd=tmp_path, env=env, input=text, capture_output=True, text=True, check=False)  # fmt: skip
         assert done.returncode == 0, done.stderr[-3_000:]
         return done.stdout
 

@@ -183,11 +183,11 @@ def prefix(part: Record, whole: Record) -> list[str]:
     return wrong
 
 
-async def replayed(callers: Callers, dice: random.Random, most: int) -> list[str]:
+async def replayed(callers: Callers, dice: random.Random, limit: int) -> list[str]:
     """What a repeat with the same key is told that differs from the first answer."""
     told = callers.acknowledged()
     wrong = []
-    for write in dice.sample(told, min(most, len(told))):
+    for write in dice.sample(told, min(limit, len(told))):
         status, raw = await callers.sent(write, dice.choice(callers.house.servers).base)
         if (status, raw) != (write.status, write.answer):
             wrong.append(f"{write.key}: {write.status} {write.answer!r}, then {status} {raw!r}")

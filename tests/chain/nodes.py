@@ -18,15 +18,15 @@ Answer = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 CHAIN_ID = "0x7a69"
 
 
-def result(asked: dict[str, Any], told: Any) -> web.Response:
-    return web.json_response({"jsonrpc": "2.0", "id": asked["id"], "result": told})
+def result(request: dict[str, Any], raw: Any) -> web.Response:
+    return web.json_response({"jsonrpc": "2.0", "id": request["id"], "result": raw})
 
 
-def fault(asked: dict[str, Any], code: int, message: str, data: Any = None) -> web.Response:
+def fault(request: dict[str, Any], code: int, message: str, data: Any = None) -> web.Response:
     return web.json_response(
         {
             "jsonrpc": "2.0",
-            "id": asked["id"],
+            "id": request["id"],
             "error": {"code": code, "message": message, "data": data},
         }
     )

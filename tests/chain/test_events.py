@@ -12,8 +12,8 @@ import pytest
 from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, LOG_OF, ChainEvent
 from domain.ledger.events import NewEvent, Reporter
 from domain.ledger.movements import STILL, movement_of
-from domain.ledger.pairing import ToldLog
-from domain.ledger.payloads import Payload, Told
+from domain.ledger.pairing import LogHistory
+from domain.ledger.payloads import EventPayload, Payload
 from domain.ledger.written import read, write
 from tests.domain.material import START, deposit, ledger
 from tools.keeper.reorgs import reversal
@@ -50,7 +50,7 @@ def test_a_line_reads_its_event_and_its_row_is_read_back(event: ChainEvent) -> N
     what, amount = event.reads(args)
     assert type(what) is event.what
     assert event.what in typing.get_args(Payload)
-    told = Told(what=what, log_index=4)
+    told = EventPayload(what=what, log_index=4)
     assert read(event.kind, write(told)) == told
     if "amount" in args:
         assert amount is not None
@@ -75,13 +75,13 @@ def test_what_an_event_moves_is_in_the_record_and_is_taken_back(event: ChainEven
         occurred_at=START,
         amount_usdc=amount,
         tx_hash="0x01",
-        payload=write(Told(what=what, log_index=4)),
+        payload=write(EventPayload(what=what, log_index=4)),
     )
     before = ledger(deposit(500)).state.measured.cash or 0
     made = ledger(deposit(500), log)
     by = movement_of(what, amount.micros if amount is not None else 0)
     assert (made.state.measured.cash or 0) - before == by.cash
     assert (by != STILL) is (event.log in MONEY)
-    told = ToldLog(first=made.events[-1], now=made.events[-1], stands=True)
+    told = LogHistory(first=made.events[-1], now=made.events[-1], stands=True)
     made.add(reversal(told, START, 84532))
     assert made.state.measured.cash == before

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chain import answers
-from chain.reader import Cursor, Read
+from chain.reader import BlockRange, ReadCursor
 from domain.facts import BlockStamp, VaultLog
 
 AT, VAULT = datetime(2026, 11, 20, tzinfo=UTC), "0x" + "Ab" * 20
@@ -57,15 +57,15 @@ def test_a_log_that_was_taken_back_is_none() -> None:
     assert answers.logs([{**TOLD, "removed": True}, TOLD]) == [answers.log(TOLD)]
 
 
-def read_of(numbers: list[int], *, since: int, end: int) -> Read:
+def read_of(numbers: list[int], *, since: int, end: int) -> BlockRange:
     """A history with a log in each of these blocks."""
     stamps = {n: BlockStamp(n, f"0x{n:064x}", AT) for n in {*numbers, end}}
     logs = [
         VaultLog("Stopped", VAULT, None, {}, "0x1", k, stamps[n]) for k, n in enumerate(numbers)
     ]
     blocks = tuple(stamps[n] for n in sorted(stamps))
-    before, last = Cursor(since, "0x0"), Cursor(end, stamps[end].hash)
-    return Read(tuple(logs), blocks, before, last, stamps[end])
+    before, last = ReadCursor(since, "0x0"), ReadCursor(end, stamps[end].hash)
+    return BlockRange(tuple(logs), blocks, before, last, stamps[end])
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_what_was_read_is_parted_between_blocks(
     numbers: list[int], most: int, parts: list[int]
 ) -> None:
     whole = read_of(numbers, since=2, end=9)
-    left: Read | None = whole
-    found: list[Read] = []
+    left: BlockRange | None = whole
+    found: list[BlockRange] = []
     while left is not None:
         part, left = left.parted(most)
         found.append(part)

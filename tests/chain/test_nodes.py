@@ -12,10 +12,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from chain.breaker import FAILURES, FIRST_S, LONGEST_S, Breaker
-from chain.evm import ChainFacts, EvmChain
-from chain.faults import RpcFault
-from chain.rpc import ASKED_EVERY_S, Rpc
+from chain.breaker import FAILURES, FIRST_S, LONGEST_S, CircuitBreaker
+from chain.evm import ChainConfig, EvmChain
+from chain.faults import NodeError
+from chain.rpc import ASKED_EVERY_S, RpcClient
 from domain.refusals import Refused
 from server import doctor
 from tests.chain.nodes import CHAIN_ID, distorted, fault, node, result
@@ -40,7 +40,7 @@ class Hands:
 
 def test_a_breaker_opens_after_failures_in_a_row_and_lets_one_alone_try() -> None:
     clock = Hands()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     for _ in range(FAILURES):
         assert breaker.wait_s() == 0
         breaker.failed()
@@ -54,7 +54,7 @@ def test_a_breaker_opens_after_failures_in_a_row_and_lets_one_alone_try() -> Non
 
 def test_the_pause_doubles_up_to_a_minute() -> None:
     clock = Hands()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     for _ in range(FAILURES):
         breaker.failed()
     pauses = []
@@ -69,12 +69,12 @@ def test_the_pause_doubles_up_to_a_minute() -> None:
 async def test_a_node_that_fails_again_and_again_is_not_asked_for_a_while() -> None:
     seen, clock, up = [], Hands(), []
 
-    async def down(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        seen.append(asked["method"])
-        return result(asked, "0x5") if up else web.Response(status=401)
+    async def down(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        seen.append(request["method"])
+        return result(request, "0x5") if up else web.Response(status=401)
 
     async with node(down) as url:
-        rpc = Rpc(url, 31337, clock=clock)
+        rpc = RpcClient(url, 31337, clock=clock)
         for _ in range(FAILURES + 5):
             with pytest.raises(Refused, match="chain_unavailable"):
                 await rpc.quantity("eth_blockNumber")
@@ -87,11 +87,11 @@ async def test_a_node_that_fails_again_and_again_is_not_asked_for_a_while() -> N
 
 @pytest.mark.slow
 async def test_a_block_that_a_node_has_not_seen_is_no_failure_of_the_node() -> None:
-    async def behind(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        return fault(asked, -32000, "header not found")
+    async def behind(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        return fault(request, -32000, "header not found")
 
     async with node(behind) as url:
-        rpc = Rpc(url, 31337)
+        rpc = RpcClient(url, 31337)
         for _ in range(FAILURES + 1):
             with pytest.raises(Refused) as caught:
                 await rpc.ask("eth_call")
@@ -105,11 +105,11 @@ async def test_a_block_that_a_node_has_not_seen_is_no_failure_of_the_node() -> N
 async def test_the_chain_id_is_asked_again_every_few_minutes() -> None:
     serves, clock = ["0x7a69"], Hands()
 
-    async def answers(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        return result(asked, serves[0] if asked["method"] == "eth_chainId" else "0x5")
+    async def answers(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        return result(request, serves[0] if request["method"] == "eth_chainId" else "0x5")
 
     async with node(answers, chain_id=None) as url:
-        rpc = Rpc(url, 31337, clock=clock)
+        rpc = RpcClient(url, 31337, clock=clock)
         assert await rpc.quantity("eth_blockNumber") == 5
         serves[0] = "0x1"
         assert await rpc.quantity("eth_blockNumber") == 5
@@ -149,7 +149,7 @@ async def two_processes_behind_one_address() -> AsyncIterator[tuple[str, list[st
 
 async def test_an_answer_over_a_new_connection_is_held_back_until_the_chain_is_known() -> None:
     async with two_processes_behind_one_address() as (url, methods):
-        rpc = Rpc(url, 31337)
+        rpc = RpcClient(url, 31337)
         assert await rpc.quantity("eth_blockNumber") == 5
         with pytest.raises(Refused) as caught:
             await rpc.quantity("eth_blockNumber")
@@ -165,7 +165,7 @@ async def test_many_questions_are_one_request(evm: Evm) -> None:
     sizes: list[int] = []
 
     async with distorted(evm.chain, lambda _, told: told, sizes) as url:
-        chain = EvmChain(ChainFacts(31337, url, confirmations=0))
+        chain = EvmChain(ChainConfig(31337, url, confirmations=0))
         found = await chain.headers([3, 1, 2])
         await chain.close()
     assert [told.block.number for told in found.values()] == [1, 2, 3]
@@ -194,7 +194,7 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one(how: str) -> Non
     app.router.add_post("/", handle)
     server = TestServer(app)
     await server.start_server()
-    rpc = Rpc(str(server.make_url("/")), 31337)
+    rpc = RpcClient(str(server.make_url("/")), 31337)
     wanted = [hex(n) for n in range(40)]
     for _ in range(3):
         assert await rpc.ask_all([("eth_echo", [n]) for n in wanted]) == wanted
@@ -204,9 +204,9 @@ async def test_a_node_that_takes_no_batches_is_asked_one_by_one(how: str) -> Non
 
 
 async def test_an_error_inside_a_batch_is_told(evm: Evm) -> None:
-    chain = EvmChain(ChainFacts(31337, evm.url, confirmations=0))
+    chain = EvmChain(ChainConfig(31337, evm.url, confirmations=0))
     questions: list[Any] = [("eth_blockNumber", []), ("eth_nothing", [])]
-    with pytest.raises(RpcFault, match="does not exist"):
+    with pytest.raises(NodeError, match="does not exist"):
         await chain.node().ask_all(questions)
     with pytest.raises(Refused, match="chain_unavailable"):
         await chain.headers([1, 10**6])
@@ -217,7 +217,7 @@ async def test_an_error_inside_a_batch_is_told(evm: Evm) -> None:
 
 
 async def test_a_node_that_is_down_is_passed_over(evm: Evm) -> None:
-    chain = EvmChain(ChainFacts(31337, DEAD, confirmations=0, rpc_urls=(evm.url,)))
+    chain = EvmChain(ChainConfig(31337, DEAD, confirmations=0, rpc_urls=(evm.url,)))
     assert (await chain.latest()).number == evm.chain.head.number
     await chain.close()
 
@@ -226,16 +226,16 @@ async def test_a_node_that_is_down_is_passed_over(evm: Evm) -> None:
 async def test_a_hanging_node_delays_a_few_questions_and_no_more(evm: Evm) -> None:
     asked_times = []
 
-    async def silent(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        asked_times.append(asked["method"])
+    async def silent(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        asked_times.append(request["method"])
         await anyio.sleep_forever()
         raise AssertionError
 
     async with node(silent) as url:
-        chain = EvmChain(ChainFacts(31337, url, confirmations=0, rpc_urls=(evm.url,)))
+        chain = EvmChain(ChainConfig(31337, url, confirmations=0, rpc_urls=(evm.url,)))
         first = chain.node().each[0]
         first._timeout_s = 1
-        first._breaker = Breaker(lambda: 0.0)  # no pause of it is over
+        first._breaker = CircuitBreaker(lambda: 0.0)  # no pause of it is over
         first._transport._provider._request_kwargs = {"timeout": 0.05}
         for _ in range(FAILURES + 10):
             assert (await chain.latest()).number == evm.chain.head.number
@@ -245,7 +245,7 @@ async def test_a_hanging_node_delays_a_few_questions_and_no_more(evm: Evm) -> No
 
 @pytest.mark.slow
 async def test_all_nodes_down_is_unavailable(evm: Evm) -> None:
-    chain = EvmChain(ChainFacts(31337, DEAD, rpc_urls=(DEAD + "/b",)))
+    chain = EvmChain(ChainConfig(31337, DEAD, rpc_urls=(DEAD + "/b",)))
     with pytest.raises(Refused, match="chain_unavailable"):
         await chain.latest()
     with pytest.raises(Refused, match="chain_unavailable"):
@@ -254,7 +254,7 @@ async def test_all_nodes_down_is_unavailable(evm: Evm) -> None:
 
 
 async def test_the_doctor_shows_each_node_and_a_quorum_that_is_missing(evm: Evm) -> None:
-    chain = EvmChain(ChainFacts(31337, evm.url, confirmations=0, rpc_urls=(DEAD,)))
+    chain = EvmChain(ChainConfig(31337, evm.url, confirmations=0, rpc_urls=(DEAD,)))
     found = {f.what: f for f in await doctor._chain(chain)}
     await chain.close()
     assert found["chain 31337 node 1"].works

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.money import Usdc
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from storage.verify import verify
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from venue.venues import Networks
@@ -26,15 +26,15 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
         yield opened
 
 
-def ticks(world: World, **facts: Any) -> tuple[Ticks, Reader]:
+def ticks(world: World, **facts: Any) -> tuple[KeeperScheduler, LogReader]:
     from chain.evm import EvmChain
 
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    parts = Wired(settings, world.deps, world.chains, Networks({}))
-    runner = Ticks(parts)
+    parts = Runtime(settings, world.deps, world.chains, Networks({}))
+    runner = KeeperScheduler(parts)
     chain = EvmChain(world.evm.facts(**facts))
     world.wallets.append(chain)  # type: ignore[arg-type]  # closed with the wallets
-    return runner, Reader(chain)
+    return runner, LogReader(chain)
 
 
 async def spend(world: World, m: Mandated, amount: str) -> str:

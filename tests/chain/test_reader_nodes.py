@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chain.devchain import answer
-from chain.evm import ChainFacts, EvmChain
-from chain.reader import Cursor, Read, Reader
+from chain.evm import ChainConfig, EvmChain
+from chain.reader import BlockRange, LogReader, ReadCursor
 from domain.money import Usdc
 from domain.refusals import Refused
 from tests.chain.nodes import distorted
@@ -40,11 +40,11 @@ async def read_all(
     world: World, url: str, known: list[str], *, chunk: int = 50
 ) -> tuple[list[str], int]:
     """(names of the logs in the order read, steps) from the first block to the head."""
-    chain = EvmChain(ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0))
-    reader, cursor, found, steps = Reader(chain), None, [], 0
+    chain = EvmChain(ChainConfig(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0))
+    reader, cursor, found, steps = LogReader(chain), None, [], 0
     reader.chunk = chunk
     try:
-        while isinstance(told := await reader.step(cursor, known), Read):
+        while isinstance(told := await reader.step(cursor, known), BlockRange):
             cursor, steps = told.cursor, steps + 1
             found += [f"{g.block.number}:{g.log_index}:{g.name}" for g in told.logs]
         return found, steps
@@ -52,12 +52,12 @@ async def read_all(
         await chain.close()
 
 
-def logs_asked(asked: dict[str, Any]) -> dict[str, Any] | None:
-    return asked["params"][0] if asked.get("method") == "eth_getLogs" else None
+def logs_asked(request: dict[str, Any]) -> dict[str, Any] | None:
+    return request["params"][0] if request.get("method") == "eth_getLogs" else None
 
 
-def refused(asked: dict[str, Any], message: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32005, "message": message}}
+def refused(request: dict[str, Any], message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32005, "message": message}}
 
 
 async def test_a_range_that_a_provider_refuses_is_halved_until_it_is_answered(world: World) -> None:
@@ -65,17 +65,17 @@ async def test_a_range_that_a_provider_refuses_is_halved_until_it_is_answered(wo
     whole, _ = await read_all(world, world.evm.url, [m.vault])
     refusals = 0
 
-    def limited(asked: dict[str, Any], told: Any) -> Any:
+    def limited(request: dict[str, Any], raw: Any) -> Any:
         nonlocal refusals
-        wanted = logs_asked(asked)
+        wanted = logs_asked(request)
         if (
             wanted
             and "fromBlock" in wanted
             and int(wanted["toBlock"], 16) - int(wanted["fromBlock"], 16) >= 8
         ):
             refusals += 1
-            return refused(asked, "query returned more than 10000 results")
-        return told
+            return refused(request, "query returned more than 10000 results")
+        return raw
 
     async with distorted(world.evm.chain, limited) as url:
         found, _ = await read_all(world, url, [m.vault], chunk=2_000)
@@ -89,17 +89,17 @@ async def test_a_providers_advice_is_taken(world: World) -> None:
     whole, _ = await read_all(world, world.evm.url, [m.vault])
     ranges: list[tuple[int, int]] = []
 
-    def advising(asked: dict[str, Any], told: Any) -> Any:
-        wanted = logs_asked(asked)
+    def advising(request: dict[str, Any], raw: Any) -> Any:
+        wanted = logs_asked(request)
         if wanted and "fromBlock" in wanted:
             low, high = int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
             ranges.append((low, high))
             if high - low > 20:
                 return refused(
-                    asked,
+                    request,
                     f"Log response size exceeded. This block range should work: [{hex(low)}, {hex(low + 20)}]",
                 )
-        return told
+        return raw
 
     async with distorted(world.evm.chain, advising) as url:
         found, _ = await read_all(world, url, [m.vault], chunk=2_000)
@@ -113,15 +113,15 @@ async def test_logs_out_of_order_come_in_order_and_twice_told_ones_are_one_row(
 ) -> None:
     m = await history(world)
 
-    def disorder(asked: dict[str, Any], told: Any) -> Any:
-        if logs_asked(asked) and isinstance(told, dict) and isinstance(told.get("result"), list):
-            return told | {"result": [*reversed(told["result"]), *told["result"]]}
-        return told
+    def disorder(request: dict[str, Any], raw: Any) -> Any:
+        if logs_asked(request) and isinstance(raw, dict) and isinstance(raw.get("result"), list):
+            return raw | {"result": [*reversed(raw["result"]), *raw["result"]]}
+        return raw
 
     async with distorted(world.evm.chain, disorder) as url:
         runner, reader = ticks(world)
         chain = EvmChain(
-            ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0)
+            ChainConfig(CHAIN_ID, url, world.evm.usdc, world.evm.factory, confirmations=0)
         )
         reader.chain = chain
         await runner.read_chain(reader)
@@ -136,12 +136,12 @@ async def test_logs_out_of_order_come_in_order_and_twice_told_ones_are_one_row(
 async def test_logs_of_other_blocks_than_those_asked_for_are_not_believed(world: World) -> None:
     m = await history(world)
 
-    def elsewhere(asked: dict[str, Any], told: Any) -> Any:
-        if logs_asked(asked) and isinstance(told, dict) and told.get("result"):
-            return told | {
-                "result": [log | {"blockHash": "0x" + "ab" * 32} for log in told["result"]]
+    def elsewhere(request: dict[str, Any], raw: Any) -> Any:
+        if logs_asked(request) and isinstance(raw, dict) and raw.get("result"):
+            return raw | {
+                "result": [log | {"blockHash": "0x" + "ab" * 32} for log in raw["result"]]
             }
-        return told
+        return raw
 
     async with distorted(world.evm.chain, elsewhere) as url:
         with pytest.raises(Refused) as caught:
@@ -156,22 +156,22 @@ async def test_a_new_block_costs_as_many_questions_with_10000_vaults_as_with_ten
     m = await working(world)
     asked: list[str] = []
 
-    def counting(question: dict[str, Any], told: Any) -> Any:
+    def counting(question: dict[str, Any], raw: Any) -> Any:
         asked.append(question["method"])
-        return told
+        return raw
 
     known = [m.vault.lower(), *(f"0x{n + 1:040x}" for n in range(vaults - 1))]
     async with distorted(world.evm.chain, counting) as url:
-        chain = EvmChain(ChainFacts(CHAIN_ID, url, world.evm.usdc, world.evm.factory))
+        chain = EvmChain(ChainConfig(CHAIN_ID, url, world.evm.usdc, world.evm.factory))
         head = world.evm.chain.head
-        cursor = Cursor(head.number, "0x" + head.hash.hex())
-        reader = Reader(chain)
+        cursor = ReadCursor(head.number, "0x" + head.hash.hex())
+        reader = LogReader(chain)
         await reader.step(cursor, known)
         await spend(world, m, "7")
         asked.clear()
         told = await reader.step(cursor, known)
         await chain.close()
-    assert isinstance(told, Read)
+    assert isinstance(told, BlockRange)
     assert [g.name for g in told.logs] == ["Executed"]
     assert len(asked) <= 3
     assert asked.count("eth_getLogs") == 1
@@ -202,23 +202,23 @@ async def test_20000_logs_in_200_blocks_cost_at_most_250_questions(world: World)
     m = await deposits(world, 200)
     requests: list[int] = []
 
-    def fuller(asked: dict[str, Any], told: Any) -> Any:
-        if not logs_asked(asked):
-            return told
-        if A_BLOCK * len(told["result"]) > MOST_LOGS:
-            return refused(asked, f"query returned more than {MOST_LOGS} results")
-        told["result"] = [
+    def fuller(request: dict[str, Any], raw: Any) -> Any:
+        if not logs_asked(request):
+            return raw
+        if A_BLOCK * len(raw["result"]) > MOST_LOGS:
+            return refused(request, f"query returned more than {MOST_LOGS} results")
+        raw["result"] = [
             log | {"logIndex": hex(A_BLOCK * int(log["logIndex"], 16) + n)}
-            for log in told["result"]
+            for log in raw["result"]
             for n in range(A_BLOCK)
         ]
-        return told
+        return raw
 
     async with distorted(world.evm.chain, fuller, requests) as url:
         chain = EvmChain(world.evm.facts(confirmations=24, rpc_url=url))
-        reader, logs = Reader(chain), 0
-        cursor = Cursor(world.evm.chain.head.number - 200, None)
-        while isinstance(told := await reader.step(cursor, [m.vault]), Read):
+        reader, logs = LogReader(chain), 0
+        cursor = ReadCursor(world.evm.chain.head.number - 200, None)
+        while isinstance(told := await reader.step(cursor, [m.vault]), BlockRange):
             cursor, logs = told.cursor, logs + len(told.logs)
         await chain.close()
     assert logs == 20_000
@@ -232,13 +232,13 @@ async def test_nothing_is_taken_back_on_the_word_of_a_node_that_serves_another_c
     m = await working(world)
     swapped: list[bool] = []
 
-    def another(asked: dict[str, Any], told: Any) -> Any:
+    def another(request: dict[str, Any], raw: Any) -> Any:
         """The same address, and from some moment on another chain behind it."""
-        if swapped and asked["method"] == "eth_chainId":
-            return told | {"result": "0x1"}
-        if swapped and isinstance(told["result"], dict):
-            return told | {"result": told["result"] | {"parentHash": "0x" + "cd" * 32}}
-        return told
+        if swapped and request["method"] == "eth_chainId":
+            return raw | {"result": "0x1"}
+        if swapped and isinstance(raw["result"], dict):
+            return raw | {"result": raw["result"] | {"parentHash": "0x" + "cd" * 32}}
+        return raw
 
     async with distorted(world.evm.chain, another) as url:
         runner, reader = ticks(world)
@@ -270,10 +270,10 @@ async def test_two_chains_are_read_apart(world: World, other_evm: Evm, sqlite_ur
     runner, reader = ticks(world)
     await runner.read_chain(reader)
     before = await chain_rows(world, m)
-    other = EvmChain(ChainFacts(7, other_evm.url, other_evm.usdc, other_evm.factory))
+    other = EvmChain(ChainConfig(7, other_evm.url, other_evm.usdc, other_evm.factory))
     # It says that it is chain 31337, and the settings say 7: nothing of it is believed.
     with pytest.raises(Refused):
-        await Reader(other).step(None, [m.vault])
+        await LogReader(other).step(None, [m.vault])
     await other.close()
     assert await chain_rows(world, m) == before
     kept = await world.store.read(
@@ -299,19 +299,21 @@ async def test_a_block_full_of_strangers_logs_with_our_topics_stops_nothing(
         world.evm.chain.mine()
     places = {"0x" + crowded.hash.hex(), crowded.number}
 
-    def full(asked: dict[str, Any], told: Any) -> Any:
-        wanted = logs_asked(asked)
+    def full(request: dict[str, Any], raw: Any) -> Any:
+        wanted = logs_asked(request)
         if wanted is None or "address" in wanted:
-            return told
+            return raw
         blocks = {wanted.get("blockHash")}
         if "fromBlock" in wanted:
             blocks = set(range(int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16) + 1))
-        return refused(asked, "query returned more than 10000 results") if places & blocks else told
+        return (
+            refused(request, "query returned more than 10000 results") if places & blocks else raw
+        )
 
     known = [m.vault.lower(), *(f"0x{n + 1:040x}" for n in range(vaults - 1))]
     async with distorted(world.evm.chain, full) as url:
         chain = EvmChain(world.evm.facts(confirmations=confirmations, rpc_url=url))
-        told = await Reader(chain).step(Cursor(crowded.number - 2, None), known)
+        told = await LogReader(chain).step(ReadCursor(crowded.number - 2, None), known)
         await chain.close()
-    assert isinstance(told, Read)
+    assert isinstance(told, BlockRange)
     assert [g.name for g in told.logs] == ["Deposited", "Executed"]

@@ -12,7 +12,7 @@ from eth_utils import keccak
 from chain import codec
 from chain.answers import SILENT, vault_state
 from chain.evm import EvmChain
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.facts import BlockStamp
 from domain.money import Usdc
 from tests.world import CHAIN_ID, Evm, World, a_world, working
@@ -47,7 +47,7 @@ async def test_a_log_tells_what_each_probe_answered_and_the_state_says_the_same(
     await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
     chain = EvmChain(world.evm.facts())
     state = (await chain.vault_states([m.vault]))[m.vault]
-    logs = await Reader(chain).logs_of([m.vault], 0, state.block.number)
+    logs = await LogReader(chain).logs_of([m.vault], 0, state.block.number)
     (executed,) = [g for g in logs if g.name == "Executed"]
     assert executed.args["values"] == [25_000_000]
     assert (state.values, state.recorded) == ((Usdc(25_000_000),), Usdc(25_000_000))

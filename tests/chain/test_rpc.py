@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from chain.evm import ChainFacts, EvmChain
-from chain.faults import RpcFault
-from chain.rpc import Rpc
+from chain.evm import ChainConfig, EvmChain
+from chain.faults import NodeError
+from chain.rpc import RpcClient
 from domain.facts import Call
 from domain.refusals import Refused
 from tests.chain.nodes import Answer, distorted, fault, node, result
@@ -26,7 +26,7 @@ async def refused(
     answer: Answer, *, timeout_s: int = STUCK_S, chain_id: str | None = "0x7a69"
 ) -> Refused:
     async with node(answer, chain_id=chain_id) as url:
-        rpc = Rpc(url, 31337, timeout_s)
+        rpc = RpcClient(url, 31337, timeout_s)
         with pytest.raises(Refused) as caught:
             await rpc.fact("eth_blockNumber")
         await rpc.close()
@@ -56,8 +56,8 @@ async def test_a_busy_node_is_tried_again_and_says_when(
 ) -> None:
     seen = []
 
-    async def busy(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        seen.append(asked["method"])
+    async def busy(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        seen.append(request["method"])
         return web.Response(status=429, headers=headers)
 
     told = await refused(busy)
@@ -87,8 +87,8 @@ async def test_nonsense_is_unavailable(body: str) -> None:
 
 
 async def test_another_chain_is_unavailable() -> None:
-    async def other(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        return result(asked, "0x1")
+    async def other(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        return result(request, "0x1")
 
     told = await refused(other, chain_id=None)
     assert "serves chain 1" in told.refusal.reason
@@ -96,11 +96,11 @@ async def test_another_chain_is_unavailable() -> None:
 
 @pytest.mark.parametrize("told", [None, 5, "", "0x", "1f", "0xzz", [], {}])
 async def test_a_number_that_is_none_is_unavailable(told: Any) -> None:
-    async def odd(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        return result(asked, told)
+    async def odd(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        return result(request, told)
 
     async with node(odd) as url:
-        rpc = Rpc(url, 31337)
+        rpc = RpcClient(url, 31337)
         with pytest.raises(Refused, match="chain_unavailable"):
             await rpc.quantity("eth_blockNumber")
         await rpc.close()
@@ -109,14 +109,14 @@ async def test_a_number_that_is_none_is_unavailable(told: Any) -> None:
 async def test_a_node_that_is_switched_for_another_chains_is_noticed_after_its_outage() -> None:
     serves, statuses = iter(["0x7a69", "0x1"]), iter([200, 401, 200])
 
-    async def switched(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        if asked["method"] == "eth_chainId":
-            return result(asked, next(serves))
+    async def switched(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        if request["method"] == "eth_chainId":
+            return result(request, next(serves))
         status = next(statuses)
-        return result(asked, "0x5") if status == 200 else web.Response(status=status)
+        return result(request, "0x5") if status == 200 else web.Response(status=status)
 
     async with node(switched, chain_id=None) as url:
-        rpc = Rpc(url, 31337)
+        rpc = RpcClient(url, 31337)
         assert await rpc.quantity("eth_blockNumber") == 5
         for why in ("HTTP 401", "serves chain 1"):
             with pytest.raises(Refused) as caught:
@@ -128,12 +128,12 @@ async def test_a_node_that_is_switched_for_another_chains_is_noticed_after_its_o
 async def test_a_passing_fault_is_survived() -> None:
     failures = iter([503, 503])
 
-    async def shaky(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
+    async def shaky(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
         status = next(failures, None)
-        return web.Response(status=status) if status else result(asked, "0x10")
+        return web.Response(status=status) if status else result(request, "0x10")
 
     async with node(shaky) as url:
-        rpc = Rpc(url, 31337)
+        rpc = RpcClient(url, 31337)
         assert await rpc.ask("eth_blockNumber") == "0x10"
         await rpc.close()
 
@@ -141,8 +141,8 @@ async def test_a_passing_fault_is_survived() -> None:
 async def test_a_silent_node_is_given_up_in_bounded_time() -> None:
     asked_times = []
 
-    async def silent(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        asked_times.append(asked["method"])
+    async def silent(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        asked_times.append(request["method"])
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -153,7 +153,7 @@ async def test_a_silent_node_is_given_up_in_bounded_time() -> None:
 
 
 async def test_a_dead_address_is_unavailable_and_not_shown() -> None:
-    rpc = Rpc("http://127.0.0.1:9/secret-key", 31337, 1)
+    rpc = RpcClient("http://127.0.0.1:9/secret-key", 31337, 1)
     with pytest.raises(Refused) as caught:
         await rpc.ask("eth_blockNumber")
     assert "secret" not in str(caught.value.refusal)
@@ -181,13 +181,13 @@ async def test_a_dead_address_is_unavailable_and_not_shown() -> None:
 async def test_only_a_passing_fault_is_asked_again(code: int, message: str, again: bool) -> None:
     seen = []
 
-    async def faulty(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
-        seen.append(asked["method"])
-        return fault(asked, code, message)
+    async def faulty(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
+        seen.append(request["method"])
+        return fault(request, code, message)
 
     async with node(faulty) as url:
-        rpc = Rpc(url, 31337)
-        with pytest.raises(Refused if again else RpcFault):
+        rpc = RpcClient(url, 31337)
+        with pytest.raises(Refused if again else NodeError):
             await rpc.ask("eth_getLogs")
         await rpc.close()
     assert len(seen) == (4 if again else 1)
@@ -199,14 +199,14 @@ async def test_only_a_passing_fault_is_asked_again(code: int, message: str, agai
 async def test_a_node_that_fell_behind_is_not_believed() -> None:
     heights = iter([1_000, 100])
 
-    async def behind(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
+    async def behind(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
         return result(
-            asked,
+            request,
             {"number": hex(next(heights)), "hash": HASH, "parentHash": HASH, "timestamp": "0x1"},
         )
 
     async with node(behind) as url:
-        chain = EvmChain(ChainFacts(31337, url, confirmations=24))
+        chain = EvmChain(ChainConfig(31337, url, confirmations=24))
         assert (await chain.latest()).number == 1_000
         with pytest.raises(Refused, match="chain_unavailable"):
             await chain.latest()
@@ -247,7 +247,7 @@ async def told_by(evm: Evm, distort: Any) -> dict[str, str]:
         evm.chain, lambda asked, told: distort(asked, told) if on else told
     ) as url:
         chain = EvmChain(
-            ChainFacts(CHAIN_ID, url, evm.usdc, evm.factory, evm.lens, confirmations=0)
+            ChainConfig(CHAIN_ID, url, evm.usdc, evm.factory, evm.lens, confirmations=0)
         )
         tx = "0x" + evm.chain.blocks[1].txs[0].hash.hex()
         assert await everything(chain, tx) == HEALTHY
@@ -265,9 +265,13 @@ async def told_by(evm: Evm, distort: Any) -> dict[str, str]:
     "told", ["missing trie node", "the method is not available", "archive state needed"]
 )
 async def test_a_fault_that_is_no_revert_is_never_taken_for_an_answer(evm: Evm, told: str) -> None:
-    def distort(asked: dict[str, Any], good: Any) -> Any:
-        if asked["method"] in ("eth_call", "eth_getCode"):
-            return {"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32000, "message": told}}
+    def distort(request: dict[str, Any], good: Any) -> Any:
+        if request["method"] in ("eth_call", "eth_getCode"):
+            return {
+                "jsonrpc": "2.0",
+                "id": request["id"],
+                "error": {"code": -32000, "message": told},
+            }
         return good
 
     seen = await told_by(evm, distort)
@@ -280,15 +284,15 @@ async def test_a_fault_that_is_no_revert_is_never_taken_for_an_answer(evm: Evm, 
     "nonsense", [5, "zz", [], {}, True, {"number": "0x1"}, {"status": "0x1"}, "0xabc"]
 )
 async def test_an_answer_of_the_wrong_shape_is_unavailable(evm: Evm, nonsense: Any) -> None:
-    def distort(asked: dict[str, Any], good: Any) -> Any:
-        return good if asked["method"] == "eth_chainId" else {**good, "result": nonsense}
+    def distort(request: dict[str, Any], good: Any) -> Any:
+        return good if request["method"] == "eth_chainId" else {**good, "result": nonsense}
 
     assert set((await told_by(evm, distort)).values()) == {"chain_unavailable"}
 
 
 async def test_a_receipt_of_another_transaction_is_not_believed(evm: Evm) -> None:
-    def distort(asked: dict[str, Any], good: Any) -> Any:
-        if asked["method"] == "eth_getTransactionReceipt":
+    def distort(request: dict[str, Any], good: Any) -> Any:
+        if request["method"] == "eth_getTransactionReceipt":
             return {**good, "result": {**good["result"], "transactionHash": HASH}}
         return good
 
@@ -296,8 +300,8 @@ async def test_a_receipt_of_another_transaction_is_not_believed(evm: Evm) -> Non
 
 
 async def test_another_block_than_the_one_asked_for_is_not_believed(evm: Evm) -> None:
-    def distort(asked: dict[str, Any], good: Any) -> Any:
-        if asked["method"] == "eth_getBlockByNumber" and asked["params"][0] != "latest":
+    def distort(request: dict[str, Any], good: Any) -> Any:
+        if request["method"] == "eth_getBlockByNumber" and request["params"][0] != "latest":
             return {**good, "result": {**good["result"], "number": "0x0"}}
         return good
 
@@ -307,9 +311,9 @@ async def test_another_block_than_the_one_asked_for_is_not_believed(evm: Evm) ->
 async def test_state_is_asked_for_by_the_hash_of_its_block(evm: Evm) -> None:
     asked_at = []
 
-    def distort(asked: dict[str, Any], good: Any) -> Any:
-        if asked["method"] in ("eth_call", "eth_getCode"):
-            asked_at.append(asked["params"][1])
+    def distort(request: dict[str, Any], good: Any) -> Any:
+        if request["method"] in ("eth_call", "eth_getCode"):
+            asked_at.append(request["params"][1])
         return good
 
     assert await told_by(evm, distort) == HEALTHY
@@ -318,7 +322,7 @@ async def test_state_is_asked_for_by_the_hash_of_its_block(evm: Evm) -> None:
 
 
 async def test_an_address_without_a_contract_tells_no_balance(evm: Evm) -> None:
-    chain = EvmChain(ChainFacts(CHAIN_ID, evm.url, usdc=TO, confirmations=0))
+    chain = EvmChain(ChainConfig(CHAIN_ID, evm.url, usdc=TO, confirmations=0))
     with pytest.raises(Refused, match="chain_unavailable"):
         await chain.usdc_balances([TO])
     await chain.close()
@@ -350,13 +354,13 @@ async def test_one_answer_of_a_block_far_ahead_does_not_stop_the_chain() -> None
     """What stands in a later time at a lower number was never below that block."""
     heads = iter([(1_000, 10), (10**9, 12), (1_001, 12), (1_002, 14)])
 
-    async def wild(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
+    async def wild(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
         number, at = next(heads)
         told = {"number": hex(number), "hash": HASH, "parentHash": HASH, "timestamp": hex(at)}
-        return result(asked, told)
+        return result(request, told)
 
     async with node(wild) as url:
-        chain = EvmChain(ChainFacts(31337, url, confirmations=24))
+        chain = EvmChain(ChainConfig(31337, url, confirmations=24))
         assert (await chain.latest()).number == 1_000
         assert (await chain.latest()).number == 10**9
         with pytest.raises(Refused, match="chain_unavailable"):
@@ -370,14 +374,14 @@ async def test_a_node_that_does_not_say_its_chain_is_waited_for_once_by_all() ->
     """Not by one after another: the last of many would wait for minutes."""
     asked_times = 0
 
-    async def silent(_: web.Request, asked: dict[str, Any]) -> web.StreamResponse:
+    async def silent(_: web.Request, request: dict[str, Any]) -> web.StreamResponse:
         nonlocal asked_times
         asked_times += 1
         await asyncio.Event().wait()
         raise AssertionError
 
     async with node(silent, chain_id=None) as url:
-        rpc = Rpc(url, 31337, 1)
+        rpc = RpcClient(url, 31337, 1)
         asked = (rpc.fact("eth_blockNumber") for _ in range(20))
         told = await asyncio.gather(*asked, return_exceptions=True)
         await rpc.close()

@@ -12,19 +12,19 @@ from typing import Any
 
 from chain import codec
 from chain.evm import EvmChain
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.facts import VaultLog, VaultState
 from domain.ledger.events import Event, Reporter
 from domain.ledger.pairing import place_of, told_logs
-from domain.ledger.payloads import Reverses
+from domain.ledger.payloads import LogReversed
 from domain.mandates.mandate import Status
 from domain.money import Usdc
 from domain.refusals import Refused
 from domain.times import day_of
-from server.keeping import Keeping
-from server.reading import Reading
+from server.keeping import VaultUpkeep
+from server.reading import ChainSync
 from server.settings import Settings
-from server.unseen import Unseen
+from server.unseen import VaultDiscovery
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.chain_campaign.nodes import Faulty
@@ -52,9 +52,9 @@ class Life:
         self.chance = random.Random(seed)  # noqa: S311
         self.side: Side = side_of(world.evm)
         self.confirmations = node.confirmations
-        self.reading = Reading(world.deps, Reader(node))
-        self.keeping = Keeping(world.deps, Settings(), "campaign", node)
-        self.unseen = Unseen(world.deps, "campaign", node, 1)
+        self.reading = ChainSync(world.deps, LogReader(node))
+        self.keeping = VaultUpkeep(world.deps, Settings(), "campaign", node)
+        self.unseen = VaultDiscovery(world.deps, "campaign", node, 1)
         self.omits = faulty is not None and faulty.fault == "omits"
         self.sent: list[Sent] = []
         self.reported: dict[str, str] = {}
@@ -104,8 +104,8 @@ class Life:
             await self.create()
         self.send(key, self.m.vault, codec.calldata("MandateVault", function, args))
 
-    def amount(self, most: int) -> Usdc:
-        return Usdc(self.chance.randint(1, most) * USD // self.chance.choice([1, 1, 7]))
+    def amount(self, limit: int) -> Usdc:
+        return Usdc(self.chance.randint(1, limit) * USD // self.chance.choice([1, 1, 7]))
 
     async def create(self) -> None:
         """By its owner, or by somebody who was quicker."""
@@ -264,7 +264,7 @@ class Life:
     async def truth(self) -> list[VaultLog]:
         """The vault's logs, asked of the chain itself."""
         honest = self.world.chains.get(self.node.chain_id)
-        return await Reader(honest).logs_of([self.m.vault], 0, self.side.head())
+        return await LogReader(honest).logs_of([self.m.vault], 0, self.side.head())
 
     def same(self, uow: UnitOfWork, truth: list[VaultLog], vault: VaultState) -> None:
         """The record is the vault's own, row by row and in every sum; behind a node that leaves logs
@@ -276,7 +276,7 @@ class Life:
         rows = uow.ledger.newest(self.m.id, 10_000)
         self.logs = len(truth)
         self.changed = sum(
-            isinstance(e.told.what, Reverses) or e.told.restates is not None for e in rows
+            isinstance(e.told.what, LogReversed) or e.told.restates is not None for e in rows
         )
         stand = told_here(list(reversed(rows)))
         there = [(g.block.number, g.log_index, g.tx_hash, g.block.at.isoformat()) for g in truth]

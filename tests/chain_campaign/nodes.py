@@ -27,59 +27,59 @@ class Faulty:
         self.left_out: list[str] = []
         self._before: dict[str, Any] = {}
 
-    def __call__(self, asked: dict[str, Any], told: Any) -> Any:
-        if not self.on or not isinstance(told, dict) or "result" not in told:
-            return told
-        return getattr(self, self.fault)(asked["method"], asked, told)
+    def __call__(self, request: dict[str, Any], raw: Any) -> Any:
+        if not self.on or not isinstance(raw, dict) or "result" not in raw:
+            return raw
+        return getattr(self, self.fault)(request["method"], request, raw)
 
-    def disorder(self, method: str, asked: Any, told: Any) -> Any:
+    def disorder(self, method: str, request: Any, raw: Any) -> Any:
         """Logs backwards, and some of them twice."""
-        if method != "eth_getLogs" or not told["result"]:
-            return told
-        return told | {"result": [*reversed(told["result"]), told["result"][0]]}
+        if method != "eth_getLogs" or not raw["result"]:
+            return raw
+        return raw | {"result": [*reversed(raw["result"]), raw["result"][0]]}
 
-    def behind(self, method: str, asked: Any, told: Any) -> Any:
+    def behind(self, method: str, request: Any, raw: Any) -> Any:
         """A receipt as it was before the reorganisation, and the blocks of then by their hash."""
-        key = json.dumps([method, asked["params"]])
+        key = json.dumps([method, request["params"]])
         old = self._before.get(key)
         if method == "eth_getTransactionReceipt" and old and self.chance.random() < 0.4:
-            return told | {"result": old}
-        if method == "eth_getBlockByHash" and told["result"] is None:
-            return told | {"result": self._before.get(key)}
-        if told["result"] is not None:
-            self._before[key] = told["result"]
-        return told
+            return raw | {"result": old}
+        if method == "eth_getBlockByHash" and raw["result"] is None:
+            return raw | {"result": self._before.get(key)}
+        if raw["result"] is not None:
+            self._before[key] = raw["result"]
+        return raw
 
-    def nonsense(self, method: str, asked: Any, told: Any) -> Any:
+    def nonsense(self, method: str, request: Any, raw: Any) -> Any:
         """Logs of a block that nobody asked for."""
-        if method != "eth_getLogs" or not told["result"] or self.chance.random() < 0.6:
-            return told
-        return told | {"result": [g | {"blockHash": "0x" + "ab" * 32} for g in told["result"]]}
+        if method != "eth_getLogs" or not raw["result"] or self.chance.random() < 0.6:
+            return raw
+        return raw | {"result": [g | {"blockHash": "0x" + "ab" * 32} for g in raw["result"]]}
 
-    def stuck(self, method: str, asked: Any, told: Any) -> Any:
+    def stuck(self, method: str, request: Any, raw: Any) -> Any:
         """The newest block of now and then, for good."""
-        if method == "eth_getBlockByNumber" and asked["params"][0] == "latest":
-            return told | {"result": self._before.setdefault("latest", told["result"])}
-        return told
+        if method == "eth_getBlockByNumber" and request["params"][0] == "latest":
+            return raw | {"result": self._before.setdefault("latest", raw["result"])}
+        return raw
 
-    def times(self, method: str, asked: Any, told: Any) -> Any:
+    def times(self, method: str, request: Any, raw: Any) -> Any:
         """Another time than the block's own."""
-        if not method.startswith("eth_getBlockBy") or not told["result"]:
-            return told
+        if not method.startswith("eth_getBlockBy") or not raw["result"]:
+            return raw
         off = self.chance.choice([0, 0, 0, -86_400, 3_600])
-        at = hex(int(told["result"]["timestamp"], 16) + off)
-        return told | {"result": told["result"] | {"timestamp": at}}
+        at = hex(int(raw["result"]["timestamp"], 16) + off)
+        return raw | {"result": raw["result"] | {"timestamp": at}}
 
-    def omits(self, method: str, asked: Any, told: Any) -> Any:
+    def omits(self, method: str, request: Any, raw: Any) -> Any:
         """One log fewer than there are."""
-        if method != "eth_getLogs" or not told["result"] or self.chance.random() < 0.5:
-            return told
-        left = list(told["result"])
+        if method != "eth_getLogs" or not raw["result"] or self.chance.random() < 0.5:
+            return raw
+        left = list(raw["result"])
         gone = left.pop(self.chance.randrange(len(left)))
         place = f"block {int(gone['blockNumber'], 16)} index {int(gone['logIndex'], 16)}"
-        wanted = {k: v for k, v in asked["params"][0].items() if k != "topics"}
+        wanted = {k: v for k, v in request["params"][0].items() if k != "topics"}
         self.left_out.append(f"{place} topic {gone['topics'][0]} of {json.dumps(wanted)}")
-        return told | {"result": left}
+        return raw | {"result": left}
 
 
 @asynccontextmanager

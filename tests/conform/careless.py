@@ -31,9 +31,9 @@ TASK = json.loads(ENV["WALLET_TASK"])
 MARKET, AMOUNT = TASK["market"], TASK["amount_usdc"]
 
 
-def ask(method: str, path: str, key: str | None = None, **told: Any) -> Any:
+def ask(method: str, path: str, key: str | None = None, **raw: Any) -> Any:
     headers = {"X-Service-User-Key": ENV["WALLET_KEY"]} | ({"Idempotency-Key": key} if key else {})
-    where = {"params": told} if method == "GET" else {"json": told}
+    where = {"params": raw} if method == "GET" else {"json": raw}
     return requests.request(
         method, ENV["WALLET_BASE"] + path, headers=headers, timeout=120, **where
     ).json()

@@ -139,8 +139,8 @@ class Worker:
     (outcome, test that noticed it); None ends it.
     """
 
-    def __init__(self, asked: Connection):
-        self._asked, self._seen = asked, Seen()
+    def __init__(self, request: Connection):
+        self._asked, self._seen = request, Seen()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.register(self._seen)
@@ -220,7 +220,7 @@ class Worker:
         answer.send(Told(failed=tuple(self._seen.failed), took=self._seen.took))
 
 
-def work(asked: Connection) -> None:
+def work(request: Connection) -> None:
     """Be a worker, until nothing is left to do; silent, what goes wrong aside."""
     with Path(os.devnull).open("w") as quiet:
         os.dup2(quiet.fileno(), 1)
@@ -229,7 +229,7 @@ def work(asked: Connection) -> None:
         "ignore::pytest.PytestAssertRewriteWarning"  # this process is a fork: plugins are there
     )
     told = ["-q", "-n", "0", "-m", "not slow", "-W", loaded, *files]
-    code = pytest.main(told, plugins=[Worker(asked)])
+    code = pytest.main(told, plugins=[Worker(request)])
     os._exit(int(code))
 
 

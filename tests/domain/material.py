@@ -9,15 +9,15 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from domain.ledger.books import EMPTY, Books, after
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.books import EMPTY, LedgerState, after
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.kinds import HOUSE
-from domain.ledger.pairing import ToldLog, partner
+from domain.ledger.pairing import LogHistory, partner
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.reads.view import PARTS
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.worth import realized_micros, valued
 from domain.settings import Config, Switches
 from tools.call.wire import wire
@@ -45,7 +45,7 @@ def on_the_wire(value: object) -> Any:
     return wire(value)
 
 
-def mandate_read(at: Case) -> dict[str, Any]:
+def mandate_read(at: MandateSnapshot) -> dict[str, Any]:
     """The whole mandate read of a case, as it leaves the service."""
     return {
         name: None if (told := part(at)) is None else on_the_wire(told)
@@ -81,13 +81,13 @@ def mandate(**more: Any) -> Mandate:
     return Mandate(**(plain | more))
 
 
-def case(m: Mandate | None = None, state: Books = EMPTY, **more: Any) -> Case:
+def case(m: Mandate | None = None, state: LedgerState = EMPTY, **more: Any) -> MandateSnapshot:
     plain: dict[str, Any] = {
         "now": START + timedelta(hours=2),
         "config": Config(),
         "switches": Switches(stop_line_dry_run=False),
     }
-    return Case(m or mandate(), state, **(plain | more))
+    return MandateSnapshot(m or mandate(), state, **(plain | more))
 
 
 def row(
@@ -103,14 +103,16 @@ def row(
     """A row that is not in a ledger yet; `place` is its block and log index."""
     block, index = place or (None, None)
     return NewEvent(
-        kind=Kind(kind), reported_by=Reporter(by), occurred_at=at or START, amount_usdc=None if amount is None else usdc(amount), tx_hash=tx,
+        kind=LedgerKind(kind), reported_by=Reporter(by), occurred_at=at or START, amount_usdc=None if amount is None else usdc(amount), tx_hash=tx,
         block_number=block, log_index=index, payload=payload,
     )  # fmt: skip
 
 
 def gone(event: Event) -> NewEvent:
     """The row that takes back what a reorganisation took away."""
-    return replace(reversal(ToldLog(first=event, now=event, stands=True), START, 1), chain_id=None)
+    return replace(
+        reversal(LogHistory(first=event, now=event, stands=True), START, 1), chain_id=None
+    )
 
 
 def marked(cash: str | int, positions: str | int, floor: str | int = 0, *, by: str = "keeper", place: tuple[int, int] | None = None,
@@ -162,14 +164,14 @@ def venue_fill(
     network: str = "testnet",
     fee: str = "0",
     order: str = "o_aaaaaaaaaa",
-    **told: Any,
+    **raw: Any,
 ) -> NewEvent:
     """The keeper's row of a fill of a live order that cites the mandate."""
     amount = Decimal(size) * Decimal(px)
     body = {
         "venue": "hyperliquid", "network": network, "order_id": order, "product": product,
         "side": side, "px": px, "size": size, "fee": fee, "builder_fee": "0", "first": True,
-    } | told  # fmt: skip
+    } | raw  # fmt: skip
     return row(side, f"{amount:.6f}", "keeper", venue=body)
 
 
@@ -182,7 +184,7 @@ class Ledger:
     """An append-only ledger in memory, paired as the store pairs it; rows a second apart."""
 
     events: list[Event] = field(default_factory=list)
-    state: Books = EMPTY
+    state: LedgerState = EMPTY
     at: datetime = START
 
     def add(self, *rows: NewEvent) -> Ledger:
@@ -203,8 +205,8 @@ class Ledger:
     def newest(self, limit: int = 50) -> tuple[Event, ...]:
         return tuple(reversed(self.events[-limit:]))
 
-    def case(self, m: Mandate | None = None, **more: Any) -> Case:
-        return case(m, self.state, events=self.newest(), **more)
+    def case(self, mandate: Mandate | None = None, **more: Any) -> MandateSnapshot:
+        return case(mandate, self.state, events=self.newest(), **more)
 
 
 def ledger(*rows: NewEvent) -> Ledger:
@@ -212,8 +214,8 @@ def ledger(*rows: NewEvent) -> Ledger:
 
 
 def refold(
-    events: Sequence[Event], state: Books = EMPTY, all_events: Iterable[Event] | None = None
-) -> Books:
+    events: Sequence[Event], state: LedgerState = EMPTY, all_events: Iterable[Event] | None = None
+) -> LedgerState:
     """Fold rows one by one, each with its pair."""
     by_seq = {e.seq: e for e in (all_events if all_events is not None else events)}
     for event in events:
@@ -223,7 +225,7 @@ def refold(
     return state
 
 
-def totals(state: Books) -> Mapping[str, Any]:
+def totals(state: LedgerState) -> Mapping[str, Any]:
     """The figures that the order of arrival must not change."""
     told = valued(state)
     return {

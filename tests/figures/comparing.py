@@ -282,13 +282,13 @@ class Comparing:
                     yield f"chart {day}.{key}", charts[key].get(day), shown(wanted)
 
     def _window(
-        self, name: str, lives: list[list[Row]], span: int | None, told: Body
+        self, name: str, lives: list[list[Row]], period: int | None, told: Body
     ) -> Iterator[Difference]:
         lives = [rows for rows in lives if any(r.name != "Mark" for r in rows)]
         if not lives:
             return
         first = min(model.day_of(min(rows).at) for rows in lives)
-        since = first if span is None else max(first, self.today - timedelta(days=span - 1))
+        since = first if period is None else max(first, self.today - timedelta(days=period - 1))
         net = sum(model.net(rows, since, self.today) for rows in lives)
         if told["net_usdc"] != shown(net):
             yield f"{name}.net", told["net_usdc"], shown(net)

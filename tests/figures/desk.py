@@ -19,8 +19,8 @@ from domain.settings import Config
 from http_shim.application import build
 from http_shim.listening import listen
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.world import CHAIN_ID, PLENTY, START, Evm, World, a_world, config_of
 from tools.catalogue import OPERATIONS
 from venue.venues import Networks
@@ -48,7 +48,9 @@ class Agent:
 class Desk:
     """What a test acts with; `rounds` is the house's whole round: reader, keeper, Hall."""
 
-    def __init__(self, world: World, base: str, http: ClientSession, ticks: Ticks, other: str):
+    def __init__(
+        self, world: World, base: str, http: ClientSession, ticks: KeeperScheduler, other: str
+    ):
         self.world, self.base, self.http, self.ticks = world, base, http, ticks
         self.evm, self.clock = world.evm, world.clock
         self.markets = {"test-market": world.evm.market, "other-market": other}
@@ -135,9 +137,9 @@ class Desk:
         """The reader and the keeper look once."""
         await self.ticks.round()
 
-    async def later(self, **span: float) -> None:
+    async def later(self, **period: float) -> None:
         """Time goes by, and the house looks."""
-        self.clock.forward(**span)
+        self.clock.forward(**period)
         self.evm.chain.mine()
         await self.round()
 
@@ -302,7 +304,7 @@ async def a_desk(
         world.deps = replace(world.deps, config=two_markets(evm, other, value))
         world.wallet()  # mints, and moves prices
         settings = Settings(chains={CHAIN_ID: {"rpc_url": evm.url}})  # type: ignore[dict-item]
-        ticks = Ticks(Wired(settings, world.deps, world.chains, Networks({})))
+        ticks = KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({})))
         runner = await listen(build(world.deps, OPERATIONS), "127.0.0.1", 0)
         try:
             async with ClientSession() as http:

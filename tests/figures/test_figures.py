@@ -49,11 +49,11 @@ def position(progress: Body) -> tuple[str, str]:
     return only["cost"], only["mark"]
 
 
-async def ten_buys(desk: Desk, agent: Agent) -> Mandate:
-    m = await desk.working(agent)
+async def ten_buys(ingest_context: Desk, agent: Agent) -> Mandate:
+    m = await ingest_context.working(agent)
     for _ in range(10):
         await m.buy("40")
-    await desk.round()
+    await ingest_context.round()
     return m
 
 
@@ -323,11 +323,11 @@ async def test_a_deposit_of_sunday_night_is_sundays_in_every_day_that_is_shown(
 # -- the Hall of several mandates
 
 
-async def bets(desk: Desk, agent: Agent) -> tuple[Mandate, Mandate]:
+async def bets(ingest_context: Desk, agent: Agent) -> tuple[Mandate, Mandate]:
     terms: Any = {"per_tx_cap_usdc": "200", "stop_floor_bps": 9_000}
     return (
-        await desk.working(agent, **terms),
-        await desk.working(agent, markets=["other-market"], **terms),
+        await ingest_context.working(agent, **terms),
+        await ingest_context.working(agent, markets=["other-market"], **terms),
     )
 
 

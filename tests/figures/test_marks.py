@@ -11,8 +11,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 EVER = 2**62
 
 
-async def marks(desk: Desk, m: Mandate) -> int:
-    rows = await desk.world.deps.store.read(lambda uow: list(uow.ledger.house_rows(m.id, EVER)))
+async def marks(ingest_context: Desk, mandate: Mandate) -> int:
+    rows = await ingest_context.world.deps.store.read(
+        lambda uow: list(uow.ledger.house_rows(mandate.id, EVER))
+    )
     return sum(isinstance(e.told.what, Marked) for e in rows)
 
 

@@ -61,12 +61,12 @@ class Life:
 class Town:
     """Owners, agents and mandates, and the moves of a life."""
 
-    def __init__(self, desk: Desk, seed: int):
-        self.desk, self.chain = desk, desk.evm.chain
+    def __init__(self, ingest_context: Desk, seed: int):
+        self.desk, self.chain = ingest_context, ingest_context.evm.chain
         self.chance = random.Random(seed)  # noqa: S311
         self.keys = dict(self.chain.accounts)
         self.events = _events()
-        self.names = {a.lower(): n for n, a in desk.markets.items()}
+        self.names = {a.lower(): n for n, a in ingest_context.markets.items()}
         self.lives: list[Life] = []
         self.done: list[str] = []
         self.acts: list[tuple[int, Callable[[Life], Awaitable[None] | None]]] = [
@@ -192,8 +192,8 @@ class Town:
         if waited is not None:
             await waited
 
-    def amount(self, most: int) -> int:
-        return self.chance.randint(1, most) * model.USDC // self.chance.choice([1, 1, 7])
+    def amount(self, limit: int) -> int:
+        return self.chance.randint(1, limit) * model.USDC // self.chance.choice([1, 1, 7])
 
     def someone(self) -> str:
         return self.desk.world.wallets[0].address

@@ -20,7 +20,7 @@ from domain.ledger.chain_events import CHAIN_EVENTS, ChainEvent
 from domain.ledger.measured import COUNTS
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.rules.checks import Wanted, action_checks
+from domain.rules.checks import ActionRequest, action_checks
 from domain.rules.codes import CLAUSE_OF
 from storage.rows import mandates, policies
 from tests.domain.material import CALL, MARKET, deposit, ledger, usdc
@@ -80,7 +80,7 @@ NOT_OF_ORDERS = {"approval_missing", "over_budget"}
 
 
 def checked() -> set[str]:
-    wanted = Wanted(MARKET, CALL, usdc(1))
+    wanted = ActionRequest(MARKET, CALL, usdc(1))
     return {c.code for c in action_checks(ledger(deposit(500)).case(), wanted)}
 
 

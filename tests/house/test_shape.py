@@ -35,7 +35,7 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "domain.refusals._Known.get_value": "string.Formatter",
     "http_shim.admission._Nowhere.expect_handler": "aiohttp",
     "http_shim.connections.Connection.handle_error": "aiohttp",
-    "http_shim.kept.KeptAnswers.bytes_held": "tests of the bound on what is held",
+    "http_shim.kept.ResponseCache.bytes_held": "tests of the bound on what is held",
     "server.late_screens.LateScreens.add_prefix": "aiohttp",
     "server.late_screens.LateScreens.get_info": "aiohttp",
     "server.late_screens.LateScreens.raw_match": "aiohttp",

@@ -11,7 +11,7 @@ import pytest
 
 from http_shim.openapi import document
 from tests.world import BY_NAME
-from tools.call.describe import OTHERS, gives_schema, is_free, others_words, texts, tool_output
+from tools.call.describe import OTHERS, gives_schema, is_free, texts, tool_output, untrusted_fields
 from tools.catalogue import OPERATIONS
 
 # What an answer says in the service's own words, in codes, ids and figures, or repeats to the one caller who wrote it,
@@ -280,7 +280,7 @@ def test_a_field_that_says_nothing_is_found() -> None:
 
 @pytest.mark.parametrize("op", [op for op in OPERATIONS if op.on_mcp], ids=lambda op: op.name)
 def test_a_tool_names_the_fields_in_which_others_speak(op: Any) -> None:
-    named = others_words(op)
+    named = untrusted_fields(op)
     about = tool_output(op)["description"]
     assert all(name in about for name in named)
     assert ("others' words" in about) is bool(named)
@@ -291,12 +291,14 @@ def test_a_tool_names_the_fields_in_which_others_speak(op: Any) -> None:
 def test_the_tools_that_show_a_mandate_name_its_words() -> None:
     of_rows = {"payload", "params", "why", "note", "resource", "target", "attempted"}
     assert {"purpose", "agent_name", "hosts", "symbols", "venue"} | of_rows <= set(
-        others_words(BY_NAME["mandate_get"])
+        untrusted_fields(BY_NAME["mandate_get"])
     )
-    assert {"purpose", "agent_name", "hosts", "venue"} <= set(others_words(BY_NAME["agent_offers"]))
-    assert {"name", "from", "to"} <= set(others_words(BY_NAME["hall_agent"]))
-    assert "stop_conditions" in others_words(BY_NAME["agent_policy"])
-    assert "name" in others_words(BY_NAME["hall_list"])
+    assert {"purpose", "agent_name", "hosts", "venue"} <= set(
+        untrusted_fields(BY_NAME["agent_offers"])
+    )
+    assert {"name", "from", "to"} <= set(untrusted_fields(BY_NAME["hall_agent"]))
+    assert "stop_conditions" in untrusted_fields(BY_NAME["agent_policy"])
+    assert "name" in untrusted_fields(BY_NAME["hall_list"])
 
 
 def test_no_name_of_somebody_stands_in_a_sentence_of_the_service() -> None:

@@ -105,8 +105,8 @@ class Stage:
 
     # -- what may be done
 
-    def amount(self, most: int) -> int:
-        return self.chance.randint(1, most) * USD // self.chance.choice([1, 1, 7])
+    def amount(self, limit: int) -> int:
+        return self.chance.randint(1, limit) * USD // self.chance.choice([1, 1, 7])
 
     def sent(self, by: str, function: str, *args: Any) -> None:
         self.vault.send(by, function, *args)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from chain.evm import ChainFacts, EvmChain, EvmChains
+from chain.evm import ChainConfig, EvmChain, EvmChains
 from chain.sign_in import SiweSignIn
 from domain.facts import Receipt
 from domain.ledger.books import EMPTY, after
@@ -25,7 +25,7 @@ from domain.ledger.kinds import HOUSE
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import ZERO, Usdc
-from domain.rules.case import Case, today
+from domain.rules.case import MandateSnapshot, today
 from domain.rules.checks import day_used
 from domain.rules.worth import agent_fee_reserved, cash, valued, worth
 from domain.settings import Config, Switches
@@ -36,9 +36,9 @@ from storage.verify import verify
 from tests.lives.chain_side import Block, History, Stage
 from tests.world import CountedIds
 from tools.acting.reports import EventIn, report_event
-from tools.call.operation import Ask, Caller
-from tools.keeper.claims import Waiting, end_claim, outcome_of
-from tools.keeper.intake import Desk, ingest, take_tx, vanished
+from tools.call.operation import Caller, RequestContext
+from tools.keeper.claims import OpenClaim, close_claim, outcome_of
+from tools.keeper.intake import IngestContext, ingest_logs, ingest_transaction, reverse_blocks
 from tools.keeper.marks import mark_vaults
 
 pytestmark = pytest.mark.anyio
@@ -73,7 +73,7 @@ class Life:
         self.tally = tally
         self.uow, self.h, self.chance = uow, history, random.Random(seed)  # noqa: S311
         self.id, self.chain_id, self.ids = f"m_{seed}", 1_000_000 + seed, CountedIds()
-        self.chain = EvmChain(ChainFacts(self.chain_id))
+        self.chain = EvmChain(ChainConfig(self.chain_id))
         self.config, self.switches = Config(), Switches(stop_line_dry_run=False)
         self.now = history.trunk[0].stamp.at - timedelta(seconds=30)
         self.at = -1  # the index of the newest block that was read
@@ -142,8 +142,8 @@ class Life:
         self.branch = list(self.h.chain)
         self.at = min(self.at, len(self.h.trunk) - 1)
 
-    def desk(self) -> Desk:
-        return Desk(self.now, self.ids, self.config, self.switches)
+    def desk(self) -> IngestContext:
+        return IngestContext(self.now, self.ids, self.config, self.switches)
 
     def read(self) -> None:
         """The reader takes in the next blocks, as its step does."""
@@ -155,8 +155,8 @@ class Life:
         blocks = range(new[0].stamp.number, new[-1].stamp.number + 1)
         named = {e.tx_hash or "" for _, e in self.uow.ledger.chain_rows_in(self.chain_id, 0, 10**9)}
         sure = named | {g.tx_hash for g in logs}
-        vanished(self.uow, self.desk(), self.chain_id, blocks, logs, sure)
-        ingest(self.uow, self.desk(), self.chain, logs, sure)
+        reverse_blocks(self.uow, self.desk(), self.chain_id, blocks, logs, sure)
+        ingest_logs(self.uow, self.desk(), self.chain, logs, sure)
         self.at += len(new)
         self.high = max([self.high, *(b.stamp.number for b in new if b.logs)])
 
@@ -170,7 +170,7 @@ class Life:
         m = self.uow.mandates.get(self.id)
         assert m is not None
         assert block.tx is not None
-        take_tx(self.uow, self.desk(), m, block.tx, block.logs)
+        ingest_transaction(self.uow, self.desk(), m, block.tx, block.logs)
         self.high = max(self.high, block.stamp.number)
 
     def report(self) -> None:
@@ -196,7 +196,7 @@ class Life:
         asked = EventIn(
             public_id=self.id, kind=kind, amount_usdc=amount, tx_hash=tx, payload=payload
         )  # type: ignore[arg-type]  # one of the words
-        ask: Ask[Any, Any] = Ask(
+        ask: RequestContext[Any, Any] = RequestContext(
             AGENT, asked, None, self.now, self.ids, EvmChains([]), self.config, self.switches, SiweSignIn()
         )  # fmt: skip
         before = self.uow.ledger.state(self.id).measured
@@ -222,13 +222,13 @@ class Life:
         pending = dict(self.uow.ledger.state(self.id).claimed.pending)
         for event_id, claim in pending.items():
             one, block = (
-                Waiting(mandate=m, event_id=event_id, claim=claim),
+                OpenClaim(mandate=m, event_id=event_id, claim=claim),
                 mined.get(claim.tx_hash),
             )
             receipt = block and Receipt(
                 claim.tx_hash, True, "", None, block.stamp, 99, block.logs, ()
             )
-            end_claim(self.uow, self.desk(), one, outcome_of(one, receipt, 0) or "not_found")
+            close_claim(self.uow, self.desk(), one, outcome_of(one, receipt, 0) or "not_found")
         assert not self.uow.ledger.state(self.id).claimed.pending
 
     def later(self, block: Block) -> None:
@@ -239,11 +239,11 @@ class Life:
 
     # -- what must hold
 
-    def case(self, vault: Any) -> Case:
+    def case(self, vault: Any) -> MandateSnapshot:
         m = self.uow.mandates.get(self.id)
         assert m is not None
         state = self.uow.ledger.state(self.id)
-        return Case(m, state, self.now, self.config, self.switches, chain=vault)
+        return MandateSnapshot(m, state, self.now, self.config, self.switches, chain=vault)
 
     def check(self) -> None:
         """Where the ledger holds the rows up to one block and none above, it says what the vault

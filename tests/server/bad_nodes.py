@@ -46,15 +46,15 @@ def twin(of: DevChain) -> DevChain:
     return made
 
 
-def follow(made: DevChain, of: DevChain, number: int) -> None:
+def follow(created: DevChain, of: DevChain, number: int) -> None:
     """Let a twin have the blocks of the chain up to one."""
-    for block in of.blocks[made.head.number + 1 : number + 1]:
-        made._salt = block.salt
+    for block in of.blocks[created.head.number + 1 : number + 1]:
+        created._salt = block.salt
         if block.txs:
-            made.send_raw(block.txs[0].raw, block.timestamp)
+            created.send_raw(block.txs[0].raw, block.timestamp)
         else:
-            made.mine(block.timestamp)
-        assert made.head.hash == block.hash
+            created.mine(block.timestamp)
+        assert created.head.hash == block.hash
 
 
 class Node:
@@ -111,26 +111,26 @@ class Node:
         told = truth(self.own or self.chain, one)
         return told if not self.bad or "result" not in told else self._bent(one, told)
 
-    def _bent(self, one: dict[str, Any], told: Any) -> Any:
-        method, found = one["method"], told["result"]
+    def _bent(self, one: dict[str, Any], raw: Any) -> Any:
+        method, found = one["method"], raw["result"]
         if self.scenario == "errors" and method != "eth_chainId":
             return self._error(one, -32603, "internal error")
         if method == "eth_getLogs":
             if self.scenario == "no such method":
                 return self._error(one, -32601, "the method eth_getLogs does not exist")
             if self.scenario == "omits logs":
-                return told | {"result": [g for g in found if not self._new(g)]}
+                return raw | {"result": [g for g in found if not self._new(g)]}
             if self.scenario == "lies about logs":
-                return told | {"result": [self._raised(g) if self._new(g) else g for g in found]}
+                return raw | {"result": [self._raised(g) if self._new(g) else g for g in found]}
         if method == "eth_chainId" and self.scenario == "another chain":
-            return told | {"result": "0x1"}
+            return raw | {"result": "0x1"}
         if (
             method.startswith("eth_getBlockBy")
             and found
             and int(found["number"], 16) == self.since + 1
         ):
-            return told | {"result": self._header(found)}
-        return told
+            return raw | {"result": self._header(found)}
+        return raw
 
     def _header(self, found: dict[str, Any]) -> dict[str, Any]:
         match self.scenario:

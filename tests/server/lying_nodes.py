@@ -30,8 +30,8 @@ class Liar(Node):
         self.lie, self.confirmations = lie, confirmations
         self.told_lies = 0
 
-    def _bent(self, one: dict[str, Any], told: Any) -> Any:
-        method, found = one["method"], told["result"]
+    def _bent(self, one: dict[str, Any], raw: Any) -> Any:
+        method, found = one["method"], raw["result"]
         bent = found
         match self.lie:
             case "right blocks and wrong calls" if method == "eth_call" and found:
@@ -46,9 +46,9 @@ class Liar(Node):
             case "more than was moved" if method in ("eth_getTransactionReceipt", "eth_getLogs"):
                 bent = self._more(found)
             case "keeps what is sent, and says that all reverts":
-                return self._unsent(one, told)
+                return self._unsent(one, raw)
         self.told_lies += bent != found
-        return told | {"result": bent}
+        return raw | {"result": bent}
 
     def _last_new(self, logs: list[dict[str, Any]], n: int) -> bool:
         """The last log of a block since the node is bad."""
@@ -65,19 +65,19 @@ class Liar(Node):
             return found | {"logs": [g | {"data": raised(g["data"])} for g in found["logs"]]}
         return [g | {"data": raised(g["data"])} for g in found] if found else found
 
-    def _unsent(self, one: dict[str, Any], told: Any) -> Any:
+    def _unsent(self, one: dict[str, Any], raw: Any) -> Any:
         method = one["method"]
         self.told_lies += method.startswith(("eth_send", "eth_estimate", "eth_gas", "eth_max"))
         match method:
             case "eth_estimateGas":
                 return self._error(one, 3, "execution reverted")
             case "eth_gasPrice" | "eth_maxPriorityFeePerGas":
-                return told | {"result": hex(ALL_GAS)}
+                return raw | {"result": hex(ALL_GAS)}
             case "eth_getTransactionCount":
-                return told | {"result": hex(int(told["result"], 16) + 7)}
+                return raw | {"result": hex(int(raw["result"], 16) + 7)}
             case "eth_getBalance":
-                return told | {"result": "0x0"}
-        return told
+                return raw | {"result": "0x0"}
+        return raw
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         sends = self.lie == "keeps what is sent, and says that all reverts"

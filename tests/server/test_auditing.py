@@ -35,12 +35,12 @@ async def inventing(world: World) -> AsyncIterator[tuple[str, list[bool]]]:
     """
     on = [True]
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        found = told.get("result")
-        if not on or not asked["method"].startswith("eth_getBlockBy") or not found:
-            return told
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        found = raw.get("result")
+        if not on or not request["method"].startswith("eth_getBlockBy") or not found:
+            return raw
         at = hex(int(found["timestamp"], 16) - 86_400)
-        return told | {"result": found | {"timestamp": at, "another": "0x1"}}
+        return raw | {"result": found | {"timestamp": at, "another": "0x1"}}
 
     async with distorted(world.evm.chain, distort) as url:
         yield url, on

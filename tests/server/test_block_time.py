@@ -14,15 +14,15 @@ from chain.evm import EvmChains
 from domain.money import Usdc
 from domain.rules.recorded import closed
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.chain.nodes import distorted
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm
 from tools.call.operation import Caller
-from tools.keeper.timely import timely
+from tools.keeper.timely import with_trusted_time
 from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -45,18 +45,18 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
 async def saying(world: World, off: timedelta) -> AsyncIterator[str]:
     """A node whose newest block is of another time than it is."""
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        if asked["method"] != "eth_getBlockByNumber" or not told.get("result"):
-            return told
-        at = int(told["result"]["timestamp"], 16) + int(off.total_seconds())
-        return told | {"result": told["result"] | {"timestamp": hex(at)}}
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        if request["method"] != "eth_getBlockByNumber" or not raw.get("result"):
+            return raw
+        at = int(raw["result"]["timestamp"], 16) + int(off.total_seconds())
+        return raw | {"result": raw["result"] | {"timestamp": hex(at)}}
 
     async with distorted(world.evm.chain, distort) as url:
         yield url
 
 
 @asynccontextmanager
-async def kept_by(world: World, *urls: str) -> AsyncIterator[Ticks]:
+async def kept_by(world: World, *urls: str) -> AsyncIterator[KeeperScheduler]:
     """A service for a chain that has confirmations, beside its keeper."""
     facts = replace(world.evm.facts(confirmations=1), rpc_url=urls[0], rpc_urls=urls[1:])
     chains = EvmChains([facts])
@@ -64,13 +64,13 @@ async def kept_by(world: World, *urls: str) -> AsyncIterator[Ticks]:
     deps = replace(world.deps, chains=chains)
     world.deps, before = deps, world.deps
     try:
-        yield Ticks(Wired(settings, deps, chains, Networks({})))
+        yield KeeperScheduler(Runtime(settings, deps, chains, Networks({})))
     finally:
         world.deps = before
         await chains.close()
 
 
-async def some_rounds(world: World, ticks: Ticks) -> None:
+async def some_rounds(world: World, ticks: KeeperScheduler) -> None:
     for _ in range(3):
         world.evm.chain.mine()
         await ticks.round()
@@ -105,7 +105,7 @@ async def test_a_node_far_behind_has_no_gain_recorded_after_the_end(world: World
         chain = ticks.parts.chains.get(CHAIN_ID)
         vault = (await chain.vault_states([m.vault]))[m.vault]
         assert not closed(stored, vault)
-        assert closed(stored, timely(chain, vault, world.clock.now()))
+        assert closed(stored, with_trusted_time(chain, vault, world.clock.now()))
         await some_rounds(world, ticks)
     assert await recorded(world, m) == Usdc.parse("400")
     assert await sent_by_the_keeper(world) == before
@@ -124,8 +124,8 @@ async def test_what_most_nodes_say_of_the_time_is_the_chains(world: World) -> No
         chain = ticks.parts.chains.get(CHAIN_ID)
         vault = (await chain.vault_states([m.vault], agreed=True))[m.vault]
         wrong = world.clock.now() + YEARS
-        assert timely(chain, vault, wrong) == vault
-        assert not closed(stored, timely(chain, vault, wrong))
+        assert with_trusted_time(chain, vault, wrong) == vault
+        assert not closed(stored, with_trusted_time(chain, vault, wrong))
         told = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
         assert (told.status, told.body["error"]) == (409, "wrong_status")
 
@@ -134,4 +134,4 @@ async def test_where_time_travels_the_chains_word_is_taken(world: World) -> None
     m, _ = await invested(world)
     chain = world.chains.get(CHAIN_ID)
     vault = (await chain.vault_states([m.vault]))[m.vault]
-    assert timely(chain, vault, world.clock.now() + YEARS) == vault
+    assert with_trusted_time(chain, vault, world.clock.now() + YEARS) == vault

@@ -16,7 +16,7 @@ from eth_account import Account
 
 from domain.trading.own import milliseconds
 from server.doctor import examine
-from server.doctor_venue import Seen, examine_venue
+from server.doctor_venue import VenueFinding, examine_venue
 from server.retries import tell_retries
 from server.settings import ChainSettings, Settings
 from storage.store import open_store
@@ -50,7 +50,7 @@ async def both(clock: Clock) -> AsyncIterator[tuple[DevVenue, DevVenue, dict[str
         await two.cleanup()
 
 
-async def seen(url: str, clock: Clock, **settings: Any) -> dict[str, Seen]:
+async def seen(url: str, clock: Clock, **settings: Any) -> dict[str, VenueFinding]:
     found = await examine_venue(Settings(database_url=url, **settings), clock)
     return {s.what: s for s in found}
 
@@ -125,7 +125,7 @@ async def test_switches_and_people_are_those_of_the_database(sqlite_url: str) ->
     def work(uow: UnitOfWork) -> None:
         uow.switches.set("live_terminal", "on", clock.now(), "operator")
         uow.switches.set("venue_mainnet", "on", clock.now(), "operator")
-        uow.allowlist.put("u_abcdefgh23", allowed=True, now=clock.now(), by="operator", why="x")
+        uow.allowlist.put("u_abcdefgh23", allowed=True, now=clock.now(), by="operator", reason="x")
 
     await store.write(work)
     await store.close()

@@ -197,7 +197,7 @@ async def test_a_market_that_is_pressed_in_the_block_of_the_record_is_recorded_a
         world.evm.chain.mine()
     read, looks = recording.newest, 0
 
-    async def pressing(*asked: Any) -> VaultState:
+    async def pressing(*request: Any) -> VaultState:
         """Somebody presses the market right after the keeper looked, and lets go in the block
         after the record.
         """
@@ -205,7 +205,7 @@ async def test_a_market_that_is_pressed_in_the_block_of_the_record_is_recorded_a
         looks += 1
         if looks == 2:
             await worth(world, target, "390")
-        told = await read(*asked)
+        told = await read(*request)
         if looks == 1:
             monkeypatch.setattr(recording, "stands", lambda *_: True)  # it was looked at before
             await worth(world, target, "380")

@@ -9,13 +9,13 @@ import anyio
 import pytest
 
 from bench import keeping as field
-from chain.sender import Sender
+from chain.sender import TxSender
 from domain.facts import Call, Receipt
 from domain.mandates.mandate import Status
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from server import keeping
-from server.unseen import Unseen
+from server.unseen import VaultDiscovery
 from storage.unit_of_work import UnitOfWork
 from tests.server.test_keeping import compared, keeper, rounds
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
@@ -81,9 +81,9 @@ async def test_a_stop_that_hung_is_tried_again_within_minutes(
 ) -> None:
     m, target = await invested(world)
     await worth(world, target, "100")
-    send, hung, clock = Sender.send, 0, LoopClock()
+    send, hung, clock = TxSender.send, 0, LoopClock()
 
-    async def hanging(self: Sender, call: Call) -> Receipt:
+    async def hanging(self: TxSender, call: Call) -> Receipt:
         nonlocal hung
         hung += 1
         if hung == 1:
@@ -91,7 +91,7 @@ async def test_a_stop_that_hung_is_tried_again_within_minutes(
             await anyio.sleep_forever()
         return await send(self, call)
 
-    monkeypatch.setattr(Sender, "send", hanging)
+    monkeypatch.setattr(TxSender, "send", hanging)
     ticks = keeper(world)
     await rounds(world, ticks, 4)
     world.clock.forward(minutes=5)
@@ -105,16 +105,16 @@ async def test_a_mark_that_the_chain_took_no_part_in_is_tried_in_the_next_round(
 ) -> None:
     m, target = await invested(world)
     await worth(world, target, "450")
-    send, tries = Sender.send, 0
+    send, tries = TxSender.send, 0
 
-    async def lost(self: Sender, call: Call) -> Receipt:
+    async def lost(self: TxSender, call: Call) -> Receipt:
         nonlocal tries
         tries += 1
         if tries == 1:
             raise Refused(refusal("chain_unavailable", chain_id=CHAIN_ID, why="no answer"))
         return await send(self, call)
 
-    monkeypatch.setattr(Sender, "send", lost)
+    monkeypatch.setattr(TxSender, "send", lost)
     await rounds(world, keeper(world), 2)
     assert await recorded(world, m) == Usdc.parse("450")
 
@@ -130,6 +130,6 @@ async def test_looking_for_unseen_vaults_holds_no_vault_back(
     async def silent(*_: object) -> None:
         await anyio.sleep_forever()
 
-    monkeypatch.setattr(Unseen, "_look", silent)
+    monkeypatch.setattr(VaultDiscovery, "_look", silent)
     await ticks.keep()
     assert await compared(world, m.id)

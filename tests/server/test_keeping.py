@@ -12,13 +12,13 @@ from aiohttp import ClientTimeout, web
 
 from chain import codec
 from chain.evm import EvmChain, EvmChains
-from chain.sender import Sender
+from chain.sender import TxSender
 from domain.facts import Call
 from domain.money import ZERO, Usdc
 from server.recording import REST_S
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.chain.nodes import node
 from tests.waiting import STUCK_S, LoopClock
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
@@ -35,15 +35,15 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
         yield opened
 
 
-def keeper(world: World, chains: EvmChains | None = None, **settings: Any) -> Ticks:
+def keeper(world: World, chains: EvmChains | None = None, **settings: Any) -> KeeperScheduler:
     told = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}}, **settings)  # type: ignore[dict-item]
-    return Ticks(Wired(told, world.deps, chains or world.chains, Networks({})))
+    return KeeperScheduler(Runtime(told, world.deps, chains or world.chains, Networks({})))
 
 
 async def sent(world: World) -> int:
     """How many transactions the house has paid for."""
     node = world.chains.get(CHAIN_ID).node()
-    address = Sender(world.chains, world.evm.keeper_key).address
+    address = TxSender(world.chains, world.evm.keeper_key).address
     return await node.quantity("eth_getTransactionCount", address, "latest")
 
 
@@ -68,7 +68,7 @@ async def spend(world: World, m: Mandated, amount: str) -> None:
     assert ok
 
 
-async def rounds(world: World, ticks: Ticks, count: int) -> None:
+async def rounds(world: World, ticks: KeeperScheduler, count: int) -> None:
     for _ in range(count):
         await ticks.round()
         world.clock.forward(seconds=30)
@@ -189,7 +189,7 @@ async def test_what_the_chain_says_would_revert_is_not_sent(world: World) -> Non
     await spend(world, m, "400")
     lose = codec.calldata("TestMarket", "lose", (Usdc.parse("150"),))
     await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, lose))
-    stranger = Sender(world.chains, world.evm.key(9), poll_s=0.01)
+    stranger = TxSender(world.chains, world.evm.key(9), poll_s=0.01)
     world.deps = replace(world.deps, keeper=stranger)
     node = world.chains.get(CHAIN_ID).node()
     before = await node.quantity("eth_getTransactionCount", stranger.address, "latest")

@@ -9,10 +9,10 @@ import pytest
 
 from domain.trading.own import milliseconds
 from server.settings import Settings
-from server.wiring import SystemClock, wired
+from server.wiring import SystemClock, build_runtime
 from tests.waiting import STUCK_S
 from tests.world import BY_NAME
-from tools.call.operation import NOBODY
+from tools.call.operation import ANONYMOUS
 from tools.call.run import run
 from venue.devvenue import DevVenue, serve
 
@@ -27,9 +27,9 @@ async def test_an_agent_over_stdio_reads_the_products(sqlite_url: str) -> None:
         database_url=sqlite_url, venue_mainnet_url=address, venue_testnet_url=address
     )
     try:
-        async with wired(settings) as parts:
+        async with build_runtime(settings) as parts:
             deps = parts.deps
-            reply = await run(BY_NAME["trade_products"], deps, NOBODY, {}, surface="mcp")
+            reply = await run(BY_NAME["trade_products"], deps, ANONYMOUS, {}, transport="mcp")
             assert reply.status == 200
             assert reply.body["products"]
             assert deps.venues is not None

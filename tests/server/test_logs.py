@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 from pydantic import SecretStr
 
-from server.logs import Hiding, secrets_of
+from server.logs import RedactingFormatter, secrets_of
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
@@ -102,7 +102,7 @@ def test_secrets_of_settings_and_credentials_are_taken_out_of_any_line() -> None
         database_url="postgresql://wallet:hunter2hunter2@db/wallet",
         chains={1: ChainSettings(rpc_url=f"https://node.example/v3/{NODE}?token=t0kent0ken")},
     )
-    hiding = Hiding(logging.Formatter("%(message)s"), secrets_of(settings))
+    hiding = RedactingFormatter(logging.Formatter("%(message)s"), secrets_of(settings))
     said = " ".join(
         (
             AGENT,

@@ -14,14 +14,14 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from chain import agreed
 from chain.evm import EvmChains
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.money import Usdc
 from http_shim.about import DEPS, READY, routes
 from http_shim.ready import Readiness
 from server import doctor
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from storage.verify import verify
 from tests.chain_campaign.life import told_here
 from tests.server.bad_nodes import SCENARIOS, Node, Scenario, stopped_on
@@ -46,7 +46,9 @@ async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> A
 
 
 @asynccontextmanager
-async def read_through(world: World, nodes: list[Node], **facts: Any) -> AsyncIterator[Ticks]:
+async def read_through(
+    world: World, nodes: list[Node], **facts: Any
+) -> AsyncIterator[KeeperScheduler]:
     """A service that reads the chain through these nodes, and answers by them too."""
     async with AsyncExitStack() as stack:
         urls = [await stack.enter_async_context(node.served()) for node in nodes]
@@ -58,12 +60,12 @@ async def read_through(world: World, nodes: list[Node], **facts: Any) -> AsyncIt
         settings = Settings(chains={CHAIN_ID: {"rpc_url": urls[0]}})  # type: ignore[dict-item]
         before, world.deps = world.deps, replace(world.deps, chains=chains)
         try:
-            yield Ticks(Wired(settings, world.deps, chains, Networks({})))
+            yield KeeperScheduler(Runtime(settings, world.deps, chains, Networks({})))
         finally:
             world.deps = before
 
 
-async def a_round(world: World, ticks: Ticks, *nodes: Node) -> None:
+async def a_round(world: World, ticks: KeeperScheduler, *nodes: Node) -> None:
     """Half a minute, a block, a round of everything."""
     world.clock.forward(seconds=30)
     world.evm.chain.mine()
@@ -91,7 +93,7 @@ async def rows(world: World, m: Mandated) -> list[tuple[int, int, str, str]]:
 async def logs(world: World, m: Mandated) -> list[tuple[int, int, str, str]]:
     """Every log of the vault, asked of the chain itself."""
     honest = world.chains.get(CHAIN_ID)
-    told = await Reader(honest).logs_of([m.vault], 0, world.evm.chain.head.number)
+    told = await LogReader(honest).logs_of([m.vault], 0, world.evm.chain.head.number)
     return sorted((g.block.number, g.log_index, g.tx_hash, g.block.at.isoformat()) for g in told)
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from chain import agreed
 from chain.evm import EvmChains
-from chain.sender import Sender
+from chain.sender import TxSender
 from domain.refusals import Refused
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.server.bad_nodes import Node
@@ -154,7 +154,7 @@ async def test_no_node_by_itself_holds_the_stop_line_off(world: World, place: in
     lie: Lie = "keeps what is sent, and says that all reverts"
     liar, nodes = among(world, lie, place, 1)
     async with read_through(world, nodes, confirmations=1) as ticks:
-        sender = Sender(ticks.parts.chains, world.evm.keeper_key, poll_s=0.01)  # type: ignore[arg-type]  # EvmChains
+        sender = TxSender(ticks.parts.chains, world.evm.keeper_key, poll_s=0.01)  # type: ignore[arg-type]  # EvmChains
         world.deps = ticks.deps = replace(world.deps, keeper=sender)
         for keeping in ticks._keepings:
             keeping.deps = world.deps
@@ -224,23 +224,25 @@ async def test_a_log_of_more_than_all_usdc_stops_no_reading(world: World, micros
     m = await working(world)
     other = await working(world)
 
-    def huge(asked: dict[str, Any], told: Any) -> Any:
-        if asked["method"] != "eth_getLogs" or not told.get("result"):
-            return told
+    def huge(request: dict[str, Any], raw: Any) -> Any:
+        if request["method"] != "eth_getLogs" or not raw.get("result"):
+            return raw
         word = f"{40_000_000:064x}"
-        return told | {
+        return raw | {
             "result": [
                 g | {"data": g["data"].replace(word, f"{micros:064x}")}
                 if g["address"].lower() == m.vault.lower()
                 else g
-                for g in told["result"]
+                for g in raw["result"]
             ]
         }
 
     async with distorted(world.evm.chain, huge) as url:
         chains = EvmChains([world.evm.facts(rpc_url=url)])
         settings = Settings(chains={CHAIN_ID: {"rpc_url": url}})  # type: ignore[dict-item]
-        ticks = Ticks(Wired(settings, replace(world.deps, chains=chains), chains, Networks({})))
+        ticks = KeeperScheduler(
+            Runtime(settings, replace(world.deps, chains=chains), chains, Networks({}))
+        )
         await spend(world, m, "40")
         await spend(world, other, "7")
         await ticks.round()
@@ -265,10 +267,10 @@ async def test_a_log_of_more_than_all_usdc_stops_no_reading(world: World, micros
 async def test_a_block_whose_numbers_no_column_holds_is_no_block(
     world: World, field: str, value: str
 ) -> None:
-    def bent(asked: dict[str, Any], told: Any) -> Any:
-        if not asked["method"].startswith("eth_getBlockBy") or not told.get("result"):
-            return told
-        return told | {"result": told["result"] | {field: value}}
+    def bent(request: dict[str, Any], raw: Any) -> Any:
+        if not request["method"].startswith("eth_getBlockBy") or not raw.get("result"):
+            return raw
+        return raw | {"result": raw["result"] | {field: value}}
 
     async with distorted(world.evm.chain, bent) as url:
         chains = EvmChains([world.evm.facts(rpc_url=url)])

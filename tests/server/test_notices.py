@@ -18,23 +18,23 @@ from aiohttp import web
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
-from chain.evm import ChainFacts, EvmChains
+from chain.evm import ChainConfig, EvmChains
 from chain.sign_in import SiweSignIn
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.reads.notices import Notice
 from domain.settings import Config
 from http_shim.listening import bound
-from server.notices import DEAD_AFTER, LEASE_S, Notices
-from server.outbound import Outbound
+from server.notices import DEAD_AFTER, LEASE_S, NotificationWorker
+from server.outbound import WebhookClient
 from server.wiring import SystemIds
 from storage.faults import Unavailable
 from storage.store import Store
-from storage.tail import NotInRecord, Tail
+from storage.tail import LedgerFeed, UnknownCursor
 from tests.waiting import STUCK_S, LoopClock
 from tests.world import BY_NAME, CHAIN_ID, Clock
-from tools.call.notices import tell
+from tools.call.notices import enqueue_notice
 from tools.call.operation import Caller, Deps
 from tools.call.run import run
 from tools.call.signing import WebhookSigning
@@ -79,7 +79,7 @@ async def receiving(answer: Callable[[web.Request], Any]) -> AsyncIterator[Recei
 
 def deps_of(store: Store, clock: Clock, **config: Any) -> Deps:
     settings = Config(webhook_allow_private=True, **config)
-    chains = EvmChains([ChainFacts(CHAIN_ID)])
+    chains = EvmChains([ChainConfig(CHAIN_ID)])
     signing = WebhookSigning(KEY)
     return Deps(store, chains, clock, SystemIds(), settings, SiweSignIn(), webhooks=signing)
 
@@ -96,22 +96,24 @@ async def hooked(deps: Deps, url: str, **more: Any) -> dict[str, Any]:
 
 
 async def notify(deps: Deps, notice: Notice = PAUSED) -> int:
-    return await deps.store.write(lambda uow: tell(uow, "u_owner", notice, deps.clock.now()))
+    return await deps.store.write(
+        lambda uow: enqueue_notice(uow, "u_owner", notice, deps.clock.now())
+    )
 
 
-async def deliveries(deps: Deps, hook: dict[str, Any]) -> list[dict[str, Any]]:
-    asked = {"webhook_id": hook["webhook"]["webhook_id"]}
+async def deliveries(deps: Deps, webhook: dict[str, Any]) -> list[dict[str, Any]]:
+    asked = {"webhook_id": webhook["webhook"]["webhook_id"]}
     told = await run(BY_NAME["owner_webhook_deliveries"], deps, OWNER, asked)
     return list(told.body["items"])  # type: ignore[call-overload]
 
 
-async def sent(deps: Deps, *, outbound: Outbound | None = None, processes: int = 1) -> int:
+async def sent(deps: Deps, *, outbound: WebhookClient | None = None, processes: int = 1) -> int:
     """One round of each process, until all that it took is answered."""
-    out = outbound or Outbound(private=True, total_s=PATIENCE_S)
+    out = outbound or WebhookClient(private=True, total_s=PATIENCE_S)
     taken = 0
-    tail = Tail(deps.store.url)
+    tail = LedgerFeed(deps.store.url)
     async with out:
-        every = [Notices(deps, tail, out, f"p_{n}") for n in range(processes)]
+        every = [NotificationWorker(deps, tail, out, f"p_{n}") for n in range(processes)]
         async with anyio.create_task_group() as group:
             for notices in every:
                 taken += await notices.round(group)
@@ -224,7 +226,7 @@ async def test_a_receiver_that_hangs_holds_nobody_and_what_it_says_is_not_read(
     async with receiving(hangs) as slow, receiving(endless) as loud, receiving(lambda _: 200) as ok:
         hooks += [await hooked(deps, r.url) for r in (slow, loud, ok)]
         await notify(deps)
-        async with Outbound(private=True, total_s=PATIENCE_S) as out:
+        async with WebhookClient(private=True, total_s=PATIENCE_S) as out:
             assert await sent(deps, outbound=out) == 3
         never.set()
         told = [(await deliveries(deps, h))[0] for h in hooks]
@@ -244,7 +246,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
 
     async with receiving(lambda _: 200) as receiver:
         named = receiver.url.replace("127.0.0.1", "receiver.example")
-        async with Outbound(private=True, lookup=rebinds, total_s=PATIENCE_S) as out:
+        async with WebhookClient(private=True, lookup=rebinds, total_s=PATIENCE_S) as out:
             assert (await out.post(named, {}, "{}")).status == 200
         assert asked == ["receiver.example"]
         mixed = ["93.184.216.34", "10.0.0.8"]
@@ -257,11 +259,11 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
             ["fec0::2"],
             ["3fff::1"],
         ):
-            async with Outbound(
+            async with WebhookClient(
                 private=False, lookup=lambda *_, a=answers: a, total_s=PATIENCE_S
             ) as out:
                 assert (await out.post(named, {}, "{}")).fault == "address_not_allowed"
-        async with Outbound(private=False, total_s=PATIENCE_S) as out:
+        async with WebhookClient(private=False, total_s=PATIENCE_S) as out:
             for own in (receiver.url, "https://[::1]/", "https://169.254.169.254/latest"):
                 assert (await out.post(own, {}, "{}")).fault == "address_not_allowed"
             # Other spellings of 127.0.0.1 are names to the connector, and are looked up.
@@ -282,11 +284,11 @@ async def test_names_that_nobody_answers_for_keep_no_other_work_waiting() -> Non
 
     faults: list[str | None] = []
 
-    async def call(out: Outbound, n: int) -> None:
+    async def call(out: WebhookClient, n: int) -> None:
         faults.append((await out.post(f"https://n{n}.example.com/", {}, "{}")).fault)
 
     async with (
-        Outbound(private=False, lookup=never, total_s=PATIENCE_S) as out,
+        WebhookClient(private=False, lookup=never, total_s=PATIENCE_S) as out,
         anyio.create_task_group() as group,
     ):
         for n in range(threads):
@@ -304,7 +306,7 @@ async def test_names_that_nobody_answers_for_keep_no_other_work_waiting() -> Non
 
 
 def _row(
-    kind: Kind, by: Reporter, at: datetime, amount: str | None = None, **payload: Any
+    kind: LedgerKind, by: Reporter, at: datetime, amount: str | None = None, **payload: Any
 ) -> NewEvent:
     money = None if amount is None else Usdc.parse(amount)
     return NewEvent(
@@ -339,32 +341,32 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
         status=Status.WORKING,
     )
     await store.write(lambda uow: uow.mandates.add(m))
-    await store.write(lambda uow: uow.webhooks.have_read(""))
+    await store.write(lambda uow: uow.webhooks.save_cursor(""))
     executed = {"target": "0x" + "11" * 20, "selector": "0x6e553f65", "received": "0"}
     chain, at = Reporter.CHAIN, clock.at
     first = (
-        _row(Kind.DEPOSIT, chain, at, "500"),
-        _row(Kind.NOTE, Reporter.AGENT, at, why="nothing to tell"),
-        _row(Kind.MOVE, chain, at, "60", executed=executed | {"spent": "60"}),
-        _row(Kind.NOTE, chain, at, control={"what": "paused"}),
+        _row(LedgerKind.DEPOSIT, chain, at, "500"),
+        _row(LedgerKind.NOTE, Reporter.AGENT, at, why="nothing to tell"),
+        _row(LedgerKind.MOVE, chain, at, "60", executed=executed | {"spent": "60"}),
+        _row(LedgerKind.NOTE, chain, at, control={"what": "paused"}),
     )
     await append(deps, *first)
-    await followed(deps, "p_1", until=4, hook=hook)
+    await followed(deps, "p_1", until=4, webhook=hook)
     later = (
-        _row(Kind.MOVE, chain, at, "30", executed=executed | {"spent": "30"}),
-        _row(Kind.STOP, chain, at, reason="floor"),
-        _row(Kind.DEPOSIT, chain, at, "500", restates={"event_id": "ev_before", "moved": True}),
-        _row(Kind.RESOLVE, chain, at, "0", settled={"spent": "90", "returned": "80", "gain": "0", "agent_fee": "0"}),
+        _row(LedgerKind.MOVE, chain, at, "30", executed=executed | {"spent": "30"}),
+        _row(LedgerKind.STOP, chain, at, reason="floor"),
+        _row(LedgerKind.DEPOSIT, chain, at, "500", restates={"event_id": "ev_before", "moved": True}),
+        _row(LedgerKind.RESOLVE, chain, at, "0", settled={"spent": "90", "returned": "80", "gain": "0", "agent_fee": "0"}),
     )  # fmt: skip
     await append(deps, *later)
-    async with Outbound(private=True) as out:
-        second = Notices(deps, Tail(store.url), out, "p_2")
+    async with WebhookClient(private=True) as out:
+        second = NotificationWorker(deps, LedgerFeed(store.url), out, "p_2")
         assert not await second.lead()  # the first has not given up
     clock.forward(seconds=LEASE_S + 1)
-    await followed(deps, "p_2", until=7, hook=hook)
-    await store.write(lambda uow: uow.webhooks.have_read(""))
+    await followed(deps, "p_2", until=7, webhook=hook)
+    await store.write(lambda uow: uow.webhooks.save_cursor(""))
     clock.forward(seconds=LEASE_S + 1)
-    await followed(deps, "p_1", until=7, hook=hook)
+    await followed(deps, "p_1", until=7, webhook=hook)
     told = [(d["event"], json.loads(d["body"])["data"]) for d in await deliveries(deps, hook)]
     assert sorted(kind for kind, _ in told) == [
         "cap.reached",
@@ -379,11 +381,11 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
     assert sorted(reached) == [("budget", 100), ("day", 50), ("day", 80)]
 
 
-async def followed(deps: Deps, holder: str, *, until: int, hook: dict[str, Any]) -> None:
+async def followed(deps: Deps, holder: str, *, until: int, webhook: dict[str, Any]) -> None:
     """Let one process read until so many notices are queued and its place is noted."""
-    tail = Tail(deps.store.url)
-    async with Outbound(private=True) as out, anyio.create_task_group() as group:
-        notices = Notices(deps, tail, out, holder)
+    tail = LedgerFeed(deps.store.url)
+    async with WebhookClient(private=True) as out, anyio.create_task_group() as group:
+        notices = NotificationWorker(deps, tail, out, holder)
         assert await notices.lead()
         group.start_soon(tail.run, 5)
         group.start_soon(notices.follow)
@@ -392,7 +394,7 @@ async def followed(deps: Deps, holder: str, *, until: int, hook: dict[str, Any])
             while await deps.store.read(lambda uow: uow.webhooks.read_upto()) != newest:
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
-    assert len(await deliveries(deps, hook)) == until
+    assert len(await deliveries(deps, webhook)) == until
 
 
 @pytest.mark.parametrize(
@@ -446,7 +448,7 @@ async def test_an_owner_has_a_few_webhooks_of_their_own_and_none_without_a_key(
     assert refused.body["error"] == "not_configured"
 
 
-class RestoredTail(Tail):
+class RestoredTail(LedgerFeed):
     """The tail of a record that was restored to before what was read, on a database that is gone
     once.
     """
@@ -454,7 +456,7 @@ class RestoredTail(Tail):
     asked = 0
 
     async def follow(self, cursor: str) -> AsyncIterator[Any]:
-        raise NotInRecord(cursor)
+        raise UnknownCursor(cursor)
         yield
 
     async def newest(self) -> str:
@@ -469,9 +471,9 @@ async def test_a_database_that_is_gone_while_reading_begins_anew_ends_no_process
 ) -> None:
     monkeypatch.setattr("server.notices.LOOK_S", 0.01)
     deps, tail = deps_of(store, Clock()), RestoredTail(store.url)
-    await store.write(lambda uow: uow.webhooks.have_read("9.gone"))
-    async with Outbound(private=True) as outbound:
-        running = asyncio.create_task(Notices(deps, tail, outbound, "p_1").run())
+    await store.write(lambda uow: uow.webhooks.save_cursor("9.gone"))
+    async with WebhookClient(private=True) as outbound:
+        running = asyncio.create_task(NotificationWorker(deps, tail, outbound, "p_1").run())
         with anyio.fail_after(STUCK_S):
             while await store.read(lambda uow: uow.webhooks.read_upto()) != "":
                 assert not running.done()

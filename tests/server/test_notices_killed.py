@@ -21,9 +21,9 @@ import anyio
 import pytest
 from aiohttp import web
 
-from chain.evm import ChainFacts, EvmChains
+from chain.evm import ChainConfig, EvmChains
 from chain.sign_in import SiweSignIn
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Config
@@ -79,7 +79,7 @@ class Kept:
 
     async def pauses(self) -> None:
         """The chain's reader has found that the owner paused."""
-        row = NewEvent(kind=Kind.NOTE, reported_by=Reporter.CHAIN, occurred_at=datetime.now(UTC), amount_usdc=None,
+        row = NewEvent(kind=LedgerKind.NOTE, reported_by=Reporter.CHAIN, occurred_at=datetime.now(UTC), amount_usdc=None,
                        chain_id=CHAIN_ID, payload={"control": {"what": "paused"}})  # fmt: skip
         await self.store.write(
             lambda uow: uow.ledger.append("m_aaaaaaaaaa", row, event_id="ev_aaaaaaaaaa", now=row.occurred_at)
@@ -119,7 +119,7 @@ async def kept(folder: Path, url: str) -> AsyncIterator[Kept]:
     database = f"sqlite:///{folder / 'w.sqlite'}"
     await anyio.to_thread.run_sync(migrate.upgrade, database)
     store = await open_store(database, PATIENT)
-    chains, clock = EvmChains([ChainFacts(CHAIN_ID)]), SystemClock()
+    chains, clock = EvmChains([ChainConfig(CHAIN_ID)]), SystemClock()
     deps = Deps(store, chains, clock, SystemIds(), Config(webhook_allow_private=True), SiweSignIn(),
                 webhooks=WebhookSigning(KEY.encode()))  # fmt: skip
     hook = await hooked(deps, url)

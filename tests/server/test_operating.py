@@ -144,13 +144,13 @@ def test_grafanas_own_models_know_every_field_of_the_dashboard() -> None:
     assert len(ids) == len(set(ids))
 
 
-def kept(told: Any, back: Any) -> bool:
+def kept(raw: Any, back: Any) -> bool:
     """Whether everything that was told came back."""
-    if isinstance(told, dict):
-        return all(name in back and kept(told[name], back[name]) for name in told)
-    if isinstance(told, list):
-        return len(told) == len(back) and all(map(kept, told, back))
-    return bool(told == back)
+    if isinstance(raw, dict):
+        return all(name in back and kept(raw[name], back[name]) for name in raw)
+    if isinstance(raw, list):
+        return len(raw) == len(back) and all(map(kept, raw, back))
+    return bool(raw == back)
 
 
 def test_every_alert_says_what_to_do_and_has_a_case() -> None:

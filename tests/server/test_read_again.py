@@ -14,7 +14,7 @@ import pytest
 from chain.evm import EvmChain
 from domain.facts import VaultLog
 from server import rereading
-from server.ticks import Ticks
+from server.ticks import KeeperScheduler
 from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.server.test_sums import by_anything, by_logs, kept_by, spend, sums
@@ -52,12 +52,12 @@ class Hiding:
     on: bool = True
     asked: Counter[str] = field(default_factory=Counter)
 
-    def __call__(self, asked: dict[str, Any], told: Any) -> Any:
-        if asked["method"] == "eth_getBlockReceipts":
-            self.asked[asked["params"][0]] += 1
-        if not self.on or not self.hides(asked) or not isinstance(told.get("result"), list):
-            return told
-        return told | {"result": [self._left(x) for x in told["result"] if self._kept(x)]}
+    def __call__(self, request: dict[str, Any], raw: Any) -> Any:
+        if request["method"] == "eth_getBlockReceipts":
+            self.asked[request["params"][0]] += 1
+        if not self.on or not self.hides(request) or not isinstance(raw.get("result"), list):
+            return raw
+        return raw | {"result": [self._left(x) for x in raw["result"] if self._kept(x)]}
 
     def _here(self, item: dict[str, Any]) -> bool:
         return int(item["blockNumber"], 16) == self.block
@@ -75,7 +75,7 @@ async def behind(world: World, hiding: Hiding) -> AsyncIterator[str]:
         yield url
 
 
-async def hidden_long_ago(world: World, hiding: Hiding, ticks: Ticks) -> Mandated:
+async def hidden_long_ago(world: World, hiding: Hiding, ticks: KeeperScheduler) -> Mandated:
     """A spend that nobody told of, and many blocks after it."""
     m = await working(world)
     await ticks.round()
@@ -87,9 +87,9 @@ async def hidden_long_ago(world: World, hiding: Hiding, ticks: Ticks) -> Mandate
     return m
 
 
-async def rounds(world: World, *urls: str, most: int) -> int:
+async def rounds(world: World, *urls: str, limit: int) -> int:
     """Rounds of new processes, one each, until the question is answered; how many."""
-    for n in range(1, most + 1):
+    for n in range(1, limit + 1):
         async with kept_by(world, *urls) as ticks:
             await ticks.round()
         world.clock.forward(seconds=30)
@@ -98,7 +98,7 @@ async def rounds(world: World, *urls: str, most: int) -> int:
         )
         if not differs:
             return n
-    return most + 1
+    return limit + 1
 
 
 async def old_blocks_asked(world: World, hiding: Hiding) -> dict[int, int]:
@@ -119,7 +119,7 @@ async def test_what_was_hidden_long_ago_is_found_in_steps_that_go_on_in_another_
             await ticks.round()
         assert await sums(m) == (None, None, True)
         hiding.asked.clear()
-        needed = await rounds(world, url, most=40)
+        needed = await rounds(world, url, limit=40)
     assert 2 < needed <= 40
     assert await sums(m) == ("460.000000", "500.000000", False)
     walked = await old_blocks_asked(world, hiding)
@@ -141,7 +141,7 @@ async def test_what_stood_out_before_the_last_agreement_is_found_in_the_vaults_l
             m = await hidden_long_ago(world, hiding, ticks)
         head = world.evm.chain.head.number
         await world.store.write(lambda uow: uow.sums.agree(m.id, head))
-        assert await rounds(world, url, most=40) <= 40
+        assert await rounds(world, url, limit=40) <= 40
     assert await sums(m) == ("460.000000", "500.000000", False)
 
 
@@ -152,16 +152,16 @@ async def test_after_a_walk_in_vain_a_vault_rests_and_another_node_ends_the_rest
     async with behind(world, hiding) as url:
         async with kept_by(world, url) as ticks:
             m = await hidden_long_ago(world, hiding, ticks)
-        assert await rounds(world, url, most=30) > 30
+        assert await rounds(world, url, limit=30) > 30
         resting = await world.store.read(lambda uow: uow.readings.of(m.id))
         assert resting is not None
         assert resting.rests_until is not None
         assert resting.rests_until > world.clock.now()
         hiding.asked.clear()
-        assert await rounds(world, url, most=2) > 2
+        assert await rounds(world, url, limit=2) > 2
         assert not await old_blocks_asked(world, hiding), "its life is not read in the rest"
         assert await sums(m) == (None, None, True)
-        assert await rounds(world, url, world.evm.url, most=3) <= 3
+        assert await rounds(world, url, world.evm.url, limit=3) <= 3
     assert await sums(m) == ("460.000000", "500.000000", False)
 
 
@@ -171,27 +171,27 @@ async def test_what_no_node_serves_is_passed_over_and_a_busy_node_goes_on_where_
     """The range says nothing, the blocks by hash are refused, the receipts now and then."""
     hiding, turns = Hiding(by_logs), Counter[str]()
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        if asked["method"] == "eth_getLogs" and "blockHash" in asked["params"][0]:
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        if request["method"] == "eth_getLogs" and "blockHash" in request["params"][0]:
             return {
                 "jsonrpc": "2.0",
-                "id": asked["id"],
+                "id": request["id"],
                 "error": {"code": -32601, "message": "no such method"},
             }
-        if asked["method"] == "eth_getBlockReceipts":
+        if request["method"] == "eth_getBlockReceipts":
             turns["receipts"] += 1
             if turns["receipts"] % 40 == 13:
                 return {
                     "jsonrpc": "2.0",
-                    "id": asked["id"],
+                    "id": request["id"],
                     "error": {"code": -32000, "message": "busy"},
                 }
-        return hiding(asked, told)
+        return hiding(request, raw)
 
     async with distorted(world.evm.chain, distort) as url:
         async with kept_by(world, url) as ticks:
             m = await hidden_long_ago(world, hiding, ticks)
-        assert await rounds(world, url, most=60) <= 60
+        assert await rounds(world, url, limit=60) <= 60
     assert await sums(m) == ("460.000000", "500.000000", False)
 
 
@@ -199,7 +199,7 @@ async def test_a_step_that_takes_too_long_is_halved_until_it_fits(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The node answers of two blocks in time, and of no more; its logs say nothing."""
-    hiding, whole, clock = Hiding(by_logs), rereading.again, LoopClock()
+    hiding, whole, clock = Hiding(by_logs), rereading.requery_logs, LoopClock()
 
     async def slow(chain: EvmChain, way: str, vault: str, low: int, high: int) -> list[VaultLog]:
         if high - low >= 2:
@@ -213,7 +213,7 @@ async def test_a_step_that_takes_too_long_is_halved_until_it_fits(
         await ticks.round()
         hiding.block = world.evm.chain.head.number + 1
         await spend(world, m, "40")
-        monkeypatch.setattr(rereading, "again", slow)
+        monkeypatch.setattr(rereading, "requery_logs", slow)
         for _ in range(20):
             await ticks.round()
             world.clock.forward(seconds=30)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from chain.evm import EvmChains
-from chain.reader import Reader
-from server.reading import Reading
-from storage.faults import Patience
+from chain.reader import LogReader
+from server.reading import ChainSync
+from storage.faults import DatabaseTimeouts
 from storage.sql import PostgresSql, Row
 from storage.store import open_store
 from storage.verify import verify
@@ -52,7 +52,7 @@ async def kept(world: World, m: Mandated) -> tuple[int, int]:
 
 async def test_a_backlog_becomes_rows_a_part_at_a_time(world: World) -> None:
     m = await backlog(world)
-    reading = Reading(world.deps, Reader(world.chains.get(CHAIN_ID)), logs_at_once=5)
+    reading = ChainSync(world.deps, LogReader(world.chains.get(CHAIN_ID)), logs_at_once=5)
     before, _ = await kept(world, m)
     most, deeps = 0, [-1]
     while await reading.step():
@@ -68,7 +68,7 @@ async def test_a_backlog_becomes_rows_a_part_at_a_time(world: World) -> None:
 
 async def test_a_backlog_that_was_left_in_the_middle_is_read_on_from_there(world: World) -> None:
     m = await backlog(world)
-    left = Reading(world.deps, Reader(world.chains.get(CHAIN_ID)), logs_at_once=5)
+    left = ChainSync(world.deps, LogReader(world.chains.get(CHAIN_ID)), logs_at_once=5)
     for _ in range(2):
         assert await left.step()
     some, deep = await kept(world, m)
@@ -76,7 +76,7 @@ async def test_a_backlog_that_was_left_in_the_middle_is_read_on_from_there(world
     assert deep < world.evm.chain.head.number
     # What is deep when it is read waits nowhere but in memory.
     assert not await world.store.read(lambda uow: uow.chainlog.is_staged(CHAIN_ID, 2**40))
-    await Reading(world.deps, Reader(world.chains.get(CHAIN_ID)), logs_at_once=5).on()
+    await ChainSync(world.deps, LogReader(world.chains.get(CHAIN_ID)), logs_at_once=5).on()
     assert await left.step() is True, "it had a part left"
     assert await left.step() is False
     assert await kept(world, m) == (DEPOSITS + 1, world.evm.chain.head.number)
@@ -87,19 +87,19 @@ async def test_what_waited_becomes_rows_before_what_is_deep_when_it_is_read(worl
     m = await backlog(world)
     chains = EvmChains([world.evm.facts(confirmations=DEPOSITS // 2)])
     chain = chains.get(CHAIN_ID)
-    await Reading(world.deps, Reader(chain)).on()
+    await ChainSync(world.deps, LogReader(chain)).on()
     early, _ = await kept(world, m)
     assert early < DEPOSITS + 1
     assert await world.store.read(lambda uow: uow.chainlog.is_staged(CHAIN_ID, 2**40))
     deposit = (await m.as_owner("owner_fund", amount="1")).body["calls"][-1]
     for _ in range(DEPOSITS):
         await world.mined(m.owner_wallet, deposit)
-    reading = Reading(world.deps, Reader(chain), logs_at_once=5)
+    reading = ChainSync(world.deps, LogReader(chain), logs_at_once=5)
     while await reading.step():
         pass
     for _ in range(DEPOSITS):
         world.evm.chain.mine()
-    await Reading(world.deps, Reader(chain)).on()
+    await ChainSync(world.deps, LogReader(chain)).on()
     await chains.close()
     rows = await world.store.read(lambda uow: uow.ledger.chain_rows_in(CHAIN_ID, 0, 2**40))
     blocks_of = [e.block_number for of, e in rows if of == m.id]
@@ -123,10 +123,10 @@ async def test_a_backlog_that_a_database_has_no_time_for_is_stored_in_smaller_pa
 
     monkeypatch.setattr(PostgresSql, "run_all", slow)
     # All of them take three minutes, and a talk ends after a minute and a second.
-    store = await open_store(pg_url, Patience(wait_ms=60_000, statement_ms=60_000))
+    store = await open_store(pg_url, DatabaseTimeouts(wait_ms=60_000, statement_ms=60_000))
     try:
         deps = replace(world.deps, store=store)
-        await Reading(deps, Reader(world.chains.get(CHAIN_ID))).on()
+        await ChainSync(deps, LogReader(world.chains.get(CHAIN_ID))).on()
     finally:
         await store.close()
     assert appended > DEPOSITS + 1, "some of them were begun more than once"
@@ -150,7 +150,7 @@ async def test_a_log_more_is_no_statement_more(
         ways: list[str] = []
         for name in ("rows", "run", "run_all"):
             monkeypatch.setattr(PostgresSql, name, counted(getattr(PostgresSql, name), ways))
-        await Reading(world.deps, Reader(world.chains.get(CHAIN_ID))).on()
+        await ChainSync(world.deps, LogReader(world.chains.get(CHAIN_ID))).on()
         rows, _ = await kept(world, m)
         assert rows == 2 * DEPOSITS + 1
         many = {text for text in ways if ways.count(text) >= DEPOSITS}

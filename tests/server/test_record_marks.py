@@ -40,11 +40,11 @@ async def recorded(world: World, m: Mandated) -> Usdc:
     return (await world.chains.get(CHAIN_ID).vault_states([m.vault]))[m.vault].recorded
 
 
-async def until_before_the_end(world: World, m: Mandated, **span: float) -> None:
+async def until_before_the_end(world: World, m: Mandated, **period: float) -> None:
     stored = await world.store.read(lambda uow: uow.mandates.get(m.id))
     assert stored is not None
     assert stored.ends_at is not None
-    world.clock.at = stored.ends_at - timedelta(**span)
+    world.clock.at = stored.ends_at - timedelta(**period)
     world.evm.chain.mine()
 
 
@@ -128,7 +128,7 @@ async def test_a_record_that_a_pressed_market_lowered_is_followed_by_another_at_
     await worth(world, target, "450")
     read, looks = recording.newest, 0
 
-    async def pressing(*asked: Any) -> VaultState:
+    async def pressing(*request: Any) -> VaultState:
         """Somebody presses the market right after the keeper looked, and lets go in the block
         after the record.
         """
@@ -136,7 +136,7 @@ async def test_a_record_that_a_pressed_market_lowered_is_followed_by_another_at_
         looks += 1
         if looks == 2:
             await worth(world, target, "450")
-        told = await read(*asked)
+        told = await read(*request)
         if looks == 1:
             await worth(world, target, "370")
         return told

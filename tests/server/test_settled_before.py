@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from eth_utils import keccak
 
-from chain.reader import Reader
-from server.reading import Reading
+from chain.reader import LogReader
+from server.reading import ChainSync
 from storage import migrate
 from storage.verify import verify
 from tests.chain.nodes import distorted
@@ -59,17 +59,17 @@ def before_0025(url: str) -> None:
 async def left(world: World, m: Mandated, *, hides: bool) -> None:
     """The owner takes everything out; the node may tell of all of it but what was paid out."""
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        if not hides or asked["method"] != "eth_getLogs" or "result" not in told:
-            return told
-        return told | {"result": [g for g in told["result"] if g["topics"][0] != WITHDRAWN]}
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        if not hides or request["method"] != "eth_getLogs" or "result" not in raw:
+            return raw
+        return raw | {"result": [g for g in raw["result"] if g["topics"][0] != WITHDRAWN]}
 
     async with distorted(world.evm.chain, distort) as url, kept_by(world, url) as ticks:
-        reader = Reader(ticks.parts.chains.get(CHAIN_ID))
-        await Reading(ticks.deps, reader).on()
+        reader = LogReader(ticks.parts.chains.get(CHAIN_ID))
+        await ChainSync(ticks.deps, reader).on()
         call = (await m.as_owner("owner_withdraw_call")).body["call"]
         assert (await world.mined(m.owner_wallet, call))[0]
-        await Reading(ticks.deps, reader).on()
+        await ChainSync(ticks.deps, reader).on()
 
 
 @pytest.mark.parametrize("hides", [True, False])

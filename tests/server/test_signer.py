@@ -21,10 +21,10 @@ from chain import eip712
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.refusals import Refused
-from domain.trading.keeping import NotSigned
+from domain.trading.keeping import SigningRefused
 from domain.trading.own import milliseconds
 from server.settings import Settings
-from server.signer.line import SignerLine
+from server.signer.line import SignerClient
 from server.signer.process import NotStarted, Signer, listening, prepared
 from server.venues import venues
 from tests.waiting import STUCK_S
@@ -45,7 +45,7 @@ N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 class Stage:
     def __init__(
-        self, clock: Clock, test: DevVenue, keys: Keystore, line: SignerLine, socket: Path
+        self, clock: Clock, test: DevVenue, keys: Keystore, line: SignerClient, socket: Path
     ):
         self.clock, self.test, self.keys, self.line, self.socket = clock, test, keys, line, socket
 
@@ -68,7 +68,7 @@ class Stage:
         return {"type": "order", "orders": [order | changes], "grouping": "na"}
 
     async def refused(self, **changes: Any) -> str:
-        with pytest.raises(NotSigned) as found:
+        with pytest.raises(SigningRefused) as found:
             await self.line.ask(self.request(**changes))
         return str(found.value)
 
@@ -110,7 +110,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     signer = Signer(keys=keys, clock=clock, venue=networks.get)
     try:
         async with listening(signer, socket, os.getuid()):
-            line = SignerLine(socket)
+            line = SignerClient(socket)
             await line.keeper_address("testnet", OWNER.address)
             yield Stage(clock, test, keys, line, socket)
     finally:
@@ -371,7 +371,7 @@ async def test_each_network_and_wallet_has_a_key_of_its_own_that_stays(stage: St
 async def test_other_requests_are_refused_and_no_key_ever_leaves(
     asked: dict[str, Any], stage: Stage
 ) -> None:
-    with pytest.raises(NotSigned):
+    with pytest.raises(SigningRefused):
         await stage.line.ask(asked)
 
 
@@ -406,7 +406,7 @@ async def test_the_socket_is_one_users_alone_and_another_user_is_not_answered(
         async with listening(signer, path, 12_345):
             assert path.stat().st_uid == 12_345
             with pytest.raises(Refused):
-                await SignerLine(path).keeper_address("testnet", OWNER.address)
+                await SignerClient(path).keeper_address("testnet", OWNER.address)
     else:
         with pytest.raises(NotStarted, match="CAP_CHOWN"):
             async with listening(signer, path, 12_345):
@@ -415,7 +415,7 @@ async def test_the_socket_is_one_users_alone_and_another_user_is_not_answered(
 
 async def test_without_a_signer_the_service_says_so(tmp_path: Path) -> None:
     with pytest.raises(Refused) as found:
-        await SignerLine(tmp_path / "nobody.sock").keeper_address("testnet", OWNER.address)
+        await SignerClient(tmp_path / "nobody.sock").keeper_address("testnet", OWNER.address)
     assert found.value.code == "not_configured"
 
 

@@ -82,8 +82,8 @@ async def holding(lines: Lines) -> tuple[Person, Mandate]:
     return p, m
 
 
-async def done(lines: Lines, m: Mandate) -> bool:
-    kept = await lines.keeping(m)
+async def done(lines: Lines, mandate: Mandate) -> bool:
+    kept = await lines.keeping(mandate)
     return kept is not None and kept.state == "done"
 
 

@@ -12,14 +12,14 @@ from eth_utils import keccak
 
 from chain import codec
 from chain.evm import EvmChains
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.money import Usdc
 from domain.refusals import Refused
-from server.reading import Reading
+from server.reading import ChainSync
 from server.recording import REST_S
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.server.test_paying import left_with_a_gain, listed
@@ -35,17 +35,17 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
         yield opened
 
 
-def by_topics(asked: dict[str, Any]) -> bool:
+def by_topics(request: dict[str, Any]) -> bool:
     """How the reader asks."""
-    return asked["method"] == "eth_getLogs" and "topics" in asked["params"][0]
+    return request["method"] == "eth_getLogs" and "topics" in request["params"][0]
 
 
-def by_logs(asked: dict[str, Any]) -> bool:
-    return asked["method"] == "eth_getLogs"
+def by_logs(request: dict[str, Any]) -> bool:
+    return request["method"] == "eth_getLogs"
 
 
-def by_anything(asked: dict[str, Any]) -> bool:
-    return asked["method"] in ("eth_getLogs", "eth_getBlockReceipts")
+def by_anything(request: dict[str, Any]) -> bool:
+    return request["method"] in ("eth_getLogs", "eth_getBlockReceipts")
 
 
 @asynccontextmanager
@@ -53,29 +53,29 @@ async def leaving_out(world: World, hides: Callable[[dict[str, Any]], bool]) -> 
     """A node that says there are no logs in the blocks mined from now on."""
     first = world.evm.chain.head.number + 1
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        if not hides(asked) or not isinstance(told.get("result"), list):
-            return told
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        if not hides(request) or not isinstance(raw.get("result"), list):
+            return raw
         kept = []
-        for item in told["result"]:
+        for item in raw["result"]:
             if int(item["blockNumber"], 16) < first:
                 kept.append(item)
             elif "logs" in item:
                 kept.append(item | {"logs": []})
-        return told | {"result": kept}
+        return raw | {"result": kept}
 
     async with distorted(world.evm.chain, distort) as url:
         yield url
 
 
 @asynccontextmanager
-async def kept_by(world: World, *urls: str) -> AsyncIterator[Ticks]:
+async def kept_by(world: World, *urls: str) -> AsyncIterator[KeeperScheduler]:
     """A service that reads through these nodes."""
     facts = replace(world.evm.facts(), rpc_url=urls[0], rpc_urls=urls[1:])
     chains = EvmChains([facts])
     settings = Settings(chains={CHAIN_ID: {"rpc_url": urls[0]}})  # type: ignore[dict-item]
     deps = replace(world.deps, chains=chains)
-    yield Ticks(Wired(settings, deps, chains, Networks({})))
+    yield KeeperScheduler(Runtime(settings, deps, chains, Networks({})))
     await chains.close()
 
 
@@ -163,14 +163,16 @@ async def test_a_creation_that_one_node_of_three_hides_altogether_is_shown_by_an
     """It does not even show the contract."""
     first = world.evm.chain.head.number + 1
 
-    def without(asked: dict[str, Any], told: Any) -> Any:
-        if asked["method"] == "eth_call" and "result" in told and asked["params"][0]["to"] == lens:
-            return told | {"result": nothing}
-        if by_anything(asked) and isinstance(told.get("result"), list):
-            return told | {
-                "result": [x for x in told["result"] if int(x["blockNumber"], 16) < first]
-            }
-        return told
+    def without(request: dict[str, Any], raw: Any) -> Any:
+        if (
+            request["method"] == "eth_call"
+            and "result" in raw
+            and request["params"][0]["to"] == lens
+        ):
+            return raw | {"result": nothing}
+        if by_anything(request) and isinstance(raw.get("result"), list):
+            return raw | {"result": [x for x in raw["result"] if int(x["blockNumber"], 16) < first]}
+        return raw
 
     lens, empty = world.evm.facts().lens, "0x" + "00" * 19 + "01"
     chain = world.chains.get(CHAIN_ID)
@@ -202,8 +204,8 @@ async def inventing(world: World, real: str) -> AsyncIterator[str]:
     data = codec.calldata("VaultLens", "read", [(real,)])
     told = "0x" + (await chain.eth_call(lens, data, await chain.latest())).hex()
 
-    def distort(asked: dict[str, Any], answer: Any) -> Any:
-        if asked["method"] == "eth_call" and asked["params"][0].get("to") == lens:
+    def distort(request: dict[str, Any], answer: Any) -> Any:
+        if request["method"] == "eth_call" and request["params"][0].get("to") == lens:
             return answer | {"result": told}
         return answer
 
@@ -222,7 +224,7 @@ async def test_a_vault_that_no_log_told_of_is_not_believed_on_the_word_of_one_no
         another(world) as second,
         kept_by(world, *[world.evm.url, second][:honest], lying) as ticks,
     ):
-        await Reading(ticks.deps, Reader(ticks.parts.chains.get(CHAIN_ID))).on()
+        await ChainSync(ticks.deps, LogReader(ticks.parts.chains.get(CHAIN_ID))).on()
         await ticks.round()
     assert (await m.read())["mandate"]["vault_address"] is None
     assert (await m.read())["mandate"]["status"] == "signed"
@@ -249,14 +251,12 @@ async def test_where_a_vault_is_is_not_believed_on_the_word_of_one_node_among_se
     m, other = await signed(world), await made_unseen(world)
     first = world.evm.chain.head.number - 3
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        if asked["method"] == "eth_call" and asked["params"][0].get("to") == world.evm.factory:
-            return told | {"result": "0x" + other.vault[2:].lower().rjust(64, "0")}
-        if by_topics(asked) and isinstance(told.get("result"), list):
-            return told | {
-                "result": [g for g in told["result"] if int(g["blockNumber"], 16) < first]
-            }
-        return told
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        if request["method"] == "eth_call" and request["params"][0].get("to") == world.evm.factory:
+            return raw | {"result": "0x" + other.vault[2:].lower().rjust(64, "0")}
+        if by_topics(request) and isinstance(raw.get("result"), list):
+            return raw | {"result": [g for g in raw["result"] if int(g["blockNumber"], 16) < first]}
+        return raw
 
     async with (
         distorted(world.evm.chain, distort) as lying,
@@ -270,11 +270,11 @@ async def test_where_a_vault_is_is_not_believed_on_the_word_of_one_node_among_se
 async def test_a_vault_that_is_not_made_is_looked_for_every_five_minutes(world: World) -> None:
     asked, looks = list[str](), list[int]()
 
-    def counting(question: dict[str, Any], told: Any) -> Any:
+    def counting(question: dict[str, Any], raw: Any) -> Any:
         asked.append(
             str(question["params"][0].get("to")) if question["method"] == "eth_call" else ""
         )
-        return told
+        return raw
 
     async with distorted(world.evm.chain, counting) as url, kept_by(world, url) as ticks:
         m = await signed(world)
@@ -337,10 +337,10 @@ async def test_a_hidden_withdrawal_of_a_settled_vault_is_read_another_way(world:
     m = await working(world)
     withdrawn = "0x" + keccak(text="Withdrawn(bytes32,address,uint256)").hex()
 
-    def without(asked: dict[str, Any], told: Any) -> Any:
-        if not by_logs(asked) or not isinstance(told.get("result"), list):
-            return told
-        return told | {"result": [g for g in told["result"] if g["topics"][0] != withdrawn]}
+    def without(request: dict[str, Any], raw: Any) -> Any:
+        if not by_logs(request) or not isinstance(raw.get("result"), list):
+            return raw
+        return raw | {"result": [g for g in raw["result"] if g["topics"][0] != withdrawn]}
 
     async with distorted(world.evm.chain, without) as url, kept_by(world, url) as ticks:
         await ticks.round()
@@ -353,8 +353,8 @@ async def test_a_hidden_withdrawal_of_a_settled_vault_is_read_another_way(world:
 # -- more than half of the nodes
 
 
-def by_receipt(asked: dict[str, Any]) -> bool:
-    return asked["method"] == "eth_getTransactionReceipt"
+def by_receipt(request: dict[str, Any]) -> bool:
+    return request["method"] == "eth_getTransactionReceipt"
 
 
 @asynccontextmanager
@@ -362,13 +362,13 @@ async def forgetting(world: World) -> AsyncIterator[str]:
     """A node that knows of no logs and of no receipts from now on."""
     first = world.evm.chain.head.number + 1
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        new = told.get("result")
-        if by_logs(asked):
-            return told | {"result": [g for g in new if int(g["blockNumber"], 16) < first]}
-        if by_receipt(asked) and new and int(new["blockNumber"], 16) >= first:
-            return told | {"result": None}
-        return told
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        new = raw.get("result")
+        if by_logs(request):
+            return raw | {"result": [g for g in new if int(g["blockNumber"], 16) < first]}
+        if by_receipt(request) and new and int(new["blockNumber"], 16) >= first:
+            return raw | {"result": None}
+        return raw
 
     async with distorted(world.evm.chain, distort) as url:
         yield url
@@ -387,10 +387,10 @@ async def test_nothing_is_taken_back_on_the_word_of_one_node_among_several(world
         async with kept_by(world, lying, second) as ticks:
             chain = ticks.parts.chains.get(CHAIN_ID)
             with pytest.raises(Refused, match="chain_unavailable"):
-                await Reading(ticks.deps, Reader(chain)).on()
+                await ChainSync(ticks.deps, LogReader(chain)).on()
         async with kept_by(world, lying, world.evm.url, second) as ticks:
             chain = ticks.parts.chains.get(CHAIN_ID)
-            await Reading(ticks.deps, Reader(chain)).on()
+            await ChainSync(ticks.deps, LogReader(chain)).on()
             await ticks.round()
     rows = [e for e in (await m.read())["events"] if e["reported_by"] == "chain"]
     assert [e["kind"] for e in rows] == ["move", "deposit"]
@@ -401,12 +401,12 @@ async def test_nothing_is_taken_back_on_the_word_of_one_node_among_several(world
 async def poorer(world: World) -> AsyncIterator[str]:
     """A node whose lens tells of other vaults than there are."""
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
+    def distort(request: dict[str, Any], raw: Any) -> Any:
         lens = world.evm.lens.lower()
-        if asked["method"] == "eth_call" and asked["params"][0].get("to", "").lower() == lens:
+        if request["method"] == "eth_call" and request["params"][0].get("to", "").lower() == lens:
             cash = f"{500_000_000:064x}"
-            return told | {"result": told["result"].replace(cash, f"{400_000_000:064x}")}
-        return told
+            return raw | {"result": raw["result"].replace(cash, f"{400_000_000:064x}")}
+        return raw
 
     async with distorted(world.evm.chain, distort) as url:
         yield url

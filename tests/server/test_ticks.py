@@ -12,8 +12,8 @@ from chain import codec
 from domain.facts import Call
 from domain.money import Usdc
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from venue.venues import Networks
 
@@ -26,9 +26,9 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
         yield opened
 
 
-def keeper(world: World) -> Ticks:
+def keeper(world: World) -> KeeperScheduler:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
+    return KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({})))
 
 
 async def spend(world: World, m: Mandated, amount: str) -> None:

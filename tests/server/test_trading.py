@@ -13,7 +13,7 @@ from domain.trading.own import Link
 from server.cli import main
 from server.settings import Settings
 from server.venues import SharedWeights
-from server.wiring import wired
+from server.wiring import build_runtime
 from storage.store import open_store
 from tests.databases import PATIENT
 from tests.world import Clock
@@ -61,7 +61,7 @@ async def test_the_allowlist_is_seeded_once_and_what_an_operator_removed_stays_r
 ) -> None:
     wallet = "0x" + "ab" * 20
     settings = Settings(database_url=sqlite_url, trade_allowlist=f"{wallet},u_abcdefgh23")
-    async with wired(settings) as parts:
+    async with build_runtime(settings) as parts:
         read = parts.deps.store.read
         assert await read(lambda uow: uow.allowlist.all()) == {wallet, "u_abcdefgh23"}
         now = parts.deps.clock.now()
@@ -70,17 +70,17 @@ async def test_the_allowlist_is_seeded_once_and_what_an_operator_removed_stays_r
         ] == [(wallet, "settings"), ("u_abcdefgh23", "settings")][::-1]
         await parts.deps.store.write(
             lambda uow: uow.allowlist.put(
-                wallet, allowed=False, now=now, by="operator", why="asked to"
+                wallet, allowed=False, now=now, by="operator", reason="asked to"
             )
         )
-    async with wired(settings) as parts:
+    async with build_runtime(settings) as parts:
         assert await parts.deps.store.read(lambda uow: uow.allowlist.all()) == {"u_abcdefgh23"}
 
 
 async def test_a_start_does_not_need_the_venue(sqlite_url: str) -> None:
     dead = "http://127.0.0.1:9"
     settings = Settings(database_url=sqlite_url, venue_mainnet_url=dead, venue_testnet_url=dead)
-    async with wired(settings) as parts:
+    async with build_runtime(settings) as parts:
         assert parts.deps.venues is not None
 
 

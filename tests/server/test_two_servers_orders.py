@@ -42,12 +42,12 @@ class Now(Clock):
         return datetime.now(UTC)
 
 
-def _served(url: str, desk: Desk, t: Trader) -> tuple[subprocess.Popen[str], str]:
+def _served(url: str, ingest_context: Desk, t: Trader) -> tuple[subprocess.Popen[str], str]:
     port = free_port()
     env = PATIENTLY | {
         "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": url,
         "WALLET_LOG_LEVEL": "WARNING", "WALLET_BASE_URL": f"http://127.0.0.1:{port}",
-        "WALLET_VENUE_MAINNET_URL": desk.urls[0], "WALLET_VENUE_TESTNET_URL": desk.urls[1],
+        "WALLET_VENUE_MAINNET_URL": ingest_context.urls[0], "WALLET_VENUE_TESTNET_URL": ingest_context.urls[1],
         "WALLET_LIVE_TERMINAL": "on", "WALLET_TRADE_ALLOWLIST": t.person.wallet.address,
         "WALLET_ORDER_CAP_PER_DAY_USDC": str(CAP * 20),
     }  # fmt: skip

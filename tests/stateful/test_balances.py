@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from chain.evm import EvmChains
-from domain.agents.transfers import Outcome
+from domain.agents.transfers import TransferOutcome
 from domain.facts import TransferLog
 from domain.ports import SignIn
 from domain.settings import Config
@@ -33,7 +33,7 @@ from storage.store import open_store
 from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage.material import summed
-from tools.call.operation import Caller, Deps, Reply
+from tools.call.operation import Caller, Deps, OperationResult
 from tools.call.run import run
 from tools.catalogue import OPERATIONS
 from tools.keeper.transfers import settle_report, take_inbound
@@ -82,7 +82,7 @@ class Balances(RuleBasedStateMachine):
             (a, s): 0 for a in AGENTS_IDS for s in ("idle", "in_transit", "reserved", "delivered")
         }
         self.reports: dict[str, dict[str, Any]] = {}
-        self.answers: dict[tuple[str, str], tuple[dict[str, Any], Reply]] = {}
+        self.answers: dict[tuple[str, str], tuple[dict[str, Any], OperationResult]] = {}
         self.overdraft: dict[str, bool] = dict.fromkeys(AGENTS_IDS, False)
         self.overdrawn: set[str] = set()
         self.claimed: set[tuple[str, str]] = set()
@@ -107,7 +107,9 @@ class Balances(RuleBasedStateMachine):
     def read(self, work: Any) -> Any:
         return self.loop.run(self.store.read(work))
 
-    def call(self, name: str, caller: Caller, key: str | None = None, /, **arguments: Any) -> Reply:
+    def call(
+        self, name: str, caller: Caller, key: str | None = None, /, **arguments: Any
+    ) -> OperationResult:
         return self.loop.run(run(BY_NAME[name], self.deps, caller, arguments, key=key))
 
     def add(self, who: str, **amounts: int) -> None:
@@ -200,7 +202,7 @@ class Balances(RuleBasedStateMachine):
 
     def settle(self, tx: str, actual: int | None) -> None:
         told = self.write(
-            lambda uow: settle_report(uow, CHAIN, tx, Outcome(actual), self.clock.now())
+            lambda uow: settle_report(uow, CHAIN, tx, TransferOutcome(actual), self.clock.now())
         )
         known = self.reports.get(tx)
         if known is not None and (known["who"], tx) in self.booked:

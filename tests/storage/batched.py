@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from storage.brought.needs import Needs
-from storage.rows.work import Claim
+from storage.brought.needs import ReadSet
+from storage.rows.work import IdempotencyRecord
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
@@ -13,15 +13,15 @@ from tests.storage import material as m
 IDS = ("m_1", "m_2", "m_3")
 
 
-def needs(n: int, public_id: str) -> Needs:
-    return Needs(now=m.NOW, mandates=(public_id,), key=("s", f"k{n}"))
+def needs(n: int, public_id: str) -> ReadSet:
+    return ReadSet(now=m.NOW, mandates=(public_id,), key=("s", f"k{n}"))
 
 
-def row(n: int, public_id: str = "m_1") -> Callable[[UnitOfWork], Claim]:
+def row(n: int, public_id: str = "m_1") -> Callable[[UnitOfWork], IdempotencyRecord]:
     """Claim a key, append a row, answer."""
 
-    def work(uow: UnitOfWork) -> Claim:
-        claim = uow.idempotency.claim("s", f"k{n}", "digest", m.NOW)
+    def work(uow: UnitOfWork) -> IdempotencyRecord:
+        claim = uow.idempotency.acquire("s", f"k{n}", "digest", m.NOW)
         if claim.new:
             assert uow.mandates.get(public_id, lock=True) is not None
             event = uow.ledger.append(public_id, m.buy(), event_id=f"ev_of_{n}", now=m.NOW)
@@ -32,7 +32,7 @@ def row(n: int, public_id: str = "m_1") -> Callable[[UnitOfWork], Claim]:
     return work
 
 
-async def write(store: Store, n: int, public_id: str = "m_1") -> Claim:
+async def write(store: Store, n: int, public_id: str = "m_1") -> IdempotencyRecord:
     return await store.write(row(n, public_id), needs(n, public_id))
 
 

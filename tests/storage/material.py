@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.trading.orders import OrderFill
 from domain.trading.paper.entries import Gap, Model, PaperBook
-from domain.trading.venue import Book
+from domain.trading.venue import OrderBook
 from storage.rows.identities import Agent
 from storage.rows.row import event_of
 from storage.sql import Row
@@ -64,7 +64,7 @@ def buy(amount: str = "1", *, tx_hash: str | None = None, **payload: Any) -> New
     """A report by the agent."""
     told = {"target": {"market": "ausd"}, **payload}
     return NewEvent(
-        kind=Kind.BUY,
+        kind=LedgerKind.BUY,
         reported_by=Reporter.AGENT,
         occurred_at=NOW,
         amount_usdc=Usdc.parse(amount),
@@ -93,7 +93,7 @@ def executed(
         }
     }
     return NewEvent(
-        kind=Kind.MOVE,
+        kind=LedgerKind.MOVE,
         reported_by=Reporter.CHAIN,
         occurred_at=at,
         amount_usdc=Usdc.parse(spent),
@@ -110,7 +110,7 @@ def deposit(
 ) -> NewEvent:
     """A deposit, as the chain tells of it."""
     return NewEvent(
-        kind=Kind.DEPOSIT,
+        kind=LedgerKind.DEPOSIT,
         reported_by=Reporter.CHAIN,
         occurred_at=NOW,
         amount_usdc=Usdc.parse(amount),
@@ -201,4 +201,4 @@ def write_paper(uow: UnitOfWork) -> None:
         )
     )
     uow.paper.append("b_1", "x", NOW, {}, Gap(since=NOW, until=NOW + timedelta(hours=1)))
-    uow.paper.keep(Book("BTC", NOW, (), (), "00"))
+    uow.paper.keep(OrderBook("BTC", NOW, (), (), "00"))

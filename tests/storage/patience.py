@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from storage.postgres import PostgresStore
 from storage.store import Store, open_store
 from tests.waiting import STUCK_S
@@ -14,7 +14,7 @@ from tests.waiting import STUCK_S
 @asynccontextmanager
 async def impatient_for_locks(url: str) -> AsyncIterator[Store]:
     """Open one on PostgreSQL. Its server gives up a lock after 300 ms, which it spends waiting for one alone."""
-    store = await open_store(url, Patience(wait_ms=300, statement_ms=1_000 * STUCK_S))
+    store = await open_store(url, DatabaseTimeouts(wait_ms=300, statement_ms=1_000 * STUCK_S))
     assert isinstance(store, PostgresStore)
     # The same figure bounds how long a connection is made.
     store._connections._connect.keywords["timeout"] = STUCK_S

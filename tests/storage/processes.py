@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m
 from tests.waiting import STUCK_S
 
 # What is asked here is who wins, not how long anybody waits.
-PATIENT = Patience(wait_ms=60_000, statement_ms=60_000)
+PATIENT = DatabaseTimeouts(wait_ms=60_000, statement_ms=60_000)
 
 
 def append_rows(url: str, name: str, rows: int, start: Any) -> None:
@@ -46,10 +46,10 @@ def claim_keys(url: str, name: str, keys: int, start: Any) -> None:
         start.wait(STUCK_S)
 
         def one(uow: UnitOfWork, n: int) -> None:
-            if uow.idempotency.claim("s", f"k{n}", "digest", m.NOW).new:
+            if uow.idempotency.acquire("s", f"k{n}", "digest", m.NOW).new:
                 uow.ledger.append(f"m_{n % 3}", m.buy(), event_id=f"ev_{name}_{n}", now=m.NOW)
                 uow.idempotency.complete("s", f"k{n}", 202, {"by": name})
-            if uow.work.claim("settle", f"k{n}", name, m.NOW, m.later(60)):
+            if uow.work.acquire("settle", f"k{n}", name, m.NOW, m.later(60)):
                 uow.switches.set(f"{n}-{name}", "done", m.NOW, name)
 
         await asyncio.gather(*(store.write(lambda uow, n=n: one(uow, n)) for n in range(keys)))

@@ -16,13 +16,13 @@ import pytest
 
 from domain.refusals import Refused
 from storage.batches import LOCK_MS
-from storage.brought.bringing import LANES, Bringing
-from storage.brought.needs import Needs
-from storage.brought.snapshot import Snapshot, asked
+from storage.brought.bringing import LANES, PrefetchBatcher
+from storage.brought.needs import ReadSet
+from storage.brought.snapshot import PrefetchedRows, prefetch_query
 from storage.faults import Unavailable
 from storage.postgres import LAST_MS
 from storage.rows.books import StateCache
-from storage.rows.work import Claim
+from storage.rows.work import IdempotencyRecord
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
@@ -84,7 +84,7 @@ async def test_a_handler_that_fails_takes_nothing_and_nobody_along(
     works = [store.write(fails(n) if n % 5 == 2 else row(n), needs(n, "m_1")) for n in range(40)]
     told = await asyncio.gather(*works, return_exceptions=True)
     kept = [n for n in range(40) if n % 5 != 2]
-    assert [n for n, one in enumerate(told) if isinstance(one, Claim)] == kept
+    assert [n for n, one in enumerate(told) if isinstance(one, IdempotencyRecord)] == kept
     assert await ids_of(store) == [f"ev_of_{n}" for n in kept]
     assert (await verify(store)).ok
 
@@ -181,7 +181,7 @@ async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url
         await write(third, next(numbers))
         await third.close()
 
-    def late(uow: UnitOfWork) -> Claim:
+    def late(uow: UnitOfWork) -> IdempotencyRecord:
         """Somebody else is quicker, once."""
         if not met:
             met.append(1)
@@ -304,17 +304,20 @@ async def test_who_asks_again_as_soon_as_he_is_answered_waits_for_no_other_lane(
 
 
 async def test_who_reads_again_as_two_lanes_end_is_answered() -> None:
-    fetched: list[asyncio.Future[Snapshot]] = []
+    fetched: list[asyncio.Future[PrefetchedRows]] = []
 
-    async def fetch(needs: Sequence[Needs]) -> Snapshot:
+    async def fetch(needs: Sequence[ReadSet]) -> PrefetchedRows:
         fetched.append(asyncio.get_running_loop().create_future())
         return await fetched[-1]
 
     async def ask(times: int) -> None:
         for _ in range(times):
-            await bringing.snapshot(Needs(now=m.NOW))
+            await bringing.snapshot(ReadSet(now=m.NOW))
 
-    bringing, (empty, _, _) = Bringing(fetch), asked([Needs(now=m.NOW)], StateCache())
+    bringing, (empty, _, _) = (
+        PrefetchBatcher(fetch),
+        prefetch_query([ReadSet(now=m.NOW)], StateCache()),
+    )
     asking = [asyncio.create_task(ask(2))]
     while not fetched:
         await asyncio.sleep(0)

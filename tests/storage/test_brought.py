@@ -17,11 +17,11 @@ from domain.mandates.approvals import Approval, Reservation
 from domain.money import Usdc
 from domain.times import day_of
 from domain.trading.orders import Order, OrderAction
-from storage.brought.answers import ANSWERS
+from storage.brought.answers import READ_ANSWERS
 from storage.brought.flush import FLUSH, standing, values_of
-from storage.brought.memory import BroughtSql, WrittenSql
-from storage.brought.needs import Needs
-from storage.brought.snapshot import asked, filled
+from storage.brought.memory import BufferedSql, PrefetchedSql
+from storage.brought.needs import ReadSet
+from storage.brought.snapshot import prefetch_query, with_rows
 from storage.postgres import PostgresStore
 from storage.rows import (
     approvals,
@@ -37,7 +37,7 @@ from storage.rows import (
 from storage.rows.books import StateCache
 from storage.rows.chainlog import Staged
 from storage.schema import metadata
-from storage.sql import NotBrought, micros
+from storage.sql import PrefetchMiss, micros
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
@@ -48,7 +48,7 @@ from tests.storage.statements import logging
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 
 ROWS, VAULT = 130, "0x" + "bb" * 20
-NEEDS = Needs(now=m.NOW, mandates=("m_1", "m_2", "m_none"), shows_rows=True, credential="h_agent")
+NEEDS = ReadSet(now=m.NOW, mandates=("m_1", "m_2", "m_none"), shows_rows=True, credential="h_agent")
 DAY = day_of(m.NOW)
 
 
@@ -144,9 +144,9 @@ OTHERS = [replace(NEEDS, credential=c) for c in ("h_house", "h_session", "h_none
 
 
 async def test_each_statement_is_answered_as_the_database_answers_it(pg: PostgresStore) -> None:
-    assert GIVEN.keys() == ANSWERS.keys()
+    assert GIVEN.keys() == READ_ANSWERS.keys()
     pg._cache = StateCache()  # what another process begins with: checkpoint, tail and whole page
-    brought = BroughtSql(await pg._fetched([NEEDS, *OTHERS]))
+    brought = PrefetchedSql(await pg._fetched([NEEDS, *OTHERS]))
 
     def compare(uow: UnitOfWork) -> int:
         rows = 0
@@ -162,7 +162,7 @@ async def test_each_statement_is_answered_as_the_database_answers_it(pg: Postgre
 
 
 async def test_what_was_not_asked_for_is_not_guessed(pg: PostgresStore) -> None:
-    brought = BroughtSql(await pg._fetched([NEEDS]))
+    brought = PrefetchedSql(await pg._fetched([NEEDS]))
     for text, given in (
         (mandates.BY_ID, {"id": "m_other"}),
         (ledger_queries.TAIL, HEAD | {"after": 1}),
@@ -177,14 +177,14 @@ async def test_what_was_not_asked_for_is_not_guessed(pg: PostgresStore) -> None:
         (identities.AGENT_BY_KEY, {"hash": "h_house"}),
         ("SELECT 1", {}),
     ):
-        with pytest.raises(NotBrought):
+        with pytest.raises(PrefetchMiss):
             brought.rows(text, **given)
-    with pytest.raises(NotBrought):
+    with pytest.raises(PrefetchMiss):
         brought.run("DELETE FROM switches")
 
 
 async def test_a_handler_that_looks_further_runs_on_the_database(pg: PostgresStore) -> None:
-    store: Store = await pg.brought(NEEDS)
+    store: Store = await pg.prefetch(NEEDS)
     both = await store.read(lambda uow: [uow.mandates.get(of) for of in ("m_1", "m_other")])
     assert [one.public_id for one in both if one] == ["m_1", "m_other"]
     assert await store.write(lambda uow: uow.switches.set("x", "1", m.NOW, "t")) is None
@@ -198,12 +198,12 @@ async def test_the_fold_goes_on_from_what_the_process_knows(pg: PostgresStore) -
     try:
         for rows in (0, 1, 7, 60):
             await m.fill(other, rows)
-            seen = await (await pg.brought(NEEDS)).read(both)
-            empty, text, _ = asked([NEEDS], pg._cache)
+            seen = await (await pg.prefetch(NEEDS)).read(both)
+            empty, text, _ = prefetch_query([NEEDS], pg._cache)
             assert seen[0].seq == ROWS + sum(r for r in (0, 1, 7, 60) if r <= rows)
             assert seen == await other.read(both)
             assert text
-            assert not filled(empty, []).rows
+            assert not with_rows(empty, []).rows
     finally:
         await other.close()
 
@@ -214,7 +214,7 @@ async def test_calls_that_wait_together_are_brought_for_by_few_statements(
     log = await logging(pg.url)
     other = await open_store(pg.url, PATIENT)
     try:
-        stores = await asyncio.gather(*(other.brought(NEEDS) for _ in range(40)))
+        stores = await asyncio.gather(*(other.prefetch(NEEDS) for _ in range(40)))
         for store in stores:
             m_1 = await store.read(lambda uow: uow.mandates.get("m_1"))
             assert m_1 is not None
@@ -281,10 +281,10 @@ MOVES: dict[str, Callable[[UnitOfWork], object]] = {
 @pytest.mark.parametrize("moved", MOVES)
 async def test_a_flush_loses_to_whatever_moved_the_mandate(pg: PostgresStore, moved: str) -> None:
     await pg.write(_ordered_before)
-    snapshot = await pg._fetched([Needs(now=m.NOW, mandates=("m_1",))])
+    snapshot = await pg._fetched([ReadSet(now=m.NOW, mandates=("m_1",))])
     stands = standing(snapshot, "m_1")
     assert stands is not None
-    sql = WrittenSql(snapshot, "m_1")
+    sql = BufferedSql(snapshot, "m_1")
     _append(UnitOfWork(sql, pg._cache), "ev_mine")
     stands.changes.join(sql.changes)
     await pg.write(MOVES[moved])

@@ -12,8 +12,8 @@ import anyio
 import asyncpg
 import pytest
 
-from storage.connections import Talk
-from storage.faults import Patience, Unavailable
+from storage.connections import ConnectionUse
+from storage.faults import DatabaseTimeouts, Unavailable
 from storage.store import SqliteStore, Store, open_store, sqlite_path
 from storage.unit_of_work import UnitOfWork
 from tests.storage import batched
@@ -25,8 +25,8 @@ from tests.waiting import STUCK_S, LoopClock
 pytestmark = pytest.mark.anyio
 
 # SQLite is waited for on the loop's clock and only where somebody holds it.
-SHORT = Patience(wait_ms=300)
-PATIENT = Patience(wait_ms=60_000, statement_ms=60_000, pool=2)
+SHORT = DatabaseTimeouts(wait_ms=300)
+PATIENT = DatabaseTimeouts(wait_ms=60_000, statement_ms=60_000, pool=2)
 OUTLASTS_S = 62  # every wait of `PATIENT`
 
 
@@ -40,7 +40,7 @@ async def _names(store: Store) -> set[str]:
 
 
 @asynccontextmanager
-async def _opened(url: str, patience: Patience = PATIENT) -> AsyncIterator[Store]:
+async def _opened(url: str, patience: DatabaseTimeouts = PATIENT) -> AsyncIterator[Store]:
     store = await open_store(url, patience)
     try:
         yield store
@@ -92,7 +92,7 @@ async def test_a_foreign_lock_does_not_hold_the_loop_nor_the_end(sqlite_url: str
 
     turning = asyncio.create_task(turn())
     with _held(sqlite_url):
-        store = await open_store(sqlite_url, Patience(wait_ms=1_000 * STUCK_S * 2))
+        store = await open_store(sqlite_url, DatabaseTimeouts(wait_ms=1_000 * STUCK_S * 2))
         write = asyncio.create_task(store.write(lambda uow: _switch(uow, "late")))
         with anyio.fail_after(STUCK_S):  # half of what it waits for the lock
             while turns < 100:
@@ -275,11 +275,11 @@ async def test_a_farewell_at_a_commit_is_unknown(pg_url: str) -> None:
         async with cable(pg_url) as line, _opened(line.url) as store:
             told: list[str] = []
 
-            async def farewell_before_the_commit(talk: Talk) -> None:
-                async with talk.connection.transaction():
-                    told.append(await talk.connection.fetchval("SELECT 'asked'"))
+            async def farewell_before_the_commit(connection: ConnectionUse) -> None:
+                async with connection.connection.transaction():
+                    told.append(await connection.connection.fetchval("SELECT 'asked'"))
                     await _said_farewell(line, own)
-                    talk.sent = True
+                    connection.sent = True
 
             with pytest.raises(Unavailable) as lost:
                 await store._connections.use(farewell_before_the_commit)
@@ -295,10 +295,10 @@ async def test_a_connection_whose_operation_did_not_end_is_never_given_back(pg_u
     async with _opened(pg_url, replace(PATIENT, pool=1)) as store:
         begun: list[asyncio.Task[object]] = []
 
-        async def two_at_once(talk: Talk) -> None:
-            begun.append(asyncio.create_task(talk.connection.fetch("SELECT pg_sleep(10)")))
+        async def two_at_once(connection: ConnectionUse) -> None:
+            begun.append(asyncio.create_task(connection.connection.fetch("SELECT pg_sleep(10)")))
             await asyncio.sleep(0)
-            await talk.connection.fetch("SELECT 1")
+            await connection.connection.fetch("SELECT 1")
 
         with pytest.raises(Unavailable):
             await store._connections.use(two_at_once)
@@ -371,6 +371,6 @@ async def test_nobody_waits_for_a_place_in_the_pool_for_ever(pg_url: str) -> Non
 
 @pytest.mark.pg
 async def test_the_server_stops_a_statement_that_takes_too_long(pg_url: str) -> None:
-    async with _opened(pg_url, Patience(wait_ms=60_000, statement_ms=500)) as store:
+    async with _opened(pg_url, DatabaseTimeouts(wait_ms=60_000, statement_ms=500)) as store:
         with pytest.raises(Unavailable, match="it takes too long"):
             await store.read(lambda uow: uow.sql.rows("SELECT pg_sleep(60)"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from domain.refusals import Refused
-from storage.rows.hall import SORTS, HallAgent, HallDay, HallTotals, hall_after, page_query
+from storage.rows.hall import SORTS, HallAgent, HallDay, HallTotals, cursor_after, page_query
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
@@ -39,7 +39,7 @@ async def _walk(store: Store, sort: str, **given: Any) -> list[HallAgent]:
         lambda uow, c=cursor: uow.hall.page(sort, after=c, limit=3, **given)
     ):  # type: ignore[misc]  # the default binds the loop's value
         seen += page
-        cursor = hall_after(sort, page[-1])
+        cursor = cursor_after(sort, page[-1])
     return seen
 
 
@@ -76,7 +76,7 @@ async def test_a_row_is_replaced_and_counted(store: Store) -> None:
 
 
 async def test_a_cursor_of_another_sort_is_refused(store: Store) -> None:
-    cursor = hall_after("net_30d", _agent(1))
+    cursor = cursor_after("net_30d", _agent(1))
     with pytest.raises(Refused) as refused:
         await store.read(lambda uow: uow.hall.page("twr_30d", after=cursor, limit=3))
     assert refused.value.code == "invalid_request"

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from domain.ledger.books import EMPTY, Books, after
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.books import EMPTY, LedgerState, after
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
 from domain.money import Usdc
 from storage.rows.books import StateCache
 from storage.rows.ledger import Ledger
@@ -32,7 +32,7 @@ async def _all(store: Store, public_id: str = "m_1") -> list[Event]:
     return newest[::-1]
 
 
-async def _refolded(store: Store, public_id: str = "m_1") -> Books:
+async def _refolded(store: Store, public_id: str = "m_1") -> LedgerState:
     state, by_seq = EMPTY, {}
     for event in await _all(store, public_id):
         by_seq[event.seq] = event
@@ -40,7 +40,7 @@ async def _refolded(store: Store, public_id: str = "m_1") -> Books:
     return state
 
 
-async def _cold_state(store: Store, public_id: str = "m_1") -> Books:
+async def _cold_state(store: Store, public_id: str = "m_1") -> LedgerState:
     other = await open_store(store.url, PATIENT)
     try:
         return await other.read(lambda uow: uow.ledger.state(public_id))
@@ -56,7 +56,7 @@ async def test_a_row_comes_back_as_it_went_in(store: Store) -> None:
         "big": 10**30,
     }
     new = NewEvent(
-        kind=Kind.MOVE,
+        kind=LedgerKind.MOVE,
         reported_by=Reporter.CHAIN,
         occurred_at=m.later(-9.000001),
         amount_usdc=Usdc(1_500_000),
@@ -110,7 +110,7 @@ async def test_a_row_has_one_partner_and_the_earliest_free_one(store: Store) -> 
 
 async def test_what_is_no_action_pairs_with_nothing(store: Store) -> None:
     note = NewEvent(
-        kind=Kind.NOTE,
+        kind=LedgerKind.NOTE,
         reported_by=Reporter.AGENT,
         occurred_at=m.NOW,
         amount_usdc=None,

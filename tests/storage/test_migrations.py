@@ -147,7 +147,7 @@ async def _one_row_each(store: Store) -> None:
         uow.venue.add_intent("in_1", "u_1", "note", {"text": "x"}, m.NOW, None)
         uow.orders.add_fills("o_1", [m.an_order_fill()])
         m.write_paper(uow)
-        uow.allowlist.put("u_abcdefgh23", allowed=True, now=m.NOW, by="operator", why="known")
+        uow.allowlist.put("u_abcdefgh23", allowed=True, now=m.NOW, by="operator", reason="known")
 
     await store.write(work)
 

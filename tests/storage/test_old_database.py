@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from chain.evm import EvmChains
-from domain.ledger.books import EMPTY, Books
+from domain.ledger.books import EMPTY, LedgerState
 from domain.money import Usdc
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.settings import Config, Switches
 from storage import migrate
 from storage.rows.row import row_hash
@@ -97,7 +97,7 @@ def _written(url: str) -> None:
     connection.close()
 
 
-async def _state(url: str) -> Books:
+async def _state(url: str) -> LedgerState:
     store = await open_store(url, PATIENT)
     try:
         return await store.read(lambda uow: uow.ledger.state("m_aaaaaaaaaa"))
@@ -125,7 +125,9 @@ async def test_a_database_of_the_first_revision_upgrades_and_reads(tmp_path: Any
     store = await open_store(url, PATIENT)
     events = tuple(await store.read(lambda uow: uow.ledger.newest("m_aaaaaaaaaa", 50)))
     await store.close()
-    case = Case(mandate(), state, START + timedelta(hours=1), Config(), Switches(), events=events)
+    case = MandateSnapshot(
+        mandate(), state, START + timedelta(hours=1), Config(), Switches(), events=events
+    )
     view = mandate_read(case)
     assert view["progress"]["data_issue"] is True
     assert len(view["events"]) == len(ROWS)

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from storage.brought.needs import Needs
-from storage.faults import Patience
+from storage.brought.needs import ReadSet
+from storage.faults import DatabaseTimeouts
 from storage.store import open_store
-from storage.tail import Tail
+from storage.tail import LedgerFeed
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.campaign.house import MANDATES, fill
@@ -83,14 +83,14 @@ def work(url: str, name: str) -> None:
     """Write, read and follow the rows, many at once."""
 
     async def everything() -> None:
-        store = await open_store(url, Patience(statement_cache=0, pool=8))
-        tail, seen = Tail(url), []
+        store = await open_store(url, DatabaseTimeouts(statement_cache=0, pool=8))
+        tail, seen = LedgerFeed(url), []
 
         def one(uow: UnitOfWork, n: int) -> None:
             uow.ledger.append(MANDATES[n % 3], m.buy(), event_id=f"ev_{name}_{n}", now=m.NOW)
 
-        def needs(n: int) -> Needs:  # so that it is run in a batch
-            return Needs(now=m.NOW, mandates=(MANDATES[n % 3],))
+        def needs(n: int) -> ReadSet:  # so that it is run in a batch
+            return ReadSet(now=m.NOW, mandates=(MANDATES[n % 3],))
 
         async def follow() -> None:
             async for told in tail.follow(""):

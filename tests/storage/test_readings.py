@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from storage.rows.chainlog import Staged
-from storage.rows.readings import Progress
+from storage.rows.readings import ResyncProgress
 from storage.store import Store
 from tests.storage import material as m
 
 pytestmark = pytest.mark.anyio
-BEGUN = Progress(path="range of node 1 from block 7", nodes=2, low=101, high=100)
+BEGUN = ResyncProgress(path="range of node 1 from block 7", nodes=2, low=101, high=100)
 
 
 def log(block: int, index: int, fork: str = "a") -> Staged:

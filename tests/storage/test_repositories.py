@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
-from domain.agents.transfers import Delta, Report
+from domain.agents.transfers import Delta, StoredTransfer
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
-from domain.mandates.mandate import Mandate, Signed, Status, TermsFrame
+from domain.mandates.mandate import Mandate, SignedTerms, Status, TermsFrame
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused
 from storage.paging import cursor_of, keys_of
-from storage.rows.addresses import OnFile
+from storage.rows.addresses import DepositAddress
 from storage.rows.approvals import item_after
 from storage.rows.chainlog import Staged
 from storage.rows.identities import agent_after
@@ -66,7 +66,9 @@ FULL = m.mandate(
     refreshed_at=m.later(8),
     proposed_by_agent_id="u_agent",
     frame=TermsFrame(1, 2, 2**256 - 1),
-    signed=Signed("2", {"nonce": str(2**256 - 1)}, 84532, "0x" + "Ee" * 20, "0x12", "erc1271", 9),
+    signed=SignedTerms(
+        "2", {"nonce": str(2**256 - 1)}, 84532, "0x" + "Ee" * 20, "0x12", "erc1271", 9
+    ),
     legacy_caps={"per_tx": "5"},
 )
 
@@ -303,7 +305,7 @@ async def test_approvals_show_what_they_are_at_the_moment(store: Store) -> None:
     assert len(await store.read(lambda uow: uow.approvals.of_action("m_1", "act"))) == 4
 
 
-def _handed(name: str, amount: int, made: float, **more: Any) -> Reservation:
+def _handed(name: str, amount: int, created: float, **more: Any) -> Reservation:
     action = Action(
         action_hash="0x" + name * 64,
         target="0x" + "11" * 20,
@@ -311,8 +313,8 @@ def _handed(name: str, amount: int, made: float, **more: Any) -> Reservation:
         data_hash="0x" + name * 64,
         amount=Usdc(amount),
     )
-    given: dict[str, Any] = {"sender": "0x" + "22" * 20, "expires_at": m.later(made + 10)}
-    return Reservation(public_id="m_1", action=action, made_at=m.later(made), **given | more)
+    given: dict[str, Any] = {"sender": "0x" + "22" * 20, "expires_at": m.later(created + 10)}
+    return Reservation(public_id="m_1", action=action, made_at=m.later(created), **given | more)
 
 
 async def test_reservations_count_until_they_end(store: Store) -> None:
@@ -356,7 +358,7 @@ async def test_what_was_handed_out_is_kept_with_what_became_of_it(store: Store) 
 async def test_32_claims_of_one_key_have_one_winner(store: Store) -> None:
     async def once(n: int) -> dict[str, Any]:
         def work(uow: UnitOfWork) -> dict[str, Any]:
-            claim = uow.idempotency.claim("s", "k", "digest", m.NOW)
+            claim = uow.idempotency.acquire("s", "k", "digest", m.NOW)
             if claim.new:
                 uow.ledger.append("m_1", m.buy(), event_id=f"ev_{n}", now=m.NOW)
                 uow.idempotency.complete("s", "k", 202, {"z": n, "a": [1]})
@@ -375,12 +377,12 @@ async def test_32_claims_of_one_key_have_one_winner(store: Store) -> None:
 
 async def test_a_claim_that_failed_may_be_made_again(store: Store) -> None:
     def refused(uow: UnitOfWork) -> None:
-        uow.idempotency.claim("s", "k", "digest", m.NOW)
+        uow.idempotency.acquire("s", "k", "digest", m.NOW)
         raise LookupError
 
     with pytest.raises(LookupError):
         await store.write(refused)
-    assert (await store.write(lambda uow: uow.idempotency.claim("s", "k", "digest", m.NOW))).new
+    assert (await store.write(lambda uow: uow.idempotency.acquire("s", "k", "digest", m.NOW))).new
     await store.write(lambda uow: uow.idempotency.release("s", "k"))
     assert await store.read(lambda uow: uow.idempotency.find("s", "k")) is None
 
@@ -390,8 +392,8 @@ async def test_a_claim_and_its_answer_are_read_as_they_were_told(store: Store) -
     told = {"n": 2**70, "text": "é\u2028", "half": "\ud800", "float": 1e16}
 
     def work(uow: UnitOfWork) -> None:
-        assert uow.idempotency.claim("s", "k", "digest", m.NOW).new
-        assert not uow.idempotency.claim("s", "k", "digest", m.NOW).new
+        assert uow.idempotency.acquire("s", "k", "digest", m.NOW).new
+        assert not uow.idempotency.acquire("s", "k", "digest", m.NOW).new
         uow.idempotency.complete("s", "k", 201, told)
 
     await store.write(work)
@@ -415,14 +417,14 @@ async def test_switches_and_work_claims(store: Store) -> None:
     assert got.count(True) == 1
     winner = f"keeper{got.index(True)}"
     assert not await store.write(
-        lambda uow: uow.work.claim("settle", "m_1", "late", m.later(59), m.later(99))
+        lambda uow: uow.work.acquire("settle", "m_1", "late", m.later(59), m.later(99))
     )
     assert await store.write(
-        lambda uow: uow.work.claim("settle", "m_1", "late", m.later(60), m.later(99))
+        lambda uow: uow.work.acquire("settle", "m_1", "late", m.later(60), m.later(99))
     )
     await store.write(lambda uow: uow.work.release("settle", "m_1", winner))
     assert not await store.write(
-        lambda uow: uow.work.claim("settle", "m_1", "x", m.later(61), m.later(99))
+        lambda uow: uow.work.acquire("settle", "m_1", "x", m.later(61), m.later(99))
     )
 
 
@@ -439,7 +441,9 @@ async def test_the_figures_by_which_work_was_sent_last_are_known_in_every_proces
     )
     assert told == ["2 3", "3", None]
     # What is noted is no claim of the work itself.
-    assert await store.write(lambda uow: uow.work.claim("record", "m_1", "k1", m.NOW, m.later(60)))
+    assert await store.write(
+        lambda uow: uow.work.acquire("record", "m_1", "k1", m.NOW, m.later(60))
+    )
 
 
 def _noted(kind: str, figures: str, uow: UnitOfWork) -> None:
@@ -448,7 +452,7 @@ def _noted(kind: str, figures: str, uow: UnitOfWork) -> None:
 
 async def test_work_that_a_clock_which_ran_ahead_claimed_is_free(store: Store) -> None:
     def claim(who: str, at: datetime) -> Callable[[UnitOfWork], bool]:
-        return lambda uow: uow.work.claim("settle", "m_1", who, at, at + timedelta(seconds=60))
+        return lambda uow: uow.work.acquire("settle", "m_1", who, at, at + timedelta(seconds=60))
 
     assert await store.write(claim("ahead", m.later(days=400)))
     assert await store.write(claim("right", m.NOW))
@@ -478,14 +482,16 @@ async def test_policies_and_their_log(store: Store) -> None:
     assert len(await store.read(lambda uow: uow.policies.changes("u_agent"))) == 10
 
 
-def _report(n: int, **changes: Any) -> Report:
+def _report(n: int, **changes: Any) -> StoredTransfer:
     given: dict[str, Any] = {
         "amount": 10**15,
         "direction": "in",
         "reported_by": "agent",
         "status": "reported",
     }
-    return Report(8453, m.tx(n), "u_agent", "USDC", reported_at=m.later(n), **given | changes)
+    return StoredTransfer(
+        8453, m.tx(n), "u_agent", "USDC", reported_at=m.later(n), **given | changes
+    )
 
 
 async def test_a_transfer_is_reported_once(store: Store) -> None:
@@ -651,7 +657,7 @@ async def test_deposit_addresses_are_kept_a_chain(store: Store) -> None:
         uow.addresses.put("u_agent", 2, "0xEF", m.NOW, nonce=None)
 
     await store.write(work)
-    assert await store.read(lambda uow: uow.addresses.on_file("u_agent", 1)) == OnFile(
+    assert await store.read(lambda uow: uow.addresses.on_file("u_agent", 1)) == DepositAddress(
         "0xab", 2**255
     )
     await store.write(lambda uow: uow.addresses.put("u_agent", 1, "0xCD", m.NOW, nonce=None))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from domain.agents.transfers import FAILED, REPORTED, Report
+from domain.agents.transfers import FAILED, REPORTED, StoredTransfer
 from domain.money import Usdc
 from domain.trading.orders import Order, OrderAction
 from storage.rows.webhooks import Webhook
@@ -37,7 +37,7 @@ def _transfer(status: str) -> Seeds:
             uow.identities.add_agent(m.agent(who, owner_id=owner))
         tx_hash = f"{owner} {n}"
         assert uow.transfers.add(
-            Report(1, tx_hash, who, "USDC", 1, "in", "agent", status, m.later(n))
+            StoredTransfer(1, tx_hash, who, "USDC", 1, "in", "agent", status, m.later(n))
         )
 
     return seed
@@ -144,7 +144,7 @@ async def test_what_was_just_asked_about_comes_behind_what_was_not(store: Store)
     assert await store.write(round_) == []
 
 
-def _one(uow: UnitOfWork, n: int) -> Report:
+def _one(uow: UnitOfWork, n: int) -> StoredTransfer:
     found = uow.transfers.get(1, f"{BUSY} {n}")
     assert found is not None
     return found

@@ -15,7 +15,7 @@ import pytest
 from storage import migrate, tail
 from storage.rows.row import COLUMNS, event_of
 from storage.store import Store, open_store
-from storage.tail import SILENT_S, NotInRecord, Tail, Told
+from storage.tail import SILENT_S, FeedEntry, LedgerFeed, UnknownCursor
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.cable import cable
@@ -29,9 +29,9 @@ INSERT = (
 
 
 @asynccontextmanager
-async def _begun(url: str) -> AsyncIterator[Tail]:
+async def _begun(url: str) -> AsyncIterator[LedgerFeed]:
     """A tail that has found its start; polled by hand from here on."""
-    opened = Tail(url)
+    opened = LedgerFeed(url)
     try:
         for _ in range(2):
             await opened.poll()
@@ -40,7 +40,7 @@ async def _begun(url: str) -> AsyncIterator[Tail]:
         await opened.close()
 
 
-async def _next(stream: AsyncIterator[Told], count: int) -> list[Told]:
+async def _next(stream: AsyncIterator[FeedEntry], count: int) -> list[FeedEntry]:
     with anyio.fail_after(STUCK_S):
         return [await anext(stream) for _ in range(count)]
 
@@ -53,13 +53,13 @@ async def _all(store: Store) -> list[tuple[str, int]]:
     return [(r["public_id"], r["seq"]) for r in rows]
 
 
-def _named(told: list[Told]) -> list[tuple[str, int]]:
+def _named(told: list[FeedEntry]) -> list[tuple[str, int]]:
     return [(t.public_id, event_of(t.row).seq) for t in told]
 
 
 async def test_rows_of_all_mandates_come_as_one_stream(store: Store) -> None:
     await m.fill(store, 20)
-    opened = Tail(store.url)
+    opened = LedgerFeed(store.url)
     async with anyio.create_task_group() as group, aclosing(opened.follow()) as stream:
         group.start_soon(opened.run, 1)
         async with anyio.create_task_group() as writers:
@@ -111,13 +111,13 @@ async def test_the_newest_cursor_leads_to_what_comes_next(store: Store) -> None:
 async def test_a_cursor_of_another_record_is_told_so(store: Store, cursor: str) -> None:
     await m.fill(store, 5)
     async with _begun(store.url) as opened:
-        with pytest.raises(NotInRecord):
+        with pytest.raises(UnknownCursor):
             await anext(opened.follow(cursor.format("0" * 16)))
 
 
 async def test_listeners_end_with_the_poll(store: Store) -> None:
     await m.fill(store, 2)
-    opened, ended = Tail(store.url), anyio.Event()
+    opened, ended = LedgerFeed(store.url), anyio.Event()
 
     async def listens() -> None:
         async for _ in opened.follow():
@@ -301,7 +301,7 @@ async def test_a_database_that_was_lost_without_a_word_is_asked_anew(pg_url: str
 @pytest.mark.parametrize("when", ["asked", "between"])
 async def test_a_silent_database_does_not_hold_the_end_of_the_tail(pg_url: str, when: str) -> None:
     async with cable(pg_url) as line:
-        opened, asked = Tail(line.url), anyio.Event()
+        opened, asked = LedgerFeed(line.url), anyio.Event()
         await opened.poll()
         line.holds = asked.set
         line.go_silent()

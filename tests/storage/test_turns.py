@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from storage.batches import _LOCK
-from storage.brought.snapshot import Snapshot, filled
+from storage.brought.snapshot import PrefetchedRows, with_rows
 from storage.store import Store, open_store
 from storage.verify import verify
 from tests.databases import PATIENT
@@ -97,9 +97,9 @@ async def test_whoever_is_far_behind_begins_at_a_checkpoint(
     await write(store, 0)
     brought: list[int] = []
 
-    def counted(snapshot: Snapshot, found: Sequence[tuple[str, str, str]]) -> Snapshot:
+    def counted(snapshot: PrefetchedRows, found: Sequence[tuple[str, str, str]]) -> PrefetchedRows:
         brought.append(sum(kind == "row" for kind, _, _ in found))
-        return filled(snapshot, found)
+        return with_rows(snapshot, found)
 
     try:
         for start in range(1, 301, 60):

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from domain.agents.transfers import Delta
-from domain.ledger.events import Event, Kind, Reporter
+from domain.ledger.events import Event, LedgerKind, Reporter
 from storage.backup import NoBackup, backup, export
 from storage.rows.row import COLUMNS, IN_ORDER, has_its_hash, row_hash, row_values
 from storage.store import Store, open_store
@@ -296,7 +296,7 @@ def test_a_row_has_the_hash_of_its_canonical_text_whatever_stands_in_it(
 @pytest.mark.parametrize("text", ["plain", "ünïcode", "\x7f", 'q"uo\\te', "\ud800"])
 def test_a_row_has_its_hash_in_any_order_of_its_columns(text: str) -> None:
     event = Event(
-        event_id="ev_1", seq=1, kind=Kind.NOTE, reported_by=Reporter.AGENT, created_at=m.NOW, occurred_at=m.NOW,
+        event_id="ev_1", seq=1, kind=LedgerKind.NOTE, reported_by=Reporter.AGENT, created_at=m.NOW, occurred_at=m.NOW,
         payload={"text": text},
     )  # fmt: skip
     row = row_values("m_1", event, "")
@@ -313,7 +313,7 @@ def test_a_row_has_its_hash_in_any_order_of_its_columns(text: str) -> None:
 def test_a_hash_of_other_bytes_than_the_canonical_ones_is_none() -> None:
     """What orjson writes of a text that is not ASCII is no canonical form."""
     event = Event(
-        event_id="ev_ü", seq=1, kind=Kind.NOTE, reported_by=Reporter.AGENT, created_at=m.NOW, occurred_at=m.NOW,
+        event_id="ev_ü", seq=1, kind=LedgerKind.NOTE, reported_by=Reporter.AGENT, created_at=m.NOW, occurred_at=m.NOW,
     )  # fmt: skip
     row = row_values("m_1", event, "")
     ordered = {name: row[name] for name in IN_ORDER if name != "row_hash"}

@@ -7,13 +7,13 @@ import threading
 
 import pytest
 
-from storage.waits import Waits
+from storage.waits import BlockingWorker
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_what_blocks_runs_beside_the_loop_and_in_order() -> None:
-    waits = Waits(asyncio.get_running_loop(), "waits")
+    waits = BlockingWorker(asyncio.get_running_loop(), "waits")
     seen: list[int] = []
 
     def work(n: int) -> str:
@@ -27,7 +27,7 @@ async def test_what_blocks_runs_beside_the_loop_and_in_order() -> None:
 
 
 async def test_an_exception_is_the_answer_and_the_thread_goes_on() -> None:
-    waits = Waits(asyncio.get_running_loop(), "waits")
+    waits = BlockingWorker(asyncio.get_running_loop(), "waits")
     with pytest.raises(ZeroDivisionError):
         await waits.run(lambda: 1 // 0)
     assert await waits.run(lambda: 7) == 7
@@ -35,7 +35,7 @@ async def test_an_exception_is_the_answer_and_the_thread_goes_on() -> None:
 
 
 async def test_who_is_cancelled_holds_nobody_up_and_the_work_is_done() -> None:
-    waits = Waits(asyncio.get_running_loop(), "waits")
+    waits = BlockingWorker(asyncio.get_running_loop(), "waits")
     go, done = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -53,7 +53,7 @@ async def test_who_is_cancelled_holds_nobody_up_and_the_work_is_done() -> None:
 
 
 async def test_closing_ends_the_thread_once_what_is_under_way_is_done() -> None:
-    waits = Waits(asyncio.get_running_loop(), "waits")
+    waits = BlockingWorker(asyncio.get_running_loop(), "waits")
     last = waits.run(threading.current_thread)
     await waits.close()
     assert not (await last).is_alive()

@@ -25,7 +25,7 @@ from http_shim.listening import listen
 from server.mcp_http import drain, mcp_app
 from server.mcp_server import Tools, WalletServer, build_server
 from server.wiring import SystemIds
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from storage.rows.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
@@ -33,47 +33,56 @@ from tests.databases import PATIENT
 from tests.waiting import STUCK_S
 from tests.world import START, Clock
 from tools.call.credentials import hashed
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 
 ALICE, BOB = "ak_" + "a" * 43, "ak_" + "b" * 43
 
 
-class Nothing(Takes):
+class Nothing(RequestModel):
     """No input."""
 
 
-class Note(Takes):
+class Note(RequestModel):
     """A note under a name, and whatever belongs to it."""
 
     name: str = Field(max_length=80, description="what it is called")
     more: dict[str, Any] | None = Field(default=None, description="whatever belongs to it")
 
 
-class Told(Gives):
+class Told(ResponseModel):
     """Who called, or what was kept."""
 
     who: str | None = None
     kept: dict[str, Any] | None = None
 
 
-def who(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
-    return Reply(200, {"who": ask.caller.user_id, "kept": None})
+def who(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+    return OperationResult(200, {"who": ctx.caller.user_id, "kept": None})
 
 
-def keep(uow: UnitOfWork, ask: Ask[Note, None]) -> Reply:
-    uow.switches.set("note:" + ask.asked.name, str(ask.asked.more), ask.now, "test")
-    return Reply(201, {"who": ask.caller.user_id, "kept": ask.asked.more})
+def keep(uow: UnitOfWork, ctx: RequestContext[Note, None]) -> OperationResult:
+    uow.switches.set("note:" + ctx.request.name, str(ctx.request.more), ctx.now, "test")
+    return OperationResult(201, {"who": ctx.caller.user_id, "kept": ctx.request.more})
 
 
-def per_caller(caller: Caller, asked: Any) -> str:
+def per_caller(caller: Caller, request: Any) -> str:
     return f"note:{caller.user_id}"
 
 
-def wait_a_little(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def wait_a_little(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     raise Refused(refusal("rate_limited", why="Too many today.", detail={"retry_after_s": 7}))
 
 
-def fall(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def fall(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     raise LookupError("a secret that nobody outside may read")
 
 
@@ -86,7 +95,7 @@ class Gate:
     inside: int = 0
     through: int = 0
 
-    async def pass_through(self, deps: Deps, caller: Caller, asked: Note) -> None:
+    async def pass_through(self, deps: Deps, caller: Caller, request: Note) -> None:
         """Wait inside the operation."""
         self.inside += 1
         self.entered.set()
@@ -94,26 +103,28 @@ class Gate:
         self.through += 1
 
 
-def late(uow: UnitOfWork, ask: Ask[Note, None], asked: Note, _: None) -> Reply:
-    uow.switches.set("note:" + asked.name, "late", ask.now, "test")
-    return Reply(201, {"who": ask.caller.user_id, "kept": None})
+def late(
+    uow: UnitOfWork, ctx: RequestContext[Note, None], request: Note, _: None
+) -> OperationResult:
+    uow.switches.set("note:" + request.name, "late", ctx.now, "test")
+    return OperationResult(201, {"who": ctx.caller.user_id, "kept": None})
 
 
 def operations(gate: Gate) -> tuple[Operation, ...]:
     """The catalogue of the small service; two of its tools are behind the door."""
     on_mcp: Any = {"on_mcp": True}
     return (
-        Operation(name="who_am_i", title="Who", summary="Says who calls.", auth="open", route=("GET", "/wallet/who"), takes=Nothing, gives=Told, handler=who, **on_mcp),
+        Operation(name="who_am_i", title="Who", summary="Says who calls.", auth="open", route=("GET", "/wallet/who"), request_model=Nothing, response_model=Told, handler=who, **on_mcp),
         Operation(
-            name="mandate_keep", title="Keep", summary="Keeps a note.", auth="agent", route=("POST", "/wallet/notes/{name}"), takes=Note, gives=Told, handler=keep, writes=True,
+            name="mandate_keep", title="Keep", summary="Keeps a note.", auth="agent", route=("POST", "/wallet/notes/{name}"), request_model=Note, response_model=Told, handler=keep, writes=True,
             idempotency=per_caller, statuses={201: "Kept"}, **on_mcp,
         ),
         Operation(
-            name="slow_keep", title="Keep slowly", summary="Keeps a note, slowly.", auth="agent", route=("POST", "/wallet/slow/{name}"), takes=Note, gives=Told,
-            effect=Effect(begin=lambda uow, ask: ask.asked, act=gate.pass_through, finish=late), writes=True, statuses={201: "Kept"}, **on_mcp,
+            name="slow_keep", title="Keep slowly", summary="Keeps a note, slowly.", auth="agent", route=("POST", "/wallet/slow/{name}"), request_model=Note, response_model=Told,
+            effect=ExternalEffect(begin=lambda uow, ask: ask.request, act=gate.pass_through, finish=late), writes=True, statuses={201: "Kept"}, **on_mcp,
         ),
-        Operation(name="mandate_wait", title="Wait", summary="Refuses.", auth="open", route=("GET", "/wallet/wait"), takes=Nothing, gives=Told, handler=wait_a_little, **on_mcp),
-        Operation(name="fall", title="Fall", summary="Fails.", auth="open", route=("GET", "/wallet/fall"), takes=Nothing, gives=Told, handler=fall, **on_mcp),
+        Operation(name="mandate_wait", title="Wait", summary="Refuses.", auth="open", route=("GET", "/wallet/wait"), request_model=Nothing, response_model=Told, handler=wait_a_little, **on_mcp),
+        Operation(name="fall", title="Fall", summary="Fails.", auth="open", route=("GET", "/wallet/fall"), request_model=Nothing, response_model=Told, handler=fall, **on_mcp),
     )  # fmt: skip
 
 
@@ -155,7 +166,7 @@ async def small(
     *,
     mcp: Asgi | None = None,
     more: Sequence[Operation] = (),
-    patience: Patience | None = None,
+    patience: DatabaseTimeouts | None = None,
     **config: Any,
 ) -> AsyncIterator[Small]:
     """Run it; `mcp` takes the place of our own application behind the bridge."""

@@ -50,9 +50,9 @@ WRITTEN: list[tuple[dict[str, Any], str | None]] = [
 ]  # fmt: skip
 
 
-def words(said: str) -> str:
+def words(statement: str) -> str:
     """What of an answer could repeat a drafter: its letters."""
-    return "".join(c for c in said.casefold() if c.isalnum())
+    return "".join(c for c in statement.casefold() if c.isalnum())
 
 
 MARKETS = (

@@ -93,12 +93,12 @@ def texts(schema: Mapping[str, Any]) -> list[str]:
     return [n for n, kind in kinds if "string" in (kind if isinstance(kind, list) else [kind])]
 
 
-def longest(pattern: str, most: int) -> str:
+def longest(pattern: str, limit: int) -> str:
     """The longest text of one letter that a pattern takes."""
     texts = (
-        begins + char * n for n in range(most, 0, -1) for begins in ("", "0x") for char in "a1"
+        begins + char * n for n in range(limit, 0, -1) for begins in ("", "0x") for char in "a1"
     )
-    return next(t for t in texts if len(t) <= most and re.search(pattern, t))
+    return next(t for t in texts if len(t) <= limit and re.search(pattern, t))
 
 
 # Texts inside an object or a list, as far as their operations take them.

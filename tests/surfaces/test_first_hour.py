@@ -14,8 +14,8 @@ from aiohttp import ClientSession
 from chain import codec
 from domain.money import Usdc
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.surfaces.conftest import Service, running
 from tests.world import CHAIN_ID, Evm, Mandated, config_of, working
 from tools.call.credentials import hashed
@@ -70,7 +70,7 @@ async def chain_is_read(service: Service) -> None:
     """What the service's own tasks do every few seconds."""
     world = service.world
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    await Ticks(Wired(settings, world.deps, world.chains, Networks({}))).round()
+    await KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({}))).round()
 
 
 async def test_a_first_hour_is_forty_calls_and_sixty_thousand_characters(

@@ -19,7 +19,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from http_shim.parse import MAX_BODY
 from server import host
-from server.host import answer_to, asked_in, read_line
+from server.host import answer_to, id_and_method, read_line
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import PATIENTLY, STUCK_S
 
@@ -216,4 +216,4 @@ def test_a_long_line_is_not_kept_and_ends_where_it_ends() -> None:
     ],
 )
 def test_an_id_is_read_of_the_outermost_object_alone(line: bytes, number: object) -> None:
-    assert asked_in(host.Line(line, line, whole=True)).id == number
+    assert id_and_method(host.StdinLine(line, line, whole=True)).id == number

@@ -12,7 +12,7 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer, make_mocked_request
 
 from http_shim.application import build
-from http_shim.kept import LONGEST_KEY, KeptAnswers
+from http_shim.kept import LONGEST_KEY, ResponseCache
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.world import Clock
 from tools.catalogue import OPERATIONS
@@ -91,7 +91,7 @@ async def test_who_brings_a_credential_or_a_bad_header_is_looked_at(sqlite_url: 
 async def test_one_persons_rights_reach_nobody_else(sqlite_url: str) -> None:
     """Only relays are held: an answer that depends on who asks has no route through this."""
     async with over_http(sqlite_url) as (_, get):
-        assert all(op.auth == "open" for op in OPERATIONS if op.relays)
+        assert all(op.auth == "open" for op in OPERATIONS if op.is_relay)
         assert (await get("/wallet/own/status"))[0] == 401
         for path in ("/wallet/own/terms", "/wallet/indices", "/wallet/hall"):
             assert "max-age" not in ((await get(path))[2] or "")
@@ -102,7 +102,7 @@ def answer(size: int, caching: str = "public, max-age=60") -> web.Response:
 
 
 async def test_it_is_bounded_by_answers_by_bytes_and_by_the_length_of_a_query() -> None:
-    clock, kept = Clock(), KeptAnswers(most=3, size=100)
+    clock, kept = Clock(), ResponseCache(limit=3, size=100)
     asked = [make_mocked_request("GET", f"/a?n={n}") for n in range(6)]
     for n in range(5):
         kept.put(asked[n], answer(10), clock.now())
@@ -121,7 +121,7 @@ async def test_it_is_bounded_by_answers_by_bytes_and_by_the_length_of_a_query() 
 
 
 async def test_what_is_over_is_dropped() -> None:
-    clock, kept = Clock(), KeptAnswers()
+    clock, kept = Clock(), ResponseCache()
     asked = make_mocked_request("GET", "/a")
     kept.put(asked, answer(5), clock.now())
     assert kept.get(asked, clock.now() + timedelta(seconds=59.9)) is None  # less than a second left

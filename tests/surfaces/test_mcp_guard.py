@@ -21,7 +21,7 @@ from domain.refusals import Refused, refusal
 from http_shim import connections
 from http_shim.parse import MAX_BODY
 from server import mcp_guard
-from server.mcp_guard import Bounds, Guard, Places
+from server.mcp_guard import SessionGuard, SessionSlots, SlotLimits
 from storage.rows.identities import Agent
 from tests.surfaces.small import ALICE, BOB, START, connected, small
 from tests.waiting import STUCK_S, LoopClock
@@ -56,10 +56,10 @@ async def listed(http: ClientSession, base: str, session: str, who: str | None =
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few places, and rest that never comes by itself."""
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=3, all=4, rest_s=10_000, listening_s=10_000)
+        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=3, all=4, rest_s=10_000, listening_s=10_000)
     )
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_STREAMS", Bounds(one=2, all=4, rest_s=10_000, listening_s=10_000)
+        mcp_guard, "STRANGERS_STREAMS", SlotLimits(one=2, all=4, rest_s=10_000, listening_s=10_000)
     )
 
 
@@ -83,7 +83,7 @@ async def test_the_stranger_that_rests_longest_gives_way(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=3, all=9, rest_s=0, listening_s=60)
+        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=3, all=9, rest_s=0, listening_s=60)
     )
     async with small(sqlite_url) as s, ClientSession() as http:
         sessions = [(await opened(http, s.base))[1] for _ in range(3)]
@@ -122,7 +122,9 @@ async def test_streams_of_strangers_are_bounded_and_free_their_place(sqlite_url:
 
 async def test_places_are_counted_by_holder_and_by_kind() -> None:
     at = 0.0
-    places = Places("sessions", Bounds(one=2, all=3, rest_s=5, listening_s=60), lambda: at)
+    places = SessionSlots(
+        "sessions", SlotLimits(one=2, all=3, rest_s=5, listening_s=60), lambda: at
+    )
     first, _ = places.admit(False, "a")
     places.admit(False, "a")
     with pytest.raises(Exception, match="rate_limited"):
@@ -144,10 +146,12 @@ def test_owners_share_the_places_of_keys_however_many_keys_they_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", Bounds(one=40, all=60, rest_s=10_000, listening_s=math.inf)
+        mcp_guard, "KEYED", SlotLimits(one=40, all=60, rest_s=10_000, listening_s=math.inf)
     )
     at = itertools.count()
-    places = Places("sessions", Bounds(one=1, all=1, rest_s=1, listening_s=1), lambda: next(at))
+    places = SessionSlots(
+        "sessions", SlotLimits(one=1, all=1, rest_s=1, listening_s=1), lambda: next(at)
+    )
     owners = [f"owner {n}" for n in range(6)]
 
     def asked(owner: str, n: int) -> bool:
@@ -165,9 +169,11 @@ def test_owners_share_the_places_of_keys_however_many_keys_they_have(
 
 def test_one_that_is_just_answered_gives_no_place_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", Bounds(one=2, all=2, rest_s=10_000, listening_s=math.inf)
+        mcp_guard, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
     )
-    places = Places("sessions", Bounds(one=1, all=1, rest_s=1, listening_s=1), lambda: 0.0)
+    places = SessionSlots(
+        "sessions", SlotLimits(one=1, all=1, rest_s=1, listening_s=1), lambda: 0.0
+    )
     busy = [places.admit(True, "k", "a")[0] for _ in range(2)]
     for place in busy:
         place.open = 1
@@ -181,7 +187,7 @@ async def test_whose_owner_has_the_most_gives_a_session_up(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", Bounds(one=4, all=4, rest_s=10_000, listening_s=math.inf)
+        mcp_guard, "KEYED", SlotLimits(one=4, all=4, rest_s=10_000, listening_s=math.inf)
     )
     carla = "ak_" + "c" * 43
 
@@ -207,7 +213,7 @@ async def test_whose_owner_has_the_most_gives_a_stream_up(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", Bounds(one=2, all=2, rest_s=10_000, listening_s=math.inf)
+        mcp_guard, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
     )
     async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
         mine = [
@@ -337,7 +343,7 @@ async def listening_to(
 async def test_a_stranger_who_only_listens_gives_way(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bounds = Bounds(one=2, all=9, rest_s=10_000, listening_s=0)
+    bounds = SlotLimits(one=2, all=9, rest_s=10_000, listening_s=0)
     monkeypatch.setattr(mcp_guard, "STRANGERS_SESSIONS", bounds)
     async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
         sessions = [(await opened(http, s.base))[1] for _ in range(2)]
@@ -360,10 +366,10 @@ async def test_a_full_house_says_when_a_place_can_be_had(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=1, all=9, rest_s=500, listening_s=900)
+        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=1, all=9, rest_s=500, listening_s=900)
     )
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_STREAMS", Bounds(one=1, all=9, rest_s=700, listening_s=700)
+        mcp_guard, "STRANGERS_STREAMS", SlotLimits(one=1, all=9, rest_s=700, listening_s=700)
     )
 
     async def waits(http: ClientSession, method: str, path: str) -> int:
@@ -527,7 +533,7 @@ async def test_a_transport_that_is_full_is_told_as_a_rate_limit(sqlite_url: str)
 
     async with small(sqlite_url) as s:
         asked = {"type": "http", "method": "GET", "path": "/mcp", "headers": [], "client": None}
-        await Guard(full, deps=s.deps, idle_s=600)(asked, _nothing, send)
+        await SessionGuard(full, deps=s.deps, idle_s=600)(asked, _nothing, send)
     head, body = sent
     assert (head["status"], json.loads(body["body"])["error"]) == (429, "rate_limited")
     assert (b"retry-after", b"1") in head["headers"]

@@ -9,7 +9,7 @@ from aiohttp import ClientSession
 
 from http_shim.metrics import Metrics
 from server.watched import watched_store
-from storage.faults import Patience, Unavailable
+from storage.faults import DatabaseTimeouts, Unavailable
 from tests.surfaces.conftest import Service, opened
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ async def test_operations_are_timed_and_refusals_counted_by_code(service: Servic
 
 async def test_work_with_the_database_is_timed_and_batches_are_measured(sqlite_url: str) -> None:
     metrics = Metrics()
-    store = await watched_store(sqlite_url, Patience(), metrics)
+    store = await watched_store(sqlite_url, DatabaseTimeouts(), metrics)
 
     def broken(_: object) -> None:
         raise Unavailable("its disk is full")

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession
 
 from domain.next_steps import EVERYBODY, Role, steps_for
-from domain.refusal_kinds.kind import Kind
+from domain.refusal_kinds.kind import RefusalKind
 from domain.refusals import REFUSALS, Refused, refusal
 from tests.surfaces.conftest import KEY, Service
 from tests.world import BY_NAME, START
@@ -57,7 +57,7 @@ WANTS = re.compile(r"required|exactly one of")
 PAIRS = [(code, role) for code in sorted(REFUSALS) for role in get_args(Role)]
 
 
-def an_example(kind: Kind) -> Refused:
+def an_example(kind: RefusalKind) -> Refused:
     """A refusal of this kind with some word in each place of its sentence."""
     places = [name for _, name, _, _ in Formatter().parse(kind.sentence) if name]
     return Refused(refusal(kind.code, **dict.fromkeys(places, "x")))

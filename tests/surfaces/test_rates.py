@@ -17,24 +17,26 @@ from storage.unit_of_work import UnitOfWork
 from tests.surfaces.small import ALICE, BOB, connected, small
 from tests.world import BY_NAME, START, Evm, World, a_world, drafted
 from tools.call.credentials import hashed
-from tools.call.operation import NOBODY, Reply
-from tools.call.rates import KEYS_MAX, Rates, networks, origin
+from tools.call.operation import ANONYMOUS, OperationResult
+from tools.call.rates import KEYS_MAX, RateLimiter, client_network, networks
 from tools.call.run import run
 
 ME = {"X-Service-User-Key": ALICE}
 
 
-def refused_at(rates: Rates, limit: int, *, after_s: float = 0, cost: int = 1) -> timedelta | None:
+def refused_at(
+    rates: RateLimiter, limit: int, *, after_s: float = 0, cost: int = 1
+) -> timedelta | None:
     now = START + timedelta(seconds=after_s)
     try:
-        rates.take("calls", "me", limit, now, cost=cost)
+        rates.acquire("calls", "me", limit, now, cost=cost)
     except Refused as refused:
         return (refused.refusal.retry_at or now) - now
     return None
 
 
 def test_as_many_pass_at_once_as_the_limit_says_and_then_one_at_a_time() -> None:
-    rates = Rates()
+    rates = RateLimiter()
     assert [refused_at(rates, 60) for _ in range(60)] == [None] * 60
     assert refused_at(rates, 60) == timedelta(seconds=1)
     assert refused_at(rates, 60, after_s=1) is None
@@ -47,7 +49,7 @@ def test_as_many_pass_at_once_as_the_limit_says_and_then_one_at_a_time() -> None
 def test_no_minute_holds_more_than_twice_the_limit(
     calls: list[tuple[int, int]], limit: int
 ) -> None:
-    rates, at, passed = Rates(), 0, list[tuple[int, int]]()
+    rates, at, passed = RateLimiter(), 0, list[tuple[int, int]]()
     for pause_ms, cost in calls:
         at += pause_ms
         if refused_at(rates, limit, after_s=at / 1_000, cost=cost) is None:
@@ -59,7 +61,7 @@ def test_no_minute_holds_more_than_twice_the_limit(
 
 @given(st.integers(1, 100), st.integers(1, 200))
 def test_the_time_told_is_the_time_at_which_it_passes(limit: int, cost: int) -> None:
-    rates = Rates()
+    rates = RateLimiter()
     while (wait := refused_at(rates, limit, cost=cost)) is None:
         pass
     assert refused_at(rates, limit, after_s=wait.total_seconds() - 0.001, cost=cost) is not None
@@ -67,14 +69,14 @@ def test_the_time_told_is_the_time_at_which_it_passes(limit: int, cost: int) -> 
 
 
 def test_a_million_strangers_take_bounded_memory() -> None:
-    rates = Rates()
+    rates = RateLimiter()
     for n in range(KEYS_MAX + 1_000):
-        rates.take("calls", str(n), 300, START)
+        rates.acquire("calls", str(n), 300, START)
     assert len(rates) == KEYS_MAX
 
 
 def test_a_limit_of_0_is_none() -> None:
-    rates = Rates()
+    rates = RateLimiter()
     assert [refused_at(rates, 0) for _ in range(1_000)] == [None] * 1_000
     assert len(rates) == 0
 
@@ -101,7 +103,7 @@ PROXIES = networks("10.0.0.0/8, 192.0.2.7")
 def test_an_address_is_the_peers_or_the_last_hop_that_nobody_vouches_for(
     peer: str | None, forwarded: str | None, whose: str | None
 ) -> None:
-    assert origin(peer, forwarded, PROXIES) == whose
+    assert client_network(peer, forwarded, PROXIES) == whose
 
 
 def test_the_settings_are_the_contracts_and_a_wrong_network_is_refused_at_the_start(
@@ -230,7 +232,7 @@ async def test_drafts_agents_and_challenges_have_limits_of_their_own(
         assert told.body["next"][0]["route"] == "GET /wallet/agents"
 
 
-def lifts_nothing(told: Reply) -> None:
+def lifts_nothing(told: OperationResult) -> None:
     """Time does not mend it, and no time is told."""
     assert told.body["retry_safe"] is False
     assert "retry_at" not in told.body
@@ -265,7 +267,7 @@ async def test_what_reads_much_weighs_five_calls(
         if name == "hall_agent":
             given = {"agent_id": m.agent.user_id or ""}
         told = [
-            (await run(BY_NAME[name], world.deps, NOBODY, given, address="192.0.2.9")).status
+            (await run(BY_NAME[name], world.deps, ANONYMOUS, given, address="192.0.2.9")).status
             for _ in range(passed + 1)
         ]
         assert told == [200] * passed + [429]

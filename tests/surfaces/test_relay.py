@@ -108,7 +108,7 @@ class Look:
     begun: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
-    async def wait(self, deps: Deps, caller: Caller, asked: Nothing) -> None:
+    async def wait(self, deps: Deps, caller: Caller, request: Nothing) -> None:
         self.begun.set()
         try:
             await anyio.sleep_forever()
@@ -117,7 +117,7 @@ class Look:
 
     def operation(self) -> Operation:
         return Operation(
-            name="look_long", title="Look", summary="Looks, without an end.", auth="open", route=("GET", "/wallet/look"), takes=Nothing, gives=Told,
+            name="look_long", title="Look", summary="Looks, without an end.", auth="open", route=("GET", "/wallet/look"), request_model=Nothing, response_model=Told,
             handler=who, gather=self.wait, on_mcp=True,
         )  # fmt: skip
 

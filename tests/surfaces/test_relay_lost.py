@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from server import mcp_guard, remote
-from server.mcp_guard import Bounds
+from server.mcp_guard import SlotLimits
 from tests.surfaces.small import Small, small
 from tests.surfaces.test_host import HELLO, READY, Spoken, spoken
 from tests.waiting import STUCK_S
@@ -251,7 +251,7 @@ async def test_a_greeting_that_is_refused_tells_until_when(
     sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", Bounds(one=0, all=0, rest_s=10, listening_s=10)
+        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=0, all=0, rest_s=10, listening_s=10)
     )
     async with small(sqlite_url) as s, spoken(s, tmp_path, "--url", s.base, key=None) as agent:
         block = (await agent.ask(HELLO))["error"]["data"]["refusal"]

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from http_shim.ready import ANSWERS_WITHIN_S, KEPT_S
-from storage.faults import Patience
+from storage.faults import DatabaseTimeouts
 from storage.store import sqlite_path
 from tests.databases import PATIENT
 from tests.storage.cable import Cable, cable
@@ -23,7 +23,7 @@ from tests.waiting import STUCK_S, LoopClock
 
 pytestmark = pytest.mark.anyio
 
-SHORT = Patience(wait_ms=300)
+SHORT = DatabaseTimeouts(wait_ms=300)
 FOUR = replace(PATIENT, pool=4)
 OUTLASTS_S = PATIENT.statement_ms / 1_000 + 2
 KEYED = {"X-Service-User-Key": ALICE, "Idempotency-Key": "k-1"}

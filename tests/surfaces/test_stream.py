@@ -15,15 +15,15 @@ import anyio
 import pytest
 from aiohttp import ClientSession, web
 
-from chain.evm import ChainFacts, EvmChains
+from chain.evm import ChainConfig, EvmChains
 from chain.sign_in import SiweSignIn
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Config
 from http_shim import stream
 from http_shim.application import HUB, build
-from http_shim.listening import farewell, listen
+from http_shim.listening import drain_connections, listen
 from server.wiring import SystemIds
 from storage.rows.identities import Agent
 from storage.store import Store
@@ -51,7 +51,7 @@ class Door:
     async def append(self, count: int = 1, public_id: str = MINE) -> None:
         for _ in range(count):
             row = NewEvent(
-                kind=Kind.NOTE,
+                kind=LedgerKind.NOTE,
                 reported_by=Reporter.AGENT,
                 occurred_at=self.deps.clock.now(),
                 payload={"why": "a reason"},
@@ -91,7 +91,7 @@ async def event(answer: aiohttp.ClientResponse) -> dict[str, str]:
 
 @asynccontextmanager
 async def served(store: Store, **config: Any) -> AsyncIterator[Door]:
-    clock, chains = Clock(), EvmChains([ChainFacts(CHAIN_ID)])
+    clock, chains = Clock(), EvmChains([ChainConfig(CHAIN_ID)])
     deps = Deps(store, chains, clock, SystemIds(), Config(**config), SiweSignIn())
     await store.write(lambda uow: fill(uow, clock))
     app = build(deps, OPERATIONS)
@@ -231,15 +231,15 @@ async def test_a_listener_that_falls_behind_is_ended_and_comes_back_without_a_ga
     monkeypatch.setattr(stream, "CHECK_S", 0.5)
     async with served(store) as door:
         hub, block, blocked = door.app[HUB], asyncio.Event(), asyncio.Event()
-        write = stream.Stream._write
+        write = stream.LedgerStream._write
 
-        async def stuck(self: stream.Stream, chunk: bytes) -> None:
+        async def stuck(self: stream.LedgerStream, chunk: bytes) -> None:
             if b"event: row" in chunk and not block.is_set():
                 blocked.set()
                 await block.wait()
             await write(self, chunk)
 
-        monkeypatch.setattr(stream.Stream, "_write", stuck)
+        monkeypatch.setattr(stream.LedgerStream, "_write", stuck)
         async with door.stream() as answer:
             await event(answer)
             await until(lambda: bool(hub._of[MINE]) and all(x.live for x in hub._of[MINE]))
@@ -281,7 +281,7 @@ async def test_open_streams_end_with_the_service_within_two_seconds(store: Store
         for answer in (one, two):
             await event(answer)
         async with beating() as waited:
-            await farewell(door.runner)
+            await drain_connections(door.runner)
             await door.runner.cleanup()
         assert waited.seconds < 2
         for answer in (one, two):

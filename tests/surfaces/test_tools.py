@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from domain.refusals import REFUSALS
-from server.shelf import Shipped, described
+from server.shelf import PackagedListing, described
 from skill.text import tools_of
 from tests import npm
 from tests.waiting import STUCK_S
@@ -56,7 +56,7 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
 
 def test_there_are_few_tools_and_every_agents_operation_is_one() -> None:
     assert 15 <= len(tools()) <= 30
-    assert list(Shipped().tools()) == list(tools())
+    assert list(PackagedListing().tools()) == list(tools())
     assert {
         op.name
         for op in OPERATIONS

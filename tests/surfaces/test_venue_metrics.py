@@ -19,7 +19,9 @@ from venue import reads
 from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
-KINDS = {r.kind for r in vars(reads).values() if isinstance(r, reads.Read)} | set(reads.RELAYED)
+KINDS = {r.kind for r in vars(reads).values() if isinstance(r, reads.InfoQuery)} | set(
+    reads.RELAYED
+)
 CONTRADICTED = 'wallet_venue_contradictions_total{{network="{}",part="{}"}} '
 LINE = re.compile(
     r'wallet_venue_unknown_total\{network="(\w+)",kind="(\w+)",what="(\w+)"\} ([0-9]+)'

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from domain.agents.policy import Policy
 from domain.ledger.books import EMPTY, after
-from domain.ledger.events import Event, Kind, Reporter
-from domain.ledger.written import Told, read
+from domain.ledger.events import Event, LedgerKind, Reporter
+from domain.ledger.written import EventPayload, read
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from storage.rows.books import StateCache
@@ -46,7 +46,7 @@ def build(url: str, *, rows: int = ROWS, mandates: int = MANDATES) -> None:
         uow.policies.put(AGENT, Policy(accepts_mandates=True), FIRST)
         for n in range(mandates):
             uow.mandates.add(_mandate(f"m_{n:06d}", FIRST + timedelta(seconds=n)))
-            event = _event("one", n, 1, FIRST + timedelta(days=1), Kind.NOTE)
+            event = _event("one", n, 1, FIRST + timedelta(days=1), LedgerKind.NOTE)
             _write(connection, f"m_{n:06d}", [row_values(f"m_{n:06d}", event, "")])
         uow.mandates.add(_mandate(BIG, FIRST))
         _many(uow, connection, rows)
@@ -76,11 +76,11 @@ def _mandate(public_id: str, at: datetime) -> Mandate:
 
 
 @cache
-def _told(kind: Kind, position: int) -> Told:
+def _told(kind: LedgerKind, position: int) -> EventPayload:
     return read(kind, {"position": {"id": f"p{position}"}, "why": "a reason in some words"})
 
 
-def _event(name: str, n: int, seq: int, at: datetime, kind: Kind) -> Event:
+def _event(name: str, n: int, seq: int, at: datetime, kind: LedgerKind) -> Event:
     return Event(
         event_id=f"ev_{name}{n}",
         seq=seq,
@@ -88,7 +88,7 @@ def _event(name: str, n: int, seq: int, at: datetime, kind: Kind) -> Event:
         reported_by=Reporter.AGENT,
         created_at=at,
         occurred_at=at,
-        amount_usdc=None if kind is Kind.NOTE else Usdc(1_000_000 + n % 1_000),
+        amount_usdc=None if kind is LedgerKind.NOTE else Usdc(1_000_000 + n % 1_000),
         payload={"position": {"id": f"p{n % 7}"}, "why": "a reason in some words"},
         parsed=_told(kind, n % 7),
     )
@@ -96,7 +96,7 @@ def _event(name: str, n: int, seq: int, at: datetime, kind: Kind) -> Event:
 
 def _many(uow: UnitOfWork, connection: Any, rows: int) -> None:
     step, last, books = timedelta(days=6) / rows, "", EMPTY
-    kinds = (Kind.BUY, Kind.SELL, Kind.NOTE, Kind.FEE)
+    kinds = (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.NOTE, LedgerKind.FEE)
     for start in range(0, rows, PAGE):
         page = []
         for n in range(start, min(start + PAGE, rows)):

@@ -9,14 +9,14 @@ import pytest
 
 from storage.verify import verify
 from tests.world import World, drafted, working
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 
 
-async def together(*calls: Any) -> list[Reply]:
+async def together(*calls: Any) -> list[OperationResult]:
     """Run calls at once and collect their replies."""
-    found: list[Reply] = []
+    found: list[OperationResult] = []
 
     async def one(call: Any) -> None:
         found.append(await call())
@@ -30,7 +30,7 @@ async def together(*calls: Any) -> list[Reply]:
 async def test_32_calls_with_one_key_write_one_row_and_get_one_answer(both: World) -> None:
     m = await working(both)
 
-    async def report() -> Reply:
+    async def report() -> OperationResult:
         return await m.as_agent("mandate_report_event", kind="buy", amount_usdc="5", key="same")
 
     replies = await together(*[report] * 32)
@@ -47,7 +47,7 @@ async def test_parallel_execute_calls_never_hand_out_more_than_the_day_cap(both:
     m = await working(both, per_tx_cap_usdc="30", daily_cap_usdc="100")
 
     def ask(n: int) -> Any:
-        async def call() -> Reply:
+        async def call() -> OperationResult:
             return await m.execute(f"9.{n:06d}")
 
         return call
@@ -65,7 +65,7 @@ async def test_ten_approvals_wait_at_the_most(both: World) -> None:
     m = await working(both, approval_above_usdc="1")
 
     def ask(n: int) -> Any:
-        async def call() -> Reply:
+        async def call() -> OperationResult:
             return await m.execute(f"2.{n:06d}")
 
         return call
@@ -78,7 +78,7 @@ async def test_ten_approvals_wait_at_the_most(both: World) -> None:
 async def test_sixty_refusals_a_day_exactly(both: World) -> None:
     m = await working(both)
 
-    async def report() -> Reply:
+    async def report() -> OperationResult:
         return await m.as_agent("mandate_report_refusal", reason="server_guard")
 
     replies = await together(*[report] * 70)
@@ -91,9 +91,9 @@ async def test_two_decisions_race_to_one_outcome(both: World) -> None:
     m = await working(both, approval_above_usdc="1")
     item = (await m.execute("5")).body["approval"]["approval_id"]
 
-    def decide(what: str) -> Any:
-        async def call() -> Reply:
-            return await m.as_owner("owner_approval_decide", approval_id=item, decision=what)
+    def decide(subject: str) -> Any:
+        async def call() -> OperationResult:
+            return await m.as_owner("owner_approval_decide", approval_id=item, decision=subject)
 
         return call
 
@@ -111,7 +111,7 @@ async def test_of_two_agents_racing_for_an_open_offer_one_wins(both: World) -> N
     rivals = [m.agent, (await both.agent(m.owner))[0]]
 
     def accept(rival: Any) -> Any:
-        async def call() -> Reply:
+        async def call() -> OperationResult:
             return await both.do("mandate_accept", rival, public_id=m.id)
 
         return call
@@ -125,7 +125,7 @@ async def test_the_ledgers_stay_whole_under_parallel_reports(both: World) -> Non
     m = await working(both)
 
     def report(n: int) -> Any:
-        async def call() -> Reply:
+        async def call() -> OperationResult:
             return await m.as_agent(
                 "mandate_report_event", kind="note", payload={"text": str(n)}, key=f"n{n}"
             )

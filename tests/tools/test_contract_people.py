@@ -10,12 +10,12 @@ import pytest
 from eth_abi import encode
 
 from chain.devchain import DevChain, serve_in_thread
-from chain.evm import ChainFacts, EvmChains
+from chain.evm import ChainConfig, EvmChains
 from storage.rows.people import User
 from tests.chain.test_signatures import artifact
 from tests.world import CHAIN_ID, World
 from tools.call.credentials import resolve
-from tools.call.operation import NOBODY, Caller
+from tools.call.operation import ANONYMOUS, Caller
 
 pytestmark = pytest.mark.anyio
 OTHER = CHAIN_ID + 1
@@ -27,7 +27,7 @@ async def two(world: World) -> AsyncIterator[World]:
     at = int(world.clock.now().timestamp())
     with serve_in_thread(DevChain(lambda: at, OTHER)) as url:
         assert world.facts is not None
-        chains = EvmChains([world.facts, ChainFacts(OTHER, url, confirmations=0)])
+        chains = EvmChains([world.facts, ChainConfig(OTHER, url, confirmations=0)])
         before = world.deps
         world.deps = replace(before, chains=chains)
         yield world
@@ -51,9 +51,9 @@ async def one_address(world: World, on_one: str, on_other: str) -> str:
 
 async def opened(world: World, address: str, wallet: Any, chain_id: int = CHAIN_ID) -> Caller:
     """The caller behind a new session of whoever signs as `address` on a chain."""
-    told = await world.ok("auth_challenge", NOBODY, address=address, chain_id=chain_id)
+    told = await world.ok("auth_challenge", ANONYMOUS, address=address, chain_id=chain_id)
     body = {"message": told["message"], "signature": wallet.sign_text(told["message"])}
-    session = await world.ok("auth_session_open", NOBODY, **body)
+    session = await world.ok("auth_session_open", ANONYMOUS, **body)
     now = world.clock.now()
     caller = await world.store.read(lambda uow: resolve(uow, "bearer", session["token"], now)[0])
     assert caller is not None

@@ -14,7 +14,7 @@ from typing import Any
 import anyio.lowlevel
 import pytest
 
-from chain.evm import ChainFacts, EvmChains
+from chain.evm import ChainConfig, EvmChains
 from chain.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
@@ -28,7 +28,7 @@ from tests.tools.large import ADDRESS, AGENT, BIG, NOW, OWNER, build
 from tests.world import BY_NAME, CHAIN_ID, Clock
 from tools.call.describe import takes_schema
 from tools.call.kept import KEPT
-from tools.call.operation import NOBODY, Caller, Deps, Operation
+from tools.call.operation import ANONYMOUS, Caller, Deps, Operation
 from tools.call.run import run
 from tools.catalogue import OPERATIONS
 from tools.keeper.rollup import refresh
@@ -53,9 +53,9 @@ READS: list[tuple[str, Caller, dict[str, Any]]] = [
     ("agent_offers", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
     ("agent_activity", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
     ("agent_activity", AS_OWNER, {"agent_id": AGENT, "limit": 200}),
-    ("hall_list", NOBODY, {"limit": 200}),
-    ("hall_agent", NOBODY, {"agent_id": AGENT}),
-    ("hall_proof", NOBODY, {}),
+    ("hall_list", ANONYMOUS, {"limit": 200}),
+    ("hall_agent", ANONYMOUS, {"agent_id": AGENT}),
+    ("hall_proof", ANONYMOUS, {}),
     ("mandate_list", AS_OWNER, {"limit": 200}),
     ("mandate_list", AS_AGENT, {"limit": 200}),
     ("mandate_get", AS_OWNER, {"public_id": BIG}),
@@ -98,7 +98,7 @@ def large_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 async def deps(large_url: str) -> AsyncIterator[Deps]:
-    store, chains = await open_store(large_url, PATIENT), EvmChains([ChainFacts(CHAIN_ID)])
+    store, chains = await open_store(large_url, PATIENT), EvmChains([ChainConfig(CHAIN_ID)])
     try:
         yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
     finally:
@@ -137,7 +137,7 @@ async def test_no_read_holds_the_loop(
 def who_may(op: Operation) -> list[Caller]:
     """Those who call it: both, where two may."""
     known = {"owner": [AS_OWNER], "agent": [AS_AGENT], "owner_or_agent": [AS_OWNER, AS_AGENT]}
-    return known.get(op.auth, [NOBODY if op.auth == "open" else Caller(op.auth)])
+    return known.get(op.auth, [ANONYMOUS if op.auth == "open" else Caller(op.auth)])
 
 
 async def test_no_other_operation_holds_the_loop(
@@ -154,7 +154,7 @@ async def test_no_other_operation_holds_the_loop(
     async with AsyncExitStack() as closing:
         store, chains = (
             await open_store(f"sqlite:///{copied}", PATIENT),
-            EvmChains([ChainFacts(CHAIN_ID)]),
+            EvmChains([ChainConfig(CHAIN_ID)]),
         )
         closing.push_async_callback(store.close)
         closing.push_async_callback(chains.close)
@@ -184,7 +184,7 @@ async def test_the_keeper_goes_over_many_mandates_without_holding_the_loop(
     migrate.upgrade(url)
     build(url, rows=1_000, mandates=1_000)
     async with AsyncExitStack() as closing:
-        store, chains = await open_store(url, PATIENT), EvmChains([ChainFacts(CHAIN_ID)])
+        store, chains = await open_store(url, PATIENT), EvmChains([ChainConfig(CHAIN_ID)])
         closing.push_async_callback(store.close)
         closing.push_async_callback(chains.close)
         deps = Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
@@ -192,13 +192,13 @@ async def test_the_keeper_goes_over_many_mandates_without_holding_the_loop(
         await refresh(deps, AGENT)
         await anyio.lowlevel.checkpoint()
         assert watch.longest_ms < HELD_MS, watch.what
-        row = await run(BY_NAME["hall_agent"], deps, NOBODY, {"agent_id": AGENT})
+        row = await run(BY_NAME["hall_agent"], deps, ANONYMOUS, {"agent_id": AGENT})
         assert row.body["delegators"]["self"]["mandates"] == row.body["mandates_total"] == 1_001
         await watch.forget()
         put = {"agent_id": AGENT, "accepts_mandates": False}
         changed = await run(BY_NAME["owner_agent_policy_put"], deps, AS_OWNER, put)
         await anyio.lowlevel.checkpoint()
         assert (changed.status, watch.longest_ms < HELD_MS) == (200, True), watch.what
-        page = await run(BY_NAME["hall_list"], deps, NOBODY, {})
+        page = await run(BY_NAME["hall_list"], deps, ANONYMOUS, {})
         (listed,) = page.body["items"]
         assert (listed["accepts_mandates"], listed["mandates_total"]) == (False, 1_001)

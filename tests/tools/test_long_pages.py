@@ -28,18 +28,18 @@ FULL: dict[str, Any] = {
 
 
 async def walked(
-    world: World, name: str, caller: Caller, most: int = MOST, **asked: Any
+    world: World, name: str, caller: Caller, limit: int = MOST, **request: Any
 ) -> tuple[list[Any], int]:
     """Every row of a list, and how many pages it took; none of them is longer than `most`."""
     rows: list[Any] = []
     for pages in range(1, 100):
-        page = await world.ok(name, caller, limit=200, **asked)
-        assert len(encoded(page)) <= most
+        page = await world.ok(name, caller, limit=200, **request)
+        assert len(encoded(page)) <= limit
         assert page["items"]
         rows += page["items"]
         if page["next_cursor"] is None:
             return rows, pages
-        asked["cursor"] = page["next_cursor"]
+        request["cursor"] = page["next_cursor"]
     raise AssertionError("the list does not end")
 
 

@@ -10,27 +10,27 @@ from typing import Any
 import pytest
 from eth_abi import encode
 
-from chain.rpc import Rpc
+from chain.rpc import RpcClient
 from domain.settings import Config
 from storage.rows.people import Session
 from tests.chain.test_signatures import deployed
 from tests.world import CHAIN_ID, START, World
 from tools.call.credentials import hashed, prolonged, resolve, slide
-from tools.call.operation import NOBODY, Caller
+from tools.call.operation import ANONYMOUS, Caller
 
 pytestmark = pytest.mark.anyio
 
 
 async def challenged(world: World, wallet: Any, **more: Any) -> dict[str, Any]:
     return await world.ok(
-        "auth_challenge", NOBODY, address=wallet.address, chain_id=CHAIN_ID, **more
+        "auth_challenge", ANONYMOUS, address=wallet.address, chain_id=CHAIN_ID, **more
     )
 
 
 async def signed_in(world: World, wallet: Any) -> dict[str, Any]:
     text = (await challenged(world, wallet))["message"]
     return await world.ok(
-        "auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text)
+        "auth_session_open", ANONYMOUS, message=text, signature=wallet.sign_text(text)
     )
 
 
@@ -64,11 +64,11 @@ async def test_the_same_wallet_is_the_same_person_in_any_case(world: World) -> N
     wallet = world.wallet()
     first = await who(world, (await signed_in(world, wallet))["token"])
     told = await world.ok(
-        "auth_challenge", NOBODY, address=wallet.address.lower(), chain_id=CHAIN_ID
+        "auth_challenge", ANONYMOUS, address=wallet.address.lower(), chain_id=CHAIN_ID
     )
     again = await world.ok(
         "auth_session_open",
-        NOBODY,
+        ANONYMOUS,
         message=told["message"],
         signature=wallet.sign_text(told["message"]),
     )
@@ -83,14 +83,14 @@ async def test_a_text_is_good_once_and_for_five_minutes(both: World) -> None:
     text = (await challenged(both, wallet))["message"]
     signed = {"message": text, "signature": wallet.sign_text(text)}
     both.clock.forward(minutes=4, seconds=59)
-    assert (await both.do("auth_session_open", NOBODY, **signed)).status == 201
-    assert (await both.do("auth_session_open", NOBODY, **signed)).body[
+    assert (await both.do("auth_session_open", ANONYMOUS, **signed)).status == 201
+    assert (await both.do("auth_session_open", ANONYMOUS, **signed)).body[
         "error"
     ] == "invalid_signature"
     late = (await challenged(both, wallet))["message"]
     both.clock.forward(minutes=5)
     reply = await both.do(
-        "auth_session_open", NOBODY, message=late, signature=wallet.sign_text(late)
+        "auth_session_open", ANONYMOUS, message=late, signature=wallet.sign_text(late)
     )
     assert reply.body["error"] == "invalid_signature"
     assert reply.body["next"][0]["route"] == "POST /wallet/auth/challenge"
@@ -117,10 +117,12 @@ async def test_only_the_services_own_text_signed_by_its_wallet_opens_a_session(
         (text, "0x12"),
     ]
     for message, signature in changed:
-        reply = await world.do("auth_session_open", NOBODY, message=message, signature=signature)
+        reply = await world.do("auth_session_open", ANONYMOUS, message=message, signature=signature)
         assert (reply.status, reply.body["error"]) == (400, "invalid_signature"), message
     assert (
-        await world.do("auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text))
+        await world.do(
+            "auth_session_open", ANONYMOUS, message=text, signature=wallet.sign_text(text)
+        )
     ).status == 201
 
 
@@ -128,13 +130,13 @@ async def test_a_text_that_differs_anywhere_is_not_ours_and_no_chain_is_asked(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    ask = Rpc.ask
+    ask = RpcClient.ask
 
-    async def recorded(rpc: Rpc, method: str, *more: Any) -> Any:
+    async def recorded(rpc: RpcClient, method: str, *more: Any) -> Any:
         asked.append(method)
         return await ask(rpc, method, *more)
 
-    monkeypatch.setattr(Rpc, "ask", recorded)
+    monkeypatch.setattr(RpcClient, "ask", recorded)
     wallet = world.wallet()
     told = await challenged(world, wallet)
     text, another = told["message"], await challenged(world, world.wallet())
@@ -145,12 +147,12 @@ async def test_a_text_that_differs_anywhere_is_not_ours_and_no_chain_is_asked(
         text.replace("Nonce", "Non\u0441e"), text + "\nNonce: " + told["nonce"], "\nNonce: " + told["nonce"],
     ]  # fmt: skip
     for message in differing:
-        reply = await world.do("auth_session_open", NOBODY, message=message, signature="0x12")
+        reply = await world.do("auth_session_open", ANONYMOUS, message=message, signature="0x12")
         assert (reply.status, reply.body["error"]) == (400, "invalid_signature"), message
         assert reply.body["next"][0]["route"] == "POST /wallet/auth/challenge"
     assert asked == []
     # The text itself takes the question to the chain: the recorder would have seen it.
-    assert (await world.do("auth_session_open", NOBODY, message=text, signature="0x12")).body[
+    assert (await world.do("auth_session_open", ANONYMOUS, message=text, signature="0x12")).body[
         "error"
     ] == "invalid_signature"
     assert asked != []
@@ -162,12 +164,12 @@ async def test_a_form_may_have_made_the_ends_of_lines_longer(world: World) -> No
     posted = text.replace("\n", "\r\n")
     assert (
         await world.do(
-            "auth_session_open", NOBODY, message=posted, signature=wallet.sign_text(posted)
+            "auth_session_open", ANONYMOUS, message=posted, signature=wallet.sign_text(posted)
         )
     ).status == 400
     assert (
         await world.do(
-            "auth_session_open", NOBODY, message=posted, signature=wallet.sign_text(text)
+            "auth_session_open", ANONYMOUS, message=posted, signature=wallet.sign_text(text)
         )
     ).status == 201
 
@@ -177,7 +179,7 @@ async def test_of_many_that_bring_one_text_at_once_one_gets_a_session(both: Worl
     text = (await challenged(both, wallet))["message"]
     signed = {"message": text, "signature": wallet.sign_text(text)}
     replies = await asyncio.gather(
-        *(both.do("auth_session_open", NOBODY, **signed) for _ in range(8))
+        *(both.do("auth_session_open", ANONYMOUS, **signed) for _ in range(8))
     )
     assert sorted(r.status for r in replies) == [201] + [400] * 7
 
@@ -197,7 +199,7 @@ async def test_a_challenge_that_runs_out_while_the_chain_is_asked_opens_nothing(
 
     monkeypatch.setattr(chain, "check_signature", slow)
     reply = await world.do(
-        "auth_session_open", NOBODY, message=text, signature=wallet.sign_text(text)
+        "auth_session_open", ANONYMOUS, message=text, signature=wallet.sign_text(text)
     )
     assert reply.body["error"] == "invalid_signature"
 
@@ -207,14 +209,14 @@ async def test_a_contract_wallet_signs_in(world: World) -> None:
     address = await deployed(
         world.evm, world.chains, "TestWallet", encode(["address"], [person.address])
     )
-    told = await world.ok("auth_challenge", NOBODY, address=address, chain_id=CHAIN_ID)
+    told = await world.ok("auth_challenge", ANONYMOUS, address=address, chain_id=CHAIN_ID)
     stranger = world.wallet().sign_text(told["message"])
     assert (
-        await world.do("auth_session_open", NOBODY, message=told["message"], signature=stranger)
+        await world.do("auth_session_open", ANONYMOUS, message=told["message"], signature=stranger)
     ).status == 400
     opened = await world.ok(
         "auth_session_open",
-        NOBODY,
+        ANONYMOUS,
         message=told["message"],
         signature=person.sign_text(told["message"]),
     )
@@ -234,7 +236,7 @@ async def calls_for(world: World, message: str) -> int:
 
     sys.setprofile(profile)
     try:
-        reply = await world.do("auth_session_open", NOBODY, message=message, signature="0x12")
+        reply = await world.do("auth_session_open", ANONYMOUS, message=message, signature="0x12")
     finally:
         sys.setprofile(None)
     assert reply.body["error"] == (
@@ -263,7 +265,7 @@ async def test_a_strangers_text_costs_no_more_work_for_being_long(world: World, 
 
 @pytest.mark.parametrize("address", ["", "0x12", "0x" + "zz" * 20, "vitalik.eth"])
 async def test_a_challenge_is_for_an_address(world: World, address: str) -> None:
-    assert (await world.do("auth_challenge", NOBODY, address=address)).body[
+    assert (await world.do("auth_challenge", ANONYMOUS, address=address)).body[
         "error"
     ] == "invalid_address"
 

@@ -12,7 +12,7 @@ import pytest
 from domain.agents.policy import JSON_FIELDS
 from tests.world import BY_NAME, CHAIN_ID, Mandated, World, market_targets, working
 from tools.call.describe import OTHERS, gives_schema
-from tools.call.operation import NOBODY, Caller
+from tools.call.operation import ANONYMOUS, Caller
 from tools.call.signing import WebhookSigning
 from tools.keeper.rollup import refresh_stale
 
@@ -123,12 +123,12 @@ def asked(m: Mandated, draft: str) -> Iterator[tuple[str, Caller, dict[str, Any]
     """Everything that anybody can read, by everybody who may."""
     stranger = Caller("agent", "u_stranger22", "u_elsewhere2", None, "Other", "h")
     for op in BY_NAME.values():
-        takes = op.takes.model_fields
+        takes = op.request_model.model_fields
         if op.writes or any(f.is_required() and n not in KNOWN for n, f in takes.items()):
             continue
         for public_id in (m.id, draft) if "public_id" in takes else ("",):
             known = {"public_id": public_id, "agent_id": m.agent.user_id, "user": "0x" + "11" * 20}
-            for who in (m.owner, m.agent, stranger, NOBODY):
+            for who in (m.owner, m.agent, stranger, ANONYMOUS):
                 yield op.name, who, {n: v for n, v in known.items() if n in takes and n in KNOWN}
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.world import BY_NAME, Mandated, World, drafted, signed, working
 from tools.agents.transfers import WAITING_AN_AGENT
 from tools.call.fit import MOST
-from tools.call.operation import Caller, Operation, Reply
+from tools.call.operation import Caller, Operation, OperationResult
 from tools.call.run import run
 from tools.call.wire import encoded
 from tools.catalogue import OPERATIONS
@@ -24,8 +24,8 @@ TARGETS: list[dict[str, Any]] = [
 ] + [{"kind": "x402", "hosts": [f"paid-{n}.example.org" for n in range(20)]}]
 
 
-async def over_mcp(world: World, op: Operation, caller: Caller, **given: Any) -> Reply:
-    return await run(op, world.deps, caller, given, surface="mcp")
+async def over_mcp(world: World, op: Operation, caller: Caller, **given: Any) -> OperationResult:
+    return await run(op, world.deps, caller, given, transport="mcp")
 
 
 async def filled(world: World) -> Mandated:
@@ -67,10 +67,10 @@ async def test_no_default_answer_over_mcp_is_above_8_kb(world: World) -> None:
     known = {"agent_id": m.agent.user_id}
     seen: dict[str, int] = {}
     for op in TOOLS:
-        if op.writes or "target" in op.takes.model_fields:
+        if op.writes or "target" in op.request_model.model_fields:
             continue
-        for of in (m, other) if "public_id" in op.takes.model_fields else (m,):
-            given = {n: v for n, v in (known | {"public_id": of.id}).items() if n in op.takes.model_fields}  # fmt: skip
+        for of in (m, other) if "public_id" in op.request_model.model_fields else (m,):
+            given = {n: v for n, v in (known | {"public_id": of.id}).items() if n in op.request_model.model_fields}  # fmt: skip
             told = await over_mcp(world, op, of.agent, **given)
             seen[f"{op.name} {of.id}"] = len(encoded(told.body))
     said = {"kind": "note", "payload": {"text": LONG, "why": LONG, "resource": LONG, "preview": PREVIEW}}  # fmt: skip

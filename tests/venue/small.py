@@ -22,8 +22,8 @@ class Clock:
     def now(self) -> datetime:
         return self.at
 
-    def forward(self, **span: float) -> None:
-        self.at += timedelta(**span)
+    def forward(self, **period: float) -> None:
+        self.at += timedelta(**period)
 
 
 def told(value: Any, status: int = 200) -> Answer:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.refusals import Refused
-from domain.trading.venue import Lane
+from domain.trading.venue import Priority
 from tests.venue.small import Clock
 from venue.budget import (
     A_MINUTE,
@@ -23,7 +23,7 @@ from venue.budget import (
     SHARE,
     Budget,
     InMemory,
-    Window,
+    WeightWindow,
 )
 
 pytestmark = pytest.mark.anyio
@@ -33,11 +33,11 @@ def budget(clock: Clock, store: InMemory | None = None) -> Budget:
     return Budget(clock, store or InMemory(), "here:mainnet")
 
 
-async def spend_all(b: Budget, lane: Lane, weight: int) -> int:
+async def spend_all(b: Budget, priority: Priority, weight: int) -> int:
     taken = 0
     while True:
         try:
-            await b.take(lane, weight)
+            await b.take(priority, weight)
         except Refused:
             return taken
         taken += weight
@@ -69,7 +69,7 @@ async def test_pages_of_many_people_leave_the_house_orders_closes_and_the_keeper
 
 
 @pytest.mark.parametrize("lane", sorted(SHARE))
-async def test_one_person_never_has_more_than_his_share_of_a_lane(lane: Lane) -> None:
+async def test_one_person_never_has_more_than_his_share_of_a_lane(lane: Priority) -> None:
     b = budget(Clock())
 
     async def spend(who: str) -> int:
@@ -87,7 +87,7 @@ async def test_one_person_never_has_more_than_his_share_of_a_lane(lane: Lane) ->
 
 
 async def test_weight_that_was_written_without_a_person_is_read() -> None:
-    window = Window.read('[[1000,"house",20],[1000,"page",4,"abcdef01"]]')
+    window = WeightWindow.read('[[1000,"house",20],[1000,"page",4,"abcdef01"]]')
     assert window.spent == ((1000, "house", 20, ""), (1000, "page", 4, "abcdef01"))
 
 
@@ -158,8 +158,8 @@ STEPS = st.lists(
 def test_in_no_minute_is_more_spent_than_allowed_and_the_reserve_is_free_for_whom_it_is_kept(
     steps: list[Any],
 ) -> None:
-    now, window = 1_000, Window()
-    spent: list[tuple[int, Lane, int]] = []
+    now, window = 1_000, WeightWindow()
+    spent: list[tuple[int, Priority, int]] = []
     for lane, weight, pause in steps:
         now += pause
         window = window.at(now)
@@ -178,12 +178,12 @@ def test_in_no_minute_is_more_spent_than_allowed_and_the_reserve_is_free_for_who
             if not any(who in above for _, who, _ in last):
                 below = sum(w for _, who, w in last if who not in above)
                 assert below <= A_MINUTE - sum(RESERVES[lane] for lane in above)
-        assert Window.read(window.write()) == window
+        assert WeightWindow.read(window.write()) == window
 
 
 @given(STEPS, st.sampled_from(LANES), st.integers(1, 400))
-def test_after_the_wait_that_is_told_it_fits(steps: list[Any], lane: Lane, weight: int) -> None:
-    now, window = 1_000, Window()
+def test_after_the_wait_that_is_told_it_fits(steps: list[Any], lane: Priority, weight: int) -> None:
+    now, window = 1_000, WeightWindow()
     weight = min(weight, AT_MOST.get(lane, weight))  # a lane that never has so much never fits
     for who, w, pause in steps:
         now += pause

@@ -20,7 +20,7 @@ from venue.addresses import plain_http_is_local
 from venue.budget import Budget, InMemory
 from venue.client import BODY_AT_MOST, Client
 from venue.networks import VenueNetwork
-from venue.reads import Read
+from venue.reads import InfoQuery
 from venue.unknown_fields import NAMES_LOGGED
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +71,7 @@ async def venue(client: Client) -> VenueNetwork:
     return VenueNetwork("testnet", client, Clock())
 
 
-async def refused(client: Client, read: Read[Any] = META_READ, **parameters: Any) -> str:
+async def refused(client: Client, read: InfoQuery[Any] = META_READ, **parameters: Any) -> str:
     with pytest.raises(Refused) as found:
         await client.ask(read, "house", **parameters)
     assert found.value.code == "venue_unavailable"
@@ -260,11 +260,11 @@ async def test_answers_that_are_refused_as_a_whole_are_counted_by_kind(
     await client.ask(META_READ, "house")
     asked = (
         client.ask(META_READ, "house"),
-        venue.book("BTC", lane="house", good_for_s=0),
-        venue.fills(WALLET, Clock().at, lane="house"),
-        venue.order_seen(WALLET, "0x" + "11" * 16, lane="house"),
+        venue.book("BTC", priority="house", max_age_s=0),
+        venue.fills(WALLET, Clock().at, priority="house"),
+        venue.order_seen(WALLET, "0x" + "11" * 16, priority="house"),
         venue.time(),
-        venue.open_orders(WALLET, "", lane="house"),
+        venue.open_orders(WALLET, "", priority="house"),
     )
     for one in asked:
         with pytest.raises(Refused):
@@ -355,7 +355,7 @@ async def test_a_position_whose_size_cannot_be_read_makes_the_account_no_answer(
         "marginSummary": {"accountValue": "1182.312496"}, "withdrawable": "1010.57173", "time": 1_755_863_118_217,
     }  # fmt: skip
     script.say(told(state))
-    account = (await venue.account(WALLET, "", lane="house", good_for_s=0)).value
+    account = (await venue.account(WALLET, "", priority="house", max_age_s=0)).value
     assert (account.account_value, account.positions[0].size) == (
         Decimal("1182.312496"),
         Decimal("-0.00785"),
@@ -364,7 +364,7 @@ async def test_a_position_whose_size_cannot_be_read_makes_the_account_no_answer(
     script.script.clear()
     script.say(told(state))
     with pytest.raises(Refused):
-        await venue.account(WALLET, "", lane="house", good_for_s=0, fresh=True)
+        await venue.account(WALLET, "", priority="house", max_age_s=0, fresh=True)
 
 
 async def test_a_book_is_named_by_its_snapshot_and_one_with_a_bad_level_is_none(
@@ -377,20 +377,20 @@ async def test_a_book_is_named_by_its_snapshot_and_one_with_a_bad_level_is_none(
     }
     worse = {**good, "levels": [[{"px": "2.111", "sz": "0", "n": 1}], []]}
     script.say(told(good), told(good), told(None), told(worse))
-    first = (await venue.book("DYDX", lane="house", good_for_s=0)).value
-    second = (await venue.book("DYDX", lane="house", good_for_s=0)).value
+    first = (await venue.book("DYDX", priority="house", max_age_s=0)).value
+    second = (await venue.book("DYDX", priority="house", max_age_s=0)).value
     assert first is not None
     assert second is not None
     assert (first.hash, first.bids[0].px, len(first.asks)) == (second.hash, Decimal("2.111"), 1)
-    assert (await venue.book("DYDX", lane="house", good_for_s=0)).value is None
+    assert (await venue.book("DYDX", priority="house", max_age_s=0)).value is None
     with pytest.raises(Refused):
-        await venue.book("DYDX", lane="house", good_for_s=0)
+        await venue.book("DYDX", priority="house", max_age_s=0)
 
 
 async def test_a_book_of_another_coin_is_no_answer(script: Scripted, venue: VenueNetwork) -> None:
     script.say(told({"coin": "ETH", "time": 1, "levels": [[], []]}))
     with pytest.raises(Refused):
-        await venue.book("BTC", lane="house", good_for_s=0)
+        await venue.book("BTC", priority="house", max_age_s=0)
 
 
 def signature() -> dict[str, Any]:

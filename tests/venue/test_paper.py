@@ -14,9 +14,14 @@ from hypothesis import strategies as st
 from domain.trading.orders import Tif
 from domain.trading.paper.entries import Entry, Filled, Model
 from domain.trading.paper.filling import summed
-from domain.trading.paper.meeting import Asked, Sight, arrived, came_through
+from domain.trading.paper.meeting import (
+    MarketSnapshot,
+    PaperOrder,
+    execute_on_arrival,
+    execute_resting,
+)
 from domain.trading.paper.replay import after, opened
-from domain.trading.venue import Book, Level, Perp, book_hash
+from domain.trading.venue import Level, OrderBook, Perp, book_hash
 from tests.tools.trading.conftest import BUILDER
 from venue.devvenue import DevVenue, Rules
 from venue.devvenue.trading import Batch, new_order, place
@@ -39,10 +44,10 @@ def perp(venue: DevVenue) -> Perp:
     )  # fmt: skip
 
 
-def shown(bids: Ladder, asks: Ladder, n: int) -> Book:
+def shown(bids: Ladder, asks: Ladder, n: int) -> OrderBook:
     at = START + timedelta(seconds=n)
     sides = [tuple(Level(Decimal(px), size, 1) for px, size in side) for side in (bids, asks)]
-    return Book("BTC", at, sides[0], sides[1], book_hash("BTC", at, sides[0], sides[1]))
+    return OrderBook("BTC", at, sides[0], sides[1], book_hash("BTC", at, sides[0], sides[1]))
 
 
 sizes = st.integers(1, 100_000).map(lambda n: n * LOT)
@@ -66,7 +71,7 @@ class Beside:
         self.venue.deposit(BUILDER.address, "200")
         self.is_buy, self.limit, self.size, self.tif = is_buy, Decimal(limit), size, tif
         self.account, self.fills = opened(RICH), list[Filled]()
-        self.asked = Asked(
+        self.asked = PaperOrder(
             order_id="o_1", coin="BTC", is_buy=is_buy, limit_px=self.limit, size=size, reduce_only=False, tif=tif,
             leverage=3, builder_tenths_bps=100,
         )  # fmt: skip
@@ -82,8 +87,8 @@ class Beside:
         }  # fmt: skip
         batch = Batch(builder=(BUILDER.address.lower(), 100))
         place(state, account, new_order(state, account, told, batch), batch)
-        sight = Sight(snapshot=seen, perps={"BTC": perp(self.venue)})
-        met = arrived(self.account, self.asked, sight, MODEL, taken={})
+        sight = MarketSnapshot(snapshot=seen, perps={"BTC": perp(self.venue)})
+        met = execute_on_arrival(self.account, self.asked, sight, MODEL, taken={})
         self.asked = replace(self.asked, took=met.took)
         self._take(met.fills)
         self.waits = met.rests
@@ -92,10 +97,10 @@ class Beside:
         self.venue.book("BTC", bids, asks)
         if not self.waits:
             return
-        sight = Sight(snapshot=shown(bids, asks, n), perps={"BTC": perp(self.venue)})
+        sight = MarketSnapshot(snapshot=shown(bids, asks, n), perps={"BTC": perp(self.venue)})
         left = self.size - sum((f.size for f in self.fills), Decimal(0))
         asked = replace(self.asked, size=left, begun=bool(self.fills))
-        met = came_through(self.account, asked, sight, MODEL, taken=summed(()))
+        met = execute_resting(self.account, asked, sight, MODEL, taken=summed(()))
         self._take(met.fills)
         self.waits = met.rests
 

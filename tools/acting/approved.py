@@ -17,14 +17,14 @@ from tools.call.approving import factory_of
 
 
 def signed_item(
-    uow: UnitOfWork, public_id: str, action: Action, named: str | None, now: datetime
+    uow: UnitOfWork, public_id: str, action: Action, name: str | None, now: datetime
 ) -> Approval | None:
     """The approved item with the owner's signature that covers this very action; `named` is the
     only one looked at where an agent names it.
     """
     for item in uow.approvals.of_action(public_id, action.action_hash):
         good = item.signature is not None and item.shown(now) == "approved"
-        if good and named in (None, item.approval_id):
+        if good and name in (None, item.approval_id):
             return item
     return None
 
@@ -38,20 +38,24 @@ def vault_call(chain: Chain, vault: str, action: Action, data: str, item: Approv
     return chain.vault_call(vault, "executeApproved", target, data, amount, *approval)
 
 
-def keeper_known(chain: Chain, m: Mandate) -> None:
+def require_known_keeping(chain: Chain, mandate: Mandate) -> None:
     """Refuse to ask an owner for an approval while it is not known who keeps it.
 
     Errors: `chain_unavailable`.
     """
-    if m.approvals_on_chain is None and chain.rpc_set and factory_of(chain, m) is not None:
+    if (
+        mandate.approvals_on_chain is None
+        and chain.rpc_set
+        and factory_of(chain, mandate) is not None
+    ):
         why = "the factory could not be asked who keeps approvals"
-        raise Refused(refusal("chain_unavailable", chain_id=m.chain_id, why=why))
+        raise Refused(refusal("chain_unavailable", chain_id=mandate.chain_id, why=why))
 
 
-def same_item(tried: str | None, m: Mandate, approved: Approval | None) -> None:
+def require_same_approval(tried: str | None, mandate: Mandate, approved: Approval | None) -> None:
     """Refuse calldata that was not tried: the owner decided while the call was looked at.
 
     Errors: `conflict`.
     """
-    if m.approvals_on_chain and approved is not None and approved.approval_id != tried:
+    if mandate.approvals_on_chain and approved is not None and approved.approval_id != tried:
         raise Refused(refusal("conflict", why="The owner decided just now; ask again."))

@@ -13,29 +13,48 @@ from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
-from domain.reads.limits import RemainingNow, left
+from domain.reads.limits import RemainingNow, remaining_now
 from domain.refusals import Refused, refusal
-from domain.rules.case import Case
-from domain.rules.checks import Check, Wanted, action_checks, needs_approval, quiet_until
+from domain.rules.case import MandateSnapshot
+from domain.rules.checks import (
+    ActionRequest,
+    Check,
+    action_checks,
+    needs_approval,
+    retry_after_decline,
+)
 from domain.rules.recorded import refuses
 from domain.rules.reverts import ASKS_THE_OWNER, pulled, reverts
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.acting.approved import keeper_known, same_item, signed_item, vault_call
+from tools.acting.approved import (
+    require_known_keeping,
+    require_same_approval,
+    signed_item,
+    vault_call,
+)
 from tools.acting.shapes import CheckTold, DecodedCall, decoded_call
-from tools.call.access import of_one, own_agent_mandate, peek
-from tools.call.approving import approvals_kept_if_readable, learned
+from tools.call.access import agent_mandate, load_mandate, mandate_read_set
+from tools.call.approving import approvals_kept_if_readable, with_approval_keeping
 from tools.call.case import (
-    Facts,
-    chain_if_named,
-    load_case,
-    named_chain,
+    GatheredFacts,
+    chain_or_none,
+    load_snapshot,
+    require_chain,
     simulation_if_readable,
     vault_if_readable,
 )
 from tools.call.fields import Address, HexData, Lines, OneMandate
 from tools.call.notices import approval_asked
-from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.call.shapes import Simulated, simulated
 from tools.call.wire import wire
 
@@ -43,7 +62,7 @@ GAS_MARGIN_PERCENT: Final = 30
 EXECUTE_GAS: Final = 700_000
 
 
-class Execute(OneMandate):
+class ExecuteCallIn(OneMandate):
     """The action an agent wants to take through the vault."""
 
     target: Address
@@ -67,7 +86,7 @@ class Execute(OneMandate):
     )
 
 
-class ExecuteOut(Gives):
+class ExecuteOut(ResponseModel):
     """Calldata to sign and send; with dry_run the checks; or an item that waits for the owner."""
 
     chain_id: int | None = None
@@ -105,128 +124,136 @@ class ExecuteFacts:
     signature the tried call carries.
     """
 
-    facts: Facts
+    facts: GatheredFacts
     simulation: Simulation | None
-    kept: bool | None = None
+    vault_keeps_approvals: bool | None = None
     tried: str | None = None
 
 
-async def gather_execute(deps: Deps, caller: Caller, asked: Execute) -> ExecuteFacts:
+async def gather_execute(deps: Deps, caller: Caller, request: ExecuteCallIn) -> ExecuteFacts:
     """Read the vault and simulate the call before the transaction."""
-    if asked.approve_amount < ZERO:
+    if request.approve_amount < ZERO:
         raise Refused(
-            refusal("invalid_number", value=str(asked.approve_amount), why="it is negative")
+            refusal("invalid_number", value=str(request.approve_amount), why="it is negative")
         )
-    target = deps.chains.address(asked.target)
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    vault = await vault_if_readable(chain, m)
-    kept, told, item = await approvals_kept_if_readable(deps, m), None, None
-    if chain is not None and vault is not None and vault.exists and m.agent_address:
-        action = chain.action(vault.address, target, asked.data, asked.approve_amount)
-        if kept:
-            named, now = asked.approval_id, deps.clock.now()
+    target = deps.chains.address(request.target)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    vault = await vault_if_readable(chain, mandate)
+    vault_keeps_approvals, told, item = await approvals_kept_if_readable(deps, mandate), None, None
+    if chain is not None and vault is not None and vault.exists and mandate.agent_address:
+        action = chain.action(vault.address, target, request.data, request.approve_amount)
+        if vault_keeps_approvals:
+            named, now = request.approval_id, deps.clock.now()
             item = await deps.store.read(
-                lambda uow: signed_item(uow, m.public_id, action, named, now)
+                lambda uow: signed_item(uow, mandate.public_id, action, named, now)
             )
-        call = vault_call(chain, vault.address, action, asked.data, item)
-        told = await simulation_if_readable(chain, replace(call, sender=m.agent_address))
-    return ExecuteFacts(Facts(vault=vault), told, kept, item.approval_id if item else None)
+        call = vault_call(chain, vault.address, action, request.data, item)
+        told = await simulation_if_readable(chain, replace(call, sender=mandate.agent_address))
+    return ExecuteFacts(
+        GatheredFacts(vault=vault), told, vault_keeps_approvals, item.approval_id if item else None
+    )
 
 
-def execute_call(uow: UnitOfWork, ask: Ask[Execute, ExecuteFacts]) -> Reply:
+def execute_call(
+    uow: UnitOfWork, ctx: RequestContext[ExecuteCallIn, ExecuteFacts]
+) -> OperationResult:
     """Calldata of `execute`, after the vault's own checks and the owner's approval (contract 6)."""
-    asked = ask.asked
+    request = ctx.request
     # The row is locked so that parallel calls see each other's reservations and pending items.
-    m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
-    m = learned(uow, m, ask.facts.kept)
-    chain = named_chain(ask, m)
-    target = ask.chains.address(asked.target)
-    case = load_case(uow, ask, m, ask.facts.facts, events=0)
-    vault, amount = m.vault_address, asked.approve_amount
-    action = None if vault is None else chain.action(vault, target, asked.data, amount)
+    mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
+    mandate = with_approval_keeping(uow, mandate, ctx.facts.vault_keeps_approvals)
+    chain = require_chain(ctx, mandate)
+    target = ctx.chains.address(request.target)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts.facts, events=0)
+    vault, amount = mandate.vault_address, request.approve_amount
+    action = None if vault is None else chain.action(vault, target, request.data, amount)
     key = None if action is None else action.action_hash
-    held = next((r.amount for r in case.reservations if r.action.action_hash == key), ZERO)
-    wanted = Wanted(target, asked.data, amount, held, key)
-    checks = action_checks(case, wanted)
-    shown = decoded_call(chain, m, wanted, asked.data)
-    simulation = simulated(ask.facts.simulation)
-    if asked.dry_run:
-        return _dry(case, wanted, checks, shown, simulation)
+    reserved = next((r.amount for r in snapshot.reservations if r.action.action_hash == key), ZERO)
+    wanted = ActionRequest(target, request.data, amount, reserved, key)
+    checks = action_checks(snapshot, wanted)
+    shown = decoded_call(chain, mandate, wanted, request.data)
+    simulation = simulated(ctx.facts.simulation)
+    if request.dry_run:
+        return _dry(snapshot, wanted, checks, shown, simulation)
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
-    _refuse_revert(ask, checks, asking=needs_approval(case, wanted.amount))
+    _refuse_revert(ctx, checks, asking=needs_approval(snapshot, wanted.amount))
     if vault is None or action is None:
         raise Refused(
-            refusal("wrong_status", status=m.status.value, action="acting through its vault")
+            refusal("wrong_status", status=mandate.status.value, action="acting through its vault")
         )
-    if m.agent_address is None:
-        raise Refused(refusal("not_configured", what=f"the agent's address on chain {m.chain_id}"))
-    approved = _approval(uow, ask, case, action, shown)
-    if isinstance(approved, Reply):
+    if mandate.agent_address is None:
+        raise Refused(
+            refusal("not_configured", what=f"the agent's address on chain {mandate.chain_id}")
+        )
+    approved = _approval(uow, ctx, snapshot, action, shown)
+    if isinstance(approved, OperationResult):
         return approved
-    same_item(ask.facts.tried, m, approved)
-    _refuse_revert(ask, checks, asking=False)
+    require_same_approval(ctx.facts.tried, mandate, approved)
+    _refuse_revert(ctx, checks, asking=False)
     approval_id = approved.approval_id if approved else None
-    until = _handed_out(uow, ask, action, m.agent_address, approval_id)
-    call = vault_call(chain, vault, action, asked.data, approved)
+    until = _reserve(uow, ctx, action, mandate.agent_address, approval_id)
+    call = vault_call(chain, vault, action, request.data, approved)
     body = {
         "chain_id": call.chain_id,
-        "from": m.agent_address,
+        "from": mandate.agent_address,
         "to": call.to,
         "data": call.data,
         "value": call.value,
         "decoded": shown,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
-        "gas": _gas(ask.facts.simulation),
+        "gas": _gas(ctx.facts.simulation),
         "approval_id": approval_id,
         "action_hash": action.action_hash,
         "reserved_until": until,
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
-def _handed_out(
+def _reserve(
     uow: UnitOfWork,
-    ask: Ask[Execute, ExecuteFacts],
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
     action: Action,
     sender: str,
     approval_id: str | None,
 ) -> datetime:
     """Note that calldata is handed out, after which block, and until when its amount is held."""
-    vault, told = ask.facts.facts.vault, ask.facts.simulation
+    vault, told = ctx.facts.facts.vault, ctx.facts.simulation
     newest = told.block if told is not None else vault.block if vault is not None else None
-    held = Reservation(
-        public_id=ask.asked.public_id,
+    reservation = Reservation(
+        public_id=ctx.request.public_id,
         action=action,
-        made_at=ask.now,
-        expires_at=ask.now + timedelta(seconds=ask.config.reservation_s),
+        made_at=ctx.now,
+        expires_at=ctx.now + timedelta(seconds=ctx.config.reservation_s),
         sender=sender,
         block=None if newest is None else newest.number,
         approval_id=approval_id,
     )
-    uow.reservations.put(held)
-    return held.expires_at
+    uow.reservations.put(reservation)
+    return reservation.expires_at
 
 
-def _refuse_revert(ask: Ask[Execute, ExecuteFacts], checks: list[Check], *, asking: bool) -> None:
+def _refuse_revert(
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts], checks: list[Check], *, asking: bool
+) -> None:
     """Refuse what the chain says would revert; `asking`: the owner is asked before it can pass.
 
     Errors: the code of the vault's error, else `would_revert`.
     """
-    told = ask.facts.simulation
+    told = ctx.facts.simulation
     if told is None or told.ok:
         return
     if asking and told.revert is not None and told.revert.name == ASKS_THE_OWNER:
         return
-    asked, stale = ask.asked, None
-    if asked.approve_amount == ZERO:
-        stale = refuses(ask.facts.facts.vault, told.revert)
-    pulls = pulled(asked.data)
+    request, stale = ctx.request, None
+    if request.approve_amount == ZERO:
+        stale = refuses(ctx.facts.facts.vault, told.revert)
+    pulls = pulled(request.data)
     raise Refused(
-        reverts(told.revert, checks, pulls=pulls, approved=asked.approve_amount, stale=stale)
+        reverts(told.revert, checks, pulls=pulls, approved=request.approve_amount, stale=stale)
     )
 
 
@@ -237,103 +264,113 @@ def _gas(told: Simulation | None) -> int | None:
     return max(told.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
 
 
-def _dry(case: Case, wanted: Wanted, checks: list[Check], shown: Any, simulation: Any) -> Reply:
+def _dry(
+    snapshot: MandateSnapshot,
+    request: ActionRequest,
+    checks: list[Check],
+    shown: Any,
+    simulation: Any,
+) -> OperationResult:
     body = {
         "dry_run": True,
-        "action_hash": wanted.action_hash,
+        "action_hash": request.action_hash,
         "decoded": shown,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
-        "needs_approval": needs_approval(case, wanted.amount),
-        "remaining": left(case),
+        "needs_approval": needs_approval(snapshot, request.amount),
+        "remaining": remaining_now(snapshot),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 def _approval(
     uow: UnitOfWork,
-    ask: Ask[Execute, ExecuteFacts],
-    case: Case,
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    snapshot: MandateSnapshot,
     action: Action,
     decoded: DecodedCall,
-) -> Approval | Reply | None:
+) -> Approval | OperationResult | None:
     """The approved item that covers the action, nothing where none is needed, or the answer that
     it waits.
     """
-    public_id, now, key = case.mandate.public_id, ask.now, action.action_hash
-    named = None
-    if ask.asked.approval_id is not None:
-        named = uow.approvals.get(public_id, ask.asked.approval_id)
-        if named is None or named.action_hash != key or named.shown(now) in ("expired", "used"):
-            raise Refused(refusal("approval_expired", approval_id=ask.asked.approval_id))
-    if not needs_approval(case, action.amount):
+    public_id, now, key = snapshot.mandate.public_id, ctx.now, action.action_hash
+    name = None
+    if ctx.request.approval_id is not None:
+        name = uow.approvals.get(public_id, ctx.request.approval_id)
+        if name is None or name.action_hash != key or name.shown(now) in ("expired", "used"):
+            raise Refused(refusal("approval_expired", approval_id=ctx.request.approval_id))
+    if not needs_approval(snapshot, action.amount):
         return None
-    items = [named] if named else uow.approvals.of_action(public_id, key)
-    keeper_known(named_chain(ask, case.mandate), case.mandate)
+    items = [name] if name else uow.approvals.of_action(public_id, key)
+    require_known_keeping(require_chain(ctx, snapshot.mandate), snapshot.mandate)
     for item in items:
         shown = item.shown(now)
         # What was approved before it was known that the vault asks for a signature waits for one.
-        unsigned = bool(case.mandate.approvals_on_chain) and item.signature is None
+        unsigned = bool(snapshot.mandate.approvals_on_chain) and item.signature is None
         if shown == "approved" and not unsigned:
             return item
         if shown in ("pending", "approved"):
             return _waits(item, key, now)
-        if shown == "declined" and item.decided_at and now < quiet_until(case, item.decided_at):
+        if (
+            shown == "declined"
+            and item.decided_at
+            and now < retry_after_decline(snapshot, item.decided_at)
+        ):
             raise Refused(
                 refusal(
                     "owner_declined",
-                    retry_at=quiet_until(case, item.decided_at),
+                    retry_at=retry_after_decline(snapshot, item.decided_at),
                     detail={"approval": wire(item.told(now))},
                 )
             )
-    return _asked(uow, ask, case, action, decoded)
+    return _asked(uow, ctx, snapshot, action, decoded)
 
 
 def _asked(
     uow: UnitOfWork,
-    ask: Ask[Execute, ExecuteFacts],
-    case: Case,
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    snapshot: MandateSnapshot,
     action: Action,
     shown: DecodedCall,
-) -> Reply:
+) -> OperationResult:
     """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
-    waiting = uow.approvals.pending(case.mandate.public_id, ask.now)
-    if len(waiting) >= ask.config.pending_approvals_max:
+    waiting = uow.approvals.pending(snapshot.mandate.public_id, ctx.now)
+    if len(waiting) >= ctx.config.pending_approvals_max:
         first = min(a.expires_at for a in waiting)
         why = f"{len(waiting)} approvals wait for the owner already."
         raise Refused(
             refusal("rate_limited", why=why, retry_at=first, remaining={"pending_approvals": 0})
         )
     item = Approval(
-        approval_id=ask.ids.short("ap_"),
-        public_id=case.mandate.public_id,
+        approval_id=ctx.ids.short("ap_"),
+        public_id=snapshot.mandate.public_id,
         status="pending",
         target={
             "market": shown.market,
             "address": shown.target,
             "selector": shown.selector,
         },
-        data=ask.asked.data,
+        data=ctx.request.data,
         action_hash=action.action_hash,
         approve_amount_usdc=action.amount,
-        why=ask.asked.why,
-        requested_at=ask.now,
-        expires_at=_until(ask, case.mandate),
+        why=ctx.request.why,
+        requested_at=ctx.now,
+        expires_at=_until(ctx, snapshot.mandate),
         data_hash=action.data_hash,
     )
     uow.approvals.add(item)
-    approval_asked(uow, case.mandate.owner_id, item, ask.now)
-    return _waits(item, action.action_hash, ask.now)
+    approval_asked(uow, snapshot.mandate.owner_id, item, ctx.now)
+    return _waits(item, action.action_hash, ctx.now)
 
 
-def _until(ask: Ask[Execute, ExecuteFacts], m: Mandate) -> datetime:
+def _until(ctx: RequestContext[ExecuteCallIn, ExecuteFacts], mandate: Mandate) -> datetime:
     """Until when an item is good; nothing is decided once its mandate has ended."""
-    until = ask.now + timedelta(seconds=ask.config.approval_valid_s)
-    return until if m.ends_at is None else min(until, m.ends_at)
+    until = ctx.now + timedelta(seconds=ctx.config.approval_valid_s)
+    return until if mandate.ends_at is None else min(until, mandate.ends_at)
 
 
-def _waits(item: Approval, key: str, now: datetime) -> Reply:
-    return Reply(
+def _waits(item: Approval, key: str, now: datetime) -> OperationResult:
+    return OperationResult(
         202, {"status": "pending_approval", "approval": item.told(now), "action_hash": key}
     )
 
@@ -351,12 +388,12 @@ OPERATIONS: Final = (
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         long=True,
-        takes=Execute,
-        gives=ExecuteOut,
+        request_model=ExecuteCallIn,
+        response_model=ExecuteOut,
         weight=HEAVY,
         handler=execute_call,
         gather=gather_execute,
-        needs=of_one,
+        read_set=mandate_read_set,
         writes=True,
         on_mcp=True,
         statuses={

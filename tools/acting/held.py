@@ -13,24 +13,32 @@ from domain.mandates.approvals import OPEN, Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO
 from domain.ports import Chain
-from domain.reads.limits import RemainingNow, left
-from domain.rules.case import Case
-from domain.rules.checks import Wanted, action_checks
+from domain.reads.limits import RemainingNow, remaining_now
+from domain.rules.case import MandateSnapshot
+from domain.rules.checks import ActionRequest, action_checks
 from storage.unit_of_work import UnitOfWork
 from tools.acting.approved import vault_call
 from tools.acting.shapes import CheckTold, DecodedCall, decoded_call
-from tools.call.access import not_found, of_one, peek, seen_mandate
+from tools.call.access import load_mandate, mandate_read_set, not_found, visible_mandate
 from tools.call.approving import approvals_kept_if_readable
 from tools.call.case import (
-    Facts,
-    chain_if_named,
-    load_case,
-    named_chain,
+    GatheredFacts,
+    chain_or_none,
+    load_snapshot,
+    require_chain,
     simulation_if_readable,
     vault_if_readable,
 )
 from tools.call.fields import ApprovalId, OneMandate
-from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.call.shapes import Simulated, simulated
 
 
@@ -40,7 +48,7 @@ class OneApproval(OneMandate):
     approval_id: ApprovalId
 
 
-class HeldOut(Gives):
+class HeldOut(ResponseModel):
     """The item, and its action as it would be judged now."""
 
     approval: ApprovalItem
@@ -57,59 +65,66 @@ class HeldOut(Gives):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldFacts:
+class ApprovalDetailFacts:
     """The vault now, and what the action would do."""
 
-    facts: Facts
+    facts: GatheredFacts
     simulation: Simulation | None = None
 
 
-async def gather_held(deps: Deps, caller: Caller, asked: OneApproval) -> HeldFacts:
+async def gather_held(deps: Deps, caller: Caller, request: OneApproval) -> ApprovalDetailFacts:
     """Read the vault, and try the action as the agent would send it."""
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    facts = Facts(vault=await vault_if_readable(chain, m))
-    item = await deps.store.read(lambda uow: uow.approvals.get(m.public_id, asked.approval_id))
-    if chain is None or facts.vault is None or not facts.vault.exists or m.agent_address is None:
-        return HeldFacts(facts=facts)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    facts = GatheredFacts(vault=await vault_if_readable(chain, mandate))
+    item = await deps.store.read(
+        lambda uow: uow.approvals.get(mandate.public_id, request.approval_id)
+    )
+    if (
+        chain is None
+        or facts.vault is None
+        or not facts.vault.exists
+        or mandate.agent_address is None
+    ):
+        return ApprovalDetailFacts(facts=facts)
     if item is None or item.shown(deps.clock.now()) not in OPEN:
-        return HeldFacts(facts=facts)
-    if item.signature is None and await approvals_kept_if_readable(deps, m):
-        return HeldFacts(facts=facts)
-    call = vault_call(chain, facts.vault.address, _action(chain, m, item), item.data, item)
-    with chain.hurried():
-        tried = await simulation_if_readable(chain, replace(call, sender=m.agent_address))
-    return HeldFacts(facts=facts, simulation=tried)
+        return ApprovalDetailFacts(facts=facts)
+    if item.signature is None and await approvals_kept_if_readable(deps, mandate):
+        return ApprovalDetailFacts(facts=facts)
+    call = vault_call(chain, facts.vault.address, _action(chain, mandate, item), item.data, item)
+    with chain.short_deadline():
+        tried = await simulation_if_readable(chain, replace(call, sender=mandate.agent_address))
+    return ApprovalDetailFacts(facts=facts, simulation=tried)
 
 
-def _action(chain: Chain, m: Mandate, item: Approval) -> Action:
+def _action(chain: Chain, mandate: Mandate, item: Approval) -> Action:
     target = item.target.get("address") or ""
-    return chain.action(m.vault_address or "", target, item.data, item.approve_amount_usdc)
+    return chain.action(mandate.vault_address or "", target, item.data, item.approve_amount_usdc)
 
 
-def read(uow: UnitOfWork, ask: Ask[OneApproval, HeldFacts]) -> Reply:
+def read(uow: UnitOfWork, ctx: RequestContext[OneApproval, ApprovalDetailFacts]) -> OperationResult:
     """The item with fresh checks, and what would be left."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    item = uow.approvals.get(m.public_id, ask.asked.approval_id)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    item = uow.approvals.get(mandate.public_id, ctx.request.approval_id)
     if item is None:
         raise not_found("approval")
-    case = load_case(uow, ask, m, ask.facts.facts, events=0)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts.facts, events=0)
     key, amount = item.action_hash, item.approve_amount_usdc
-    held = next((r.amount for r in case.reservations if r.action.action_hash == key), ZERO)
+    reserved = next((r.amount for r in snapshot.reservations if r.action.action_hash == key), ZERO)
     target = item.target.get("address") or ""
-    wanted = Wanted(target, item.data, amount, held, key)
-    is_open = item.shown(ask.now) in OPEN
+    request = ActionRequest(target, item.data, amount, reserved, key)
+    is_open = item.shown(ctx.now) in OPEN
     body = {
-        "approval": item.told(ask.now),
-        "decoded": decoded_call(named_chain(ask, m), m, wanted, item.data),
-        "checks": [c.as_json() for c in action_checks(case, wanted)],
-        "simulation": simulated(ask.facts.simulation),
-        "remaining_after": left(_with(case, item)) if is_open else None,
+        "approval": item.told(ctx.now),
+        "decoded": decoded_call(require_chain(ctx, mandate), mandate, request, item.data),
+        "checks": [c.as_json() for c in action_checks(snapshot, request)],
+        "simulation": simulated(ctx.facts.simulation),
+        "remaining_after": remaining_now(_with(snapshot, item)) if is_open else None,
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
-def _with(case: Case, item: Approval) -> Case:
+def _with(snapshot: MandateSnapshot, item: Approval) -> MandateSnapshot:
     """The case once the action is handed out: what counts then is what would count after it."""
     action = Action(
         action_hash=item.action_hash,
@@ -121,12 +136,12 @@ def _with(case: Case, item: Approval) -> Case:
     taken = Reservation(
         public_id=item.public_id,
         action=action,
-        made_at=case.now,
+        made_at=snapshot.now,
         expires_at=item.expires_at,
-        sender=case.mandate.agent_address or "",
+        sender=snapshot.mandate.agent_address or "",
     )
-    others = (r for r in case.reservations if r.action.action_hash != item.action_hash)
-    return replace(case, reservations=(*others, taken))
+    others = (r for r in snapshot.reservations if r.action.action_hash != item.action_hash)
+    return replace(snapshot, reservations=(*others, taken))
 
 
 OPERATIONS: Final = (
@@ -137,10 +152,10 @@ OPERATIONS: Final = (
         "says of it, and what would be left after it.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/approvals/{approval_id}"),
-        takes=OneApproval,
-        gives=HeldOut,
+        request_model=OneApproval,
+        response_model=HeldOut,
         gather=gather_held,
-        needs=of_one,
+        read_set=mandate_read_set,
         handler=read,
         weight=HEAVY,
         refusals=("not_found", "not_configured"),

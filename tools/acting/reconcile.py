@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.facts import BlockStamp, Receipt, Sent
+from domain.facts import BlockStamp, Receipt, SentTransactions
 from domain.ledger.events import Event, Reporter
 from domain.ledger.pairing import stands
 from domain.ledger.payloads import RefusedAttempt
@@ -21,11 +21,20 @@ from domain.refusals import Refused, invalid
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.acting.reports import EventOut
-from tools.call.access import peek, seen_mandate
-from tools.call.case import chain_if_named, chain_if_named_here, signed_digest
+from tools.call.access import load_mandate, visible_mandate
+from tools.call.case import chain_if_named_here, chain_or_none, signed_digest
 from tools.call.fields import OneMandate, TxHash
-from tools.call.operation import HEAVY, Answer, Ask, Caller, Deps, Gives, Operation, Reply
-from tools.keeper.handed import end_reverted
+from tools.call.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    HandlerResult,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.keeper.handed import release_reverted
 
 UNASKED: Final = "The chain could not be asked."
 
@@ -45,7 +54,7 @@ class ReconcileIn(OneMandate):
     )
 
 
-class BlockTold(Gives):
+class BlockTold(ResponseModel):
     """The block that the transaction is in; `depth` counts the blocks on top of it."""
 
     number: int | None
@@ -53,14 +62,14 @@ class BlockTold(Gives):
     depth: int | None = None
 
 
-class FirstAnswer(Gives):
+class FirstAnswer(ResponseModel):
     """What the first call with the key was answered."""
 
     status: int
     body: EventOut
 
 
-class ReconcileOut(Gives):
+class ReconcileOut(ResponseModel):
     """What is known of a transaction, a key or an action."""
 
     outcome: Literal["landed", "reverted", "pending", "not_seen", "unknown"] = Field(
@@ -77,7 +86,7 @@ class ReconcileOut(Gives):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainSays:
+class OutcomeEvidence:
     """What the chain was asked: of a transaction, or of what an agent's wallet sent.
 
     `asked` is false where it could not be; `waits` is true for a transaction that is known and not
@@ -87,87 +96,100 @@ class ChainSays:
     asked: bool = False
     receipt: Receipt | None = None
     waits: bool = False
-    sent: Sent | None = None
+    sent: SentTransactions | None = None
 
 
-async def gather(deps: Deps, caller: Caller, asked: ReconcileIn) -> ChainSays:
+async def gather(deps: Deps, caller: Caller, request: ReconcileIn) -> OutcomeEvidence:
     """Ask the chain, where a transaction or an action is named."""
-    if sum(v is not None for v in (asked.tx_hash, asked.idempotency_key, asked.action_hash)) != 1:
+    if (
+        sum(v is not None for v in (request.tx_hash, request.idempotency_key, request.action_hash))
+        != 1
+    ):
         raise invalid("tx_hash", "name exactly one of tx_hash, idempotency_key, action_hash")
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    if chain is None or not chain.rpc_set or asked.idempotency_key is not None:
-        return ChainSays()
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    if chain is None or not chain.rpc_set or request.idempotency_key is not None:
+        return OutcomeEvidence()
     try:
-        if asked.action_hash is not None:
-            return await _of_action(deps, chain, m, asked.action_hash.lower())
-        return await _of_tx(chain, (asked.tx_hash or "").lower())
+        if request.action_hash is not None:
+            return await _of_action(deps, chain, mandate, request.action_hash.lower())
+        return await _of_tx(chain, (request.tx_hash or "").lower())
     except Refused:
-        return ChainSays()
+        return OutcomeEvidence()
 
 
-async def _of_tx(chain: Chain, tx_hash: str) -> ChainSays:
+async def _of_tx(chain: Chain, tx_hash: str) -> OutcomeEvidence:
     receipt = await chain.receipt(tx_hash)
     waits = receipt is None and await chain.waiting(tx_hash)
-    return ChainSays(asked=True, receipt=receipt, waits=waits)
+    return OutcomeEvidence(asked=True, receipt=receipt, waits=waits)
 
 
-async def _of_action(deps: Deps, chain: Chain, m: Mandate, action_hash: str) -> ChainSays:
-    held = await deps.store.read(
-        lambda uow: uow.reservations.of_action(m.public_id, action_hash),
+async def _of_action(
+    deps: Deps, chain: Chain, mandate: Mandate, action_hash: str
+) -> OutcomeEvidence:
+    reservation = await deps.store.read(
+        lambda uow: uow.reservations.of_action(mandate.public_id, action_hash),
     )
-    if held is None or m.vault_address is None:
-        return ChainSays(asked=True)
-    if held.outcome == "landed" and held.tx_hash is not None:
-        return await _of_tx(chain, held.tx_hash)
-    if held.block is None:
-        return ChainSays()
-    return ChainSays(asked=True, sent=await chain.sent(held.sender, m.vault_address, held.block))
+    if reservation is None or mandate.vault_address is None:
+        return OutcomeEvidence(asked=True)
+    if reservation.outcome == "landed" and reservation.tx_hash is not None:
+        return await _of_tx(chain, reservation.tx_hash)
+    if reservation.block is None:
+        return OutcomeEvidence()
+    return OutcomeEvidence(
+        asked=True,
+        sent=await chain.sent(reservation.sender, mandate.vault_address, reservation.block),
+    )
 
 
-def reconcile(uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays]) -> Answer | Reply:
+def reconcile(
+    uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence]
+) -> HandlerResult | OperationResult:
     """Say what is known of a transaction, a key or an action."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    if ask.asked.idempotency_key is not None:
-        return _by_key(uow, ask, m.agent_id or "")
-    if ask.asked.action_hash is not None:
-        return Answer(_by_action(uow, ask, m, ask.asked.action_hash.lower()))
-    return Answer(_by_tx(uow, ask, m, (ask.asked.tx_hash or "").lower()))
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    if ctx.request.idempotency_key is not None:
+        return _by_key(uow, ctx, mandate.agent_id or "")
+    if ctx.request.action_hash is not None:
+        return HandlerResult(_by_action(uow, ctx, mandate, ctx.request.action_hash.lower()))
+    return HandlerResult(_by_tx(uow, ctx, mandate, (ctx.request.tx_hash or "").lower()))
 
 
 # -- a transaction
 
 
 def _by_tx(
-    uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays], m: Mandate, tx_hash: str
+    uow: UnitOfWork,
+    ctx: RequestContext[ReconcileIn, OutcomeEvidence],
+    mandate: Mandate,
+    tx_hash: str,
 ) -> ReconcileOut:
     """What the chain says; where it was not asked or forgot, what the ledger holds and no
     reorganisation took away.
     """
-    rows = uow.ledger.by_tx(m.public_id, tx_hash)
-    receipt, chain = ask.facts.receipt, chain_if_named_here(ask, m)
+    rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
+    receipt, chain = ctx.facts.receipt, chain_if_named_here(ctx, mandate)
     if receipt is not None and chain is not None:
         if not receipt.ok:
-            end_reverted(uow, chain, m, receipt)
+            release_reverted(uow, chain, mandate, receipt)
             return _told("reverted", rows, receipt=receipt)
-        if _of_mandate(chain, m, receipt) or _landed(rows):
+        if _of_mandate(chain, mandate, receipt) or _landed(rows):
             return _told("landed", rows, receipt=receipt)
         why = "It succeeded, and nothing in it is of this mandate's vault."
-        return _told("unknown", rows, receipt=receipt, why=why)
-    if ask.facts.waits:
-        return _told("pending", rows, why="The node knows it, and no block holds it yet.")
+        return _told("unknown", rows, receipt=receipt, reason=why)
+    if ctx.facts.waits:
+        return _told("pending", rows, reason="The node knows it, and no block holds it yet.")
     if _landed(rows):
-        return _told("landed", rows, why="By the ledger.")
+        return _told("landed", rows, reason="By the ledger.")
     if any(e.reported_by is Reporter.CHAIN and _refused(e) for e in rows):
-        return _told("reverted", rows, why="By the ledger.")
-    if not ask.facts.asked:
-        return _told("unknown", rows, why=UNASKED)
-    return _told("not_seen", rows, why="The node knows no such transaction.")
+        return _told("reverted", rows, reason="By the ledger.")
+    if not ctx.facts.asked:
+        return _told("unknown", rows, reason=UNASKED)
+    return _told("not_seen", rows, reason="The node knows no such transaction.")
 
 
-def _of_mandate(chain: Chain, m: Mandate, receipt: Receipt) -> bool:
+def _of_mandate(chain: Chain, mandate: Mandate, receipt: Receipt) -> bool:
     """True for a transaction to this mandate's vault, or with a log of it or of its creation."""
-    vault, digest = (m.vault_address or "").lower(), signed_digest(chain, m)
+    vault, digest = (mandate.vault_address or "").lower(), signed_digest(chain, mandate)
     ours = {vault, (chain.factory or "").lower()} - {""}
     called = bool(vault) and (receipt.to or "").lower() == vault
     return called or any(g.address.lower() in ours and g.mandate == digest for g in receipt.logs)
@@ -187,7 +209,7 @@ def _told(
     rows: Sequence[Event] = (),
     *,
     receipt: Receipt | None = None,
-    why: str | None = None,
+    reason: str | None = None,
     **more: Any,
 ) -> ReconcileOut:
     block = None
@@ -202,7 +224,7 @@ def _told(
         events=[ledger_row(e) for e in rows],
         tx_hash=more.pop("tx_hash", receipt.tx_hash if receipt else None),
         retry_safe=more.pop("retry_safe", False),
-        why=why,
+        why=reason,
         **more,
     )
 
@@ -210,87 +232,102 @@ def _told(
 # -- the key of a report
 
 
-def _by_key(uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays], agent_id: str) -> Answer | Reply:
+def _by_key(
+    uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence], agent_id: str
+) -> HandlerResult | OperationResult:
     claim = uow.idempotency.find(
-        f"{agent_id}:event:{ask.asked.public_id}", ask.asked.idempotency_key or ""
+        f"{agent_id}:event:{ctx.request.public_id}", ctx.request.idempotency_key or ""
     )
     if claim is None:
-        return Answer(_told("not_seen", why="No call with this key was stored.", retry_safe=True))
+        return HandlerResult(
+            _told("not_seen", reason="No call with this key was stored.", retry_safe=True)
+        )
     if claim.status is None:
-        return Answer(_told("pending", why="The first call with this key still runs."))
+        return HandlerResult(_told("pending", reason="The first call with this key still runs."))
     stored = dict(claim.response or {})
-    told = {
+    raw = {
         "outcome": "landed",
         "block": None,
         "events": [stored["event"]] if "event" in stored else [],
         "retry_safe": False,
         "response": {"status": claim.status, "body": stored},
     }
-    return Reply(200, told)
+    return OperationResult(200, raw)
 
 
 # -- an action
 
 
 def _by_action(
-    uow: UnitOfWork, ask: Ask[ReconcileIn, ChainSays], m: Mandate, action_hash: str
+    uow: UnitOfWork,
+    ctx: RequestContext[ReconcileIn, OutcomeEvidence],
+    mandate: Mandate,
+    action_hash: str,
 ) -> ReconcileOut:
     """What became of this very call since its calldata was handed out the newest time."""
-    held = uow.reservations.of_action(m.public_id, action_hash)
-    if held is None:
-        asked = uow.approvals.of_action(m.public_id, action_hash)
-        if any(a.shown(ask.now) in OPEN for a in asked):
+    reservation = uow.reservations.of_action(mandate.public_id, action_hash)
+    if reservation is None:
+        request = uow.approvals.of_action(mandate.public_id, action_hash)
+        if any(a.shown(ctx.now) in OPEN for a in request):
             why = "It waits for the owner; its calldata was not handed out."
-            return _told("pending", why=why, retry_safe=True)
-        return _told("not_seen", why="Its calldata was not handed out.", retry_safe=True)
-    chain, facts = chain_if_named_here(ask, m), ask.facts
-    if held.outcome == "landed":
-        return _executed(uow, m, held, facts)
-    mine = _calls_of(chain, m, held, facts.sent)
+            return _told("pending", reason=why, retry_safe=True)
+        return _told("not_seen", reason="Its calldata was not handed out.", retry_safe=True)
+    chain, facts = chain_if_named_here(ctx, mandate), ctx.facts
+    if reservation.outcome == "landed":
+        return _executed(uow, mandate, reservation, facts)
+    mine = _calls_of(chain, mandate, reservation, facts.sent)
     if (ran := next((c for c in mine if c.ok), None)) is not None:
-        return _told("landed", uow.ledger.by_tx(m.public_id, ran.tx_hash), receipt=ran)
+        return _told("landed", uow.ledger.by_tx(mandate.public_id, ran.tx_hash), receipt=ran)
     if mine and chain is not None:
-        end_reverted(uow, chain, m, mine[-1])
-        return _told("reverted", uow.ledger.by_tx(m.public_id, mine[-1].tx_hash), receipt=mine[-1])
-    if held.outcome == "reverted" and held.tx_hash is not None:
-        rows = uow.ledger.by_tx(m.public_id, held.tx_hash)
-        return _told("reverted", rows, why="By its receipt.", tx_hash=held.tx_hash)
-    return _open(ask, held)
+        release_reverted(uow, chain, mandate, mine[-1])
+        return _told(
+            "reverted", uow.ledger.by_tx(mandate.public_id, mine[-1].tx_hash), receipt=mine[-1]
+        )
+    if reservation.outcome == "reverted" and reservation.tx_hash is not None:
+        rows = uow.ledger.by_tx(mandate.public_id, reservation.tx_hash)
+        return _told("reverted", rows, reason="By its receipt.", tx_hash=reservation.tx_hash)
+    return _open(ctx, reservation)
 
 
-def _executed(uow: UnitOfWork, m: Mandate, held: Reservation, facts: ChainSays) -> ReconcileOut:
+def _executed(
+    uow: UnitOfWork, mandate: Mandate, reservation: Reservation, facts: OutcomeEvidence
+) -> ReconcileOut:
     """The ledger holds its execution, unless a reorganisation took it away since."""
-    rows = uow.ledger.by_tx(m.public_id, held.tx_hash or "")
+    rows = uow.ledger.by_tx(mandate.public_id, reservation.tx_hash or "")
     if _landed(rows):
-        return _told("landed", rows, receipt=facts.receipt, tx_hash=held.tx_hash)
+        return _told("landed", rows, receipt=facts.receipt, tx_hash=reservation.tx_hash)
     why = "It was executed, and a reorganisation of the chain took that away."
-    return _told("pending" if facts.waits else "unknown", rows, why=why, tx_hash=held.tx_hash)
+    return _told(
+        "pending" if facts.waits else "unknown", rows, reason=why, tx_hash=reservation.tx_hash
+    )
 
 
 def _calls_of(
-    chain: Chain | None, m: Mandate, held: Reservation, sent: Sent | None
+    chain: Chain | None, mandate: Mandate, reservation: Reservation, sent: SentTransactions | None
 ) -> list[Receipt]:
     """The transactions of the agent's wallet since then that are this very call."""
-    if chain is None or sent is None or m.vault_address is None:
+    if chain is None or sent is None or mandate.vault_address is None:
         return []
-    named = [(c, chain.action_called(m.vault_address, c.data or "")) for c in sent.calls]
-    wanted = held.action.action_hash
-    return [c for c, a in named if a is not None and a.action_hash == wanted]
+    name = [(c, chain.action_called(mandate.vault_address, c.data or "")) for c in sent.calls]
+    wanted = reservation.action.action_hash
+    return [c for c, a in name if a is not None and a.action_hash == wanted]
 
 
-def _open(ask: Ask[ReconcileIn, ChainSays], held: Reservation) -> ReconcileOut:
+def _open(
+    ctx: RequestContext[ReconcileIn, OutcomeEvidence], reservation: Reservation
+) -> ReconcileOut:
     """Handed out, and no proof of what became of it."""
-    sent = ask.facts.sent
+    sent = ctx.facts.sent
     if sent is None or sent.unknown is not None or sent.as_of is None:
-        return _told("unknown", why=UNASKED if sent is None else sent.unknown)
-    until = held.expires_at if ask.now < held.expires_at else None
+        return _told("unknown", reason=UNASKED if sent is None else sent.unknown)
+    until = reservation.expires_at if ctx.now < reservation.expires_at else None
     if sent.waits:
         why = "A transaction of the agent's wallet waits to be mined; it may be this one."
-        return _told("pending", why=why, reserved_until=until)
+        return _told("pending", reason=why, reserved_until=until)
     seen = f"No transaction of the agent's wallet up to block {sent.as_of.number} is this call"
     if until is not None:
-        return _told("pending", why=f"{seen}; it may still be sent.", reserved_until=until)
-    return _told("not_seen", why=f"{seen}.")
+        return _told("pending", reason=f"{seen}; it may still be sent.", reserved_until=until)
+    return _told("not_seen", reason=f"{seen}.")
 
 
 OPERATIONS: Final = (
@@ -301,8 +338,8 @@ OPERATIONS: Final = (
         "pending, not seen, or can it not be told? Ask this instead of sending again.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/reconcile"),
-        takes=ReconcileIn,
-        gives=ReconcileOut,
+        request_model=ReconcileIn,
+        response_model=ReconcileOut,
         handler=reconcile,
         gather=gather,
         writes=True,

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.facts import Receipt
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.payloads import RefusedAttempt
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
@@ -18,11 +18,18 @@ from domain.reads.shapes import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import own_agent_mandate, peek
-from tools.call.case import Facts, chain_if_named, named_chain
+from tools.call.access import agent_mandate, load_mandate
+from tools.call.case import GatheredFacts, chain_or_none, require_chain
 from tools.call.fields import Line, OneMandate, TxHash
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
-from tools.keeper.handed import end_reverted
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.keeper.handed import release_reverted
 
 ATTEMPTED_MAX: Final = 4_000
 
@@ -54,7 +61,7 @@ class RefusedIn(OneMandate):
     tx_hash: TxHash | None = None
 
 
-class RefusedOut(Gives):
+class RefusedOut(ResponseModel):
     """The stored row; `proven` says that a reverted receipt proves it."""
 
     event: LedgerRow
@@ -65,41 +72,41 @@ class RefusedOut(Gives):
     )
 
 
-async def gather_refusal(deps: Deps, caller: Caller, asked: RefusedIn) -> Facts:
+async def gather_refusal(deps: Deps, caller: Caller, request: RefusedIn) -> GatheredFacts:
     """Read the receipt, where a transaction is named and the chain answers."""
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    if asked.tx_hash is None or chain is None or not chain.rpc_set:
-        return Facts()
-    return Facts(receipt=await _receipt_if_readable(chain, asked.tx_hash))
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    if request.tx_hash is None or chain is None or not chain.rpc_set:
+        return GatheredFacts()
+    return GatheredFacts(receipt=await _receipt_if_readable(chain, request.tx_hash))
 
 
 async def _receipt_if_readable(chain: Chain, tx_hash: str) -> Receipt | None:
     try:
-        with chain.hurried():
+        with chain.short_deadline():
             return await chain.receipt(tx_hash.lower())
     except Refused:
         return None
 
 
-def proves(receipt: Receipt | None, m: Mandate) -> bool:
+def proves(receipt: Receipt | None, mandate: Mandate) -> bool:
     """True only for a reverted call from the agent's wallet to the vault (spec 2.5)."""
     if (
         receipt is None
         or receipt.ok
-        or m.agent_address is None
-        or m.vault_address is None
+        or mandate.agent_address is None
+        or mandate.vault_address is None
         or receipt.to is None
     ):
         return False
     return (
-        receipt.sender.lower() == m.agent_address.lower()
-        and receipt.to.lower() == m.vault_address.lower()
+        receipt.sender.lower() == mandate.agent_address.lower()
+        and receipt.to.lower() == mandate.vault_address.lower()
     )
 
 
-def _known(uow: UnitOfWork, m: Mandate, tx_hash: str) -> Event | None:
-    rows = uow.ledger.by_tx(m.public_id, tx_hash)
+def _known(uow: UnitOfWork, mandate: Mandate, tx_hash: str) -> Event | None:
+    rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
     return next((e for e in rows if isinstance(e.told.what, RefusedAttempt)), None)
 
 
@@ -110,54 +117,56 @@ def _error_of(event: Event) -> str | None:
     return None if proof is None else str(proof["error"])
 
 
-def report_refusal(uow: UnitOfWork, ask: Ask[RefusedIn, Facts]) -> Reply:
+def report_refusal(
+    uow: UnitOfWork, ctx: RequestContext[RefusedIn, GatheredFacts]
+) -> OperationResult:
     """Store a refused attempt: at most 60 a day and mandate, one a transaction."""
-    asked = ask.asked
-    m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
-    if asked.tx_hash is not None and (known := _known(uow, m, asked.tx_hash)) is not None:
-        told = {
+    request = ctx.request
+    mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
+    if request.tx_hash is not None and (known := _known(uow, mandate, request.tx_hash)) is not None:
+        raw = {
             "event": ledger_row(known),
             "proven": known.reported_by is Reporter.CHAIN,
             "known": True,
             "vault_error": _error_of(known),
         }
-        return Reply(200, told)
-    if asked.attempted is not None and len(json.dumps(asked.attempted)) > ATTEMPTED_MAX:
+        return OperationResult(200, raw)
+    if request.attempted is not None and len(json.dumps(request.attempted)) > ATTEMPTED_MAX:
         raise invalid("attempted", f"at most {ATTEMPTED_MAX} characters of JSON")
-    state = uow.ledger.state(m.public_id)
-    day = ask.now.date().isoformat()
-    if state.refusals_day == day and state.refusals_count >= ask.config.refusals_per_day:
-        why = f"{ask.config.refusals_per_day} refused attempts are recorded today."
+    state = uow.ledger.state(mandate.public_id)
+    day = ctx.now.date().isoformat()
+    if state.refusals_day == day and state.refusals_count >= ctx.config.refusals_per_day:
+        why = f"{ctx.config.refusals_per_day} refused attempts are recorded today."
         raise Refused(
-            refusal("rate_limited", why=why, retry_at=midnight(ask.now), remaining={"refusals": 0})
+            refusal("rate_limited", why=why, retry_at=midnight(ctx.now), remaining={"refusals": 0})
         )
-    receipt = ask.facts.receipt
-    proven = proves(receipt, m)
+    receipt = ctx.facts.receipt
+    proven = proves(receipt, mandate)
     if proven and receipt is not None:
-        end_reverted(uow, named_chain(ask, m), m, receipt)
+        release_reverted(uow, require_chain(ctx, mandate), mandate, receipt)
     shown = receipt.revert if proven and receipt is not None else None
     attempt = RefusedAttempt(
-        reason=asked.reason,
-        source=asked.source or "agent",
-        check=asked.check,
-        attempted=asked.attempted,
+        reason=request.reason,
+        source=request.source or "agent",
+        check=request.check,
+        attempted=request.attempted,
         proof=None if shown is None else {"error": shown.name, "args": dict(shown.args)},
     )
     # No block number and no log index: such a row never moves the chain reader's resume point.
     new = NewEvent(
-        kind=Kind.NOTE,
+        kind=LedgerKind.NOTE,
         reported_by=Reporter.CHAIN if proven else Reporter.AGENT,
-        occurred_at=ask.now,
+        occurred_at=ctx.now,
         amount_usdc=None,
-        tx_hash=asked.tx_hash,
-        chain_id=m.chain_id,
+        tx_hash=request.tx_hash,
+        chain_id=mandate.chain_id,
         payload=written(attempt),
     )
-    event = uow.ledger.append(m.public_id, new, event_id=ask.ids.short("ev_"), now=ask.now)
+    event = uow.ledger.append(mandate.public_id, new, event_id=ctx.ids.short("ev_"), now=ctx.now)
     if event is None:
         raise LookupError("a refusal row carries no log index")
-    told = {"event": ledger_row(event), "proven": proven, "known": False}
-    return Reply(201, told | {"vault_error": _error_of(event)})
+    raw = {"event": ledger_row(event), "proven": proven, "known": False}
+    return OperationResult(201, raw | {"vault_error": _error_of(event)})
 
 
 OPERATIONS: Final = (
@@ -168,8 +177,8 @@ OPERATIONS: Final = (
         "reverted call from your wallet to the vault proves it.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/refusals"),
-        takes=RefusedIn,
-        gives=RefusedOut,
+        request_model=RefusedIn,
+        response_model=RefusedOut,
         handler=report_refusal,
         gather=gather_refusal,
         writes=True,

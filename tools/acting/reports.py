@@ -14,25 +14,25 @@ from typing import Final, Literal
 from pydantic import Field, field_validator
 
 from domain.ledger.claimed import unproven
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.payloads import Noted, PaidFee, Reported, Told
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.payloads import EventPayload, Noted, PaidFee, Reported
 from domain.ledger.written import read, written
 from domain.mandates.mandate import Mandate
 from domain.money import NO_AMOUNT, ZERO, Usdc, is_number
-from domain.reads.limits import RemainingNow, left
+from domain.reads.limits import RemainingNow, remaining_now
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.credits import afford, used
 from domain.rules.violations import flagged, notional, ordered, violations
 from domain.times import Timestamp, moment_of
-from domain.wire import said as described
-from storage.brought.needs import Needs
+from domain.wire import described as described
+from storage.brought.needs import ReadSet
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import own_agent_mandate
-from tools.call.case import load_case
+from tools.call.access import agent_mandate
+from tools.call.case import load_snapshot
 from tools.call.fields import OneMandate, TxHash
-from tools.call.operation import Answer, Ask, Caller, Operation
+from tools.call.operation import Caller, HandlerResult, Operation, RequestContext
 
 PAYLOAD_KEYS: Final = frozenset(
     {
@@ -52,7 +52,7 @@ TEXT_MAX: Final = 2_000
 PREVIEW_MAX: Final = 16_384
 
 
-Spoken = Reported | PaidFee | Noted
+AgentPayload = Reported | PaidFee | Noted
 
 
 class EventIn(OneMandate):
@@ -156,45 +156,47 @@ class EventOut:
 
 def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     """The keys an agent may write, each in its form; the service's own keys are refused."""
-    told = dict(payload or {})
-    if not told.keys() <= PAYLOAD_KEYS:
-        unknown = sorted(told.keys() - PAYLOAD_KEYS)
+    raw = dict(payload or {})
+    if not raw.keys() <= PAYLOAD_KEYS:
+        unknown = sorted(raw.keys() - PAYLOAD_KEYS)
         raise invalid(f"payload.{unknown[0]}", "not a key that an agent writes")
     for name in ("text", "why", "fee_kind", "resource", "next_at"):
-        value = told.get(name)
+        value = raw.get(name)
         if value is not None and (not isinstance(value, str) or len(value) > TEXT_MAX):
             raise invalid(f"payload.{name}", f"a text of at most {TEXT_MAX} characters")
-    if len(json.dumps(told.get("preview"))) > PREVIEW_MAX:
+    if len(json.dumps(raw.get("preview"))) > PREVIEW_MAX:
         raise invalid("payload.preview", f"at most {PREVIEW_MAX} characters of JSON")
-    look = told.get("next_at")
+    look = raw.get("next_at")
     if look is not None and moment_of(look) is None:
         raise invalid("payload.next_at", "a time: ISO 8601, UTC, such as 2026-11-20T19:26:06.123Z")
-    if told.get("direction") not in (None, "in", "out"):
+    if raw.get("direction") not in (None, "in", "out"):
         raise invalid("payload.direction", "in or out")
-    if told.get("mark") is not None:
-        if not is_number(told["mark"]):
+    if raw.get("mark") is not None:
+        if not is_number(raw["mark"]):
             raise invalid("payload.mark", NO_AMOUNT)
-        mark = Usdc.parse(told["mark"])
+        mark = Usdc.parse(raw["mark"])
         if mark < ZERO:
             raise invalid("payload.mark", "not below 0")
-        told["mark"] = str(mark)
-    _shape(told, "position", {"id", "market", "side", "label"})
-    _shape(told, "target", {"market", "address", "selector", "label"})
-    return {k: v for k, v in told.items() if v is not None}
+        raw["mark"] = str(mark)
+    _shape(raw, "position", {"id", "market", "side", "label"})
+    _shape(raw, "target", {"market", "address", "selector", "label"})
+    return {k: v for k, v in raw.items() if v is not None}
 
 
-def told_of(m: Mandate, kind: Kind, payload: dict[str, object] | None) -> Spoken:
+def agent_payload(
+    mandate: Mandate, kind: LedgerKind, payload: dict[str, object] | None
+) -> AgentPayload:
     """What an agent says with a row, and whether a vault's log will tell of it.
 
     Errors: `invalid_request`, `invalid_number`.
     """
-    said = read(kind, clean_payload(payload)).what
-    if not isinstance(said, (Reported, PaidFee, Noted)):
-        raise TypeError(said)
-    acts = kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
-    if not acts or not notional(m, said.place):
-        return said
-    return replace(said, notional=True, ordered=ordered(m, said.place))
+    statement = read(kind, clean_payload(payload)).what
+    if not isinstance(statement, (Reported, PaidFee, Noted)):
+        raise TypeError(statement)
+    acts = kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
+    if not acts or not notional(mandate, statement.place):
+        return statement
+    return replace(statement, notional=True, ordered=ordered(mandate, statement.place))
 
 
 def _shape(told: dict[str, object], name: str, keys: set[str]) -> None:
@@ -207,11 +209,11 @@ def _shape(told: dict[str, object], name: str, keys: set[str]) -> None:
         raise invalid(f"payload.{name}", "its values are texts of at most 200 characters")
 
 
-def _amount(asked: EventIn) -> Usdc | None:
-    amount = asked.amount_usdc
-    if amount is None and asked.kind != "note":
-        raise invalid("amount_usdc", f"a {asked.kind} has an amount")
-    if amount is not None and amount < ZERO and asked.kind != "resolve":
+def _amount(request: EventIn) -> Usdc | None:
+    amount = request.amount_usdc
+    if amount is None and request.kind != "note":
+        raise invalid("amount_usdc", f"a {request.kind} has an amount")
+    if amount is not None and amount < ZERO and request.kind != "resolve":
         raise Refused(
             refusal(
                 "invalid_number", value=str(amount), why="it is negative, and only a resolve may be"
@@ -220,77 +222,79 @@ def _amount(asked: EventIn) -> Usdc | None:
     return amount
 
 
-def report_event(uow: UnitOfWork, ask: Ask[EventIn, None]) -> Answer:
+def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> HandlerResult:
     """Store one event and judge it."""
-    asked, kind = ask.asked, Kind(ask.asked.kind)
+    request, kind = ctx.request, LedgerKind(ctx.request.kind)
     # The row is locked so that parallel reports are judged one after the other, each seeing the
     # ones before.
-    m = own_agent_mandate(uow, ask.caller, asked.public_id, lock=True)
-    said = told_of(m, kind, asked.payload)
+    mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
+    statement = agent_payload(mandate, kind, request.payload)
     new = NewEvent(
         kind=kind,
         reported_by=Reporter.AGENT,
-        occurred_at=ask.now,
-        amount_usdc=_amount(asked),
-        tx_hash=asked.tx_hash,
-        chain_id=asked.chain_id or m.chain_id,
-        payload=written(said),
-        parsed=Told(what=said),
+        occurred_at=ctx.now,
+        amount_usdc=_amount(request),
+        tx_hash=request.tx_hash,
+        chain_id=request.chain_id or mandate.chain_id,
+        payload=written(statement),
+        parsed=EventPayload(what=statement),
     )
-    reads_paid = isinstance(said, PaidFee) and said.paid_read
-    if ask.switches.paid_read_enforcement and new.amount_usdc is not None and reads_paid:
-        _afford(uow, ask, new.amount_usdc)
-    same = tuple(uow.ledger.by_tx(m.public_id, asked.tx_hash)) if asked.tx_hash else ()
-    case = load_case(uow, ask, m, events=0)
+    reads_paid = isinstance(statement, PaidFee) and statement.paid_read
+    if ctx.switches.paid_read_enforcement and new.amount_usdc is not None and reads_paid:
+        _afford(uow, ctx, new.amount_usdc)
+    same = tuple(uow.ledger.by_tx(mandate.public_id, request.tx_hash)) if request.tx_hash else ()
+    snapshot = load_snapshot(uow, ctx, mandate, events=0)
     # A verdict is stored for good: it rests on rows that are deep enough, as the mandate does.
-    judged = case if case.mandate is m else replace(case, mandate=m)
+    judged = snapshot if snapshot.mandate is mandate else replace(snapshot, mandate=mandate)
     broken = violations(judged, new, same)
     event = uow.ledger.append(
-        m.public_id,
+        mandate.public_id,
         replace(new, payload=flagged(new, broken)) if broken else new,
-        event_id=ask.ids.short("ev_"),
-        now=ask.now,
+        event_id=ctx.ids.short("ev_"),
+        now=ctx.now,
     )
     if event is None:
         raise LookupError("an agent's row is never a duplicate log")
-    confirmed = _confirmed(kind, said, same)
+    confirmed = _confirmed(kind, statement, same)
     body = EventOut(
         event=ledger_row(event),
         violation=bool(broken),
         confirmed=confirmed,
         proof=PROVEN_LATER if confirmed is False else None,
         warnings=[UNPROVEN] if unproven(event) else [],
-        remaining=_then(left(case.after(uow.ledger.state(m.public_id))), ask.now),
+        remaining=_then(
+            remaining_now(snapshot.after(uow.ledger.state(mandate.public_id))), ctx.now
+        ),
     )
-    return Answer(body, 202 if broken else 201)
+    return HandlerResult(body, 202 if broken else 201)
 
 
-def _confirmed(kind: Kind, said: Spoken, same: Sequence[Event]) -> bool | None:
-    acts = kind in (Kind.BUY, Kind.SELL, Kind.MOVE)
-    if not acts or (isinstance(said, Reported) and said.notional):
+def _confirmed(kind: LedgerKind, statement: AgentPayload, same: Sequence[Event]) -> bool | None:
+    acts = kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
+    if not acts or (isinstance(statement, Reported) and statement.notional):
         return None
     return any(row.reported_by is Reporter.CHAIN for row in same)
 
 
-def _afford(uow: UnitOfWork, ask: Ask[EventIn, None], amount: Usdc) -> None:
+def _afford(uow: UnitOfWork, ctx: RequestContext[EventIn, None], amount: Usdc) -> None:
     """Hold a paid read against the agent's day, all of its mandates together (spec 4.5)."""
-    agent = uow.identities.agent(ask.caller.user_id or "", lock=True)
+    agent = uow.identities.agent(ctx.caller.user_id or "", lock=True)
     policy = uow.policies.get(agent.agent_id) if agent else None
     if agent is None or policy is None or policy.credit_budget_daily is None:
         return
     states = [uow.ledger.state(of) for of in uow.mandates.ids_of_agent(agent.agent_id)]
-    afford(amount, budget=policy.credit_budget_daily, spent=used(states, ask.now), now=ask.now)
+    afford(amount, budget=policy.credit_budget_daily, spent=used(states, ctx.now), now=ctx.now)
 
 
-def of_event(asked: EventIn, now: datetime) -> Needs:
+def of_event(request: EventIn, now: datetime) -> ReadSet:
     """What a report looks at."""
-    tx_hash = asked.tx_hash.lower() if asked.tx_hash else None
-    return Needs(now=now, mandates=(asked.public_id,), tx_hash=tx_hash)
+    tx_hash = request.tx_hash.lower() if request.tx_hash else None
+    return ReadSet(now=now, mandates=(request.public_id,), tx_hash=tx_hash)
 
 
-def scope(caller: Caller, asked: EventIn) -> str:
+def scope(caller: Caller, request: EventIn) -> str:
     """`<agent user id>:event:<mandate public id>` (spec 2.17)."""
-    return f"{caller.user_id}:event:{asked.public_id}"
+    return f"{caller.user_id}:event:{request.public_id}"
 
 
 OPERATIONS: Final = (
@@ -301,10 +305,10 @@ OPERATIONS: Final = (
         "flagged (violation: true), never dropped.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/events"),
-        takes=EventIn,
-        gives=EventOut,
+        request_model=EventIn,
+        response_model=EventOut,
         handler=report_event,
-        needs=of_event,
+        read_set=of_event,
         writes=True,
         on_mcp=True,
         idempotency=scope,

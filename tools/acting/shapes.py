@@ -7,14 +7,14 @@ from pydantic import Field
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain
-from domain.rules.checks import Wanted
+from domain.rules.checks import ActionRequest
 from domain.rules.recorded import RecordedValue
 from domain.rules.reverts import pulled
-from tools.call.operation import Gives
+from tools.call.operation import ResponseModel
 from tools.call.shapes import ExplainedCall
 
 
-class DecodedCall(Gives):
+class DecodedCall(ResponseModel):
     """What is called; `market` and `label` are the mandate's entry."""
 
     target: str
@@ -29,12 +29,12 @@ class DecodedCall(Gives):
     )
 
 
-def decoded_call(chain: Chain, m: Mandate, wanted: Wanted, data: str) -> DecodedCall:
+def decoded_call(chain: Chain, mandate: Mandate, request: ActionRequest, data: str) -> DecodedCall:
     """An action in words: where it goes by the mandate's own entry, and what its calldata says."""
-    entry = m.contract_target(wanted.target, wanted.selector)
+    entry = mandate.contract_target(request.target, request.selector)
     return DecodedCall(
-        target=wanted.target,
-        selector=wanted.selector,
+        target=request.target,
+        selector=request.selector,
         market=entry.market if entry else None,
         label=entry.label if entry else None,
         call=ExplainedCall.of(chain.explain_call(data)),
@@ -42,7 +42,7 @@ def decoded_call(chain: Chain, m: Mandate, wanted: Wanted, data: str) -> Decoded
     )
 
 
-class CheckDetail(Gives):
+class CheckDetail(ResponseModel):
     """The numbers of one check; those that it has."""
 
     status: str | None = None
@@ -66,7 +66,7 @@ class CheckDetail(Gives):
     )
 
 
-class CheckTold(Gives):
+class CheckTold(ResponseModel):
     """One check: its clause, its code, whether it holds, and the numbers."""
 
     clause: int

@@ -16,17 +16,24 @@ from domain.money import Usdc
 from domain.reads.shapes import LedgerRow
 from domain.times import Timestamp, timestamp
 from storage.paging import cursor_of, keys_of
-from storage.rows.mandates import Busy
+from storage.rows.mandates import ActiveMandate
 from storage.rows.transfers import BalanceEvent
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
 from tools.call.fields import Cursor, Limit, Page
-from tools.call.fit import LONG_PAGE_BYTES, fitting_rows
+from tools.call.fit import LONG_PAGE_BYTES, rows_within
 from tools.call.kept import KEPT
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Written
-from tools.call.turns import each, found
-from tools.call.wire import told
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    RenderedResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.call.turns import map_cooperatively, read_cooperatively
+from tools.call.wire import to_json
 
 BALANCES: Final = "b"
 
@@ -60,7 +67,7 @@ class ActivityIn(OwnAgent):
     cursor: Cursor = None
 
 
-class PaidReference(Gives):
+class PaidReference(ResponseModel):
     """What was read, as far as the report says."""
 
     resource: str | None = Field(description="as the agent told it")
@@ -68,7 +75,7 @@ class PaidReference(Gives):
     tx_hash: str | None
 
 
-class EventActivity(Gives):
+class EventActivity(ResponseModel):
     """A ledger row of a mandate; a paid read carries its reference."""
 
     type: Literal["event", "paid_read"]
@@ -78,7 +85,7 @@ class EventActivity(Gives):
     reference: PaidReference | None = None
 
 
-class BalanceActivity(Gives):
+class BalanceActivity(ResponseModel):
     """A balance change and its cause; `delta` in units of the asset."""
 
     type: Literal["balance"]
@@ -95,41 +102,43 @@ class ActivityPage(Page[EventActivity | BalanceActivity]):
     """A page of activity."""
 
 
-async def walk(deps: Deps, caller: Caller, asked: ActivityIn) -> Written:
+async def walk(deps: Deps, caller: Caller, request: ActivityIn) -> RenderedResult:
     """Newest first; a page continues where the last one ended, whatever was added since.
 
     The person who registered the agent sees the rows of mandates of its own only; the agent sees
     all it works under. Ledgers are merged by their newest row that the page may still hold, each
     read a few rows at a time: a turn holds the loop no longer for ten thousand of them.
     """
-    agent = await deps.store.read(lambda uow: own_agent(uow, caller, asked.agent_id).agent_id)
+    agent = await deps.store.read(lambda uow: own_agent(uow, caller, request.agent_id).agent_id)
     at: Key = (EVER, "", 0)
-    if asked.cursor is not None:
-        stamp, source, number = keys_of(asked.cursor, (int, str, int))
+    if request.cursor is not None:
+        stamp, source, number = keys_of(request.cursor, (int, str, int))
         at = (stamp, source, number)
-    merged = Merged(deps, agent, at)
+    merged = MergedFeed(deps, agent, at)
     merged.may_hold(EVER, BALANCES)
     owner = caller.user_id if caller.role == "owner" else None
-    behind = (-1, "")
-    while some := await deps.store.read(partial(_busy, agent, owner, behind)):
+    after = (-1, "")
+    while some := await deps.store.read(partial(_busy, agent, owner, after)):
         for ledger in some:
             merged.may_hold(ledger.newest, LEDGER + ledger.public_id)
-        behind = (some[-1].made, some[-1].public_id)
+        after = (some[-1].made, some[-1].public_id)
         await anyio.lowlevel.checkpoint()
-    page = await found(lambda _, most: merged.some(most), asked.limit + 1)
-    made = await each(page[: asked.limit], _told)
-    rows = list(fitting_rows(made, LONG_PAGE_BYTES))
+    page = await read_cooperatively(lambda _, limit: merged.some(limit), request.limit + 1)
+    created = await map_cooperatively(page[: request.limit], _told)
+    rows = list(rows_within(created, LONG_PAGE_BYTES))
     more = cursor_of(*page[len(rows) - 1][0]) if len(page) > len(rows) else None
-    return Written({"items": rows, "next_cursor": more})
+    return RenderedResult({"items": rows, "next_cursor": more})
 
 
-def activity(uow: UnitOfWork, ask: Ask[ActivityIn, Written]) -> Written:
+def activity(uow: UnitOfWork, ctx: RequestContext[ActivityIn, RenderedResult]) -> RenderedResult:
     """A page of the feed."""
-    return ask.facts
+    return ctx.facts
 
 
-def _busy(agent_id: str, owner: str | None, behind: tuple[int, str], uow: UnitOfWork) -> list[Busy]:
-    return uow.mandates.busy_of_agent(agent_id, owner, behind=behind, limit=LEDGERS)
+def _busy(
+    agent_id: str, owner: str | None, after: tuple[int, str], uow: UnitOfWork
+) -> list[ActiveMandate]:
+    return uow.mandates.busy_of_agent(agent_id, owner, after=after, limit=LEDGERS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +153,7 @@ class _Source:
         return self.at > other.at
 
 
-class Merged:
+class MergedFeed:
     """Sources of items, each newest first, as one; a source is read when its turn comes."""
 
     def __init__(self, deps: Deps, agent_id: str, at: Key):
@@ -156,10 +165,10 @@ class Merged:
         stamp = min(newest, self._at[0])
         heappush(self._next, _Source((stamp, source, EVER), source, []))
 
-    async def some(self, most: int) -> list[Item]:
+    async def some(self, limit: int) -> list[Item]:
         """The next items, `most` at the most; fewer at the end."""
         items: list[Item] = []
-        while self._next and len(items) < most:
+        while self._next and len(items) < limit:
             first = heappop(self._next)
             read, below = first.read, self._at
             if read:
@@ -190,7 +199,7 @@ class Merged:
 def _told(item: Item) -> Any:
     (_, source, _), what = item
     if isinstance(what, BalanceEvent):
-        return told(BalanceActivity.model_validate(of_balance(what)), BalanceActivity)
+        return to_json(BalanceActivity.model_validate(of_balance(what)), BalanceActivity)
     return of_event(source.removeprefix(LEDGER), what)
 
 
@@ -244,8 +253,8 @@ OPERATIONS: Final = (
         summary="Events, balance changes and paid reads in one feed, newest first.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/activity"),
-        takes=ActivityIn,
-        gives=ActivityPage,
+        request_model=ActivityIn,
+        response_model=ActivityPage,
         gather=walk,
         handler=activity,
         on_mcp=True,

@@ -12,9 +12,9 @@ from domain.agents.transfers import Delta, units
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent
+from tools.agents.registry import AgentIn
 from tools.call.access import not_found
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.operation import Operation, OperationResult, RequestContext, ResponseModel
 
 ASSET: Final = "USDT"
 
@@ -26,7 +26,7 @@ REF_KINDS: Final = {
 }
 
 
-class BidEvent(OneAgent):
+class BidEvent(AgentIn):
     """One event of a bid; `seq` counts the bid's events of one kind."""
 
     bid_id: str = Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", examples=["bid-7"])
@@ -35,7 +35,7 @@ class BidEvent(OneAgent):
     seq: int = Field(ge=0, le=2**53, examples=[1])
 
 
-class BidEventOut(Gives):
+class BidEventOut(ResponseModel):
     """The event as it is booked; `known` says that it was booked before."""
 
     agent_id: str
@@ -50,46 +50,46 @@ class BidEventOut(Gives):
     known: bool
 
 
-def book(uow: UnitOfWork, ask: Ask[BidEvent, None]) -> Reply:
+def book(uow: UnitOfWork, ctx: RequestContext[BidEvent, None]) -> OperationResult:
     """Book a bid's event once."""
-    asked = ask.asked
-    if asked.amount <= ZERO:
+    request = ctx.request
+    if request.amount <= ZERO:
         raise Refused(
             refusal(
                 "invalid_number",
-                value=str(asked.amount),
+                value=str(request.amount),
                 why="a bid's event moves more than nothing",
             )
         )
-    agent = uow.identities.agent(asked.agent_id, lock=True)
+    agent = uow.identities.agent(request.agent_id, lock=True)
     if agent is None:
         raise not_found("agent")
-    delta = delta_of(asked, ask.config.auction_chain_id)
+    delta = delta_of(request, ctx.config.auction_chain_id)
     before = _booked(uow, delta, agent.agent_id)
     if before is None:
-        if asked.event == "closed":
-            _holds(uow, asked, agent.agent_id)
-        uow.transfers.move(agent.agent_id, (delta,), ask.now)
+        if request.event == "closed":
+            _holds(uow, request, agent.agent_id)
+        uow.transfers.move(agent.agent_id, (delta,), ctx.now)
     elif before != delta.delta:
-        why = f"This event of bid {asked.bid_id} is booked with {units(abs(before))}."
+        why = f"This event of bid {request.bid_id} is booked with {units(abs(before))}."
         raise Refused(refusal("conflict", why=why))
-    return Reply(
+    return OperationResult(
         200 if before is not None else 201,
-        _told(uow, asked, delta, agent.agent_id) | {"known": before is not None},
+        _told(uow, request, delta, agent.agent_id) | {"known": before is not None},
     )
 
 
-def delta_of(asked: BidEvent, chain_id: int) -> Delta:
+def delta_of(request: BidEvent, chain_id: int) -> Delta:
     """The balance event of spec 3.4."""
-    state = "delivered" if asked.event == "delivered" else "reserved"
-    amount = -asked.amount.micros if asked.event == "closed" else asked.amount.micros
+    state = "delivered" if request.event == "delivered" else "reserved"
+    amount = -request.amount.micros if request.event == "closed" else request.amount.micros
     return Delta(
         chain_id=chain_id,
         asset=ASSET,
         state=state,
         delta=amount,
-        ref_kind=REF_KINDS[asked.event],
-        ref_id=f"{asked.bid_id}:{asked.seq}",
+        ref_kind=REF_KINDS[request.event],
+        ref_id=f"{request.bid_id}:{request.seq}",
     )
 
 
@@ -98,31 +98,33 @@ def _booked(uow: UnitOfWork, delta: Delta, agent_id: str) -> int | None:
     return next((r.delta.delta for r in rows if r.delta.ref_id == delta.ref_id), None)
 
 
-def _holds(uow: UnitOfWork, asked: BidEvent, agent_id: str) -> None:
+def _holds(uow: UnitOfWork, request: BidEvent, agent_id: str) -> None:
     """Refuse a release above what the bid still holds."""
     rows = [
         r
         for kind in (REF_KINDS["placed"], REF_KINDS["closed"])
-        for r in uow.transfers.events_of(agent_id, kind, f"{asked.bid_id}:")
+        for r in uow.transfers.events_of(agent_id, kind, f"{request.bid_id}:")
     ]
     held = sum(r.delta.delta for r in rows)
-    if asked.amount.micros > held:
-        why = f"Bid {asked.bid_id} holds {units(held)} in reserve, the release is {asked.amount}."
+    if request.amount.micros > held:
+        why = (
+            f"Bid {request.bid_id} holds {units(held)} in reserve, the release is {request.amount}."
+        )
         raise Refused(refusal("conflict", why=why, remaining={"reserved": units(held)}))
 
 
-def _told(uow: UnitOfWork, asked: BidEvent, delta: Delta, agent_id: str) -> dict[str, object]:
+def _told(uow: UnitOfWork, request: BidEvent, delta: Delta, agent_id: str) -> dict[str, object]:
     def balance(state: str) -> Usdc:
         return Usdc(uow.transfers.balance(agent_id, delta.chain_id, ASSET, state))
 
     return {
         "agent_id": agent_id,
-        "bid_id": asked.bid_id,
-        "event": asked.event,
-        "seq": asked.seq,
+        "bid_id": request.bid_id,
+        "event": request.event,
+        "seq": request.seq,
         "chain_id": delta.chain_id,
         "asset": ASSET,
-        "amount": asked.amount,
+        "amount": request.amount,
         "reserved": balance("reserved"),
         "delivered": balance("delivered"),
     }
@@ -135,8 +137,8 @@ OPERATIONS: Final = (
         summary="Reserve, release or deliver for a bid of an agent; the same event books once.",
         auth="keeper",
         route=("POST", "/wallet/agents/{agent_id}/auction-events"),
-        takes=BidEvent,
-        gives=BidEventOut,
+        request_model=BidEvent,
+        response_model=BidEventOut,
         handler=book,
         writes=True,
         idempotent=True,

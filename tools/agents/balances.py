@@ -12,17 +12,24 @@ from domain.agents.transfers import STATES
 from domain.facts import SignerCheck
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
-from storage.rows.addresses import OnFile
+from storage.rows.addresses import DepositAddress
 from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
 from tools.call.access import not_found, wallet_of
 from tools.call.fields import Address, ChainId
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.keeper.rollup import refresh_row
 
 
-class Balances(Gives):
+class Balances(ResponseModel):
     """What an agent has of one asset on one chain; units of the asset with 6 decimals."""
 
     chain_id: int
@@ -33,7 +40,7 @@ class Balances(Gives):
     delivered: Usdc
 
 
-class BalancesOut(Gives):
+class BalancesOut(ResponseModel):
     """Four states per chain and asset."""
 
     agent_id: str
@@ -54,7 +61,7 @@ class DepositIn(OwnAgent):
     )
 
 
-class DepositOut(Gives):
+class DepositOut(ResponseModel):
     """The agent's wallet on file; the service holds no custody."""
 
     agent_id: str
@@ -72,7 +79,7 @@ class DepositOut(Gives):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ProvenAddress:
     """What a signature proved: the address (EIP-55) and nonce it covers, and how."""
 
     address: str
@@ -80,71 +87,75 @@ class Checked:
     proof: SignerCheck
 
 
-def balances(uow: UnitOfWork, ask: Ask[OwnAgent, None]) -> Reply:
+def balances(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> OperationResult:
     """Four states per chain and asset; what was never moved is 0."""
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     rows: dict[tuple[int, str], dict[str, Usdc]] = {}
     for chain_id, asset, state, amount in uow.transfers.balances(agent.agent_id):
         rows.setdefault((chain_id, asset), dict.fromkeys(STATES, ZERO))[state] = Usdc(amount)
     told = [{"chain_id": c, "asset": a, **states} for (c, a), states in sorted(rows.items())]
-    return Reply(200, {"agent_id": agent.agent_id, "balances": told})
+    return OperationResult(200, {"agent_id": agent.agent_id, "balances": told})
 
 
-def _on_file(uow: UnitOfWork, agent: Agent, chain_id: int) -> OnFile | None:
+def _on_file(uow: UnitOfWork, agent: Agent, chain_id: int) -> DepositAddress | None:
     """The address for a chain: the one that was set, else the one the agent was registered with."""
     found = uow.addresses.on_file(agent.agent_id, chain_id)
     if found is None and agent.address is not None:
-        return OnFile(agent.address.lower(), None)
+        return DepositAddress(agent.address.lower(), None)
     return found
 
 
-async def check_address(deps: Deps, caller: Caller, asked: DepositIn) -> Checked | None:
+async def check_address(deps: Deps, caller: Caller, request: DepositIn) -> ProvenAddress | None:
     """Check the signature before the transaction.
 
     Errors: `invalid_signature`, `not_configured`, `chain_unavailable`.
     """
-    if asked.signature is None:
+    if request.signature is None:
         return None
 
-    def read(uow: UnitOfWork) -> tuple[str, OnFile | None]:
-        agent = own_agent(uow, caller, asked.agent_id)
-        return agent.agent_id, _on_file(uow, agent, asked.chain_id)
+    def read(uow: UnitOfWork) -> tuple[str, DepositAddress | None]:
+        agent = own_agent(uow, caller, request.agent_id)
+        return agent.agent_id, _on_file(uow, agent, request.chain_id)
 
     agent_id, found = await deps.store.read(read)
-    given = asked.address or (found.address if found else None)
+    given = request.address or (found.address if found else None)
     if given is None:
         raise not_found("deposit address")
-    address, chain = deps.chains.address(given), deps.chains.get(asked.chain_id)
+    address, chain = deps.chains.address(given), deps.chains.get(request.chain_id)
     if found is None or found.nonce is None or found.address != address.lower():
         raise _unproven(address, "no proof of it was asked for; send it without a signature first")
-    digest = chain.digest(typed_data(agent_id, asked.chain_id, address, found.nonce))
-    proof = await chain.check_signature(digest, asked.signature, address)
+    digest = chain.digest(typed_data(agent_id, request.chain_id, address, found.nonce))
+    proof = await chain.check_signature(digest, request.signature, address)
     if proof is None:
         raise _unproven(address, "it is not this address's over the typed data")
-    return Checked(address, found.nonce, proof)
+    return ProvenAddress(address, found.nonce, proof)
 
 
-def _unproven(address: str, why: str) -> Refused:
-    return Refused(refusal("invalid_signature", signer=address, why=why))
+def _unproven(address: str, reason: str) -> Refused:
+    return Refused(refusal("invalid_signature", signer=address, why=reason))
 
 
-def deposit_address(uow: UnitOfWork, ask: Ask[DepositIn, Checked | None]) -> Reply:
+def deposit_address(
+    uow: UnitOfWork, ctx: RequestContext[DepositIn, ProvenAddress | None]
+) -> OperationResult:
     """Read, set or prove the agent's wallet on file for a chain."""
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id, lock=True)
-    found = _on_file(uow, agent, ask.asked.chain_id)
-    if ask.facts is not None:
-        return _proven(uow, ask, agent, found, ask.facts)
-    given = ask.asked.address
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
+    found = _on_file(uow, agent, ctx.request.chain_id)
+    if ctx.facts is not None:
+        return _proven(uow, ctx, agent, found, ctx.facts)
+    given = ctx.request.address
     if given is None and found is None:
         raise not_found("deposit address")
-    address = wallet_of(ask, given or (found.address if found else ""))
+    address = wallet_of(ctx, given or (found.address if found else ""))
     if found is None or found.address != address.lower():
-        _free_to_change(uow, agent, ask.asked.chain_id, found)
+        _free_to_change(uow, agent, ctx.request.chain_id, found)
         found = None
-    return Reply(200, _told(uow, ask, agent, address, found))
+    return OperationResult(200, _told(uow, ctx, agent, address, found))
 
 
-def _free_to_change(uow: UnitOfWork, agent: Agent, chain_id: int, found: OnFile | None) -> None:
+def _free_to_change(
+    uow: UnitOfWork, agent: Agent, chain_id: int, found: DepositAddress | None
+) -> None:
     if found is not None and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
         raise Refused(
             refusal("conflict", why="A live vault names the address on file; stop it first.")
@@ -152,39 +163,47 @@ def _free_to_change(uow: UnitOfWork, agent: Agent, chain_id: int, found: OnFile 
 
 
 def _proven(
-    uow: UnitOfWork, ask: Ask[DepositIn, Any], agent: Agent, found: OnFile | None, told: Checked
-) -> Reply:
+    uow: UnitOfWork,
+    ctx: RequestContext[DepositIn, Any],
+    agent: Agent,
+    found: DepositAddress | None,
+    told: ProvenAddress,
+) -> OperationResult:
     """Keep a proof; its nonce is spent."""
-    chain_id, address = ask.asked.chain_id, told.address.lower()
-    if found != OnFile(address, told.nonce):
+    chain_id, address = ctx.request.chain_id, told.address.lower()
+    if found != DepositAddress(address, told.nonce):
         raise _unproven(told.address, "the address or its nonce changed while it was checked")
-    uow.addresses.put(agent.agent_id, chain_id, address, ask.now, nonce=None)
+    uow.addresses.put(agent.agent_id, chain_id, address, ctx.now, nonce=None)
     uow.addresses.prove(
         agent.agent_id,
         chain_id,
         address,
-        ask.now,
+        ctx.now,
         nonce=str(told.nonce),
-        signature=(ask.asked.signature or "").lower(),
+        signature=(ctx.request.signature or "").lower(),
         signer_type=told.proof.signer_type,
         block=told.proof.block,
     )
-    refresh_row(uow, agent.agent_id, ask)
-    return Reply(200, _body(agent, chain_id, address, proven=True))
+    refresh_row(uow, agent.agent_id, ctx)
+    return OperationResult(200, _body(agent, chain_id, address, proven=True))
 
 
 def _told(
-    uow: UnitOfWork, ask: Ask[DepositIn, Any], agent: Agent, address: str, found: OnFile | None
+    uow: UnitOfWork,
+    ctx: RequestContext[DepositIn, Any],
+    agent: Agent,
+    address: str,
+    found: DepositAddress | None,
 ) -> dict[str, object]:
     """The address on file, and what it has to sign while nothing proves it; a new one is stored."""
-    chain_id = ask.asked.chain_id
+    chain_id = ctx.request.chain_id
     proven = uow.addresses.is_proven(agent.agent_id, chain_id, address)
     nonce = found.nonce if found else None
-    if not proven and nonce is None and chain_id in ask.chains.ids():
-        nonce = ask.ids.nonce256()
+    if not proven and nonce is None and chain_id in ctx.chains.ids():
+        nonce = ctx.ids.nonce256()
     if found is None or nonce != found.nonce:
-        uow.addresses.put(agent.agent_id, chain_id, address, ask.now, nonce=nonce)
-        refresh_row(uow, agent.agent_id, ask)
+        uow.addresses.put(agent.agent_id, chain_id, address, ctx.now, nonce=nonce)
+        refresh_row(uow, agent.agent_id, ctx)
     return _body(agent, chain_id, address, proven=proven, nonce=nonce)
 
 
@@ -209,8 +228,8 @@ OPERATIONS: Final = (
         summary="Idle, reserved, in transit and delivered per chain and asset.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/balances"),
-        takes=OwnAgent,
-        gives=BalancesOut,
+        request_model=OwnAgent,
+        response_model=BalancesOut,
         handler=balances,
         on_mcp=True,
         family="agents",
@@ -224,8 +243,8 @@ OPERATIONS: Final = (
         "for proven addresses only.",
         auth="owner_or_agent",
         route=("POST", "/wallet/agents/{agent_id}/deposit-address"),
-        takes=DepositIn,
-        gives=DepositOut,
+        request_model=DepositIn,
+        response_model=DepositOut,
         handler=deposit_address,
         gather=check_address,
         writes=True,

@@ -9,11 +9,11 @@ from domain.rules.exposure import Exposure, exposure
 from storage.rows.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
-from tools.call.case import load_case
+from tools.call.case import load_snapshot
 from tools.call.fields import Cursor, Limit, Page
-from tools.call.fit import fitting_rows
-from tools.call.operation import Ask, Gives, Operation, Written
-from tools.call.wire import told
+from tools.call.fit import rows_within
+from tools.call.operation import Operation, RenderedResult, RequestContext, ResponseModel
+from tools.call.wire import to_json
 
 
 class OffersIn(OwnAgent):
@@ -23,7 +23,7 @@ class OffersIn(OwnAgent):
     cursor: Cursor = None
 
 
-class Offer(Gives):
+class Offer(ResponseModel):
     """A mandate that waits for an agent, and what could be lost in it."""
 
     mandate: MandateAttributes
@@ -34,21 +34,21 @@ class OfferPage(Page[Offer]):
     """A page of offers."""
 
 
-def offers(uow: UnitOfWork, ask: Ask[OffersIn, None]) -> Written:
+def offers(uow: UnitOfWork, ctx: RequestContext[OffersIn, None]) -> RenderedResult:
     """Mandates waiting for this agent to accept; those that name it come first. Strangers write
     them: a page ends at 64 KiB.
     """
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
-    most = ask.asked.limit
-    found = uow.mandates.offers(agent.agent_id, after=ask.asked.cursor, limit=most + 1)
-    rows = list(fitting_rows(_offer(uow, ask, m) for m in found[:most]))
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
+    limit = ctx.request.limit
+    found = uow.mandates.offers(agent.agent_id, after=ctx.request.cursor, limit=limit + 1)
+    rows = list(rows_within(_offer(uow, ctx, m) for m in found[:limit]))
     more = after_offer(found[len(rows) - 1]) if len(found) > len(rows) else None
-    return Written({"items": rows, "next_cursor": more})
+    return RenderedResult({"items": rows, "next_cursor": more})
 
 
-def _offer(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> Any:
-    worst = exposure(load_case(uow, ask, m, events=0))
-    return told(Offer(mandate=m.attributes(), exposure=worst), Offer)
+def _offer(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> Any:
+    worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
+    return to_json(Offer(mandate=mandate.attributes(), exposure=worst), Offer)
 
 
 OPERATIONS: Final = (
@@ -58,8 +58,8 @@ OPERATIONS: Final = (
         summary="Mandates waiting for you to accept: those that name you, then open-board ones.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/offers"),
-        takes=OffersIn,
-        gives=OfferPage,
+        request_model=OffersIn,
+        response_model=OfferPage,
         handler=offers,
         on_mcp=True,
         family="agents",

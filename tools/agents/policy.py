@@ -21,8 +21,8 @@ from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import OneAgent, OwnAgent, own_agent
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.agents.registry import AgentIn, OwnAgent, own_agent
+from tools.call.operation import Operation, OperationResult, RequestContext, ResponseModel
 from tools.call.shapes import PolicyChange
 from tools.keeper.rollup import refresh_row
 
@@ -30,7 +30,7 @@ Bps = Annotated[int | None, Field(ge=0, le=10_000)]
 OwnersJson = Annotated[Any, Field(description="the owner's own words, as JSON")]
 
 
-class PolicyIn(OneAgent):
+class PolicyIn(AgentIn):
     """The whole policy; what is left out is unset, and `accepts_mandates` false (spec 4.2). A JSON
     field holds at most 16 KiB.
     """
@@ -50,7 +50,7 @@ class PolicyIn(OneAgent):
     accepts_mandates: bool = False
 
 
-class PolicyOut(Gives):
+class PolicyOut(ResponseModel):
     """The policy, whether it was ever saved, and the last 10 changes, newest first."""
 
     agent_id: str
@@ -77,44 +77,44 @@ class PolicyOut(Gives):
 def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, object]:
     policy = uow.policies.get(agent_id)
     log = shown(uow.policies.changes(agent_id), LOG_BYTES)
-    told = (policy or Policy()).as_json()
+    raw = (policy or Policy()).as_json()
     return {
         "agent_id": agent_id,
         "exists": policy is not None,
-        **told,
+        **raw,
         "updated_at": policy.updated_at if policy else None,
-        "policy": told,
+        "policy": raw,
         "changes": log,
         **more,
     }
 
 
-def read_policy(uow: UnitOfWork, ask: Ask[OwnAgent, None]) -> Reply:
+def read_policy(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> OperationResult:
     """The policy and its last changes."""
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
-    return Reply(200, _policy_body(uow, agent.agent_id))
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
+    return OperationResult(200, _policy_body(uow, agent.agent_id))
 
 
-def write_policy(uow: UnitOfWork, ask: Ask[PolicyIn, None]) -> Reply:
+def write_policy(uow: UnitOfWork, ctx: RequestContext[PolicyIn, None]) -> OperationResult:
     """Replace the whole policy; an unchanged save writes nothing."""
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id, lock=True)
-    asked = ask.asked
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
+    request = ctx.request
     for name in JSON_FIELDS:
-        if size(getattr(asked, name)) > FIELD_BYTES:
+        if size(getattr(request, name)) > FIELD_BYTES:
             raise invalid(name, f"at most {FIELD_BYTES} bytes of JSON")
     for name in ("per_tx_cap_usdc", "total_cap_usdc"):
-        value = getattr(asked, name)
+        value = getattr(request, name)
         if value is not None and value < ZERO:
             raise Refused(refusal("invalid_number", value=str(value), why="it is negative"))
-    policy = Policy(**{f: getattr(asked, f) for f in PolicyIn.model_fields if f != "agent_id"})
+    policy = Policy(**{f: getattr(request, f) for f in PolicyIn.model_fields if f != "agent_id"})
     before = uow.policies.get(agent.agent_id)
-    told = changes(before, policy)
-    if told or before is None:
-        uow.policies.put(agent.agent_id, policy, ask.now)
-    if told:
-        uow.policies.log(agent.agent_id, kept(told), ask.now)
-    refresh_row(uow, agent.agent_id, ask)
-    return Reply(200, _policy_body(uow, agent.agent_id, changed=bool(told)))
+    raw = changes(before, policy)
+    if raw or before is None:
+        uow.policies.put(agent.agent_id, policy, ctx.now)
+    if raw:
+        uow.policies.log(agent.agent_id, kept(raw), ctx.now)
+    refresh_row(uow, agent.agent_id, ctx)
+    return OperationResult(200, _policy_body(uow, agent.agent_id, changed=bool(raw)))
 
 
 OPERATIONS: Final = (
@@ -124,8 +124,8 @@ OPERATIONS: Final = (
         summary="The limits the owner set for the agent, and the last 10 changes.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/policy"),
-        takes=OwnAgent,
-        gives=PolicyOut,
+        request_model=OwnAgent,
+        response_model=PolicyOut,
         handler=read_policy,
         on_mcp=True,
         family="agents",
@@ -137,8 +137,8 @@ OPERATIONS: Final = (
         summary="Replace the whole policy; only its owner can.",
         auth="owner",
         route=("PUT", "/wallet/agents/{agent_id}/policy"),
-        takes=PolicyIn,
-        gives=PolicyOut,
+        request_model=PolicyIn,
+        response_model=PolicyOut,
         handler=write_policy,
         writes=True,
         idempotent=True,

@@ -27,8 +27,15 @@ from tools.call.fields import (
     Page,
 )
 from tools.call.names import is_equal_to_one
-from tools.call.once import by_owner
-from tools.call.operation import Ask, Caller, Gives, Operation, Reply, Takes
+from tools.call.once import owner_scope
+from tools.call.operation import (
+    Caller,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.keeper.rollup import refresh_row
 
 ME: Final = "me"
@@ -36,26 +43,26 @@ NAME_WORDS: Final = "the owner's name for the agent"
 SHOWN_ONCE: Final = "shown this once; null where an Idempotency-Key is repeated"
 
 
-class OneAgent(Takes):
+class AgentIn(RequestModel):
     """An operation on one agent."""
 
     agent_id: AgentId
 
 
-class OwnAgent(Takes):
+class OwnAgent(RequestModel):
     """An operation on one agent, which an agent need not name."""
 
     agent_id: OwnAgentId = ME
 
 
-class Register(Takes):
+class Register(RequestModel):
     """A new agent."""
 
     name: Name = Field(description="what people and agents call it; the owner's words")
     address: Address | None = None
 
 
-class Registered(Gives):
+class Registered(ResponseModel):
     """The agent; its key is shown once."""
 
     agent_id: str
@@ -65,14 +72,14 @@ class Registered(Gives):
     address: str | None
 
 
-class ListIn(Takes):
+class AgentListIn(RequestModel):
     """A page of agents."""
 
     limit: Limit = 50
     cursor: Cursor = None
 
 
-class NewKey(Gives):
+class NewKey(ResponseModel):
     """A key; it is shown once."""
 
     key_id: str
@@ -80,20 +87,20 @@ class NewKey(Gives):
     created_at: Timestamp
 
 
-class OneKey(OneAgent):
+class AgentKeyIn(AgentIn):
     """One key of an agent."""
 
     key_id: KeyId
 
 
-class Revoked(Gives):
+class Revoked(ResponseModel):
     """The key no longer works."""
 
     key_id: str
     revoked_at: Timestamp
 
 
-class KeyTold(Gives):
+class KeyTold(ResponseModel):
     """A key without its secret."""
 
     key_id: str
@@ -101,7 +108,7 @@ class KeyTold(Gives):
     revoked_at: Timestamp | None
 
 
-class AgentTold(Gives):
+class AgentTold(ResponseModel):
     """An agent with its keys; the name is its owner's."""
 
     agent_id: str
@@ -116,20 +123,20 @@ class AgentPage(Page[AgentTold]):
     """A page of agents."""
 
 
-class OwnerTold(Gives):
+class OwnerTold(ResponseModel):
     """The person who registered the agent."""
 
     address: str
 
 
-class PolicyState(Gives):
+class PolicyState(ResponseModel):
     """Whether there is a policy, and whether it accepts mandates."""
 
     exists: bool
     accepts_mandates: bool
 
 
-class MandateShort(Gives):
+class MandateShort(ResponseModel):
     """A mandate by its id and state."""
 
     public_id: str
@@ -138,7 +145,7 @@ class MandateShort(Gives):
     accepted: bool
 
 
-class Me(Gives):
+class Me(ResponseModel):
     """Who calls; `agents` for an owner, `policy` for an agent."""
 
     agent_id: str | None
@@ -177,39 +184,41 @@ _THOSE: Final = NextStep(
 _ANOTHER: Final = NextStep("Register it under another name", None, "POST /wallet/agents", OWNER)
 
 
-def _name_taken(why: str, *steps: NextStep) -> Refused:
+def _name_taken(reason: str, *steps: NextStep) -> Refused:
     """The refusal of a name that a reader takes for another agent's."""
-    fields = [{"loc": "name", "msg": why}]
-    return Refused(refusal("conflict", why=why, detail={"fields": fields}, next=(_ANOTHER, *steps)))
+    fields = [{"loc": "name", "msg": reason}]
+    return Refused(
+        refusal("conflict", why=reason, detail={"fields": fields}, next=(_ANOTHER, *steps))
+    )
 
 
-def register(uow: UnitOfWork, ask: Ask[Register, None]) -> Reply:
+def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> OperationResult:
     """Register an agent and mint its first key."""
-    name, most, owner_id = ask.asked.name, ask.config.agents_per_owner, ask.caller.user_id or ""
+    name, limit, owner_id = ctx.request.name, ctx.config.agents_per_owner, ctx.caller.user_id or ""
     uow.identities.user(owner_id, lock=True)
     names = uow.identities.names_of(owner_id)
-    if most and len(names) >= most:
-        why = f"An owner has {most} agents at the most."
+    if limit and len(names) >= limit:
+        why = f"An owner has {limit} agents at the most."
         raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_THOSE,)))
     if is_equal_to_one(name, names):
         raise _name_taken("You have an agent whose name reads the same.", _THOSE)
     if is_equal_to_one(name, uow.hall.ranked_names(owner_id)):
         # Whoever reads the Hall by its names would take one for the other.
         raise _name_taken("An agent that is ranked in the Hall has a name that reads the same.")
-    address = wallet_of(ask, ask.asked.address) if ask.asked.address is not None else None
-    agent = Agent(ask.ids.short("u_"), ask.caller.user_id or "", name, address, ask.now)
+    address = wallet_of(ctx, ctx.request.address) if ctx.request.address is not None else None
+    agent = Agent(ctx.ids.short("u_"), ctx.caller.user_id or "", name, address, ctx.now)
     uow.identities.add_agent(agent)
-    key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
-    uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
-    refresh_row(uow, agent.agent_id, ask)
-    told = {
+    key_id, key = ctx.ids.short("k_"), ctx.ids.token("ak_")
+    uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
+    refresh_row(uow, agent.agent_id, ctx)
+    raw = {
         "agent_id": agent.agent_id,
         "name": name,
         "key": key,
         "key_id": key_id,
         "address": address,
     }
-    return Reply(201, told, kept=told | {"key": None})
+    return OperationResult(201, raw, stored_body=raw | {"key": None})
 
 
 def _row(uow: UnitOfWork, agent: Agent) -> dict[str, object]:
@@ -231,43 +240,46 @@ def _row(uow: UnitOfWork, agent: Agent) -> dict[str, object]:
     }
 
 
-def list_agents(uow: UnitOfWork, ask: Ask[ListIn, None]) -> Reply:
+def list_agents(uow: UnitOfWork, ctx: RequestContext[AgentListIn, None]) -> OperationResult:
     """Your agents, newest first, with their keys but not their secrets."""
-    most = ask.asked.limit
+    limit = ctx.request.limit
     found = uow.identities.agents_of(
-        ask.caller.user_id or "", after=ask.asked.cursor, limit=most + 1
+        ctx.caller.user_id or "", after=ctx.request.cursor, limit=limit + 1
     )
-    rows = [_row(uow, a) for a in found[:most]]
-    return Reply(
+    rows = [_row(uow, a) for a in found[:limit]]
+    return OperationResult(
         200,
-        {"items": rows, "next_cursor": agent_after(found[most - 1]) if len(found) > most else None},
+        {
+            "items": rows,
+            "next_cursor": agent_after(found[limit - 1]) if len(found) > limit else None,
+        },
     )
 
 
-def add_key(uow: UnitOfWork, ask: Ask[OneAgent, None]) -> Reply:
+def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> OperationResult:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
-    key_id, key = ask.ids.short("k_"), ask.ids.token("ak_")
-    uow.identities.add_key(key_id, agent.agent_id, hashed(key), ask.now)
-    told = {"key_id": key_id, "key": key, "created_at": ask.now}
-    return Reply(201, told, kept=told | {"key": None})
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
+    key_id, key = ctx.ids.short("k_"), ctx.ids.token("ak_")
+    uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
+    raw = {"key_id": key_id, "key": key, "created_at": ctx.now}
+    return OperationResult(201, raw, stored_body=raw | {"key": None})
 
 
-def revoke_key(uow: UnitOfWork, ask: Ask[OneKey, None]) -> Reply:
+def revoke_key(uow: UnitOfWork, ctx: RequestContext[AgentKeyIn, None]) -> OperationResult:
     """Revoke a key at once."""
-    agent = own_agent(uow, ask.caller, ask.asked.agent_id)
-    if not uow.identities.revoke_key(agent.agent_id, ask.asked.key_id, ask.now):
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
+    if not uow.identities.revoke_key(agent.agent_id, ctx.request.key_id, ctx.now):
         raise not_found("live key")
-    return Reply(200, {"key_id": ask.asked.key_id, "revoked_at": ask.now})
+    return OperationResult(200, {"key_id": ctx.request.key_id, "revoked_at": ctx.now})
 
 
-def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """The caller's identity, policy state and mandates."""
-    caller = ask.caller
+    caller = ctx.caller
     if caller.role == "owner":
         agents = uow.identities.agents_of(caller.user_id or "", after=None, limit=50)
         mandates = uow.mandates.of_owner(caller.user_id or "", after=None, limit=50)
-        told: dict[str, object] = {
+        raw: dict[str, object] = {
             "agent_id": None,
             "name": None,
             "owner": {"address": caller.address},
@@ -279,7 +291,7 @@ def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
         owner = uow.identities.user(caller.owner_id or "")
         policy = uow.policies.get(caller.user_id or "")
         mandates = uow.mandates.of_agent(caller.user_id or "", after=None, limit=50)
-        told = {
+        raw = {
             "agent_id": caller.user_id,
             "name": caller.name,
             "owner": {"address": owner.address} if owner else None,
@@ -299,7 +311,7 @@ def me(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
         }
         for m in mandates
     ]
-    return Reply(200, told | {"mandates": short})
+    return OperationResult(200, raw | {"mandates": short})
 
 
 OPERATIONS: Final = (
@@ -309,12 +321,12 @@ OPERATIONS: Final = (
         summary="Register an agent; its key is shown once.",
         auth="owner",
         route=("POST", "/wallet/agents"),
-        takes=Register,
-        gives=Registered,
+        request_model=Register,
+        response_model=Registered,
         handler=register,
         writes=True,
         family="agents",
-        idempotency=by_owner("agents"),
+        idempotency=owner_scope("agents"),
         statuses={201: "The agent and its key"},
         refusals=("invalid_address", "conflict"),
     ),
@@ -324,8 +336,8 @@ OPERATIONS: Final = (
         summary="Your agents with their keys, newest first.",
         auth="owner",
         route=("GET", "/wallet/agents"),
-        takes=ListIn,
-        gives=AgentPage,
+        request_model=AgentListIn,
+        response_model=AgentPage,
         handler=list_agents,
         family="agents",
     ),
@@ -335,12 +347,12 @@ OPERATIONS: Final = (
         summary="Mint a key; two can live, so that one is rotated without a gap.",
         auth="owner",
         route=("POST", "/wallet/agents/{agent_id}/keys"),
-        takes=OneAgent,
-        gives=NewKey,
+        request_model=AgentIn,
+        response_model=NewKey,
         handler=add_key,
         writes=True,
         family="agents",
-        idempotency=by_owner("agent_keys", "agent_id"),
+        idempotency=owner_scope("agent_keys", "agent_id"),
         statuses={201: "The key, shown once"},
         refusals=("not_found", "conflict"),
     ),
@@ -350,8 +362,8 @@ OPERATIONS: Final = (
         summary="The key stops working at once.",
         auth="owner",
         route=("DELETE", "/wallet/agents/{agent_id}/keys/{key_id}"),
-        takes=OneKey,
-        gives=Revoked,
+        request_model=AgentKeyIn,
+        response_model=Revoked,
         handler=revoke_key,
         writes=True,
         destructive=True,
@@ -364,8 +376,8 @@ OPERATIONS: Final = (
         summary="Your agent identity, policy state and mandates.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/me"),
-        takes=Nothing,
-        gives=Me,
+        request_model=Nothing,
+        response_model=Me,
         handler=me,
         on_mcp=True,
         family="agents",

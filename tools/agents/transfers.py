@@ -7,22 +7,29 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.agents.transfers import FAILED, REF_REPORT, REPORTED, Report, TransferReport, reported
+from domain.agents.transfers import (
+    FAILED,
+    REF_REPORT,
+    REPORTED,
+    StoredTransfer,
+    TransferReport,
+    reported,
+)
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import ChainId, TxHash
-from tools.call.operation import Answer, Ask, Caller, Operation, Takes
-from tools.keeper.transfers import kept
+from tools.call.operation import Caller, HandlerResult, Operation, RequestContext, RequestModel
+from tools.keeper.transfers import store_report
 
 # Reports that may wait for the chain at once.
 WAITING_AN_AGENT: Final = 100
 WAITING_AN_OWNER: Final = 400
 
 
-class TransferIn(Takes):
+class TransferIn(RequestModel):
     """One transfer of yours (contract 7)."""
 
     chain_id: ChainId
@@ -34,61 +41,63 @@ class TransferIn(Takes):
     direction: Literal["in", "out"] = Field(description="seen from your own address")
 
 
-def report(uow: UnitOfWork, ask: Ask[TransferIn, None]) -> Answer:
+def report(uow: UnitOfWork, ctx: RequestContext[TransferIn, None]) -> HandlerResult:
     """Store a report and move the balances, in one transaction."""
-    asked = ask.asked
-    if asked.amount <= ZERO:
+    request = ctx.request
+    if request.amount <= ZERO:
         raise Refused(
             refusal(
-                "invalid_number", value=str(asked.amount), why="a transfer moves more than nothing"
+                "invalid_number",
+                value=str(request.amount),
+                why="a transfer moves more than nothing",
             )
         )
     # The lock keeps two outbound reports from seeing the same idle balance.
-    agent = uow.identities.agent(ask.caller.user_id or "", lock=True)
+    agent = uow.identities.agent(ctx.caller.user_id or "", lock=True)
     if agent is None:
         raise not_found("agent")
-    new = Report(
-        asked.chain_id,
-        asked.tx_hash.lower(),
+    new = StoredTransfer(
+        request.chain_id,
+        request.tx_hash.lower(),
         agent.agent_id,
-        asked.asset.upper(),
-        asked.amount.micros,
-        asked.direction,
+        request.asset.upper(),
+        request.amount.micros,
+        request.direction,
         "agent",
         REPORTED,
-        ask.now,
+        ctx.now,
     )
     if _stands(uow, new):
         raise _duplicate(new)
-    _not_too_many(uow, ask, agent)
+    _not_too_many(uow, ctx, agent)
     policy = uow.policies.get(agent.agent_id)
     idle = uow.transfers.balance(agent.agent_id, new.chain_id, new.asset, "idle")
     step = reported(new, idle=idle, allow_overdraft=bool(policy and policy.allow_overdraft))
-    if not kept(uow, step.report):
+    if not store_report(uow, step.report):
         raise _duplicate(new)
-    uow.transfers.move(agent.agent_id, step.deltas, ask.now)
-    return Answer(step.report.told(), 201)
+    uow.transfers.move(agent.agent_id, step.deltas, ctx.now)
+    return HandlerResult(step.report.told(), 201)
 
 
-def _not_too_many(uow: UnitOfWork, ask: Ask[TransferIn, None], agent: Agent) -> None:
+def _not_too_many(uow: UnitOfWork, ctx: RequestContext[TransferIn, None], agent: Agent) -> None:
     """Refuse a report beyond those that may wait for the chain at once.
 
     Errors: `rate_limited` until the first of them fails, at the latest.
     """
     waiting = uow.transfers.waiting_of(agent.owner_id)
     mine = {agent.agent_id: waiting[agent.agent_id]} if agent.agent_id in waiting else {}
-    for counted, most, whose in (
+    for counted, limit, whose in (
         (mine, WAITING_AN_AGENT, "you"),
         (waiting, WAITING_AN_OWNER, "the agents of your owner"),
     ):
-        if sum(n for n, _ in counted.values()) >= most:
+        if sum(n for n, _ in counted.values()) >= limit:
             oldest = min(at for _, at in counted.values())
-            fails = timedelta(seconds=ask.config.transfer_fails_after_s)
-            why = f"{most} transfers reported by {whose} wait for the chain, which is the most."
+            fails = timedelta(seconds=ctx.config.transfer_fails_after_s)
+            why = f"{limit} transfers reported by {whose} wait for the chain, which is the most."
             raise Refused(refusal("rate_limited", why=why, retry_at=oldest + fails))
 
 
-def _stands(uow: UnitOfWork, new: Report) -> bool:
+def _stands(uow: UnitOfWork, new: StoredTransfer) -> bool:
     """True where the transaction is reported already, or in the agent's balances; a failed claim
     of another agent does not stand in the way.
     """
@@ -105,11 +114,11 @@ def _stands(uow: UnitOfWork, new: Report) -> bool:
     )
 
 
-def _duplicate(new: Report) -> Refused:
+def _duplicate(new: StoredTransfer) -> Refused:
     return Refused(refusal("duplicate_transfer", tx_hash=new.tx_hash, chain_id=new.chain_id))
 
 
-def scope(caller: Caller, asked: Any) -> str:
+def scope(caller: Caller, request: Any) -> str:
     """`<agent user id>:transfer_report` (spec 2.17)."""
     return f"{caller.user_id}:transfer_report"
 
@@ -121,8 +130,8 @@ OPERATIONS: Final = (
         summary="Report a transfer of your wallet; it is in_transit until the chain confirms it.",
         auth="agent",
         route=("POST", "/wallet/transfers/report"),
-        takes=TransferIn,
-        gives=TransferReport,
+        request_model=TransferIn,
+        response_model=TransferReport,
         handler=report,
         writes=True,
         on_mcp=True,

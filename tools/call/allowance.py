@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from domain.refusals import Refused, refusal
 from domain.times import day_of
-from storage.brought.needs import Needs
+from storage.brought.needs import ReadSet
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Caller, Deps, Operation
 from tools.call.stored import Day
@@ -41,12 +41,12 @@ async def admit(deps: Deps, op: Operation, caller: Caller) -> None:
         return
     now = deps.clock.now()
     day = await _day(deps, owner_id, now)
-    most = _most(allowance_mb, day, caller)
-    if day.written + day.since >= most:
+    limit = _most(allowance_mb, day, caller)
+    if day.written + day.since >= limit:
         day = await _looked_up(deps, owner_id, now)  # a vault may have been funded since
-        most = _most(allowance_mb, day, caller)
-    if day.written + day.since >= most:
-        why = f"More than {most / MB:g} MB would be stored today for one owner"
+        limit = _most(allowance_mb, day, caller)
+    if day.written + day.since >= limit:
+        why = f"More than {limit / MB:g} MB would be stored today for one owner"
         why += ", all agents together." if caller.role == "agent" else "."
         raise _full(why, now)
     if not day.funded:
@@ -70,14 +70,14 @@ async def _admit_beside_all(
 
 def _is_within(allowance_mb: int, day: Day, every: Day) -> bool:
     """Whether an owner's day has room in what is left of everybody's."""
-    most, mine = allowance_mb * MB * TOGETHER_TIMES, day.written + day.since
-    left = most - every.written - every.since
-    return mine < left - most // 4 or (mine < LITTLE and left > 0)
+    limit, mine = allowance_mb * MB * TOGETHER_TIMES, day.written + day.since
+    left = limit - every.written - every.since
+    return mine < left - limit // 4 or (mine < LITTLE and left > 0)
 
 
-def _full(why: str, now: datetime) -> Refused:
+def _full(reason: str, now: datetime) -> Refused:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    return Refused(refusal("rate_limited", why=why, retry_at=midnight))
+    return Refused(refusal("rate_limited", why=reason, retry_at=midnight))
 
 
 async def _day(deps: Deps, owner_id: str, now: datetime) -> Day:
@@ -89,8 +89,8 @@ async def _day(deps: Deps, owner_id: str, now: datetime) -> Day:
 
 
 def _most(allowance_mb: int, day: Day, caller: Caller) -> int:
-    most = allowance_mb * MB * (FUNDED_TIMES if day.funded else 1)
-    return most * AGENTS_QUARTERS // 4 if caller.role == "agent" else most
+    limit = allowance_mb * MB * (FUNDED_TIMES if day.funded else 1)
+    return limit * AGENTS_QUARTERS // 4 if caller.role == "agent" else limit
 
 
 async def _looked_up(deps: Deps, owner_id: str, now: datetime) -> Day:
@@ -104,7 +104,7 @@ async def _looked_up(deps: Deps, owner_id: str, now: datetime) -> Day:
 
 
 async def written(
-    deps: Deps, caller: Caller, work: Callable[[UnitOfWork], T], needs: Needs | None = None
+    deps: Deps, caller: Caller, work: Callable[[UnitOfWork], T], read_set: ReadSet | None = None
 ) -> T:
     """Run a handler that writes, and count what it stored for the owner behind the caller."""
     count = 0
@@ -117,8 +117,8 @@ async def written(
         return answer
 
     if caller.owner_id is None or not deps.config.store_mb_per_day:
-        return await deps.store.write(work, needs)
-    answer = await deps.store.write(counted, needs)
+        return await deps.store.write(work, read_set)
+    answer = await deps.store.write(counted, read_set)
     await _add(deps, caller.owner_id, count)
     return answer
 

@@ -6,24 +6,24 @@ from datetime import datetime
 from typing import Any
 
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Ask, Caller, Deps, Surface
+from tools.call.operation import Caller, Deps, RequestContext, Transport
 from tools.call.switches import switches
 
 
-def ask_of(
+def request_context(
     uow: UnitOfWork,
     deps: Deps,
     caller: Caller,
     now: datetime,
     *,
-    asked: Any = None,
+    request: Any = None,
     facts: Any = None,
-    surface: Surface = "http",
-) -> Ask[Any, Any]:
+    transport: Transport = "http",
+) -> RequestContext[Any, Any]:
     """What a handler sees in this transaction: the switches are those of its snapshot."""
-    return Ask(
+    return RequestContext(
         caller=caller,
-        asked=asked,
+        request=request,
         facts=facts,
         now=now,
         ids=deps.ids,
@@ -32,5 +32,5 @@ def ask_of(
         switches=switches(uow, deps.defaults),
         sign_in=deps.sign_in,
         defaults=deps.defaults,
-        surface=surface,
+        transport=transport,
     )

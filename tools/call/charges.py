@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from tools.call.operation import Caller, Deps, Operation
-from tools.call.rates import Network, networks, origin
+from tools.call.rates import Network, client_network, networks
 
 REFUSED: Final = 1  # what a refusal costs beside the call
 WRONG_CREDENTIAL: Final = 5
@@ -24,12 +24,12 @@ def counted_address(deps: Deps, peer: str | None, forwarded_for: Sequence[str]) 
     X-Forwarded-For that is no proxy of ours (contract 1).
     """
     trusted = _trusted(deps.config.trusted_proxies)
-    return origin(peer, ",".join(forwarded_for) if trusted else None, trusted)
+    return client_network(peer, ",".join(forwarded_for) if trusted else None, trusted)
 
 
 def is_proxy(deps: Deps, peer: str) -> bool:
     """Whether an address is one of ours that stands in front."""
-    return origin(peer, "0.0.0.0", _trusted(deps.config.trusted_proxies)) == "0.0.0.0"  # noqa: S104
+    return client_network(peer, "0.0.0.0", _trusted(deps.config.trusted_proxies)) == "0.0.0.0"  # noqa: S104
 
 
 @lru_cache(maxsize=4)
@@ -37,14 +37,14 @@ def _trusted(setting: str) -> tuple[Network, ...]:
     return networks(setting)
 
 
-def charge(
+def charge_call(
     deps: Deps,
     caller: Caller,
     address: str | None,
     op: Operation,
     now: datetime,
     *,
-    paid: int = 0,
+    prepaid_cost: int = 0,
     wallet: object = None,
 ) -> None:
     """Count a call before it runs; `paid` of its weight was counted where it came in, as that of a
@@ -54,13 +54,13 @@ def charge(
     """
     if op.name == "auth_challenge" and address is not None:
         limit, of = deps.config.rate_challenges, f"{address} {str(wallet)[:WALLET_LENGTH].lower()}"
-        deps.rates.take("sign-in challenges", of, limit, now)
+        deps.rates.acquire("sign-in challenges", of, limit, now)
         # Behind a proxy that is not known as one, everybody has the same address.
         many = "sign-in challenges of one address"
-        deps.rates.take(many, address, limit * WALLETS_AN_ADDRESS, now)
-    if op.relays and address is not None:
-        deps.rates.take("relays", address, deps.config.trading.relays_per_minute, now)
-    counted = 0 if op.writes and caller.credential is not None else paid
+        deps.rates.acquire(many, address, limit * WALLETS_AN_ADDRESS, now)
+    if op.is_relay and address is not None:
+        deps.rates.acquire("relays", address, deps.config.trading.relays_per_minute, now)
+    counted = 0 if op.writes and caller.credential is not None else prepaid_cost
     _take(deps, caller, address, op, now, cost=op.weight - counted, force=False)
 
 
@@ -81,7 +81,7 @@ def charge_request(
         charge_stranger(deps, address, cost=cost)
     else:
         limit, now = deps.config.rate_reads, deps.clock.now()
-        deps.rates.take(READS, credential, limit, now, cost=cost)
+        deps.rates.acquire(READS, credential, limit, now, cost=cost)
 
 
 def charge_owner(deps: Deps, caller: Caller, *, cost: int = 1) -> None:
@@ -94,7 +94,7 @@ def charge_stranger(deps: Deps, address: str | None, *, cost: int = 1) -> None:
     """Count a request that no credential of ours came with. Errors: `rate_limited`."""
     if address is not None:
         limit, now = deps.config.rate_anonymous, deps.clock.now()
-        deps.rates.take(ANONYMOUS, address, limit, now, cost=cost)
+        deps.rates.acquire(ANONYMOUS, address, limit, now, cost=cost)
 
 
 def _take(
@@ -111,16 +111,16 @@ def _take(
     if caller.credential is not None:
         limit = config.rate_writes if op.writes else config.rate_reads
         what = "writes" if op.writes else READS
-        deps.rates.take(what, caller.credential, limit, now, cost=cost, force=force)
+        deps.rates.acquire(what, caller.credential, limit, now, cost=cost, force=force)
         _take_of_owner(deps, caller, what, limit, now, cost=cost, force=force)
     elif address is not None:
-        deps.rates.take(ANONYMOUS, address, config.rate_anonymous, now, cost=cost, force=force)
+        deps.rates.acquire(ANONYMOUS, address, config.rate_anonymous, now, cost=cost, force=force)
 
 
 def _take_of_owner(
     deps: Deps,
     caller: Caller,
-    what: str,
+    subject: str,
     limit: int,
     now: datetime,
     *,
@@ -132,5 +132,5 @@ def _take_of_owner(
     """
     if caller.owner_id is not None:
         whose = "your owner's agents" if caller.role == "agent" else "your sessions"
-        what, limit = f"{what} of {whose} together", limit * OWNER_TIMES
-        deps.rates.take(what, caller.owner_id, limit, now, cost=cost, force=force)
+        subject, limit = f"{subject} of {whose} together", limit * OWNER_TIMES
+        deps.rates.acquire(subject, caller.owner_id, limit, now, cost=cost, force=force)

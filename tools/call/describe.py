@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from domain.refusal_kinds.kind import Kind
+from domain.refusal_kinds.kind import RefusalKind
 from domain.refusals import REFUSALS
 from tools.call.operation import Operation
 from tools.call.wire import Schema, schema_of
@@ -60,7 +60,7 @@ def _model(model: type[BaseModel], mode: Any) -> Schema:
 @cache
 def takes_schema(op: Operation) -> Schema:
     """The input of an operation as one closed, flat object."""
-    schema = _model(op.takes, "validation")
+    schema = _model(op.request_model, "validation")
     schema.setdefault("properties", {})
     return {"type": "object", **{k: v for k, v in schema.items() if k != "type"}}
 
@@ -79,28 +79,28 @@ def tool_input(op: Operation) -> Schema:
             "pattern": "^[A-Za-z0-9._:-]{1,128}$",
             "description": KEY_HELP,
         }
-    told: Schema = {
+    raw: Schema = {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
     }
     if schema.get("required"):
-        told["required"] = schema["required"]
-    return told
+        raw["required"] = schema["required"]
+    return raw
 
 
 def _tool_field(field: Schema) -> Schema:
     kind = field.get("type")
-    told = {
+    raw = {
         k: v
         for k, v in _brief(field).items()
         if k not in ("default", "examples") or (k == "default" and v is not None)
     }
     if isinstance(kind, list) and "null" in kind:
-        told["type"] = next(k for k in kind if k != "null")
+        raw["type"] = next(k for k in kind if k != "null")
     # Hosts take flat inputs alone: the fields inside of an object stand in its description.
-    closed = told.get("additionalProperties") is False
-    return {k: v for k, v in told.items() if not (closed and k in _INSIDE)}
+    closed = raw.get("additionalProperties") is False
+    return {k: v for k, v in raw.items() if not (closed and k in _INSIDE)}
 
 
 _INSIDE: Final = frozenset({"properties", "additionalProperties", "required"})
@@ -133,7 +133,7 @@ def hints(op: Operation) -> dict[str, bool]:
 @cache
 def gives_schema(op: Operation) -> Schema:
     """The answer of an operation."""
-    schema = schema_of(op.gives)
+    schema = schema_of(op.response_model)
     flat: Schema = _flat(schema, schema.get("$defs", {}))
     flat.pop("description", None)
     return {"type": "object", **{k: v for k, v in flat.items() if k != "type"}}
@@ -146,8 +146,8 @@ def tool_output(op: Operation) -> Schema:
     """
     properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
     properties["refusal"] = {"type": "object"}
-    about = f"openapi.json {op.gives.__name__}"
-    others = " ".join(others_words(op))
+    about = f"openapi.json {op.response_model.__name__}"
+    others = " ".join(untrusted_fields(op))
     if others:
         about += f"; others' words: {others}"
     return {"type": "object", "description": about, "properties": properties}
@@ -192,7 +192,7 @@ def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[
 
 
 @cache
-def others_words(op: Operation) -> tuple[str, ...]:
+def untrusted_fields(op: Operation) -> tuple[str, ...]:
     """Names of the fields of an answer in which somebody else than the service speaks."""
     told = texts(gives_schema(op))
     return tuple(sorted({n for n, about in told if OTHERS.search(about)}))
@@ -227,7 +227,7 @@ def refusal_schema() -> Schema:
     }
 
 
-def refusal_example(kind: Kind) -> Schema:
+def refusal_example(kind: RefusalKind) -> Schema:
     """A block as this code gives it, with the places of its sentence shown as names."""
     return {
         "error": kind.code,

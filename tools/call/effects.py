@@ -14,9 +14,15 @@ import anyio
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
 from tools.call.allowance import written
-from tools.call.asking import ask_of
-from tools.call.once import Key, claimed, complete, dressed, outcome_unknown
-from tools.call.operation import Caller, Deps, Effect, Operation, Reply
+from tools.call.asking import request_context
+from tools.call.once import (
+    IdempotencyKey,
+    acquire_or_replay,
+    outcome_unknown,
+    store_result,
+    to_result,
+)
+from tools.call.operation import Caller, Deps, ExternalEffect, Operation, OperationResult
 
 T = TypeVar("T")
 log = logging.getLogger("wallet.effects")
@@ -26,27 +32,27 @@ WRITING: Final = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doing:
+class EffectRunner:
     """One call of an operation with an outside effect."""
 
     op: Operation
-    effect: Effect[Any, Any]
+    effect: ExternalEffect[Any, Any]
     deps: Deps
     caller: Caller
     asked: Any
-    key: Key | None
+    key: IdempotencyKey | None
 
-    async def reply(self) -> Reply:
+    async def reply(self) -> OperationResult:
         """Begin in one transaction, act with none open, finish in another.
 
         What is refused in `begin` leaves nothing behind. What `act` refuses has not happened: it is
         undone, and the key is free again. Whatever else goes wrong from there on leaves the key
         taken, and every repeat is told that the outcome is unknown: nothing is ever done twice.
         """
-        begun = await self._begun()
-        if isinstance(begun, Reply):
-            return begun
-        (value,) = begun
+        started = await self._begun()
+        if isinstance(started, OperationResult):
+            return started
+        (value,) = started
         try:
             with anyio.fail_after(self.effect.bound_s):
                 done = await self.effect.act(self.deps, self.caller, value)
@@ -62,14 +68,14 @@ class Doing:
         except Exception:
             raise await self._lost() from None
 
-    async def _begun(self) -> Reply | tuple[Any]:
+    async def _begun(self) -> OperationResult | tuple[Any]:
         if self.effect.begin is None and self.key is None:
             return (self.asked,)
         return await self._in_transaction(self._begin)
 
-    async def _finished(self, value: Any, done: Any) -> Reply:
+    async def _finished(self, value: Any, done: Any) -> OperationResult:
         if self.effect.finish is None and self.key is None:
-            return dressed(self.op, done)
+            return to_result(self.op, done)
         return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
 
     async def _in_transaction(self, work: Callable[[UnitOfWork, datetime], T]) -> T:
@@ -78,27 +84,27 @@ class Doing:
             return await written(self.deps, self.caller, lambda uow: work(uow, now))
         return await self.deps.store.read(lambda uow: work(uow, now))
 
-    def _begin(self, uow: UnitOfWork, now: datetime) -> Reply | tuple[Any]:
+    def _begin(self, uow: UnitOfWork, now: datetime) -> OperationResult | tuple[Any]:
         until = now + timedelta(seconds=self.effect.bound_s) + WRITING
-        replay = claimed(uow, self.op, self.key, now, until)
+        replay = acquire_or_replay(uow, self.op, self.key, now, until)
         if replay is not None:
             return replay
         if self.effect.begin is None:
             return (self.asked,)
-        ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
-        return (self.effect.begin(uow, ask),)
+        ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+        return (self.effect.begin(uow, ctx),)
 
-    def _finish(self, uow: UnitOfWork, now: datetime, begun: Any, done: Any) -> Reply:
+    def _finish(self, uow: UnitOfWork, now: datetime, started: Any, done: Any) -> OperationResult:
         if self.effect.finish is None:
-            return complete(uow, self.key, dressed(self.op, done))
-        ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
-        answer = self.effect.finish(uow, ask, begun, done)
-        return complete(uow, self.key, dressed(self.op, answer))
+            return store_result(uow, self.key, to_result(self.op, done))
+        ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+        answer = self.effect.finish(uow, ctx, started, done)
+        return store_result(uow, self.key, to_result(self.op, answer))
 
-    def _undo(self, uow: UnitOfWork, now: datetime, begun: Any) -> None:
+    def _undo(self, uow: UnitOfWork, now: datetime, started: Any) -> None:
         if self.effect.undo is not None:
-            ask = ask_of(uow, self.deps, self.caller, now, asked=self.asked)
-            self.effect.undo(uow, ask, begun)
+            ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+            self.effect.undo(uow, ctx, started)
         if self.key is not None:
             uow.idempotency.release(self.key.scope, self.key.key)
 
@@ -109,6 +115,6 @@ class Doing:
             with suppress(Exception):
                 now = self.deps.clock.now()
                 await self.deps.store.write(
-                    lambda uow: uow.idempotency.lose(key.scope, key.key, now)
+                    lambda uow: uow.idempotency.abandon(key.scope, key.key, now)
                 )
         return outcome_unknown(self.op)

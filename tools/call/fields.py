@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from domain.text import NAME_MAX, composed, unfit
-from tools.call.names import unnamable
-from tools.call.operation import Gives, Takes
+from tools.call.names import name_problem
+from tools.call.operation import RequestModel, ResponseModel
 
 PublicId = Annotated[
     str,
@@ -113,7 +113,7 @@ def _named(text: str) -> str:
     text = _one_line(text).strip()
     if not 1 <= len(text) <= NAME_MAX:
         raise PydanticCustomError("text", "1 to {most} characters", {"most": NAME_MAX})
-    why = unnamable(text)
+    why = name_problem(text)
     if why is not None:
         raise PydanticCustomError("text", "{why}", {"why": why})
     return text
@@ -137,7 +137,7 @@ Line = Annotated[str, AfterValidator(_one_line)]
 Lines = Annotated[str, AfterValidator(_lines)]
 
 
-class OneMandate(Takes):
+class OneMandate(RequestModel):
     """An operation on one mandate."""
 
     public_id: PublicId
@@ -146,12 +146,12 @@ class OneMandate(Takes):
 T = TypeVar("T")
 
 
-class Page(Gives, Generic[T]):
+class Page(ResponseModel, Generic[T]):
     """A page; `next_cursor` is null at the end."""
 
     items: list[T]
     next_cursor: str | None
 
 
-class Nothing(Takes):
+class Nothing(RequestModel):
     """No input."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from tools.call.operation import Operation, Reply, Takes
+from tools.call.operation import Operation, OperationResult, RequestModel
 from tools.call.wire import encoded
 
 MOST: Final = 8_192
@@ -53,11 +53,11 @@ CUTS_TOLD: Final = 12
 Row = TypeVar("Row")
 
 
-def fitting_rows(rows: Iterable[Row], most: int = PAGE_BYTES) -> Iterator[Row]:
+def rows_within(rows: Iterable[Row], limit: int = PAGE_BYTES) -> Iterator[Row]:
     """The first rows whose JSON fits into `most` bytes together, and one in any case; rows come in
     their wire form, and those behind are not made.
     """
-    room = most
+    room = limit
     for n, row in enumerate(rows):
         room -= len(encoded(row)) + 1
         if room < 0 and n:
@@ -65,13 +65,13 @@ def fitting_rows(rows: Iterable[Row], most: int = PAGE_BYTES) -> Iterator[Row]:
         yield row
 
 
-def shorter(
-    op: Operation, asked: Takes, arguments: Mapping[str, object], reply: Reply
-) -> Takes | None:
+def smaller_page(
+    op: Operation, request: RequestModel, arguments: Mapping[str, object], reply: OperationResult
+) -> RequestModel | None:
     """A shorter page to ask for, where nobody named a length and this one is too long for a
     model.
     """
-    limit = getattr(asked, "limit", None)
+    limit = getattr(request, "limit", None)
     if limit is None or "limit" in arguments or limit == 1 or reply.refused:
         return None
     told = len(encoded(reply.body))
@@ -79,25 +79,29 @@ def shorter(
         return None
     items = reply.body.get("items")
     rows = min(limit, len(items) if isinstance(items, Sized) else 0) or limit
-    return asked.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // told))})
+    return request.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // told))})
 
 
-def fitted(op: Operation, arguments: Mapping[str, object], reply: Reply) -> Reply:
+def truncate_result(
+    op: Operation, arguments: Mapping[str, object], reply: OperationResult
+) -> OperationResult:
     """The answer with what is long in it cut, where nobody named a length; `cut` says what.
 
     A refusal, and whatever has to be whole to be used (calldata, typed data), stays as it is.
     """
-    named = {"limit", "parts"} & set(arguments)
-    if reply.refused or named or len(encoded(reply.body)) <= MOST:
+    name = {"limit", "parts"} & set(arguments)
+    if reply.refused or name or len(encoded(reply.body)) <= MOST:
         return reply
-    less = cut(reply.body, MOST - AROUND)
-    return reply if less is None else replace(reply, body=less.values | less.told(whole_of(op)))
+    less = truncate(reply.body, MOST - AROUND)
+    return (
+        reply if less is None else replace(reply, body=less.values | less.told(full_read_hint(op)))
+    )
 
 
-def whole_of(op: Operation) -> str:
+def full_read_hint(op: Operation) -> str:
     """How to get an answer with nothing cut."""
     for name in ("limit", "parts"):
-        if name in op.takes.model_fields:
+        if name in op.request_model.model_fields:
             return f"Name {name}: then nothing is cut."
     if op.route is not None and not op.writes:
         return f"{' '.join(op.route)} answers it whole."
@@ -105,15 +109,15 @@ def whole_of(op: Operation) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Truncated:
     """Values with what was long in them cut, and the paths of what was."""
 
     values: dict[str, object]
     places: list[str]
 
-    def fits(self, most: int) -> bool:
+    def fits(self, limit: int) -> bool:
         """True where the values and the paths take no more than `most` bytes."""
-        return len(encoded(self.values)) + len(encoded(self.places[:CUTS_TOLD])) <= most
+        return len(encoded(self.values)) + len(encoded(self.places[:CUTS_TOLD])) <= limit
 
     def told(self, whole: str) -> dict[str, object]:
         """What is said of it beside the values."""
@@ -124,21 +128,21 @@ class Cut:
         }
 
 
-def cut(body: Mapping[str, object], most: int) -> Cut | None:
+def truncate(body: Mapping[str, object], limit: int) -> Truncated | None:
     """The values with what is long in them cut, so that they fit into `most` bytes together, the
     paths included. None where they cannot be made to fit.
     """
     # What the last level does not make fit, none does: most of what is asked for is of that kind.
-    least = _cut(body, *LEVELS[-1])
-    if not least.fits(most):
+    minimum = _cut(body, *LEVELS[-1])
+    if not minimum.fits(limit):
         return None
     wider = (_cut(body, *level) for level in LEVELS[:-1])
-    return next((less for less in wider if less.fits(most)), least)
+    return next((less for less in wider if less.fits(limit)), minimum)
 
 
-def _cut(body: Mapping[str, object], text_most: int, rows_most: int) -> Cut:
+def _cut(body: Mapping[str, object], text_most: int, rows_most: int) -> Truncated:
     cutting = _Cutting(text_most, rows_most)
-    return Cut({n: cutting.value(n, v, n) for n, v in body.items()}, cutting.places)
+    return Truncated({n: cutting.value(n, v, n) for n, v in body.items()}, cutting.places)
 
 
 class _Cutting:
@@ -170,25 +174,27 @@ class _Cutting:
         return [self.value(name, row, f"{path}.{n}") for n, row in enumerate(rows)]
 
 
-def fitting(names: Iterable[str], part: Callable[[str], Any], whole: str) -> dict[str, object]:
+def sections_within(
+    names: Iterable[str], part: Callable[[str], Any], whole: str
+) -> dict[str, object]:
     """The parts that fit, in their order. Where not all do, what is long in a large one is cut
     first: `cut` says what, and `left_out` names the parts that fit all the same not.
     """
     parts = {name: part(name) for name in names}
     sizes = {name: len(encoded(value)) + len(name) + 4 for name, value in parts.items()}
-    cuts, room = Cut({}, []), MOST - AROUND
+    cuts, room = Truncated({}, []), MOST - AROUND
     if sum(sizes.values()) > room:
         for name in [n for n, size in sizes.items() if size > PART_MOST]:
-            if (less := cut({name: parts[name]}, PART_MOST)) is not None:
+            if (less := truncate({name: parts[name]}, PART_MOST)) is not None:
                 parts[name] = less.values[name]
                 sizes[name] = len(encoded(parts[name])) + len(name) + 4
                 cuts.places.extend(less.places)
-    told = cuts.told(whole)
-    room -= len(encoded(told))
+    raw = cuts.told(whole)
+    room -= len(encoded(raw))
     left_out: list[str] = []
     for name, value in parts.items():
         if sizes[name] > room:
             left_out.append(name)
             continue
-        told[name], room = value, room - sizes[name]
-    return told | ({"left_out": left_out} if left_out else {})
+        raw[name], room = value, room - sizes[name]
+    return raw | ({"left_out": left_out} if left_out else {})

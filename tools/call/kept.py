@@ -13,13 +13,13 @@ from domain.ledger.events import Event
 from domain.mandates.mandate import Mandate
 from domain.reads.rows import ledger_row
 from domain.reads.shapes import LedgerRow
-from domain.reads.step import Step, step_of
-from domain.reads.steps import recorded
-from domain.rules.case import Case
+from domain.reads.step import Step, to_step
+from domain.reads.steps import record_steps
+from domain.rules.case import MandateSnapshot
 from domain.settings import Switches
-from tools.call.wire import told
+from tools.call.wire import to_json
 
-MOST: Final = 20_000
+MAX_ROWS: Final = 20_000
 PAGES: Final = 512
 TERMS: Final = 4_096
 
@@ -57,7 +57,7 @@ class _Terms:
     parts: dict[str, object] = field(default_factory=dict)
 
 
-class Kept:
+class RenderCache:
     """By the identity of a row: the store gives the same object while it keeps it. A mandate is
     compared, since each read dates it anew.
 
@@ -75,14 +75,14 @@ class Kept:
         self._written: dict[int, tuple[Step, Any]] = {}
         self._terms: dict[str, _Terms] = {}
 
-    def of_terms(self, case: Case, name: str, make: Callable[[], Any]) -> Any:
+    def terms_part(self, snapshot: MandateSnapshot, name: str, make: Callable[[], Any]) -> Any:
         """The JSON of a part that follows from the mandate, the switches and the keeper's key."""
-        m, key = case.mandate, (case.switches, case.keeper_key)
-        found = self._terms.get(m.public_id)
-        if found is None or found.key != key or found.mandate != m:
-            found = _Terms(m, key)
+        mandate, key = snapshot.mandate, (snapshot.switches, snapshot.keeper_key)
+        found = self._terms.get(mandate.public_id)
+        if found is None or found.key != key or found.mandate != mandate:
+            found = _Terms(mandate, key)
             with self._lock:
-                self._terms[m.public_id] = found
+                self._terms[mandate.public_id] = found
                 while len(self._terms) > TERMS:
                     del self._terms[next(iter(self._terms))]
         if name not in found.parts:
@@ -95,7 +95,7 @@ class Kept:
             found = _Row(event)
             with self._lock:
                 self._rows[id(event)] = found
-                while len(self._rows) > MOST:
+                while len(self._rows) > MAX_ROWS:
                     del self._rows[next(iter(self._rows))]
         return found
 
@@ -116,39 +116,39 @@ class Kept:
             page.rows = tuple(self.row(e) for e in events)
         return list(page.rows)
 
-    def recorded(self, case: Case) -> list[Any]:
+    def recorded(self, snapshot: MandateSnapshot) -> list[Any]:
         """The JSON of the steps that the case's rows, and logs that are no rows yet, tell."""
-        if case.provisional:
-            return [self.step(s) for s in recorded(case, self.step_of)]
-        page = self._page(case.events)
+        if snapshot.provisional:
+            return [self.step(s) for s in record_steps(snapshot, self.step_of)]
+        page = self._page(snapshot.events)
         if page.steps is None:
-            page.steps = tuple(self.step(s) for s in recorded(case, self.step_of))
+            page.steps = tuple(self.step(s) for s in record_steps(snapshot, self.step_of))
         return list(page.steps)
 
     def row(self, event: Event) -> Any:
         """The JSON of a ledger row."""
         kept = self._row(event)
         if kept.row is None:
-            kept.row = told(ledger_row(event), LedgerRow)
+            kept.row = to_json(ledger_row(event), LedgerRow)
         return kept.row
 
     def step_of(self, event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         """The step of a row."""
         steps, told_with = self._row(event).steps, (matched, twin.seq if twin else None)
         if told_with not in steps:
-            steps[told_with] = step_of(event, matched=matched, twin=twin)
+            steps[told_with] = to_step(event, matched=matched, twin=twin)
         return steps[told_with]
 
     def step(self, step: Step) -> Any:
         """The JSON of a step."""
         found = self._written.get(id(step))
         if found is None or found[0] is not step:
-            found = (step, told(step, Step))
+            found = (step, to_json(step, Step))
             with self._lock:
                 self._written[id(step)] = found
-                while len(self._written) > MOST:
+                while len(self._written) > MAX_ROWS:
                     del self._written[next(iter(self._written))]
         return found[1]
 
 
-KEPT: Final = Kept()
+KEPT: Final = RenderCache()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from domain.text import unfit_name
-from tools.call.refused_inputs import as_latin, folded
+from tools.call.refused_inputs import as_latin, confusable_skeleton
 
 _WORD: Final = re.compile(r"\w+")
 # What is one letter to a reader within Latin too, by the same table (UTS 39).
@@ -23,7 +23,7 @@ def reads_as(name: str) -> frozenset[str]:
     without marks and punctuation.
     """
     plain = "".join(unicodedata.normalize("NFKC", name).casefold().split())
-    seen = folded(as_latin(name)).translate(_AS_ONE)
+    seen = confusable_skeleton(as_latin(name)).translate(_AS_ONE)
     return frozenset({plain, "".join(c for c in seen if unicodedata.category(c)[0] not in "PZ")})
 
 
@@ -33,7 +33,7 @@ def is_equal_to_one(name: str, names: Iterable[str]) -> bool:
     return any(not taken.isdisjoint(reads_as(other)) for other in names)
 
 
-def unnamable(name: str) -> str | None:
+def name_problem(name: str) -> str | None:
     """Why a fit text is no name, None where it is one."""
     return unfit_name(name) or _mixed(name)
 

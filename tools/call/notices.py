@@ -16,17 +16,17 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.wire import encoded
 
 
-def tell(uow: UnitOfWork, owner_id: str, notice: Notice, now: datetime) -> int:
+def enqueue_notice(uow: UnitOfWork, owner_id: str, notice: Notice, now: datetime) -> int:
     """Queue a notice for the owner's webhooks that ask for it; how many it is new to."""
     hooks = [h for h in uow.webhooks.of_owner(owner_id) if h.wants(notice.kind)]
     body = {"type": notice.kind, "timestamp": timestamp(now), "data": dict(notice.data)}
     return sum(_queued(uow, hook, notice, encoded(body).decode(), now) for hook in hooks)
 
 
-def _queued(uow: UnitOfWork, hook: Webhook, notice: Notice, body: str, now: datetime) -> bool:
+def _queued(uow: UnitOfWork, webhook: Webhook, notice: Notice, body: str, now: datetime) -> bool:
     return uow.webhooks.queue(
-        hook,
-        delivery_id=message_id(hook.webhook_id, notice.key),
+        webhook,
+        delivery_id=message_id(webhook.webhook_id, notice.key),
         key=notice.key,
         kind=notice.kind,
         body=body,
@@ -50,17 +50,23 @@ def approval_asked(uow: UnitOfWork, owner_id: str, item: Approval, now: datetime
         "expires_at": timestamp(item.expires_at),
     }
     told = Notice(kind="approval.asked", key=f"asked:{item.approval_id}", data=data)
-    tell(uow, owner_id, told, now)
+    enqueue_notice(uow, owner_id, told, now)
 
 
-def acceptance_ended(uow: UnitOfWork, m: Mandate, now: datetime) -> None:
+def acceptance_ended(uow: UnitOfWork, mandate: Mandate, now: datetime) -> None:
     """The owner changed terms that an agent had accepted; nothing where none had."""
-    if m.accepted_at is None:
+    if mandate.accepted_at is None:
         return
-    accepted_at = timestamp(m.accepted_at)
-    data: Data = {"public_id": m.public_id, "agent_id": m.agent_id, "accepted_at": accepted_at}
-    key = f"acceptance:{m.public_id}:{accepted_at}"
-    tell(uow, m.owner_id, Notice(kind="mandate.acceptance_ended", key=key, data=data), now)
+    accepted_at = timestamp(mandate.accepted_at)
+    data: Data = {
+        "public_id": mandate.public_id,
+        "agent_id": mandate.agent_id,
+        "accepted_at": accepted_at,
+    }
+    key = f"acceptance:{mandate.public_id}:{accepted_at}"
+    enqueue_notice(
+        uow, mandate.owner_id, Notice(kind="mandate.acceptance_ended", key=key, data=data), now
+    )
 
 
 def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:
@@ -73,7 +79,7 @@ def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:
         "notional": str(order.notional),
     }
     key = f"unknown:{order.order_id}:{order.attempt}"
-    tell(uow, order.owner_id, Notice(kind="order.unknown", key=key, data=data), now)
+    enqueue_notice(uow, order.owner_id, Notice(kind="order.unknown", key=key, data=data), now)
 
 
 def transfer_in(
@@ -90,4 +96,4 @@ def transfer_in(
         "amount_usdc": amount,
     }
     key = f"transfer:{chain_id}:{tx_hash}:{agent_id}"
-    tell(uow, agent.owner_id, Notice(kind="transfer.in", key=key, data=data), now)
+    enqueue_notice(uow, agent.owner_id, Notice(kind="transfer.in", key=key, data=data), now)

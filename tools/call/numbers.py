@@ -6,14 +6,14 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from tools.call.operation import Takes
+from tools.call.operation import RequestModel
 
 
-def rounded(asked: Takes) -> Takes:
+def rounded(request: RequestModel) -> RequestModel:
     """The input with what is no amount as any reader of JSON has it."""
-    values = {name: getattr(asked, name) for name in type(asked).model_fields}
+    values = {name: getattr(request, name) for name in type(request).model_fields}
     shapeless = {n: v for n, v in values.items() if isinstance(v, dict | list | Decimal)}
-    return asked.model_copy(update=plain(shapeless)) if shapeless else asked
+    return request.model_copy(update=plain(shapeless)) if shapeless else request
 
 
 def plain(value: Any) -> Any:
@@ -31,5 +31,5 @@ def hashable(value: object) -> Any:
     """
     if not isinstance(value, Decimal):
         return str(value)
-    told = plain(value)
-    return told if Decimal(repr(told)) == value else str(value)
+    raw = plain(value)
+    return raw if Decimal(repr(raw)) == value else str(value)

@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
-from storage.rows.work import Claim
+from storage.rows.work import IdempotencyRecord
 from storage.unit_of_work import UnitOfWork
 from tools.call.numbers import hashable
-from tools.call.operation import Answer, Caller, Operation, Reply, Written
-from tools.call.wire import shaped, told
+from tools.call.operation import Caller, HandlerResult, Operation, OperationResult, RenderedResult
+from tools.call.wire import to_json, to_json_as
 
 ASK_AGAIN: Final = timedelta(seconds=1)
 _BODY: Final = json.JSONEncoder(
@@ -24,7 +24,7 @@ _BODY: Final = json.JSONEncoder(
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class IdempotencyKey:
     """An idempotency key in its scope, and the hash of what was asked with it."""
 
     scope: str
@@ -33,22 +33,22 @@ class Key:
 
 
 def key_of(
-    op: Operation, caller: Caller, asked: Any, arguments: Mapping[str, object], key: str | None
-) -> Key | None:
+    op: Operation, caller: Caller, request: Any, arguments: Mapping[str, object], key: str | None
+) -> IdempotencyKey | None:
     """The key of a call; None where the caller gave none, or the call takes none."""
-    scope = None if op.idempotency is None or key is None else op.idempotency(caller, asked)
+    scope = None if op.idempotency is None or key is None else op.idempotency(caller, request)
     if scope is None or key is None:
         return None
-    return Key(scope, key, request_hash(op, arguments))
+    return IdempotencyKey(scope, key, request_hash(op, arguments))
 
 
-def by_owner(what: str, *path: str) -> Callable[[Caller, Any], str]:
+def owner_scope(subject: str, *path: str) -> Callable[[Caller, Any], str]:
     """The scope of keys on an owner's write that a repeat would do twice; `path` names the inputs
     of its path, which are in no body.
     """
 
-    def scope(caller: Caller, asked: Any) -> str:
-        return ":".join((caller.user_id or "", what, *(getattr(asked, name) for name in path)))
+    def scope(caller: Caller, request: Any) -> str:
+        return ":".join((caller.user_id or "", subject, *(getattr(request, name) for name in path)))
 
     return scope
 
@@ -67,9 +67,13 @@ def _left_out(op: Operation) -> frozenset[str]:
     return frozenset({*op.path_names, "idempotency_key"})
 
 
-def claimed(
-    uow: UnitOfWork, op: Operation, key: Key | None, now: datetime, until: datetime | None = None
-) -> Reply | None:
+def acquire_or_replay(
+    uow: UnitOfWork,
+    op: Operation,
+    key: IdempotencyKey | None,
+    now: datetime,
+    until: datetime | None = None,
+) -> OperationResult | None:
     """Claim the key, or give the answer that its first call got; None where this call is the first.
 
     Errors: `idempotency_key_reused` for another body; `idempotency_in_flight` while the first call
@@ -77,38 +81,44 @@ def claimed(
     """
     if key is None:
         return None
-    claim = uow.idempotency.claim(key.scope, key.key, key.digest, now, until)
+    claim = uow.idempotency.acquire(key.scope, key.key, key.digest, now, until)
     if claim.new:
         return None
     if claim.request_hash != key.digest:
         raise Refused(refusal("idempotency_key_reused"))
     if claim.status is not None and claim.response is not None:
-        return Reply(claim.status, claim.response)
-    raise outcome_unknown(op) if _lost(claim, now) else _in_flight(now)
+        return OperationResult(claim.status, claim.response)
+    raise outcome_unknown(op) if _is_abandoned(claim, now) else _in_flight(now)
 
 
-def dressed(op: Operation, answer: Answer | Written | Reply) -> Reply:
+def to_result(
+    op: Operation, answer: HandlerResult | RenderedResult | OperationResult
+) -> OperationResult:
     """The answer in its wire form, which is made from the type that the operation gives."""
-    if isinstance(answer, Written):
-        return Reply(answer.status, answer.body)
-    if isinstance(answer, Answer):
-        again = None if answer.kept is None else told(answer.kept, op.gives)
-        return Reply(answer.status, told(answer.body, op.gives), kept=again)
+    if isinstance(answer, RenderedResult):
+        return OperationResult(answer.status, answer.body)
+    if isinstance(answer, HandlerResult):
+        again = None if answer.kept is None else to_json(answer.kept, op.response_model)
+        return OperationResult(
+            answer.status, to_json(answer.body, op.response_model), stored_body=again
+        )
     if answer.refused:
         return answer
-    kept = None if answer.kept is None else shaped(answer.kept, op.gives)
-    return replace(answer, body=shaped(answer.body, op.gives), kept=kept)
+    kept = None if answer.stored_body is None else to_json_as(answer.stored_body, op.response_model)
+    return replace(answer, body=to_json_as(answer.body, op.response_model), stored_body=kept)
 
 
-def complete(uow: UnitOfWork, key: Key | None, reply: Reply) -> Reply:
+def store_result(
+    uow: UnitOfWork, key: IdempotencyKey | None, reply: OperationResult
+) -> OperationResult:
     """Keep the answer for every repeat."""
     if key is not None:
-        body = reply.body if reply.kept is None else reply.kept
+        body = reply.body if reply.stored_body is None else reply.stored_body
         uow.idempotency.complete(key.scope, key.key, reply.status, dict(body))
     return reply
 
 
-def _lost(claim: Claim, now: datetime) -> bool:
+def _is_abandoned(claim: IdempotencyRecord, now: datetime) -> bool:
     return claim.until is not None and claim.until <= now
 
 

@@ -14,14 +14,14 @@ from domain.next_steps import NextStep, Role
 from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
 from domain.settings import Config, Switches
 from domain.trading.throttle import Throttle
-from storage.brought.needs import Needs
+from storage.brought.needs import ReadSet
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
-from tools.call.paper import PaperDesk
-from tools.call.rates import Rates
+from tools.call.paper import PaperExchange
+from tools.call.rates import RateLimiter
 from tools.call.signing import WebhookSigning
 from tools.call.stored import Stored
-from tools.call.watch import Unwatched, Watch
+from tools.call.watch import NullTelemetry, Telemetry
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
 HEAVY: Final = 5
@@ -31,16 +31,16 @@ PRESUMED_KEPT: Final = 10_000
 Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
 
 
-Surface = Literal["http", "mcp", "house"]
+Transport = Literal["http", "mcp", "house"]
 
 
-class Takes(BaseModel):
+class RequestModel(BaseModel):
     """Base of every operation's input: flat, closed, strict (contract 1)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class Gives(BaseModel):
+class ResponseModel(BaseModel):
     """Base of every operation's answer: the shape that OpenAPI and MCP publish."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -62,13 +62,13 @@ class Caller:
     name: str | None = None
     credential: str | None = None
     chain_id: int | None = None
-    presumed: bool = field(default=False, compare=False)
+    from_cache: bool = field(default=False, compare=False)
 
 
-NOBODY: Final = Caller("nobody")
+ANONYMOUS: Final = Caller("nobody")
 
 
-class Presumed:
+class CredentialCache:
     """Agents by the hash of their keys; whoever came first goes first."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Presumed:
         """Remember whose key it is; of a caller that is no agent nothing is kept."""
         if caller.role != "agent" or caller.credential is None:
             return
-        self._agents[caller.credential] = replace(caller, presumed=True)
+        self._agents[caller.credential] = replace(caller, from_cache=True)
         if len(self._agents) > PRESUMED_KEPT:
             del self._agents[next(iter(self._agents))]
 
@@ -103,14 +103,14 @@ class Deps:
     sign_in: SignIn
     defaults: Switches = field(default_factory=Switches)
     keeper: HouseKeeper | None = None
-    rates: Rates = field(default_factory=Rates)
+    rates: RateLimiter = field(default_factory=RateLimiter)
     venues: Venues | None = None
     signer: OrderSigner | None = None
     throttle: Throttle = field(default_factory=Throttle)
-    paper: PaperDesk | None = None
+    paper: PaperExchange | None = None
     webhooks: WebhookSigning | None = None
-    watch: Watch = field(default_factory=Unwatched)
-    presumed: Presumed = field(default_factory=Presumed)
+    watch: Telemetry = field(default_factory=NullTelemetry)
+    presumed: CredentialCache = field(default_factory=CredentialCache)
     stored: Stored = field(default_factory=Stored)
 
 
@@ -121,11 +121,11 @@ F = TypeVar("F")
 
 
 @dataclass(frozen=True, slots=True)
-class Ask(Generic[T, F]):
+class RequestContext(Generic[T, F]):
     """One validated call, as a handler sees it; `facts` is what `gather` brought."""
 
     caller: Caller
-    asked: T
+    request: T
     facts: F
     now: datetime
     ids: Ids
@@ -134,11 +134,11 @@ class Ask(Generic[T, F]):
     switches: Switches
     sign_in: SignIn
     defaults: Switches = field(default_factory=Switches)
-    surface: Surface = "http"
+    transport: Transport = "http"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HandlerResult:
     """What a handler answers: a value of the operation's `gives`, and the HTTP status; `kept` as in
     a Reply.
     """
@@ -149,7 +149,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RenderedResult:
     """An answer in its wire form already, put together of pieces that were written one by one."""
 
     body: Mapping[str, object]
@@ -157,7 +157,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class OperationResult:
     """An answer: HTTP status, JSON body, and headers that only HTTP shows.
 
     `kept` is what a repeat with the same idempotency key gets, where that is not the body: what is
@@ -167,7 +167,7 @@ class Reply:
     status: int
     body: Mapping[str, object]
     headers: Mapping[str, str] = field(default_factory=dict)
-    kept: Mapping[str, object] | None = None
+    stored_body: Mapping[str, object] | None = None
 
     @property
     def refused(self) -> bool:
@@ -180,7 +180,9 @@ def behind_door(name: str) -> bool:
     return name.startswith("mandate_")
 
 
-Handler = Callable[[UnitOfWork, Ask[Any, Any]], Answer | Written | Reply]
+Handler = Callable[
+    [UnitOfWork, RequestContext[Any, Any]], HandlerResult | RenderedResult | OperationResult
+]
 
 
 Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
@@ -193,7 +195,7 @@ D = TypeVar("D")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Effect(Generic[B, D]):
+class ExternalEffect(Generic[B, D]):
     """Something that is done outside, in three steps; `tools.call.effects` takes them.
 
     `begin` and `finish` run in one transaction each, and the idempotency key is claimed in the
@@ -206,20 +208,26 @@ class Effect(Generic[B, D]):
     """
 
     act: Callable[[Deps, Caller, B], Awaitable[D]]
-    begin: Callable[[UnitOfWork, Ask[Any, Any]], B] | None = None
-    finish: Callable[[UnitOfWork, Ask[Any, Any], B, D], Answer | Written | Reply] | None = None
-    undo: Callable[[UnitOfWork, Ask[Any, Any], B], None] | None = None
+    begin: Callable[[UnitOfWork, RequestContext[Any, Any]], B] | None = None
+    finish: (
+        Callable[
+            [UnitOfWork, RequestContext[Any, Any], B, D],
+            HandlerResult | RenderedResult | OperationResult,
+        ]
+        | None
+    ) = None
+    undo: Callable[[UnitOfWork, RequestContext[Any, Any], B], None] | None = None
     reconcile: tuple[NextStep, ...] = ()
     bound_s: int = 60
 
 
-Naming = Callable[[Any, datetime], Needs]
+ReadSetFor = Callable[[Any, datetime], ReadSet]
 
 
-Passing = Callable[[Deps, Caller, Any], Awaitable[Reply]]
+PassThrough = Callable[[Deps, Caller, Any], Awaitable[OperationResult]]
 
 
-Counting = Callable[[Deps, Caller], Awaitable[None]]
+RateCounter = Callable[[Deps, Caller], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -248,18 +256,18 @@ class Operation:
     summary: str
     auth: Auth
     route: tuple[str, str] | None
-    takes: type[Takes]
-    gives: type[Any]
+    request_model: type[RequestModel]
+    response_model: type[Any]
     handler: Handler | None = None
     gather: Gather | None = None
-    needs: Naming | None = None
-    effect: Effect[Any, Any] | None = None
-    passes: Passing | None = None
-    counts: Counting | None = None
+    read_set: ReadSetFor | None = None
+    effect: ExternalEffect[Any, Any] | None = None
+    pass_through: PassThrough | None = None
+    count_call: RateCounter | None = None
     sessions_only: bool = False
     writes: bool = False
     weight: int = 1
-    relays: bool = False
+    is_relay: bool = False
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False

@@ -23,7 +23,7 @@ _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
 _NOT_ROUTED: Final = (ipaddress.IPv6Network("3fff::/20"),)
 
 
-def public(text: str) -> bool:
+def is_public_address(text: str) -> bool:
     """True for an address of the public internet: not private, shared, loopback, link-local,
     multicast or reserved, in whatever form it is written.
     """
@@ -33,7 +33,7 @@ def public(text: str) -> bool:
         return False
     inner = _inside(address)
     if inner is not None:
-        return public(str(inner))
+        return is_public_address(str(inner))
     if isinstance(address, ipaddress.IPv6Address) and not _given_out(address):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
@@ -52,7 +52,7 @@ def _inside(address: Address) -> ipaddress.IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)
 
 
-def receiver(url: str, *, base_url: str, private: bool) -> str:
+def check_webhook_url(url: str, *, base_url: str, private: bool) -> str:
     """A webhook's URL, if it may be one; where its host points is looked at before each call.
 
     `private`: plain http, any port and addresses that are not public are taken too, for tests.
@@ -85,7 +85,7 @@ def _on_the_internet(host: str, port: int, own: str) -> None:
     if host == own:
         raise invalid("url", "it is this service's own host")
     if _is_literal(host):
-        if not public(host):
+        if not is_public_address(host):
             raise invalid("url", "it is not an address of the public internet")
     elif "." not in host or host.endswith(LOCAL_NAMES) or _ends_in_a_number(host):
         raise invalid("url", "it is not a name of the public internet")

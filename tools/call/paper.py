@@ -11,13 +11,13 @@ from typing import Protocol
 from domain.ports import Ids, Venue
 from domain.refusals import Refusal
 from domain.trading.orders import Order, OrderFill
-from domain.trading.paper.meeting import Sight
+from domain.trading.paper.meeting import MarketSnapshot
 from domain.trading.venue import Perp, Position
 from storage.unit_of_work import UnitOfWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaperOutcome:
+class PaperExecution:
     """What became of a paper order: its fills, whether the rest waits in the book, or why it was
     refused. `word` is what its `venue.status` would be.
     """
@@ -36,7 +36,7 @@ class PaperPosition:
     position: Position
 
 
-class PaperDesk(Protocol):
+class PaperExchange(Protocol):
     """Fills paper orders on the market's own books. Money on paper is a replay of their fills."""
 
     def book_for(
@@ -47,14 +47,14 @@ class PaperDesk(Protocol):
         *,
         owner_id: str,
         agent_id: str | None,
-        named: str | None,
+        name: str | None,
     ) -> str:
         """The book that an order goes to: the named one, else the owner's oldest, which is made
         where there is none. Errors: `wallet_invalid_order` for a book that the caller may not use.
         """
         ...
 
-    def latency(self, uow: UnitOfWork, owner_id: str, named: str | None) -> timedelta:
+    def latency(self, uow: UnitOfWork, owner_id: str, name: str | None) -> timedelta:
         """How long after its acceptance an order meets the market: as its book says, the owner's
         oldest one where none is named.
         """
@@ -62,14 +62,16 @@ class PaperDesk(Protocol):
 
     async def sight(
         self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
-    ) -> Sight:
+    ) -> MarketSnapshot:
         """The snapshot that fills an order which is accepted now: it is taken the latency later.
 
         Errors: `wallet_venue_unavailable`; then nothing is filled.
         """
         ...
 
-    def fill(self, uow: UnitOfWork, order: Order, sight: Sight, now: datetime) -> PaperOutcome:
+    def fill(
+        self, uow: UnitOfWork, order: Order, market_snapshot: MarketSnapshot, now: datetime
+    ) -> PaperExecution:
         """Write into the book what an order met, in the transaction that says so of the order."""
         ...
 

@@ -6,26 +6,26 @@ that has been confirmed.
 from __future__ import annotations
 
 from domain.refusals import Refused, refusal
-from storage.brought.needs import Needs
+from storage.brought.needs import ReadSet
 from storage.unit_of_work import UnitOfWork
 from tools.call.credentials import agent_of
 from tools.call.operation import Caller, Deps
 
 
-class NotAsPresumed(Exception):
+class StaleCredential(Exception):
     """A key is no longer whose it was."""
 
 
-def confirm(uow: UnitOfWork, caller: Caller) -> None:
+def verify_cached_credential(uow: UnitOfWork, caller: Caller) -> None:
     """Look up whom a call presumes. Errors: `NotAsPresumed`."""
     if agent_of(uow, caller.credential or "") != caller:
-        raise NotAsPresumed
+        raise StaleCredential
 
 
-async def looked_up(deps: Deps, caller: Caller) -> Caller:
+async def refresh_credential(deps: Deps, caller: Caller) -> Caller:
     """Whose the key is now. Errors: `unauthenticated` where it is nobody's."""
     digest = caller.credential or ""
-    store = await deps.store.brought(Needs(now=deps.clock.now(), credential=digest))
+    store = await deps.store.prefetch(ReadSet(now=deps.clock.now(), credential=digest))
     found = await store.read(lambda uow: agent_of(uow, digest))
     if found is None:
         deps.presumed.forget(caller)

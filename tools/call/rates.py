@@ -23,14 +23,14 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(slots=True)
-class Rates:
+class RateLimiter:
     """When each key's calls will be paid off; a key that is paid off needs no place."""
 
     _due: OrderedDict[tuple[str, str], datetime] = field(default_factory=OrderedDict)
 
-    def take(
+    def acquire(
         self,
-        what: str,
+        subject: str,
         whose: str,
         limit: int,
         now: datetime,
@@ -45,28 +45,30 @@ class Rates:
         """
         if limit <= 0:
             return
-        key, each = (what, whose), MINUTE / limit
+        key, each = (subject, whose), MINUTE / limit
         # A call that weighs more than the whole limit passes where nothing else was done.
         step = min(each * cost, MINUTE)
         due = max(self._due.get(key, EPOCH), now)
         late = due + step - MINUTE
         if late > now and not force:
-            why = f"More than {limit} {what} a minute."
+            why = f"More than {limit} {subject} a minute."
             raise Refused(refusal("rate_limited", why=why, retry_at=late))
         self._due[key] = min(due + step, now + 2 * MINUTE)
         self._due.move_to_end(key)
         while len(self._due) > KEYS_MAX:
             self._due.popitem(last=False)
 
-    def knows(self, what: str, whose: str) -> bool:
+    def knows(self, subject: str, whose: str) -> bool:
         """Whether a call of somebody was counted lately."""
-        return (what, whose) in self._due
+        return (subject, whose) in self._due
 
     def __len__(self) -> int:
         return len(self._due)
 
 
-def origin(peer: str | None, forwarded: str | None, trusted: Sequence[Network]) -> str | None:
+def client_network(
+    peer: str | None, forwarded: str | None, trusted: Sequence[Network]
+) -> str | None:
     """Whose request it is: the peer's, or behind trusted proxies the last hop of
     `X-Forwarded-For` that is none of them. An IPv6 address counts by its /64, which one holder has
     whole.

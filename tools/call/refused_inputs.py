@@ -22,13 +22,13 @@ FIELDS_MAX: Final = 65_536  # bytes
 IN_LINES: Final = frozenset({"purpose", "why", "note", "payload.text", "payload.why"})
 
 
-def countable(body: Mapping[str, object]) -> None:
+def check_size(body: Mapping[str, object]) -> None:
     """Refuse a body with more than 5,000 values, with a field's name of more than 200 characters or
     64 KiB of names: each is looked at, so that their number bounds what a call costs.
 
     Errors: `invalid_request`.
     """
-    named, seen = _named(body), 0
+    name, seen = _named(body), 0
     waiting: list[Collection[Any]] = [body.values()]
     for values in waiting:
         seen += len(values)
@@ -36,11 +36,11 @@ def countable(body: Mapping[str, object]) -> None:
             raise invalid("body", f"at most {VALUES_MAX} values")
         for value in values:
             if isinstance(value, dict):
-                named += _named(value)
+                name += _named(value)
                 waiting.append(value.values())
             elif isinstance(value, list):
                 waiting.append(value)
-        if named > FIELDS_MAX:
+        if name > FIELDS_MAX:
             raise invalid("body", f"names of fields with at most {FIELDS_MAX} bytes in all")
 
 
@@ -51,7 +51,7 @@ def _named(fields: Mapping[str, object]) -> int:
     return sum(len(n) if n.isascii() else len(n.encode("utf-8", "replace")) for n in fields)
 
 
-def legible(value: Any, path: str = "") -> Any:
+def normalize_text(value: Any, path: str = "") -> Any:
     """The value with every text in NFC.
 
     Text with control, invisible or private-use characters is refused at any depth, and so is NUL
@@ -68,9 +68,12 @@ def legible(value: Any, path: str = "") -> Any:
             raise invalid(_told(path) or "text", why)
         return text
     if isinstance(value, Mapping):
-        return {_name(n, path): legible(v, f"{path}.{n}" if path else n) for n, v in value.items()}
+        return {
+            _name(n, path): normalize_text(v, f"{path}.{n}" if path else n)
+            for n, v in value.items()
+        }
     if isinstance(value, list):
-        return [legible(inner, f"{path}.{n}") for n, inner in enumerate(value)]
+        return [normalize_text(inner, f"{path}.{n}") for n, inner in enumerate(value)]
     return value
 
 
@@ -119,7 +122,7 @@ def _look_alikes() -> Mapping[int, str]:
     return table
 
 
-def folded(text: str) -> str:
+def confusable_skeleton(text: str) -> str:
     """Names as a reader sees them: NFKC, look-alike letters as the Latin ones, without marks and
     separators, small (contract 7). Line feeds stay.
     """
@@ -159,8 +162,8 @@ def secret_name(names: Sequence[str], *, of_texts: bool = False) -> int | None:
     return look(told, asks)
 
 
-def _secret_name(told: str, asks: re.Pattern[str]) -> int | None:
-    seen = folded(told)
+def _secret_name(text: str, asks: re.Pattern[str]) -> int | None:
+    seen = confusable_skeleton(text)
     joined = re.sub(r"[^\w\n@$!|]+|_+", "", seen)
     plains = [joined.translate(_NO_SIGNS), *(joined.translate(table) for table in _AS_LETTERS)]
     for plain in plains:
@@ -229,7 +232,7 @@ def _is_phrase(text: str) -> bool:
 
 @lru_cache(maxsize=1_024)  # a list repeats the name of its field for each value
 def _is_known(field: str, *, of_chain: bool) -> bool:
-    name = re.sub(r"[\W_]", "", folded(field))
+    name = re.sub(r"[\W_]", "", confusable_skeleton(field))
     return _KNOWN.search(name) is not None or (of_chain and name in _MARKETS)
 
 
@@ -266,11 +269,11 @@ def refuse_secrets(value: Mapping[str, object]) -> None:
     Errors: `secret_not_accepted`; it names the field and never repeats the value.
     """
     names, texts = _leaves(value)
-    said = [p for p in names if p.says and len(p.name) < SHORTEST]
+    statement = [p for p in names if p.says and len(p.name) < SHORTEST]
     for place, field, text in texts:
         if _is_secret(field, text):
             raise Refused(refusal("secret_not_accepted", field=str(place)))
-    for places, of_texts in ((names, False), (said, True)):
+    for places, of_texts in ((names, False), (statement, True)):
         found = secret_name([p.name for p in places], of_texts=of_texts) if places else None
         if found is not None:
             raise Refused(refusal("secret_not_accepted", field=str(places[found])))

@@ -18,29 +18,36 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
-from storage.brought.needs import Needs
+from storage.brought.needs import ReadSet
 from storage.faults import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.call.allowance import admit, written
-from tools.call.asking import ask_of
-from tools.call.charges import WRONG_CREDENTIAL, charge, charge_refusal, charge_stranger
-from tools.call.effects import Doing
-from tools.call.fit import fitted, shorter
+from tools.call.asking import request_context
+from tools.call.charges import WRONG_CREDENTIAL, charge_call, charge_refusal, charge_stranger
+from tools.call.effects import EffectRunner
+from tools.call.fit import smaller_page, truncate_result
 from tools.call.numbers import rounded
-from tools.call.once import Key, claimed, complete, dressed, key_of, outcome_unknown
+from tools.call.once import (
+    IdempotencyKey,
+    acquire_or_replay,
+    key_of,
+    outcome_unknown,
+    store_result,
+    to_result,
+)
 from tools.call.operation import (
     Auth,
     Caller,
     Deps,
     Operation,
-    Reply,
-    Surface,
-    Takes,
+    OperationResult,
+    RequestModel,
+    Transport,
 )
-from tools.call.presumed import NotAsPresumed, confirm, looked_up
-from tools.call.refused_inputs import countable, legible, refuse_secrets
+from tools.call.presumed import StaleCredential, refresh_credential, verify_cached_credential
+from tools.call.refused_inputs import check_size, normalize_text, refuse_secrets
 from tools.call.switches import switches
-from tools.call.watch import being_about, mandate_of
+from tools.call.watch import log_context, mandate_of
 
 log = logging.getLogger("wallet.operation")
 
@@ -76,10 +83,10 @@ async def run(
     arguments: Mapping[str, object],
     *,
     key: str | None = None,
-    surface: Surface = "http",
+    transport: Transport = "http",
     address: str | None = None,
-    paid: int = 0,
-) -> Reply:
+    prepaid_cost: int = 0,
+) -> OperationResult:
     """Run one call: rate, role, validation, gathering, one transaction, reply. `address` is the
     network address that it came from, where there is one; `paid` is what it has cost already.
 
@@ -87,10 +94,10 @@ async def run(
     `storage_unavailable`, anything else is logged and answered `internal`.
     """
     started = time.perf_counter_ns()
-    with being_about(operation=op.name, **mandate_of(arguments)):
-        reply = await _answered(op, deps, caller, arguments, key, surface, address, paid)
+    with log_context(operation=op.name, **mandate_of(arguments)):
+        reply = await _answered(op, deps, caller, arguments, key, transport, address, prepaid_cost)
     code = str(reply.body["error"]) if reply.refused else None
-    deps.watch.called(op.name, surface, code, (time.perf_counter_ns() - started) // 1_000)
+    deps.watch.called(op.name, transport, code, (time.perf_counter_ns() - started) // 1_000)
     return reply
 
 
@@ -100,19 +107,27 @@ async def _answered(
     caller: Caller,
     arguments: Mapping[str, object],
     key: str | None,
-    surface: Surface,
+    transport: Transport,
     address: str | None,
-    paid: int,
-) -> Reply:
+    prepaid_cost: int,
+) -> OperationResult:
     try:
-        charge(
-            deps, caller, address, op, deps.clock.now(), paid=paid, wallet=arguments.get("address")
+        charge_call(
+            deps,
+            caller,
+            address,
+            op,
+            deps.clock.now(),
+            prepaid_cost=prepaid_cost,
+            wallet=arguments.get("address"),
         )
-        if caller.presumed:
-            reply = await _presuming(op, deps, caller, arguments, key, surface, address)
+        if caller.from_cache:
+            reply = await _run_cached_credential(
+                op, deps, caller, arguments, key, transport, address
+            )
         else:
-            reply = await _run(op, deps, caller, arguments, key, surface)
-        return fitted(op, arguments, reply) if surface == "mcp" else reply
+            reply = await _run(op, deps, caller, arguments, key, transport)
+        return truncate_result(op, arguments, reply) if transport == "mcp" else reply
     except Refused as refused:
         now = deps.clock.now()
         if refused.code != "rate_limited":
@@ -126,29 +141,29 @@ async def _answered(
         return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
 
 
-async def _presuming(
+async def _run_cached_credential(
     op: Operation,
     deps: Deps,
     caller: Caller,
     arguments: Mapping[str, object],
     key: str | None,
-    surface: Surface,
+    transport: Transport,
     address: str | None,
-) -> Reply:
+) -> OperationResult:
     """Run for a presumed caller. Where that was not confirmed, or not come to, whose the key is now
     decides: nobody is refused in somebody else's name.
     """
     try:
-        return await _run(op, deps, caller, arguments, key, surface)
-    except (Refused, NotAsPresumed) as found:
+        return await _run(op, deps, caller, arguments, key, transport)
+    except (Refused, StaleCredential) as found:
         try:
-            now = await looked_up(deps, caller)
+            now = await refresh_credential(deps, caller)
         except Refused:
             charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
             raise
         if isinstance(found, Refused) and now == caller:
             raise
-    return await _run(op, deps, now, arguments, key, surface)
+    return await _run(op, deps, now, arguments, key, transport)
 
 
 def _unanswered(op: Operation, trouble: Unavailable, key: str | None) -> Refused:
@@ -174,7 +189,7 @@ def refusal_of(error: Exception) -> Refused | None:
     return error if isinstance(error, Refused) else None
 
 
-def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Reply:
+def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> OperationResult:
     """Dress a refusal: its status, its block with the steps that `role` can take, and the headers
     that HTTP has for it (contract 1).
     """
@@ -191,7 +206,7 @@ def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Rep
             headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))
     if status == 401:
         headers["WWW-Authenticate"] = CHALLENGE
-    return Reply(status, found.as_json(role), headers)
+    return OperationResult(status, found.as_json(role), headers)
 
 
 async def _run(
@@ -200,31 +215,33 @@ async def _run(
     caller: Caller,
     arguments: Mapping[str, object],
     key: str | None,
-    surface: Surface,
-) -> Reply:
-    if surface == "mcp" and op.behind_door and not await door_is_open(deps):
+    transport: Transport,
+) -> OperationResult:
+    if transport == "mcp" and op.behind_door and not await door_is_open(deps):
         raise Refused(refusal("door_off"))
     check_role(op, caller)
-    if op.counts is not None:
-        await op.counts(deps, caller)
-    countable(arguments)
+    if op.count_call is not None:
+        await op.count_call(deps, caller)
+    check_size(arguments)
     verbatim = {n: arguments[n] for n in op.verbatim if n in arguments}
-    arguments = legible({n: v for n, v in arguments.items() if n not in verbatim}) | verbatim
+    arguments = normalize_text({n: v for n, v in arguments.items() if n not in verbatim}) | verbatim
     refuse_secrets(arguments)
-    asked = validated(op, arguments, strict=surface != "http" or not op.from_query)
+    request = validated(op, arguments, strict=transport != "http" or not op.from_query)
     if not op.writes:
-        reply = await _perform(op, deps, caller, asked, arguments, key, surface)
-        while surface == "mcp" and (less := shorter(op, asked, arguments, reply)) is not None:
-            asked = less
-            reply = await _perform(op, deps, caller, asked, arguments, key, surface)
+        reply = await _perform(op, deps, caller, request, arguments, key, transport)
+        while (
+            transport == "mcp" and (less := smaller_page(op, request, arguments, reply)) is not None
+        ):
+            request = less
+            reply = await _perform(op, deps, caller, request, arguments, key, transport)
         return reply
     await admit(deps, op, caller)
-    if op.effect is None and op.passes is None:
+    if op.effect is None and op.pass_through is None:
         # One transaction, which a store ends whatever becomes of its caller.
-        return await _perform(op, deps, caller, asked, arguments, key, surface)
+        return await _perform(op, deps, caller, request, arguments, key, transport)
     # A client that goes away must not leave a write half answered.
     with anyio.CancelScope(shield=True):
-        reply = await _perform(op, deps, caller, asked, arguments, key, surface)
+        reply = await _perform(op, deps, caller, request, arguments, key, transport)
     return reply
 
 
@@ -232,59 +249,65 @@ async def _perform(
     op: Operation,
     deps: Deps,
     caller: Caller,
-    asked: Any,
+    request: Any,
     arguments: Mapping[str, object],
     key: str | None,
-    surface: Surface,
-) -> Reply:
+    transport: Transport,
+) -> OperationResult:
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
-    if op.passes is not None:
-        return await op.passes(deps, caller, asked)
-    once = key_of(op, caller, asked, arguments, key)
+    if op.pass_through is not None:
+        return await op.pass_through(deps, caller, request)
+    idempotency_key = key_of(op, caller, request, arguments, key)
     if op.effect is not None:
-        doing = Doing(op=op, effect=op.effect, deps=deps, caller=caller, asked=asked, key=once)
+        doing = EffectRunner(
+            op=op, effect=op.effect, deps=deps, caller=caller, asked=request, key=idempotency_key
+        )
         return await doing.reply()
-    facts, needs, whole = None, _needs(op, deps, caller, asked, once), deps
-    if needs is not None and (op.gather is not None or not op.writes):
-        deps = await _brought(deps, caller, needs)
+    facts, read_set, whole = None, _read_set(op, deps, caller, request, idempotency_key), deps
+    if read_set is not None and (op.gather is not None or not op.writes):
+        deps = await _with_prefetch(deps, caller, read_set)
     if op.gather is not None:
-        with deps.chains.patient():
-            facts = await op.gather(deps, caller, asked)
+        with deps.chains.request_deadline():
+            facts = await op.gather(deps, caller, request)
     handler = op.handler
     if handler is None:
         raise TypeError(f"{op.name} has neither a handler nor an effect")
     now = deps.clock.now()
 
-    def work(uow: UnitOfWork) -> Reply:
+    def work(uow: UnitOfWork) -> OperationResult:
         """A refusal rolls the claim back with the rest."""
-        if op.writes and caller.presumed:
-            confirm(uow, caller)
-        replay = claimed(uow, op, once, now)
+        if op.writes and caller.from_cache:
+            verify_cached_credential(uow, caller)
+        replay = acquire_or_replay(uow, op, idempotency_key, now)
         if replay is not None:
             return replay
-        ask = ask_of(uow, deps, caller, now, asked=asked, facts=facts, surface=surface)
-        return complete(uow, once, dressed(op, handler(uow, ask)))
+        ctx = request_context(
+            uow, deps, caller, now, request=request, facts=facts, transport=transport
+        )
+        return store_result(uow, idempotency_key, to_result(op, handler(uow, ctx)))
 
-    return await (written(whole, caller, work, needs) if op.writes else deps.store.read(work))
+    return await (written(whole, caller, work, read_set) if op.writes else deps.store.read(work))
 
 
-def _needs(op: Operation, deps: Deps, caller: Caller, asked: Any, once: Key | None) -> Needs | None:
-    if op.needs is None:
+def _read_set(
+    op: Operation, deps: Deps, caller: Caller, request: Any, idempotency_key: IdempotencyKey | None
+) -> ReadSet | None:
+    if op.read_set is None:
         return None
-    key = None if once is None else (once.scope, once.key)
-    credential = caller.credential if caller.presumed else None
-    return op.needs(asked, deps.clock.now()).of_call(credential, key)
+    key = None if idempotency_key is None else (idempotency_key.scope, idempotency_key.key)
+    credential = caller.credential if caller.from_cache else None
+    return op.read_set(request, deps.clock.now()).of_call(credential, key)
 
 
-async def _brought(deps: Deps, caller: Caller, needs: Needs) -> Deps:
+async def _with_prefetch(deps: Deps, caller: Caller, read_set: ReadSet) -> Deps:
     """With what a call needs at hand, its claim aside: that is looked up where it is written.
 
     Errors: `NotAsPresumed`.
     """
-    store = await deps.store.brought(needs.of_call(needs.credential, None))
-    if caller.presumed:
-        await store.read(lambda uow: confirm(uow, caller))
+    store = await deps.store.prefetch(read_set.of_call(read_set.credential, None))
+    if caller.from_cache:
+        await store.read(lambda uow: verify_cached_credential(uow, caller))
     return replace(deps, store=store)
 
 
@@ -310,7 +333,7 @@ def _as_step(op: Operation) -> NextStep:
     return NextStep(op.title, op.name if op.on_mcp else None, route, _ROLES[op.auth])
 
 
-def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -> Takes:
+def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -> RequestModel:
     """Turn raw arguments into the operation's input.
 
     `strict`: JSON types are kept apart; what a door reads out of a path or a query is text all the
@@ -325,7 +348,7 @@ def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -
                 with contextlib.suppress(ValidationError):
                     given[name] = reads.validate_python(given[name], strict=False)
     try:
-        return rounded(op.takes.model_validate(given, strict=strict))
+        return rounded(op.request_model.model_validate(given, strict=strict))
     except ValidationError as error:
         told = error.errors(include_url=False, include_input=False)
         (loc, msg), *others = [(".".join(map(str, e["loc"])), e["msg"]) for e in told]
@@ -335,6 +358,6 @@ def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -
 @cache
 def _text_fields(op: Operation) -> Mapping[str, TypeAdapter[Any]]:
     """The inputs of a write that travel in its path or query and are no text."""
-    names = {*op.path_names, *op.in_query} & set(op.takes.model_fields)
-    types: list[tuple[str, Any]] = [(n, op.takes.model_fields[n].annotation) for n in names]
+    names = {*op.path_names, *op.in_query} & set(op.request_model.model_fields)
+    types: list[tuple[str, Any]] = [(n, op.request_model.model_fields[n].annotation) for n in names]
     return {n: TypeAdapter(kind) for n, kind in types if kind is not str}

@@ -8,10 +8,10 @@ from pydantic import Field
 
 from domain.facts import DecodedCalldata, Simulation
 from domain.times import Timestamp
-from tools.call.operation import Gives
+from tools.call.operation import ResponseModel
 
 
-class RevertTold(Gives):
+class RevertTold(ResponseModel):
     """Why a call would revert: the Solidity error with its arguments, and the refusal code it
     stands for.
     """
@@ -21,7 +21,7 @@ class RevertTold(Gives):
     code: str | None
 
 
-class Simulated(Gives):
+class Simulated(ResponseModel):
     """What an eth_call of the transaction at the newest block says; `gas` in gas units."""
 
     ok: bool
@@ -42,7 +42,7 @@ def simulated(told: Simulation | None) -> Simulated | None:
     return Simulated(ok=told.ok, revert=shown, gas=told.gas)
 
 
-class ExplainedCall(Gives):
+class ExplainedCall(ResponseModel):
     """The calldata, decoded where the function is known."""
 
     selector: str | None
@@ -59,14 +59,14 @@ class ExplainedCall(Gives):
         return cls(selector=told.selector, function=told.function, args=list(told.args or ()))
 
 
-class CutBytes(Gives):
+class CutBytes(ResponseModel):
     """How many bytes the values have that are not shown for their size."""
 
     was: int | None = Field(default=None, alias="from")
     to: int | None = None
 
 
-class CutHashes(Gives):
+class CutHashes(ResponseModel):
     """The SHA-256 of values that the log does not keep for their size."""
 
     was: str | None = Field(default=None, alias="from")
@@ -76,7 +76,7 @@ class CutHashes(Gives):
 OF_JSON: Final = "the owner's own words where the field holds JSON"
 
 
-class FieldChange(Gives):
+class FieldChange(ResponseModel):
     """What a field was and became; amounts as 6-decimal text, JSON settings as given.
 
     A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
@@ -91,7 +91,7 @@ class FieldChange(Gives):
     )
 
 
-class PolicyChange(Gives):
+class PolicyChange(ResponseModel):
     """One save that changed something."""
 
     changed_at: Timestamp

@@ -11,8 +11,8 @@ def switches(uow: UnitOfWork, defaults: Switches) -> Switches:
     rows = uow.switches.all()
     if not rows:
         return defaults
-    named = {n: getattr(defaults, n) for n in SWITCHES}
-    return Switches(**{n: is_on(rows[n]) if n in rows else default for n, default in named.items()})
+    name = {n: getattr(defaults, n) for n in SWITCHES}
+    return Switches(**{n: is_on(rows[n]) if n in rows else default for n, default in name.items()})
 
 
 def is_on(text: str) -> bool:

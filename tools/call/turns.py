@@ -9,10 +9,12 @@ import anyio.lowlevel
 
 A = TypeVar("A")
 B = TypeVar("B")
-ITEMS_A_TURN: Final = 25
+ITEMS_PER_YIELD: Final = 25
 
 
-async def each(items: Iterable[A], of: Callable[[A], B], a_turn: int = ITEMS_A_TURN) -> list[B]:
+async def map_cooperatively(
+    items: Iterable[A], of: Callable[[A], B], a_turn: int = ITEMS_PER_YIELD
+) -> list[B]:
     """`of` of every item; the others on the loop have their turn every `a_turn` items."""
     told: list[B] = []
     for n, item in enumerate(items, start=1):
@@ -22,14 +24,16 @@ async def each(items: Iterable[A], of: Callable[[A], B], a_turn: int = ITEMS_A_T
     return told
 
 
-async def found(read: Callable[[A | None, int], Awaitable[list[A]]], most: int) -> list[A]:
+async def read_cooperatively(
+    read: Callable[[A | None, int], Awaitable[list[A]]], limit: int
+) -> list[A]:
     """The first `most` items of a list that is read some a turn.
 
     `read(last, n)` gives the next `n` items behind `last`, or behind nothing; fewer at the end.
     """
     items: list[A] = []
-    while len(items) < most:
-        wanted = min(ITEMS_A_TURN, most - len(items))
+    while len(items) < limit:
+        wanted = min(ITEMS_PER_YIELD, limit - len(items))
         some = await read(items[-1] if items else None, wanted)
         items += some
         if len(some) < wanted:

@@ -21,13 +21,13 @@ MARKS_S: Final = 20
 WAIT_S: Final = 1
 
 
-async def venue_marks(deps: Deps, m: Mandate) -> Mapping[str, Mapping[str, Decimal]]:
+async def venue_marks(deps: Deps, mandate: Mandate) -> Mapping[str, Mapping[str, Decimal]]:
     """Mark prices by network and product, of the products that the mandate's own fills left open;
     nothing is asked where there are none, and what the venue does not tell in time is missing.
     """
-    if deps.venues is None or not at_venue(m):
+    if deps.venues is None or not at_venue(mandate):
         return {}
-    book = await deps.store.read(lambda uow: uow.ledger.state(m.public_id).venue)
+    book = await deps.store.read(lambda uow: uow.ledger.state(mandate.public_id).venue)
     found = dict[str, Mapping[str, Decimal]]()
     for network in NETWORKS:
         held = book.of(network).positions
@@ -42,7 +42,7 @@ async def marks_at(venue: Venue, products: Iterable[str]) -> Mapping[str, Decima
     with anyio.move_on_after(WAIT_S):
         for dex in sorted({dex_of(product) for product in wanted}):
             try:
-                told = await venue.perps(dex, lane="house", good_for_s=MARKS_S)
+                told = await venue.perps(dex, priority="house", max_age_s=MARKS_S)
             except Refused:
                 continue
             if not told.stale:

@@ -14,34 +14,34 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _ABOUT: Final[ContextVar[Mapping[str, str]]] = ContextVar("about", default=_NOTHING)
 
 
-class Watch(Protocol):
+class Telemetry(Protocol):
     """Whoever counts what a process does. Units: microseconds."""
 
     def called(self, operation: str, surface: str, code: str | None, micros: int) -> None:
         """An operation was answered; `code` is that of its refusal."""
         ...
 
-    def worked(self, what: str, micros: int, *, well: bool) -> None:
+    def worked(self, subject: str, micros: int, *, well: bool) -> None:
         """A round of periodic work is over."""
         ...
 
 
-class Unwatched:
+class NullTelemetry:
     """Nobody counts."""
 
     def called(self, operation: str, surface: str, code: str | None, micros: int) -> None:
         """Nothing."""
 
-    def worked(self, what: str, micros: int, *, well: bool) -> None:
+    def worked(self, subject: str, micros: int, *, well: bool) -> None:
         """Nothing."""
 
 
-def about() -> Mapping[str, str]:
+def current_log_context() -> Mapping[str, str]:
     """What the present task is about, for a line of the log: request, operation, mandate."""
     return _ABOUT.get()
 
 
-class being_about:  # noqa: N801  # it reads as the statement that it is
+class log_context:  # noqa: N801  # it reads as the statement that it is
     """Say it, for what runs inside."""
 
     __slots__ = ("_names", "_token")
@@ -59,6 +59,6 @@ class being_about:  # noqa: N801  # it reads as the statement that it is
 
 def mandate_of(arguments: Mapping[str, object]) -> Mapping[str, str]:
     """The mandate that a call names, where it is the form of one."""
-    named = arguments.get("public_id")
-    known = isinstance(named, str) and _MANDATE.fullmatch(named)
-    return {"mandate": str(named)} if known else _NOTHING
+    name = arguments.get("public_id")
+    known = isinstance(name, str) and _MANDATE.fullmatch(name)
+    return {"mandate": str(name)} if known else _NOTHING

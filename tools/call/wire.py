@@ -55,43 +55,43 @@ def schema_of(gives: Any) -> Schema:
 def schemas_of(gives: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """(schema by type, components by name): of many types, each named object once."""
     keyed = [(of, "serialization", adapter(of)) for of in dict.fromkeys(gives)]
-    schemas, told = TypeAdapter.json_schemas(
+    schemas, raw = TypeAdapter.json_schemas(
         keyed,  # type: ignore[arg-type]  # the mode is a literal
         ref_template="#/components/schemas/{model}",
         schema_generator=Closed,
     )
-    named = {of: bare(schema) for (of, _), schema in schemas.items()}
-    return named, {name: bare(schema) for name, schema in told["$defs"].items()}
+    name = {of: without_titles(schema) for (of, _), schema in schemas.items()}
+    return name, {name: without_titles(schema) for name, schema in raw["$defs"].items()}
 
 
-def bare(schema: Any) -> Any:
+def without_titles(schema: Any) -> Any:
     """A schema without titles, which repeat the names, defaults, of which an answer has none, and
     sources, which no reader of it can open.
     """
     if isinstance(schema, list):
-        return [bare(inner) for inner in schema]
+        return [without_titles(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        k: {n: bare(p) for n, p in v.items()}
+        k: {n: without_titles(p) for n, p in v.items()}
         if k == "properties"
         else SOURCE.sub("", v)
         if k == "description"
-        else bare(v)
+        else without_titles(v)
         for k, v in schema.items()
         if k not in ("title", "default")
     }
 
 
-def told(value: Any, of: Any) -> Any:
+def to_json(value: Any, of: Any) -> Any:
     """JSON values of a value of the type `of`; an unset field of a `Gives` is left out."""
     writes = adapter(of).serializer
     return writes.to_python(value, mode="json", by_alias=True, exclude_unset=True)
 
 
-def shaped(body: Mapping[str, object], of: Any) -> Any:
+def to_json_as(body: Mapping[str, object], of: Any) -> Any:
     """The same of a body by the type's names; what the type does not name is an error."""
-    return told(adapter(of).validate_python(body), of)
+    return to_json(adapter(of).validate_python(body), of)
 
 
 def wire(value: Any) -> Any:
@@ -99,7 +99,7 @@ def wire(value: Any) -> Any:
     if isinstance(value, Usdc):
         return str(value)
     if isinstance(value, BaseModel) or is_dataclass(value):
-        return told(value, type(value))
+        return to_json(value, type(value))
     if isinstance(value, Mapping):
         return {name: wire(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from domain.facts import Receipt
-from domain.ledger.claimed import Claim
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.claimed import PendingClaim
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.ledger.payloads import ClaimEnded, Outcome
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate
@@ -19,33 +19,33 @@ from domain.shares import in_turns
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
-from tools.keeper.handed import end_reverted
-from tools.keeper.intake import Desk
+from tools.keeper.handed import release_reverted
+from tools.keeper.intake import IngestContext
 
 log = logging.getLogger("wallet.claims")
 CLAIMS_A_ROUND = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class OpenClaim:
     """A claim that waits, and where."""
 
     mandate: Mandate
     event_id: str
-    claim: Claim
+    claim: PendingClaim
 
 
-def waiting(uow: UnitOfWork, mandates: Sequence[Mandate]) -> list[Waiting]:
+def waiting(uow: UnitOfWork, mandates: Sequence[Mandate]) -> list[OpenClaim]:
     """The pending claims of some mandates, an owner's first before anybody's second."""
     claims = (
-        Waiting(mandate=m, event_id=event_id, claim=claim)
+        OpenClaim(mandate=m, event_id=event_id, claim=claim)
         for m in mandates
         for event_id, claim in uow.ledger.state(m.public_id).claimed.pending.items()
     )
     return in_turns(claims, lambda one: one.mandate.owner_id, CLAIMS_A_ROUND)
 
 
-async def end_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> int:
+async def expire_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> int:
     """Look for what became of each pending claim, and note those that ended without a chain row;
     how many.
 
@@ -81,7 +81,7 @@ async def _read_to(deps: Deps, chain: Chain) -> datetime | None:
     return None if stamp is None else min(stamp.at, deps.clock.now())
 
 
-def outcome_of(one: Waiting, receipt: Receipt | None, confirmations: int) -> Outcome | None:
+def outcome_of(one: OpenClaim, receipt: Receipt | None, confirmations: int) -> Outcome | None:
     """What a receipt that is deep enough says; None while the chain's row may still come."""
     if receipt is None or receipt.depth < confirmations:
         return None
@@ -94,32 +94,36 @@ def outcome_of(one: Waiting, receipt: Receipt | None, confirmations: int) -> Out
 def _end(
     deps: Deps,
     chain: Chain,
-    one: Waiting,
+    one: OpenClaim,
     outcome: Outcome,
     receipt: Receipt | None,
     uow: UnitOfWork,
 ) -> bool:
     now = deps.clock.now()
-    desk = Desk(now, deps.ids, deps.config, switches(uow, deps.defaults))
-    if not end_claim(uow, desk, one, outcome):
+    ingest_context = IngestContext(now, deps.ids, deps.config, switches(uow, deps.defaults))
+    if not close_claim(uow, ingest_context, one, outcome):
         return False
     if receipt is not None:
-        end_reverted(uow, chain, one.mandate, receipt)
+        release_reverted(uow, chain, one.mandate, receipt)
     return True
 
 
-def end_claim(uow: UnitOfWork, desk: Desk, one: Waiting, outcome: Outcome) -> bool:
+def close_claim(
+    uow: UnitOfWork, ingest_context: IngestContext, one: OpenClaim, outcome: Outcome
+) -> bool:
     """Write the note, once; a chain row may have come first."""
-    m = uow.mandates.get(one.mandate.public_id, lock=True)
-    if m is None or one.event_id not in uow.ledger.state(m.public_id).claimed.pending:
+    mandate = uow.mandates.get(one.mandate.public_id, lock=True)
+    if mandate is None or one.event_id not in uow.ledger.state(mandate.public_id).claimed.pending:
         return False
     row = NewEvent(
-        kind=Kind.NOTE,
+        kind=LedgerKind.NOTE,
         reported_by=Reporter.KEEPER,
-        occurred_at=desk.now,
+        occurred_at=ingest_context.now,
         tx_hash=one.claim.tx_hash,
-        chain_id=m.chain_id,
+        chain_id=mandate.chain_id,
         payload=written(ClaimEnded(event_id=one.event_id, outcome=outcome)),
     )
-    uow.ledger.append(m.public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+    uow.ledger.append(
+        mandate.public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
+    )
     return True

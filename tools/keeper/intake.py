@@ -9,32 +9,32 @@ from itertools import groupby
 from typing import Any, Final
 
 from domain.facts import Receipt, VaultLog
-from domain.ledger.books import Books
+from domain.ledger.books import LedgerState
 from domain.ledger.chain_events import BY_LOG, observed
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.pairing import ToldLog, place_of, tells_same, told_logs
-from domain.ledger.payloads import Executed, Noted, Place, Restates, Told, Unwound
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.pairing import LogHistory, place_of, tells_same, told_logs
+from domain.ledger.payloads import CallTarget, EventPayload, Executed, LogMoved, Noted, Unwound
 from domain.ledger.written import write, written
 from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain, Ids
-from domain.rules.case import Case
-from domain.rules.standing import standing
+from domain.rules.case import MandateSnapshot
+from domain.rules.standing import derive_status
 from domain.rules.violations import flagged, violations
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.call.approving import close_pending
-from tools.call.operation import Ask
+from tools.call.operation import RequestContext
 from tools.keeper.attach import attach_created
-from tools.keeper.handed import executed_of, give_back, use_up
+from tools.keeper.handed import consume, executed_of, restore
 from tools.keeper.reorgs import reversal
 
 APPROVAL_MISSING: Final = "approval_missing"
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class IngestContext:
     """What taking logs in needs besides the transaction."""
 
     now: datetime
@@ -43,34 +43,34 @@ class Desk:
     switches: Switches
 
 
-def row_of(log: VaultLog, m: Mandate) -> NewEvent | None:
+def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
     """The ledger row that a vault's log is; None for a log that is none (contract 5)."""
     event = BY_LOG.get(log.name)
     if event is None:
         return None
     what, amount = event.reads(log.args)
     if isinstance(what, (Executed, Unwound)):
-        what = replace(what, place=_named(m, what.place))
-    seen = observed(log.args, log.block.number, m.probe_keys)
+        what = replace(what, place=_named(mandate, what.place))
+    seen = observed(log.args, log.block.number, mandate.probe_keys)
     return NewEvent(
         kind=event.kind,
         reported_by=Reporter.CHAIN,
         occurred_at=log.block.at,
         amount_usdc=amount,
         tx_hash=log.tx_hash,
-        chain_id=m.chain_id,
+        chain_id=mandate.chain_id,
         log_index=log.log_index,
         block_number=log.block.number,
-        payload=write(Told(what=what, log_index=log.log_index, observed=seen)),
+        payload=write(EventPayload(what=what, log_index=log.log_index, observed=seen)),
     )
 
 
-def _named(m: Mandate, place: Place) -> Place:
-    entry = m.contract_target(place.address or "", place.selector or "")
-    return place if entry is None else replace(place, market=entry.market, label=entry.label)
+def _named(mandate: Mandate, target: CallTarget) -> CallTarget:
+    entry = mandate.contract_target(target.address or "", target.selector or "")
+    return target if entry is None else replace(target, market=entry.market, label=entry.label)
 
 
-class Unsure(Exception):  # no error: a question that the chain has to answer
+class ReorgSuspected(Exception):  # no error: a question that the chain has to answer
     """Rows stand in the ledger of which the logs at hand tell nothing: a reorganisation, or a node
     that left something out. The chain is asked for these transactions, vaults and blocks before
     anything is taken back.
@@ -87,10 +87,10 @@ class Unsure(Exception):  # no error: a question that the chain has to answer
         self.blocks = frozenset(blocks)
 
 
-def take_tx(
+def ingest_transaction(
     uow: UnitOfWork,
-    desk: Desk,
-    m: Mandate,
+    ingest_context: IngestContext,
+    mandate: Mandate,
     tx_hash: str,
     logs: Sequence[VaultLog],
     *,
@@ -103,36 +103,41 @@ def take_tx(
     back, what is new is added, and the mandate follows. Every inlet ends here.
     Errors: `Unsure` where something had to be taken back and the caller is not `sure`.
     """
-    told = told_logs(uow.ledger.by_tx(m.public_id, tx_hash))
-    news = [(log, new) for log in logs if (new := row_of(log, m)) is not None]
+    told = told_logs(uow.ledger.by_tx(mandate.public_id, tx_hash))
+    news = [(log, new) for log in logs if (new := row_of(log, mandate)) is not None]
     gone = [t for t in told if t.stands]
-    same: list[ToldLog | None] = []
+    same: list[LogHistory | None] = []
     for _, new in news:
         same.append(next((t for t in gone if tells_same(t.now, new)), None))
         gone = [t for t in gone if t is not same[-1]]
     if gone and not sure:
-        raise Unsure([tx_hash])
+        raise ReorgSuspected([tx_hash])
     rows = 0
     for lost in gone:
-        rows += _append(uow, desk, m, reversal(lost, desk.now, m.chain_id)) is not None
+        rows += (
+            _append(
+                uow, ingest_context, mandate, reversal(lost, ingest_context.now, mandate.chain_id)
+            )
+            is not None
+        )
         if isinstance(lost.now.told.what, Executed):
-            give_back(uow, m, lost.now.told.what, tx_hash.lower())
+            restore(uow, mandate, lost.now.told.what, tx_hash.lower())
     dead = [t for t in told if not t.stands] + gone
     for (log, new), known in zip(news, same, strict=True):
         if known is None:
             again = _again(dead, new, log)
             dead = [t for t in dead if t is not again]
-            rows += _taken(uow, desk, m, log, new, told, again)
+            rows += _taken(uow, ingest_context, mandate, log, new, told, again)
         # With a part of the transaction gone, what is left of it is told anew: it was mined again.
         elif gone or _moved(known.now, log):
-            moved = _with_cash(uow.ledger.state(m.public_id), _restated(new, known, log), log)
-            rows += _append(uow, desk, m, moved) is not None
+            moved = _with_cash(uow.ledger.state(mandate.public_id), _restated(new, known, log), log)
+            rows += _append(uow, ingest_context, mandate, moved) is not None
     if rows:
-        follow(uow, m)
+        update_status(uow, mandate)
     return rows
 
 
-def _again(dead: Sequence[ToldLog], new: NewEvent, log: VaultLog) -> ToldLog | None:
+def _again(dead: Sequence[LogHistory], new: NewEvent, log: VaultLog) -> LogHistory | None:
     """The log that was taken back and is here again; one index names one log of a transaction."""
     alike = [t for t in dead if tells_same(t.now, new)]
     there = [t for t in dead if t.first.log_index == log.log_index]
@@ -146,42 +151,42 @@ def _moved(now: Event, log: VaultLog) -> bool:
     )
 
 
-def _restated(new: NewEvent, of: ToldLog, log: VaultLog) -> NewEvent:
+def _restated(new: NewEvent, of: LogHistory, log: VaultLog) -> NewEvent:
     """The row that tells a log anew; what it was judged to be does not change with its place."""
-    again = Restates(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
-    told = replace(new.told, log_index=None, restates=again)
+    again = LogMoved(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
+    payload = replace(new.told, log_index=None, restates=again)
     if of.stands and tells_same(of.now, new):
-        told = replace(told, violation=of.now.told.violation)
-    return replace(new, log_index=None, payload=write(told))
+        payload = replace(payload, violation=of.now.told.violation)
+    return replace(new, log_index=None, payload=write(payload))
 
 
 def _taken(
     uow: UnitOfWork,
-    desk: Desk,
-    m: Mandate,
+    ingest_context: IngestContext,
+    mandate: Mandate,
     log: VaultLog,
     new: NewEvent,
-    told: Sequence[ToldLog],
-    again: ToldLog | None,
+    told: Sequence[LogHistory],
+    again: LogHistory | None,
 ) -> bool:
     """Add the row of a log that does not stand in the ledger."""
-    held = None
+    reservation = None
     if isinstance(new.told.what, Executed):
         same = again is not None and _same_call(again.now, new)
         # What this very call had used up was given back when it was taken away.
         known = again is not None and same and APPROVAL_MISSING not in again.now.violation_codes
-        held = executed_of(uow, m, log, known=known)
-        new = _judged(uow, desk, m, new, held)
+        reservation = executed_of(uow, mandate, log, known=known)
+        new = _judged(uow, ingest_context, mandate, new, reservation)
     if again is not None:
         new = _restated(new, replace(again, stands=False), log)
     elif any(t.first.log_index == log.log_index for t in told):
         # A log that moved had this index before, and a ledger names a log by the index it had
         # first.
         new = replace(new, log_index=None)
-    new = _with_cash(uow.ledger.state(m.public_id), new, log)
-    event = _append(uow, desk, m, new)
-    if event is not None and held is not None:
-        use_up(uow, m, held, log.tx_hash.lower())
+    new = _with_cash(uow.ledger.state(mandate.public_id), new, log)
+    event = _append(uow, ingest_context, mandate, new)
+    if event is not None and reservation is not None:
+        consume(uow, mandate, reservation, log.tx_hash.lower())
     return event is not None
 
 
@@ -193,61 +198,69 @@ def _same_call(old: Event, new: NewEvent) -> bool:
     return len(calls) == 1
 
 
-def _with_cash(books: Books, new: NewEvent, log: VaultLog) -> NewEvent:
+def _with_cash(books: LedgerState, new: NewEvent, log: VaultLog) -> NewEvent:
     """The row with the cash that the vault had after its log, by the rows before its place."""
-    told, place = new.told, (log.block.number, log.log_index)
-    if told.observed is None:
+    payload, place = new.told, (log.block.number, log.log_index)
+    if payload.observed is None:
         return new
     cash = Usdc(max(0, books.journal.cash_after(place, new)))
-    told = replace(told, observed=replace(told.observed, cash=cash))
-    return replace(new, payload=write(told))
+    payload = replace(payload, observed=replace(payload.observed, cash=cash))
+    return replace(new, payload=write(payload))
 
 
-def _append(uow: UnitOfWork, desk: Desk, m: Mandate, new: NewEvent) -> Event | None:
-    return uow.ledger.append(m.public_id, new, event_id=desk.ids.short("ev_"), now=desk.now)
+def _append(
+    uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate, new: NewEvent
+) -> Event | None:
+    return uow.ledger.append(
+        mandate.public_id, new, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
+    )
 
 
-def follow(uow: UnitOfWork, m: Mandate) -> None:
+def update_status(uow: UnitOfWork, mandate: Mandate) -> None:
     """Store where the mandate stands by its ledger."""
-    current = uow.mandates.get(m.public_id, lock=True) or m
-    books = uow.ledger.state(m.public_id)
-    changed = standing(current, books)
+    current = uow.mandates.get(mandate.public_id, lock=True) or mandate
+    books = uow.ledger.state(mandate.public_id)
+    changed = derive_status(current, books)
     if changed != current:
         uow.mandates.save(changed)
         close_pending(uow, changed)
     # The agent is paid whenever it is owed, also after the owner has left with withdrawAll; and a
     # node may hide that the owner left. `compared` finds both done.
     if changed.settled_at is not None:
-        uow.work.owe_fee(m.public_id)
+        uow.work.owe_fee(mandate.public_id)
     elif current.settled_at is not None:
-        uow.work.fee_paid(m.public_id)
+        uow.work.fee_paid(mandate.public_id)
 
 
 def _judged(
     uow: UnitOfWork,
-    desk: Desk,
-    m: Mandate,
+    ingest_context: IngestContext,
+    mandate: Mandate,
     new: NewEvent,
-    held: Reservation | None,
+    reservation: Reservation | None,
 ) -> NewEvent:
     """The row with the rules that it breaks."""
-    item = uow.approvals.get(m.public_id, held.approval_id) if held and held.approval_id else None
-    case = Case(
-        m,
-        uow.ledger.state(m.public_id),
-        desk.now,
-        desk.config,
-        desk.switches,
-        approvals=() if item is None else (item,),
-        policy=uow.policies.get(m.agent_id) if m.agent_id else None,
+    item = (
+        uow.approvals.get(mandate.public_id, reservation.approval_id)
+        if reservation and reservation.approval_id
+        else None
     )
-    broken = violations(case, new, uow.ledger.by_tx(m.public_id, new.tx_hash or ""))
+    snapshot = MandateSnapshot(
+        mandate,
+        uow.ledger.state(mandate.public_id),
+        ingest_context.now,
+        ingest_context.config,
+        ingest_context.switches,
+        approvals=() if item is None else (item,),
+        policy=uow.policies.get(mandate.agent_id) if mandate.agent_id else None,
+    )
+    broken = violations(snapshot, new, uow.ledger.by_tx(mandate.public_id, new.tx_hash or ""))
     return replace(new, payload=flagged(new, broken))
 
 
-def ingest(
+def ingest_logs(
     uow: UnitOfWork,
-    desk: Desk,
+    ingest_context: IngestContext,
     chain: Chain,
     logs: Sequence[VaultLog],
     sure: Collection[str] = (),
@@ -267,8 +280,8 @@ def ingest(
     with uow.together() as uow:
         for (tx_hash, address), told in groups:
             if told[0].name == "MandateCreated":
-                for made in told:
-                    attach_created(uow, desk.now, chain, made)
+                for created in told:
+                    attach_created(uow, ingest_context.now, chain, created)
             else:
                 of.setdefault(address.lower(), []).append(tx_hash)
         # A vault is made before anything happens in it.
@@ -277,9 +290,11 @@ def ingest(
         for (tx_hash, address), told in groups:
             if address.lower() not in of:
                 continue
-            m = uow.mandates.by_vault(chain.chain_id, address, lock=True)
-            if m is not None:
-                added += take_tx(uow, desk, m, tx_hash, told, sure=tx_hash in sure)
+            mandate = uow.mandates.by_vault(chain.chain_id, address, lock=True)
+            if mandate is not None:
+                added += ingest_transaction(
+                    uow, ingest_context, mandate, tx_hash, told, sure=tx_hash in sure
+                )
     return added
 
 
@@ -290,16 +305,21 @@ def _by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
     there = {(g.block.number, g.log_index, g.address): g for g in logs}
     ordered = [there[k] for k in sorted(there)]
     first = {g.tx_hash: n for n, g in reversed(list(enumerate(ordered)))}
-    made = {True: 0, False: 1}
+    created = {True: 0, False: 1}
     yield from sorted(
         ordered,
-        key=lambda g: (first[g.tx_hash], made[g.name == "MandateCreated"], g.address, g.log_index),
+        key=lambda g: (
+            first[g.tx_hash],
+            created[g.name == "MandateCreated"],
+            g.address,
+            g.log_index,
+        ),
     )
 
 
-def vanished(
+def reverse_blocks(
     uow: UnitOfWork,
-    desk: Desk,
+    ingest_context: IngestContext,
     chain_id: int,
     blocks: range,
     logs: Sequence[VaultLog],
@@ -311,14 +331,16 @@ def vanished(
     that a receipt brought early are looked at like all others, when the reader comes by.
     Errors: `Unsure`.
     """
-    lost = unexplained(uow, chain_id, blocks, logs)
+    lost = orphaned_transactions(uow, chain_id, blocks, logs)
     doubt = {tx_hash for _, tx_hash in lost} - set(sure)
     if doubt:
-        raise Unsure(doubt)
-    return sum(take_tx(uow, desk, m, tx_hash, ()) for (_, tx_hash), m in lost.items())
+        raise ReorgSuspected(doubt)
+    return sum(
+        ingest_transaction(uow, ingest_context, m, tx_hash, ()) for (_, tx_hash), m in lost.items()
+    )
 
 
-def unexplained(
+def orphaned_transactions(
     uow: UnitOfWork,
     chain_id: int,
     blocks: range,
@@ -333,48 +355,50 @@ def unexplained(
     for public_id, event in uow.ledger.chain_rows_in(chain_id, blocks.start, blocks.stop - 1):
         if only not in (None, public_id):
             continue
-        m, tx_hash = uow.mandates.get(public_id), event.tx_hash or ""
-        if m is None or ((m.vault_address or "").lower(), tx_hash) in there:
+        mandate, tx_hash = uow.mandates.get(public_id), event.tx_hash or ""
+        if mandate is None or ((mandate.vault_address or "").lower(), tx_hash) in there:
             continue
         told = told_logs(uow.ledger.by_tx(public_id, tx_hash))
         if any(t.stands and t.now == event for t in told):
-            lost[public_id, tx_hash] = m
+            lost[public_id, tx_hash] = mandate
     return lost
 
 
-def take_receipt(
-    uow: UnitOfWork, ask: Ask[Any, Any], chain: Chain, m: Mandate, receipt: Receipt
+def ingest_receipt(
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], chain: Chain, mandate: Mandate, receipt: Receipt
 ) -> Mandate:
     """Take the vault's logs of one transaction in at once, if they are deep enough; the reader
     brings them otherwise.
 
     A node may still tell of a block that the reader knows to be gone: nothing is taken from there.
     """
-    if m.vault_address is None or receipt.depth < chain.confirmations:
-        return m
-    known = uow.chainlog.block_hash(m.chain_id, receipt.block.number)
+    if mandate.vault_address is None or receipt.depth < chain.confirmations:
+        return mandate
+    known = uow.chainlog.block_hash(mandate.chain_id, receipt.block.number)
     if known is not None and known != receipt.block.hash:
-        return m
-    desk = Desk(ask.now, ask.ids, ask.config, ask.switches)
-    logs = [g for g in receipt.logs if g.address.lower() == m.vault_address.lower()]
-    take_tx(uow, desk, m, receipt.tx_hash, sorted(logs, key=lambda g: g.log_index))
-    return uow.mandates.get(m.public_id) or m
+        return mandate
+    ingest_context = IngestContext(ctx.now, ctx.ids, ctx.config, ctx.switches)
+    logs = [g for g in receipt.logs if g.address.lower() == mandate.vault_address.lower()]
+    ingest_transaction(
+        uow, ingest_context, mandate, receipt.tx_hash, sorted(logs, key=lambda g: g.log_index)
+    )
+    return uow.mandates.get(mandate.public_id) or mandate
 
 
-def detach(uow: UnitOfWork, desk: Desk, m: Mandate) -> None:
+def detach_vault(uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate) -> None:
     """A reorganisation took the vault's creation away, and with it all that happened in it: the
     terms stand signed, and their vault can be made again.
     """
-    for tx_hash in uow.ledger.chain_transactions(m.public_id):
-        take_tx(uow, desk, m, tx_hash, ())
-    current = uow.mandates.get(m.public_id, lock=True) or m
+    for tx_hash in uow.ledger.chain_transactions(mandate.public_id):
+        ingest_transaction(uow, ingest_context, mandate, tx_hash, ())
+    current = uow.mandates.get(mandate.public_id, lock=True) or mandate
     uow.mandates.save(replace(current, vault_address=None, paused_at=None))
     note = NewEvent(
-        kind=Kind.NOTE,
+        kind=LedgerKind.NOTE,
         reported_by=Reporter.CHAIN,
-        occurred_at=desk.now,
-        chain_id=m.chain_id,
+        occurred_at=ingest_context.now,
+        chain_id=mandate.chain_id,
         payload=written(Noted(text="The chain was reorganised; the vault's creation is gone.")),
     )
-    _append(uow, desk, m, note)
-    follow(uow, m)
+    _append(uow, ingest_context, mandate, note)
+    update_status(uow, mandate)

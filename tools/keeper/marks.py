@@ -7,22 +7,25 @@ from dataclasses import replace
 
 from domain.facts import VaultState
 from domain.ledger.chain_events import observed
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
-from domain.ledger.pairing import ToldLog
-from domain.ledger.payloads import Marked, Told
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.pairing import LogHistory
+from domain.ledger.payloads import EventPayload, Marked
 from domain.ledger.written import write
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.rules.stop_line import below, latched, worth_marking
+from domain.rules.stop_line import is_below_floor, latched, worth_marking
 from storage.unit_of_work import UnitOfWork
-from tools.keeper.intake import Desk, Unsure
+from tools.keeper.intake import IngestContext, ReorgSuspected
 from tools.keeper.reorgs import BLOCK_GONE, reversal
 
 DUST = Usdc(1_000_000)
 
 
 def mark_vaults(
-    uow: UnitOfWork, desk: Desk, mandates: Sequence[Mandate], vaults: Mapping[str, VaultState]
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    mandates: Sequence[Mandate],
+    vaults: Mapping[str, VaultState],
 ) -> set[str]:
     """Note when each vault was read, and add a mark of those of which one tells anything; gives the
     ids of those that stand below their stop line, now and on two marks in a row.
@@ -30,28 +33,30 @@ def mark_vaults(
     Seeing is no act: the marks are the same with the stop line's dry run on and off, and with or
     without a key of the house. A vault worth less than 1 USDC costs the house no gas.
     """
-    uow.mandates.refreshed([m.public_id for m in mandates], desk.now)
+    uow.mandates.refreshed([m.public_id for m in mandates], ingest_context.now)
     low: set[str] = set()
-    for m in mandates:
-        vault = vaults.get(m.vault_address or "")
-        if vault is None or not vault.exists or m.vault_address is None:
+    for mandate in mandates:
+        vault = vaults.get(mandate.vault_address or "")
+        if vault is None or not vault.exists or mandate.vault_address is None:
             continue
-        if m.status not in (Status.WORKING, Status.STOPPED):
+        if mandate.status not in (Status.WORKING, Status.STOPPED):
             continue
-        known = uow.chainlog.block_hash(m.chain_id, vault.block.number)
+        known = uow.chainlog.block_hash(mandate.chain_id, vault.block.number)
         if known not in (None, vault.block.hash):
             continue  # the chain was reorganised since it was read, or the reader has to go back
-        book = uow.ledger.state(m.public_id).measured
-        if worth_marking(m, book, vault, desk.config.mark_fresh_s):
-            _mark(uow, desk, m, vault)
-            book = uow.ledger.state(m.public_id).measured
-        at_line = below(vault) and latched(book, desk.config.mark_fresh_s)
-        if at_line and m.status is Status.WORKING and vault.cash + vault.positions >= DUST:
-            low.add(m.public_id)
+        book = uow.ledger.state(mandate.public_id).measured
+        if worth_marking(mandate, book, vault, ingest_context.config.mark_fresh_s):
+            _mark(uow, ingest_context, mandate, vault)
+            book = uow.ledger.state(mandate.public_id).measured
+        at_line = is_below_floor(vault) and latched(book, ingest_context.config.mark_fresh_s)
+        if at_line and mandate.status is Status.WORKING and vault.cash + vault.positions >= DUST:
+            low.add(mandate.public_id)
     return low
 
 
-def _mark(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> None:
+def _mark(
+    uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate, vault: VaultState
+) -> None:
     """Add what the vault said at one block: a row by the chain, and no log of it."""
     block = vault.block.number
     what = Marked(
@@ -62,21 +67,28 @@ def _mark(uow: UnitOfWork, desk: Desk, m: Mandate, vault: VaultState) -> None:
         block_hash=vault.block.hash,
     )
     seen = replace(
-        observed({"values": _probed(vault)}, block, m.probe_keys), cash=vault.cash + vault.fee_owed
+        observed({"values": _probed(vault)}, block, mandate.probe_keys),
+        cash=vault.cash + vault.fee_owed,
     )
     row = NewEvent(
-        kind=Kind.NOTE,
+        kind=LedgerKind.NOTE,
         reported_by=Reporter.CHAIN,
         occurred_at=vault.block.at,
-        chain_id=m.chain_id,
+        chain_id=mandate.chain_id,
         block_number=block,
-        payload=write(Told(what=what, observed=seen)),
+        payload=write(EventPayload(what=what, observed=seen)),
     )
-    uow.ledger.append(m.public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+    uow.ledger.append(
+        mandate.public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
+    )
 
 
 def take_back_marks(
-    uow: UnitOfWork, desk: Desk, chain_id: int, blocks: range, hashes: Mapping[int, str | None]
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    chain_id: int,
+    blocks: range,
+    hashes: Mapping[int, str | None],
 ) -> int:
     """Take back the marks that were read at some blocks of a branch that is gone; how many.
 
@@ -98,11 +110,13 @@ def take_back_marks(
         elif hashes[what.block] != what.block_hash:
             gone.append((public_id, event))
     if doubt:
-        raise Unsure(blocks=doubt)
+        raise ReorgSuspected(blocks=doubt)
     for public_id, event in gone:
-        lost = ToldLog(first=event, now=event, stands=True)
-        row = reversal(lost, desk.now, chain_id, BLOCK_GONE)
-        uow.ledger.append(public_id, row, event_id=desk.ids.short("ev_"), now=desk.now)
+        lost = LogHistory(first=event, now=event, stands=True)
+        row = reversal(lost, ingest_context.now, chain_id, BLOCK_GONE)
+        uow.ledger.append(
+            public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
+        )
     return len(gone)
 
 

@@ -8,12 +8,12 @@ from datetime import datetime
 from domain.ledger.events import Event
 from domain.reads.notices import may_tell, of_row
 from storage.unit_of_work import UnitOfWork
-from tools.call.notices import tell
+from tools.call.notices import enqueue_notice
 
 LEASE: tuple[str, str] = ("notices", "ledger")
 
 
-def take_rows(
+def enqueue_notices(
     uow: UnitOfWork, rows: Sequence[tuple[str, Event]], cursor: str, now: datetime
 ) -> int:
     """Queue what some rows are worth telling, and note how far was read; how many were new.
@@ -22,15 +22,15 @@ def take_rows(
     queues nothing again.
     """
     told = sum(_taken(uow, public_id, event, now) for public_id, event in rows)
-    uow.webhooks.have_read(cursor)
+    uow.webhooks.save_cursor(cursor)
     return told
 
 
 def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
     if not may_tell(event) or not uow.webhooks.listen_to(public_id):
         return 0
-    m = uow.mandates.get(public_id)
-    if m is None:
+    mandate = uow.mandates.get(public_id)
+    if mandate is None:
         return 0
-    notices = of_row(m, event, event.told.what, uow.ledger.state(public_id).measured)
-    return sum(tell(uow, m.owner_id, notice, now) for notice in notices)
+    notices = of_row(mandate, event, event.told.what, uow.ledger.state(public_id).measured)
+    return sum(enqueue_notice(uow, mandate.owner_id, notice, now) for notice in notices)

@@ -5,30 +5,30 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.pairing import ToldLog
-from domain.ledger.payloads import Reverses
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from domain.ledger.pairing import LogHistory
+from domain.ledger.payloads import LogReversed
 from domain.ledger.written import written
 
 LOG_GONE: Final = "The chain was reorganised; this row's log is gone."
 BLOCK_GONE: Final = "The chain was reorganised; the block of this reading is gone."
 
 
-def reversal(lost: ToldLog, now: datetime, chain_id: int, text: str = LOG_GONE) -> NewEvent:
+def reversal(lost: LogHistory, now: datetime, chain_id: int, text: str = LOG_GONE) -> NewEvent:
     """The row that takes a log or a reading back, with all that it set."""
     event = lost.now
-    told = Reverses(
+    told = LogReversed(
         event_id=lost.first.event_id,
         seq=event.seq,
         kind=event.kind,
-        amount=event.amount_usdc if event.kind is not Kind.RESOLVE else None,
+        amount=event.amount_usdc if event.kind is not LedgerKind.RESOLVE else None,
         tx_hash=event.tx_hash,
         occurred_at=event.occurred_at,
         what=event.told.what,
         text=text,
     )
     return NewEvent(
-        kind=Kind.NOTE,
+        kind=LedgerKind.NOTE,
         reported_by=Reporter.CHAIN,
         occurred_at=now,
         tx_hash=event.tx_hash,

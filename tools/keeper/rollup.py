@@ -22,7 +22,7 @@ from domain.ledger.performance import (
     whole_days,
 )
 from domain.mandates.mandate import Mandate, Status
-from domain.reads.hall import Standing, Subject, facts, foreign, hall_row
+from domain.reads.hall import AgentMandate, Subject, facts, foreign, hall_row
 from domain.reads.windows import chart
 from domain.rules.standing import acted_for
 from domain.rules.worth import worth_as_observed
@@ -49,7 +49,7 @@ EVER: Final = "9"
 FIRST_TO_LAST: Final = 2**62
 
 
-class Asked(Protocol):
+class RollupInput(Protocol):
     """What a row depends on besides the database."""
 
     @property
@@ -64,7 +64,7 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RollupClock:
     """The same outside of a call."""
 
     now: datetime
@@ -75,12 +75,12 @@ class Moment:
 # -------------------------------------------------------------------------------------------------
 
 
-def stored(uow: UnitOfWork, m: Mandate) -> tuple[PerformanceRecord, dict[str, DayParts]]:
+def stored(uow: UnitOfWork, mandate: Mandate) -> tuple[PerformanceRecord, dict[str, DayParts]]:
     """How far a mandate's rows are in its stored days, and these; nothing where they were made for
     another agent.
     """
-    rows = uow.hall.days(m.public_id, "", EVER)
-    if not rows or rows[-1].agent_id != m.agent_id:
+    rows = uow.hall.days(mandate.public_id, "", EVER)
+    if not rows or rows[-1].agent_id != mandate.agent_id:
         return NOTHING, {}
     record = rows[-1].body.get("record")
     days = {r.day: DayParts.from_json(r.day, r.body["measured"], r.body["beside"]) for r in rows}
@@ -88,7 +88,7 @@ def stored(uow: UnitOfWork, m: Mandate) -> tuple[PerformanceRecord, dict[str, Da
 
 
 @dataclass(frozen=True, slots=True)
-class Rolled:
+class SeriesFacts:
     """A mandate's days up to row `record.seq`, and which of them are not stored so.
 
     Shapes: `events` is how many rows were folded; `gap` says that measured days between those that
@@ -102,14 +102,14 @@ class Rolled:
     gap: bool
 
 
-def rolled(uow: UnitOfWork, m: Mandate) -> Rolled:
+def rolled(uow: UnitOfWork, mandate: Mandate) -> SeriesFacts:
     """The stored days with the next rows folded in; the measured figures are those of the ledger's
     newest state as far as that goes back.
     """
-    record, known = stored(uow, m)
-    events = uow.ledger.behind(m.public_id, record.seq, ROWS_AT_ONCE)
+    record, known = stored(uow, mandate)
+    events = uow.ledger.behind(mandate.public_id, record.seq, ROWS_AT_ONCE)
     reached, added, since = fold_days(record, events)
-    book = uow.ledger.state(m.public_id).measured
+    book = uow.ledger.state(mandate.public_id).measured
     days, gap = dict(known), False
     if since is not None:
         gap = not has_days_since(book, since)
@@ -120,17 +120,17 @@ def rolled(uow: UnitOfWork, m: Mandate) -> Rolled:
         part = days.get(name) or DayParts(day=name)
         days[name] = replace(part, beside=part.beside.plus(more))
     changed = frozenset(n for n, part in days.items() if known.get(n) != part)
-    return Rolled(reached, days, changed, len(events), gap)
+    return SeriesFacts(reached, days, changed, len(events), gap)
 
 
 def roll_up(uow: UnitOfWork, public_id: str) -> bool:
     """Store a mandate's next days; True while more rows are left. Two keepers that do it at once
     store the same.
     """
-    m = uow.mandates.get(public_id, lock=True)
-    if m is None or m.agent_id is None:
+    mandate = uow.mandates.get(public_id, lock=True)
+    if mandate is None or mandate.agent_id is None:
         return False
-    now = rolled(uow, m)
+    now = rolled(uow, mandate)
     if not now.events:
         return False
     days, changed = dict(now.days), set(now.changed)
@@ -142,39 +142,41 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
         uow.hall.drop_days(public_id)
         changed = set(days)
     if not days:  # no row yet that any day tells of; the place where to go on is kept all the same
-        newest = day_of(m.created_at)
+        newest = day_of(mandate.created_at)
         days[newest] = DayParts(day=newest)
     newest = max(days)
     last = uow.hall.last_day(public_id)
     moved = {newest} | ({last.day} if last is not None and last.day in days else set())
     for name in sorted(changed | moved):
         body = days[name].as_json() | ({"record": now.record.as_json()} if name == newest else {})
-        uow.hall.put_day(HallDay(public_id, name, m.agent_id, body))
+        uow.hall.put_day(HallDay(public_id, name, mandate.agent_id, body))
     return now.events == ROWS_AT_ONCE
 
 
-def standings(uow: UnitOfWork, agent: Agent, mandates: Sequence[Mandate]) -> list[Standing]:
+def agent_mandates(
+    uow: UnitOfWork, agent: Agent, mandates: Sequence[Mandate]
+) -> list[AgentMandate]:
     """Some mandates of an agent with their days, but those that it did not accept."""
     return [_standing(uow, agent, m) for m in mandates if counts(uow, m)]
 
 
-def counts(uow: UnitOfWork, m: Mandate) -> bool:
+def counts(uow: UnitOfWork, mandate: Mandate) -> bool:
     """True for a mandate that is in its agent's record."""
-    begun = m.status not in (Status.DRAFT, Status.CANCELLED)
-    return begun and acted_for(m, uow.ledger.state(m.public_id))
+    started = mandate.status not in (Status.DRAFT, Status.CANCELLED)
+    return started and acted_for(mandate, uow.ledger.state(mandate.public_id))
 
 
-def _standing(uow: UnitOfWork, agent: Agent, m: Mandate) -> Standing:
-    days = rolled(uow, m).days
-    state = uow.ledger.state(m.public_id)
+def _standing(uow: UnitOfWork, agent: Agent, mandate: Mandate) -> AgentMandate:
+    days = rolled(uow, mandate).days
+    state = uow.ledger.state(mandate.public_id)
     stopped, worth = state.measured.stopped, worth_as_observed(state)
-    return Standing(
-        m,
+    return AgentMandate(
+        mandate,
         whole_days((days[d] for d in sorted(days)), measured=worth is not None),
         worth,
         stopped.reason if stopped else None,
         sum(state.violations.values()),
-        own=m.owner_id == agent.owner_id,
+        own=mandate.owner_id == agent.owner_id,
     )
 
 
@@ -185,7 +187,7 @@ def subject_of(uow: UnitOfWork, agent: Agent) -> Subject:
     return Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
 
 
-def computed(subject: Subject, known: Sequence[Standing], ask: Asked) -> HallAgent:
+def computed(subject: Subject, known: Sequence[AgentMandate], ask: RollupInput) -> HallAgent:
     """An agent's row as of now, with its chart."""
     totals = foreign(known)
     row = hall_row(subject, known, totals, ask.now, ask.config)
@@ -205,7 +207,7 @@ def computed(subject: Subject, known: Sequence[Standing], ask: Asked) -> HallAge
     )
 
 
-def known_row(uow: UnitOfWork, agent: Agent, ask: Asked) -> HallAgent:
+def known_row(uow: UnitOfWork, agent: Agent, ask: RollupInput) -> HallAgent:
     """An agent's row: computed anew where its mandates are few, else as the keeper stored it,
     with what is known of the agent itself.
     """
@@ -213,18 +215,18 @@ def known_row(uow: UnitOfWork, agent: Agent, ask: Asked) -> HallAgent:
     kept = uow.hall.get(agent.agent_id)
     mandates = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE + 1)
     if len(mandates) <= AT_ONCE:
-        return computed(subject, standings(uow, agent, mandates), ask)
+        return computed(subject, agent_mandates(uow, agent, mandates), ask)
     if kept is None:  # nothing is known of many until the keeper went over all of them
         return computed(subject, (), ask)
-    said = {
+    statement = {
         "name": subject.name,
         "accepts_mandates": subject.accepts_mandates,
         "address_ready": subject.address_ready,
     }
-    return replace(kept, accepts=subject.accepts_mandates, body={**kept.body, **said})
+    return replace(kept, accepts=subject.accepts_mandates, body={**kept.body, **statement})
 
 
-def refresh_row(uow: UnitOfWork, agent_id: str, ask: Asked) -> None:
+def refresh_row(uow: UnitOfWork, agent_id: str, ask: RollupInput) -> None:
     """Store an agent's row out of the days that are rolled up: in the transaction that changes
     what it shows.
     """
@@ -238,11 +240,11 @@ def refresh_row(uow: UnitOfWork, agent_id: str, ask: Asked) -> None:
 
 async def refresh(deps: Deps, agent_id: str) -> None:
     """Bring an agent's days and row up to date, some rows a transaction, some mandates a turn."""
-    moment = Moment(deps.clock.now(), deps.config)
+    moment = RollupClock(deps.clock.now(), deps.config)
     for public_id in await deps.store.read(lambda uow: uow.mandates.ids_of_agent(agent_id)):
         while await deps.store.write(lambda uow, of=public_id: roll_up(uow, of)):  # type: ignore[misc]  # the default binds the loop's value
             pass
-    known: list[Standing] = []
+    known: list[AgentMandate] = []
     at: str | None = None
     while True:
         some, at = await deps.store.read(partial(_some, agent_id, at))
@@ -259,11 +261,11 @@ async def refresh(deps: Deps, agent_id: str) -> None:
         await deps.store.write(lambda uow: uow.hall.put(row))
 
 
-def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[Standing], str | None]:
+def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[AgentMandate], str | None]:
     """The next standings, and the cursor behind them; None at the end."""
     agent = uow.identities.agent(agent_id)
     mandates = uow.mandates.of_agent(agent_id, after=at, limit=MANDATES_A_TURN)
-    found = [] if agent is None else standings(uow, agent, mandates)
+    found = [] if agent is None else agent_mandates(uow, agent, mandates)
     return found, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
 
 
@@ -275,9 +277,9 @@ async def refresh_stale(deps: Deps, holder: str = "house", limit: int = AGENTS_A
     done = 0
     try:
         with anyio.move_on_after(ROUND_S):
-            while behind := await deps.store.write(partial(_claimed, deps, holder, limit)):
-                claimed += behind
-                for agent_id in behind:
+            while after := await deps.store.write(partial(_claimed, deps, holder, limit)):
+                claimed += after
+                for agent_id in after:
                     await refresh(deps, agent_id)
                     done += 1
     finally:
@@ -291,8 +293,8 @@ def _claimed(deps: Deps, holder: str, limit: int, uow: UnitOfWork) -> list[str]:
     now = deps.clock.now()
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     until = now + timedelta(seconds=2 * ROUND_S)
-    behind = uow.hall.stale(today, now, limit)
-    return [a for a in behind if uow.work.claim(STALE, a, holder, now, until)]
+    after = uow.hall.stale(today, now, limit)
+    return [a for a in after if uow.work.acquire(STALE, a, holder, now, until)]
 
 
 def _released(holder: str, agent_ids: Sequence[str], uow: UnitOfWork) -> None:

@@ -16,16 +16,24 @@ from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.unwinding import UNWIND_WINDOW
 from storage.unit_of_work import UnitOfWork
-from tools.call.asking import ask_of
+from tools.call.asking import request_context
 from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
-from tools.keeper.intake import take_receipt
-from tools.keeper.timely import timely
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.keeper.intake import ingest_receipt
+from tools.keeper.timely import with_trusted_time
 
 log = logging.getLogger("wallet.keeper")
 
 
-class SettledOut(Gives):
+class SettledOut(ResponseModel):
     """The mandate after the keeper's transactions, and their hashes."""
 
     mandate: MandateAttributes
@@ -38,7 +46,7 @@ class SettledOut(Gives):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SettlementTxs:
     """What the keeper sent, the fee that it paid out, and what is left of it."""
 
     transactions: tuple[str, ...]
@@ -46,33 +54,39 @@ class Sent:
     fee_owed: Usdc
 
 
-def find(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Mandate:
+def settleable_mandate(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> Mandate:
     """The mandate, where it may be settled at all.
 
     Errors: `not_found`, `wrong_status`.
     """
-    m = uow.mandates.get(ask.asked.public_id)
-    if m is None:
+    mandate = uow.mandates.get(ctx.request.public_id)
+    if mandate is None:
         raise Refused(refusal("not_found", what="mandate"))
-    if m.vault_address is None or m.status not in (Status.WORKING, Status.STOPPED, Status.SETTLED):
-        raise Refused(refusal("wrong_status", status=m.status.value, action="settling it"))
-    return m
+    if mandate.vault_address is None or mandate.status not in (
+        Status.WORKING,
+        Status.STOPPED,
+        Status.SETTLED,
+    ):
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action="settling it"))
+    return mandate
 
 
-async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
+async def settle(deps: Deps, caller: Caller, mandate: Mandate) -> SettlementTxs:
     """Send settle() and payAgent() where they are due; the record becomes settled from the vault's
     logs alone.
 
     A refusal between the two frees the key of the call: the vault itself does neither twice.
     """
-    chain, at = deps.chains.get(m.chain_id), m.vault_address or ""
+    chain, at = deps.chains.get(mandate.chain_id), mandate.vault_address or ""
     seen = (await chain.vault_states([at], agreed=True))[at]
-    vault = timely(chain, seen, deps.clock.now())
-    if not vault.stopped and not (m.ends_at is not None and vault.block.at >= m.ends_at):
+    vault = with_trusted_time(chain, seen, deps.clock.now())
+    if not vault.stopped and not (
+        mandate.ends_at is not None and vault.block.at >= mandate.ends_at
+    ):
         raise Refused(
             refusal(
                 "wrong_status",
-                status=m.status.value,
+                status=mandate.status.value,
                 action="settling it before its vault is closed",
             )
         )
@@ -82,28 +96,30 @@ async def settle(deps: Deps, caller: Caller, m: Mandate) -> Sent:
             raise Refused(
                 refusal("withdraw_locked", until=vault.lock_until, retry_at=vault.lock_until)
             )
-        m = await send_for(deps, chain, m, "settle", sent)
+        mandate = await send_for(deps, chain, mandate, "settle", sent)
         vault = (await chain.vault_states([at], agreed=True))[at]
     owed = left = vault.fee_owed
     if owed:
-        await send_for(deps, chain, m, "payAgent", sent)
+        await send_for(deps, chain, mandate, "payAgent", sent)
         left = (await chain.vault_states([at], agreed=True))[at].fee_owed
-    return Sent(tuple(sent), owed - left, left)
+    return SettlementTxs(tuple(sent), owed - left, left)
 
 
-def tell(uow: UnitOfWork, ask: Ask[OneMandate, None], m: Mandate, sent: Sent) -> Reply:
+def settled_body(
+    uow: UnitOfWork, ctx: RequestContext[OneMandate, None], mandate: Mandate, sent: SettlementTxs
+) -> OperationResult:
     """The mandate as the vault's logs left it."""
-    now = uow.mandates.get(m.public_id) or m
-    told = {
+    now = uow.mandates.get(mandate.public_id) or mandate
+    raw = {
         "transactions": list(sent.transactions),
         "fee_paid": sent.fee_paid,
         "fee_owed": sent.fee_owed,
     }
-    return Reply(200, {"mandate": now.attributes(), **told})
+    return OperationResult(200, {"mandate": now.attributes(), **raw})
 
 
 async def send_for(
-    deps: Deps, chain: Chain, m: Mandate, function: VaultFunction, sent: list[str], *args: Any
+    deps: Deps, chain: Chain, mandate: Mandate, function: VaultFunction, sent: list[str], *args: Any
 ) -> Mandate:
     """Send a vault call with the keeper's key, and take its logs in. What would revert now is not
     sent, so that it costs no gas (a blacklisted agent, a silent probe); the mandate is then given
@@ -115,26 +131,28 @@ async def send_for(
     """
     if deps.keeper is None:
         raise Refused(refusal("not_configured", what="the keeper's key"))
-    call = chain.vault_call(m.vault_address or "", function, *args)
+    call = chain.vault_call(mandate.vault_address or "", function, *args)
     try:
         receipt = await deps.keeper.send(call)
     except Refused as refused:
         if refused.refusal.kind.code != "would_revert":
             raise
-        log.warning("%s: %s() would revert now: %s", m.public_id, function, refused.refusal.reason)
-        return m
+        log.warning(
+            "%s: %s() would revert now: %s", mandate.public_id, function, refused.refusal.reason
+        )
+        return mandate
     sent.append(receipt.tx_hash)
     now = deps.clock.now()
 
     def complete(uow: UnitOfWork) -> Mandate:
-        current = uow.mandates.get(m.public_id, lock=True) or m
-        ask = ask_of(uow, deps, Caller("keeper"), now)
-        return take_receipt(uow, ask, chain, current, receipt) if receipt.ok else current
+        current = uow.mandates.get(mandate.public_id, lock=True) or mandate
+        ctx = request_context(uow, deps, Caller("keeper"), now)
+        return ingest_receipt(uow, ctx, chain, current, receipt) if receipt.ok else current
 
     return await deps.store.write(complete)
 
 
-def due(m: Mandate, vault: VaultState) -> bool:
+def due(mandate: Mandate, vault: VaultState) -> bool:
     """True where the keeper has something to send: a closed vault that is not settled, or a fee
     that is not paid.
 
@@ -142,8 +160,12 @@ def due(m: Mandate, vault: VaultState) -> bool:
     house settles what nobody measured only when the three days are over in which the agent may
     still take out what it earned.
     """
-    ends = [at for at in (m.stopped_at if vault.stopped else None, m.ends_at) if at is not None]
-    closed = vault.stopped or (m.ends_at is not None and vault.block.at >= m.ends_at)
+    ends = [
+        at
+        for at in (mandate.stopped_at if vault.stopped else None, mandate.ends_at)
+        if at is not None
+    ]
+    closed = vault.stopped or (mandate.ends_at is not None and vault.block.at >= mandate.ends_at)
     if not closed or not vault.exists:
         return False
     if vault.settled:
@@ -160,9 +182,9 @@ AGAIN: Final = NextStep(
 )
 
 
-def scope(caller: Caller, asked: OneMandate) -> str:
+def scope(caller: Caller, request: OneMandate) -> str:
     """One key space a mandate, for all keepers."""
-    return f"keeper:settle:{asked.public_id}"
+    return f"keeper:settle:{request.public_id}"
 
 
 OPERATIONS: Final = (
@@ -173,9 +195,15 @@ OPERATIONS: Final = (
         "due.",
         auth="keeper",
         route=("POST", "/wallet/mandates/{public_id}/settle"),
-        takes=OneMandate,
-        gives=SettledOut,
-        effect=Effect(begin=find, act=settle, finish=tell, reconcile=(AGAIN,), bound_s=300),
+        request_model=OneMandate,
+        response_model=SettledOut,
+        effect=ExternalEffect(
+            begin=settleable_mandate,
+            act=settle,
+            finish=settled_body,
+            reconcile=(AGAIN,),
+            bound_s=300,
+        ),
         idempotency=scope,
         writes=True,
         idempotent=True,

@@ -16,7 +16,7 @@ TOLERANCE: Final = timedelta(minutes=10)
 that is still read, and far less than a mandate lasts."""
 
 
-def timely(chain: Chain, vault: VaultState, now: datetime) -> VaultState:
+def with_trusted_time(chain: Chain, vault: VaultState, now: datetime) -> VaultState:
     """The vault with a block time by which it may be closed, settled or left alone.
 
     The chain's time decides. What more than half of several nodes say is the chain's; what one says
@@ -32,8 +32,8 @@ def timely(chain: Chain, vault: VaultState, now: datetime) -> VaultState:
     return replace(vault, block=replace(vault.block, at=at))
 
 
-async def newest(deps: Deps, chain: Chain, m: Mandate) -> VaultState:
+async def newest(deps: Deps, chain: Chain, mandate: Mandate) -> VaultState:
     """What enough nodes say of a vault now: a transaction of ours may be in the newest block."""
-    at = m.vault_address or ""
+    at = mandate.vault_address or ""
     vault = (await chain.vault_states([at], agreed=True))[at]
-    return timely(chain, vault, deps.clock.now())
+    return with_trusted_time(chain, vault, deps.clock.now())

@@ -11,8 +11,8 @@ from domain.agents.transfers import (
     CONFIRMED,
     FAILED,
     REPORTED,
-    Outcome,
-    Report,
+    StoredTransfer,
+    TransferOutcome,
     bears_out,
     gains,
     outcome,
@@ -55,7 +55,7 @@ LARGEST: Final = 2**63 - 1
 Found = tuple[str, TransferLog]
 
 
-def kept(uow: UnitOfWork, new: Report) -> bool:
+def store_report(uow: UnitOfWork, new: StoredTransfer) -> bool:
     """Add a report, or take a failed one of the same transaction over; False where another
     stands.
     """
@@ -63,8 +63,8 @@ def kept(uow: UnitOfWork, new: Report) -> bool:
 
 
 def settle_report(
-    uow: UnitOfWork, chain_id: int, tx_hash: str, told: Outcome, now: datetime
-) -> Report | None:
+    uow: UnitOfWork, chain_id: int, tx_hash: str, told: TransferOutcome, now: datetime
+) -> StoredTransfer | None:
     """Give a report its outcome, once; None where it has one already. One that failed can still
     be confirmed.
 
@@ -77,7 +77,7 @@ def settle_report(
     uow.identities.agent(known.agent_id, lock=True)
     known = uow.transfers.get(chain_id, tx_hash)
     if known is not None and uow.transfers.booked(known.agent_id, chain_id, tx_hash):
-        told = Outcome(None)
+        told = TransferOutcome(None)
     late = known is not None and known.status == FAILED and told.actual is not None
     if known is None or not (known.status == REPORTED or late):
         return None
@@ -102,7 +102,7 @@ def book(
         uow.identities.agent(agent_id, lock=True)
     known, done, rest = uow.transfers.get(chain_id, tx_hash), 0, dict(gained)
     if known is not None and _tells_of(known, gained):
-        told = Outcome(abs(rest.pop(known.agent_id)))
+        told = TransferOutcome(abs(rest.pop(known.agent_id)))
         done += settle_report(uow, chain_id, tx_hash, told, now) is not None
     elif known is None or known.status == FAILED:
         done += _found(uow, chain_id, tx_hash, rest, now)
@@ -115,7 +115,7 @@ def book(
     return done
 
 
-def _tells_of(known: Report, gained: Mapping[str, int]) -> bool:
+def _tells_of(known: StoredTransfer, gained: Mapping[str, int]) -> bool:
     return known.asset == USDC and bears_out(known, gained.get(known.agent_id, 0))
 
 
@@ -135,7 +135,7 @@ def _found(
     if uow.transfers.found_since(agent_id, today) >= FOUND_A_DAY:
         del rest[agent_id]
         return False
-    new = Report(
+    new = StoredTransfer(
         chain_id,
         tx_hash,
         agent_id,
@@ -147,7 +147,7 @@ def _found(
         now,
         confirmed_at=now,
     )
-    if not kept(uow, new):
+    if not store_report(uow, new):
         return False
     uow.transfers.move(agent_id, seen_by_chain(new).deltas, now)
     del rest[agent_id]
@@ -186,7 +186,7 @@ def _fits(uow: UnitOfWork, chain_id: int, agent_id: str, amount: int) -> bool:
     return abs(uow.transfers.balance(agent_id, chain_id, USDC, "idle") + amount) <= LARGEST
 
 
-async def whole(chain: Chain, found: Sequence[Found]) -> list[Found]:
+async def complete_transfers(chain: Chain, found: Sequence[Found]) -> list[Found]:
     """All transfers of the transactions that some were found of: what else one moved counts too.
 
     Errors: `chain_unavailable`, `not_configured`.
@@ -203,7 +203,7 @@ def pause(age: timedelta) -> timedelta:
     return max(timedelta(), min((age - YOUNG) / 10, LONGEST_PAUSE))
 
 
-class Confirmations:
+class TransferConfirmer:
     """Asks each chain about reports that wait, some a round, an owner after the other, so that
     those that stay unseen hold nobody up; and about those that failed in the last week, which a
     chain may tell of late.
@@ -233,7 +233,7 @@ class Confirmations:
             done += await self._judged(chain, one, await chain.receipt(one.tx_hash))
         return done
 
-    def _again(self, one: Report, now: datetime) -> datetime:
+    def _again(self, one: StoredTransfer, now: datetime) -> datetime:
         """When to ask about a report again, at the latest when its time is over."""
         over = one.reported_at + self._fails_after()
         then = now + pause(now - one.reported_at)
@@ -242,9 +242,11 @@ class Confirmations:
     async def expire(self) -> int:
         """Fail the reports on chains that cannot be asked, once their time is over; how many."""
         chains = self._deps.chains
-        asked, until = [i for i in chains.ids() if chains.get(i).rpc_set], self._overdue()
-        over = await self._deps.store.read(lambda uow: uow.transfers.overdue(asked, until, A_ROUND))
-        return sum([await self._settled(one, Outcome(None), {}) for one in over])
+        request, until = [i for i in chains.ids() if chains.get(i).rpc_set], self._overdue()
+        over = await self._deps.store.read(
+            lambda uow: uow.transfers.overdue(request, until, A_ROUND)
+        )
+        return sum([await self._settled(one, TransferOutcome(None), {}) for one in over])
 
     def _overdue(self) -> datetime:
         """Who reported until this time, inclusive, has waited long enough."""
@@ -253,7 +255,7 @@ class Confirmations:
     def _fails_after(self) -> timedelta:
         return timedelta(seconds=self._deps.config.transfer_fails_after_s)
 
-    async def _judged(self, chain: Chain, one: Report, receipt: Receipt | None) -> bool:
+    async def _judged(self, chain: Chain, one: StoredTransfer, receipt: Receipt | None) -> bool:
         gained = await self._gains(chain, one, receipt)
         told = outcome(
             one,
@@ -266,7 +268,9 @@ class Confirmations:
         deep = receipt is not None and receipt.depth >= chain.confirmations
         return await self._settled(one, told, gained if deep else {})
 
-    async def _gains(self, chain: Chain, one: Report, receipt: Receipt | None) -> dict[str, int]:
+    async def _gains(
+        self, chain: Chain, one: StoredTransfer, receipt: Receipt | None
+    ) -> dict[str, int]:
         token = chain.usdc
         if receipt is None or not receipt.ok or token is None:
             return {}
@@ -277,7 +281,9 @@ class Confirmations:
         )
         return gains(logs, token, holders)
 
-    async def _settled(self, one: Report, told: Outcome | None, gained: Mapping[str, int]) -> bool:
+    async def _settled(
+        self, one: StoredTransfer, told: TransferOutcome | None, gained: Mapping[str, int]
+    ) -> bool:
         """Book what the transaction moved, and give the report its outcome; True where it has one
         now and had none before.
         """

@@ -8,24 +8,37 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.facts import SignerCheck, VaultState
-from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.ledger.payloads import ApprovalTold, Place
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from domain.ledger.payloads import ApprovalDecided, CallTarget
 from domain.ledger.written import written
 from domain.mandates.approvals import Approval, ApprovalItem, decided, good_until, repeats
 from domain.mandates.mandate import Mandate
-from domain.mandates.states import Action, moved
+from domain.mandates.states import LifecycleAction, moved
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.standing import as_read
 from domain.wire import JsonObject
 from storage.rows.approvals import item_after
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found, peek, seen_mandate
-from tools.call.approving import approvals_kept, factory_of
-from tools.call.case import chain_if_named, coming, named_chain, signed_digest, vault_if_readable
+from tools.call.access import load_mandate, not_found, visible_mandate
+from tools.call.approving import factory_of, vault_keeps_approvals
+from tools.call.case import (
+    chain_or_none,
+    require_chain,
+    signed_digest,
+    staged_logs,
+    vault_if_readable,
+)
 from tools.call.fields import ApprovalId, Cursor, Limit, Lines, OneMandate, Page, Signature
-from tools.call.fit import fitting_rows
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.fit import rows_within
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.call.wire import wire
 
 
@@ -53,7 +66,7 @@ class Decision(OneMandate):
     )
 
 
-class Decided(Gives):
+class Decided(ResponseModel):
     """The item after the decision."""
 
     approval: ApprovalItem
@@ -63,27 +76,31 @@ class ApprovalPage(Page[ApprovalItem]):
     """A page of items."""
 
 
-def read(uow: UnitOfWork, ask: Ask[ApprovalsIn, None]) -> Reply:
+def read(uow: UnitOfWork, ctx: RequestContext[ApprovalsIn, None]) -> OperationResult:
     """A mandate's approval items, newest first."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    if ask.asked.approval_id is not None:
-        item = uow.approvals.get(m.public_id, ask.asked.approval_id)
-        fits = item is not None and ask.asked.status in (None, item.shown(ask.now))
-        return Reply(
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    if ctx.request.approval_id is not None:
+        item = uow.approvals.get(mandate.public_id, ctx.request.approval_id)
+        fits = item is not None and ctx.request.status in (None, item.shown(ctx.now))
+        return OperationResult(
             200,
             {
-                "items": [item.told(ask.now)] if item is not None and fits else [],
+                "items": [item.told(ctx.now)] if item is not None and fits else [],
                 "next_cursor": None,
             },
         )
-    most = ask.asked.limit
+    limit = ctx.request.limit
     items = uow.approvals.page(
-        m.public_id, status=ask.asked.status, after=ask.asked.cursor, limit=most + 1, now=ask.now
+        mandate.public_id,
+        status=ctx.request.status,
+        after=ctx.request.cursor,
+        limit=limit + 1,
+        now=ctx.now,
     )
     # The agent fills them, each with up to 64 KiB of calldata.
-    rows = list(fitting_rows(wire(i.told(ask.now)) for i in items[:most]))
+    rows = list(rows_within(wire(i.told(ctx.now)) for i in items[:limit]))
     more = item_after(items[len(rows) - 1]) if len(items) > len(rows) else None
-    return Reply(200, {"items": rows, "next_cursor": more})
+    return OperationResult(200, {"items": rows, "next_cursor": more})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,32 +110,32 @@ class DecisionFacts:
     """
 
     vault: VaultState | None
-    kept: bool | None = None
+    vault_keeps_approvals: bool | None = None
     digest: str | None = None
     proof: SignerCheck | None = None
 
 
-async def gather_decision(deps: Deps, caller: Caller, asked: Decision) -> DecisionFacts:
+async def gather_decision(deps: Deps, caller: Caller, request: Decision) -> DecisionFacts:
     """Read the vault and check the signature before the transaction."""
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    vault = await vault_if_readable(chain, m)
-    if asked.decision == "decline":
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    vault = await vault_if_readable(chain, mandate)
+    if request.decision == "decline":
         return DecisionFacts(vault=vault)
-    kept = await approvals_kept(deps, m)
-    if not kept or chain is None or asked.signature is None:
-        return DecisionFacts(vault=vault, kept=kept)
+    kept = await vault_keeps_approvals(deps, mandate)
+    if not kept or chain is None or request.signature is None:
+        return DecisionFacts(vault=vault, vault_keeps_approvals=kept)
 
     def signable(uow: UnitOfWork) -> JsonObject | None:
-        item = uow.approvals.get(m.public_id, asked.approval_id)
-        return None if item is None else _typed_data(uow, chain, m, item)
+        item = uow.approvals.get(mandate.public_id, request.approval_id)
+        return None if item is None else _typed_data(uow, chain, mandate, item)
 
     data = await deps.store.read(signable)
     if data is None:
-        return DecisionFacts(vault=vault, kept=kept)
+        return DecisionFacts(vault=vault, vault_keeps_approvals=kept)
     digest = chain.digest(data)
-    proof = await chain.check_signature(digest, asked.signature, m.owner_address)
-    return DecisionFacts(vault=vault, kept=kept, digest=digest, proof=proof)
+    proof = await chain.check_signature(digest, request.signature, mandate.owner_address)
+    return DecisionFacts(vault=vault, vault_keeps_approvals=kept, digest=digest, proof=proof)
 
 
 def _typed_data(uow: UnitOfWork, chain: Chain, m: Mandate, item: Approval) -> JsonObject | None:
@@ -131,77 +148,81 @@ def _typed_data(uow: UnitOfWork, chain: Chain, m: Mandate, item: Approval) -> Js
 
 
 def _signed(
-    uow: UnitOfWork, ask: Ask[Decision, DecisionFacts], m: Mandate, item: Approval
+    uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts], mandate: Mandate, item: Approval
 ) -> Approval:
     """The approved item with the owner's signature as the vault takes it.
 
     Errors: `signature_needed` with the typed data, `invalid_signature`, `conflict`.
     """
-    chain, given, proof = named_chain(ask, m), ask.asked.signature, ask.facts.proof
-    data = _typed_data(uow, chain, m, item)
+    chain, given, proof = require_chain(ctx, mandate), ctx.request.signature, ctx.facts.proof
+    data = _typed_data(uow, chain, mandate, item)
     if data is None:
         action = "approving an action on chain"
-        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
     digest = chain.digest(data)
     if given is None:
         raise Refused(refusal("signature_needed", detail={"typed_data": data, "digest": digest}))
-    if ask.facts.digest != digest:
+    if ctx.facts.digest != digest:
         raise Refused(refusal("conflict", why="Another approval was signed just now; ask again."))
     why = "it is not this wallet's over this action"
     if proof is not None and proof.signer_type == "erc6492":
         why = "the vault asks the wallet itself (ERC-1271), so it has to be deployed first"
     if proof is None or proof.signer_type == "erc6492":
-        raise Refused(refusal("invalid_signature", signer=m.owner_address, why=why))
+        raise Refused(refusal("invalid_signature", signer=mandate.owner_address, why=why))
     form = chain.on_chain_form(given) if proof.signer_type == "eoa" else given.lower()
     return replace(item, until=int(data["message"]["until"]), signature=form)
 
 
-def _goes_on(uow: UnitOfWork, ask: Ask[Decision, DecisionFacts], m: Mandate) -> None:
+def _goes_on(
+    uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts], mandate: Mandate
+) -> None:
     """Refuse to decide anything under a mandate that is over, by the newest block too.
 
     Errors: `wrong_status`.
     """
-    m = as_read(m, ask.facts.vault, coming(uow, m))
-    moved(m, Action.DECIDE)
-    if not m.goes_on(ask.now):
-        raise Refused(refusal("wrong_status", status="ended", action=Action.DECIDE.value))
+    mandate = as_read(mandate, ctx.facts.vault, staged_logs(uow, mandate))
+    moved(mandate, LifecycleAction.DECIDE)
+    if not mandate.goes_on(ctx.now):
+        raise Refused(refusal("wrong_status", status="ended", action=LifecycleAction.DECIDE.value))
 
 
-def decide(uow: UnitOfWork, ask: Ask[Decision, DecisionFacts]) -> Reply:
+def decide(uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts]) -> OperationResult:
     """Approve or decline; twice the same way is one decision, the other way a conflict.
 
     Where the vault keeps approvals, approving takes the owner's signature over the very action: a
     session alone approves nothing. Declining takes none.
     """
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    item = uow.approvals.get(m.public_id, ask.asked.approval_id)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    item = uow.approvals.get(mandate.public_id, ctx.request.approval_id)
     if item is None:
         raise not_found("approval")
-    if not repeats(item, ask.asked.decision, ask.now):
-        _goes_on(uow, ask, m)
-    after = decided(item, ask.asked.decision, ask.asked.note, ask.now)
-    if ask.facts.kept and after.status == "approved" and after.signature is None:
-        after = _signed(uow, ask, m, after)
+    if not repeats(item, ctx.request.decision, ctx.now):
+        _goes_on(uow, ctx, mandate)
+    after = decided(item, ctx.request.decision, ctx.request.note, ctx.now)
+    if ctx.facts.vault_keeps_approvals and after.status == "approved" and after.signature is None:
+        after = _signed(uow, ctx, mandate, after)
     if after is not item:
         uow.approvals.save(after)
-        place = Place(**{n: item.target.get(n) for n in ("market", "address", "selector", "label")})
-        told = ApprovalTold(
+        target = CallTarget(
+            **{n: item.target.get(n) for n in ("market", "address", "selector", "label")}
+        )
+        told = ApprovalDecided(
             approval_id=item.approval_id,
             status=after.status,
             reason="owner_declined" if after.status == "declined" else None,
-            place=place,
+            place=target,
             text=after.note,
         )
         row = NewEvent(
-            kind=Kind.NOTE,
+            kind=LedgerKind.NOTE,
             reported_by=Reporter.OWNER,
-            occurred_at=ask.now,
+            occurred_at=ctx.now,
             amount_usdc=item.approve_amount_usdc,
-            chain_id=m.chain_id,
+            chain_id=mandate.chain_id,
             payload=written(told),
         )
-        uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
-    return Reply(200, {"approval": after.told(ask.now)})
+        uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
+    return OperationResult(200, {"approval": after.told(ctx.now)})
 
 
 OPERATIONS: Final = (
@@ -211,8 +232,8 @@ OPERATIONS: Final = (
         summary="Actions that were held for the owner, with their status.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/approvals"),
-        takes=ApprovalsIn,
-        gives=ApprovalPage,
+        request_model=ApprovalsIn,
+        response_model=ApprovalPage,
         handler=read,
         on_mcp=True,
         refusals=("not_found",),
@@ -224,8 +245,8 @@ OPERATIONS: Final = (
         "takes the owner's signature over it.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/approvals/{approval_id}"),
-        takes=Decision,
-        gives=Decided,
+        request_model=Decision,
+        response_model=Decided,
         handler=decide,
         gather=gather_decision,
         writes=True,

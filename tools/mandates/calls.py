@@ -8,29 +8,35 @@ from typing import Final
 from pydantic import Field
 
 from domain.facts import Call, VaultState
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.ledger.payloads import Stopped
 from domain.ledger.written import written
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
-from domain.mandates.states import Action, moved
+from domain.mandates.states import LifecycleAction, moved
 from domain.ports import Chain
 from domain.reads.lock import Lock, lock
 from domain.refusals import Refused, refusal
-from domain.rules.case import Case, moment
+from domain.rules.case import MandateSnapshot, moment
 from domain.rules.leaving import Pays, pays
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import own_agent_mandate, seen_mandate
+from tools.call.access import agent_mandate, visible_mandate
 from tools.call.approving import close_pending
-from tools.call.case import Facts, chain_if_named_here, load_case, named_chain
+from tools.call.case import GatheredFacts, chain_if_named_here, load_snapshot, require_chain
 from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.operation import Operation, OperationResult, RequestContext, ResponseModel
 from tools.call.shapes import ExplainedCall, Simulated
 from tools.call.wire import wire
-from tools.mandates.tried import by_owner, owners, told, trying, vault_of
+from tools.mandates.tried import (
+    call_body,
+    gather_simulated,
+    owner_call,
+    owner_call_factory,
+    vault_of,
+)
 
 
-class VaultCallOut(Gives):
+class VaultCallOut(ResponseModel):
     """A transaction for the caller to sign and send."""
 
     call: Call | None
@@ -54,7 +60,7 @@ class WithdrawOut(VaultCallOut):
     )
 
 
-class StopOut(Gives):
+class StopOut(ResponseModel):
     """A stop in the record, and the call that stops the vault."""
 
     mandate: MandateAttributes
@@ -65,160 +71,168 @@ class StopOut(Gives):
     message: str
 
 
-def _open(case: Case, action: str) -> None:
-    m = case.mandate
-    if m.status not in (Status.SIGNED, Status.WORKING) or _over(m, case.chain):
-        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
+def _open(snapshot: MandateSnapshot, action: str) -> None:
+    mandate = snapshot.mandate
+    if mandate.status not in (Status.SIGNED, Status.WORKING) or _over(mandate, snapshot.chain):
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
 
 
-def _over(m: Mandate, vault: VaultState | None) -> bool:
+def _over(mandate: Mandate, vault: VaultState | None) -> bool:
     """True where the vault takes no stop any more; the record decides where the vault was not
     read.
     """
     if vault is not None and vault.exists:
         return vault.stopped or vault.settled
-    return m.status is Status.SETTLED
+    return mandate.status is Status.SETTLED
 
 
-def stop_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def stop_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
     """Calldata of `stop()`, which also revokes the agent."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = vault_of(m, "stopping its vault")
-    if _over(m, ask.facts.vault):
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault = vault_of(mandate, "stopping its vault")
+    if _over(mandate, ctx.facts.vault):
         raise Refused(refusal("mandate_stopped"))
-    chain = named_chain(ask, m)
-    call = told(chain, by_owner(chain, m, vault, "stop"), ask.facts.simulation)
+    chain = require_chain(ctx, mandate)
+    call = call_body(chain, owner_call(chain, mandate, vault, "stop"), ctx.facts.simulation)
     message = "Ends the agent's authority for good and revokes it."
-    return Reply(200, call | {"message": message})
+    return OperationResult(200, call | {"message": message})
 
 
-def pause_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def pause_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
     """Calldata of `revokeAgent()`."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = vault_of(m, "pausing it")
-    _open(load_case(uow, ask, m, ask.facts, events=0), "pausing it")
-    chain = named_chain(ask, m)
-    call = told(chain, by_owner(chain, m, vault, "revokeAgent"), ask.facts.simulation)
-    return Reply(200, call | {"message": "Takes the agent's authority away until you resume."})
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault = vault_of(mandate, "pausing it")
+    _open(load_snapshot(uow, ctx, mandate, ctx.facts, events=0), "pausing it")
+    chain = require_chain(ctx, mandate)
+    call = call_body(chain, owner_call(chain, mandate, vault, "revokeAgent"), ctx.facts.simulation)
+    return OperationResult(
+        200, call | {"message": "Takes the agent's authority away until you resume."}
+    )
 
 
-def resume_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def resume_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
     """Calldata of `setAgent(agent)`, only while paused."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = vault_of(m, "resuming it")
-    case = load_case(uow, ask, m, ask.facts, events=0)
-    _open(case, "resuming it")
-    if not case.mandate.paused:
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault = vault_of(mandate, "resuming it")
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    _open(snapshot, "resuming it")
+    if not snapshot.mandate.paused:
         raise Refused(refusal("not_paused"))
-    if m.ended(moment(case)):
-        raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
-    if m.agent_address is None:
+    if mandate.ended(moment(snapshot)):
+        raise Refused(
+            refusal(
+                "mandate_ended", ends_at=timestamp(mandate.ends_at) if mandate.ends_at else None
+            )
+        )
+    if mandate.agent_address is None:
         raise Refused(refusal("mandate_not_accepted"))
-    chain = named_chain(ask, m)
-    call = by_owner(chain, m, vault, "setAgent", m.agent_address)
+    chain = require_chain(ctx, mandate)
+    call = owner_call(chain, mandate, vault, "setAgent", mandate.agent_address)
     message = "Gives the agent its authority back."
-    return Reply(200, told(chain, call, ask.facts.simulation) | {"message": message})
+    return OperationResult(200, call_body(chain, call, ctx.facts.simulation) | {"message": message})
 
 
-def record_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def record_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
     """Calldata of `record()`, until the vault is settled."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault, state = vault_of(m, "recording its value"), ask.facts.vault
-    if m.status is Status.SETTLED or (state is not None and state.settled):
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault, state = vault_of(mandate, "recording its value"), ctx.facts.vault
+    if mandate.status is Status.SETTLED or (state is not None and state.settled):
         action = "recording its value"
-        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
-    chain = named_chain(ask, m)
-    call = told(chain, by_owner(chain, m, vault, "record"), ask.facts.simulation)
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+    chain = require_chain(ctx, mandate)
+    call = call_body(chain, owner_call(chain, mandate, vault, "record"), ctx.facts.simulation)
     message = (
         "Records the value of the open positions as it is now: fair exits are judged by it. "
         "It stops nothing and moves no money."
     )
-    return Reply(200, call | {"message": message})
+    return OperationResult(200, call | {"message": message})
 
 
-def withdraw_call(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def withdraw_call(
+    uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]
+) -> OperationResult:
     """Calldata of `withdrawAll()`, or why it is locked and until when."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = vault_of(m, "withdrawing")
-    case = load_case(uow, ask, m, ask.facts, events=0)
-    state = lock(case)
-    if case.chain is not None and case.chain.exists and not case.chain.withdrawable:
-        until = case.chain.lock_until
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault = vault_of(mandate, "withdrawing")
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    state = lock(snapshot)
+    if snapshot.chain is not None and snapshot.chain.exists and not snapshot.chain.withdrawable:
+        until = snapshot.chain.lock_until
         named = timestamp(state.until) if state.until else None
         raise Refused(
             refusal("withdraw_locked", until=named, retry_at=until, detail={"lock": wire(state)})
         )
-    chain = named_chain(ask, m)
-    call = told(chain, by_owner(chain, m, vault, "withdrawAll"), ask.facts.simulation)
+    chain = require_chain(ctx, mandate)
+    call = call_body(chain, owner_call(chain, mandate, vault, "withdrawAll"), ctx.facts.simulation)
     message = (
         "Stops and settles first where that has not happened, "
         "then pays everything but the agent's earned fee."
     )
-    more = {"lock": state, "pays": pays(m, case.chain), "message": message}
-    return Reply(200, call | more)
+    more = {"lock": state, "pays": pays(mandate, snapshot.chain), "message": message}
+    return OperationResult(200, call | more)
 
 
-def stop(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def stop(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
     """Stop in the record: no more calldata; the vault itself stops by the call in the answer."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    chain = chain_if_named_here(ask, m)
-    if m.status is not Status.STOPPED:
-        m = replace(m, status=moved(m, Action.STOP), stopped_at=ask.now)
-        uow.mandates.save(m)
-        close_pending(uow, m)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    chain = chain_if_named_here(ctx, mandate)
+    if mandate.status is not Status.STOPPED:
+        mandate = replace(mandate, status=moved(mandate, LifecycleAction.STOP), stopped_at=ctx.now)
+        uow.mandates.save(mandate)
+        close_pending(uow, mandate)
         row = NewEvent(
-            kind=Kind.STOP,
+            kind=LedgerKind.STOP,
             reported_by=Reporter.OWNER,
-            occurred_at=ask.now,
-            chain_id=m.chain_id,
+            occurred_at=ctx.now,
+            chain_id=mandate.chain_id,
             payload=written(Stopped(reason="owner", record_only=True)),
         )
-        uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
-    live = m.vault_address is not None and not _over(m, ask.facts.vault)
-    made = _STOP(chain, m) if live and chain is not None else None
+        uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
+    live = mandate.vault_address is not None and not _over(mandate, ctx.facts.vault)
+    created = _STOP(chain, mandate) if live and chain is not None else None
     shown = (
         {"call": None, "decoded": None, "simulation": None}
-        if made is None or chain is None
-        else told(chain, made, ask.facts.simulation)
+        if created is None or chain is None
+        else call_body(chain, created, ctx.facts.simulation)
     )
     message = (
         "The vault is still live: send stop_call to revoke the agent on chain too."
         if live
         else "The vault is stopped."
     )
-    body = {"mandate": m.attributes(), "chain_live": live, "message": message}
-    return Reply(200, body | {"stop_call": shown.pop("call")} | shown)
+    body = {"mandate": mandate.attributes(), "chain_live": live, "message": message}
+    return OperationResult(200, body | {"stop_call": shown.pop("call")} | shown)
 
 
-def forfeit(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Reply:
+def forfeit(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
     """The agent gives its role up: calldata of the vault's `stop()`, which the agent may call
     itself.
     """
-    m = own_agent_mandate(uow, ask.caller, ask.asked.public_id)
-    vault, state = vault_of(m, "forfeiting it"), ask.facts.vault
-    if _over(m, state):
+    mandate = agent_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault, state = vault_of(mandate, "forfeiting it"), ctx.facts.vault
+    if _over(mandate, state):
         raise Refused(refusal("mandate_stopped"))
     # A paused vault knows no agent, so its stop() is not open to one.
-    if state.paused if state is not None and state.exists else m.paused:
+    if state.paused if state is not None and state.exists else mandate.paused:
         raise Refused(refusal("mandate_paused"))
-    chain = named_chain(ask, m)
-    call = replace(chain.vault_call(vault, "stop"), sender=m.agent_address)
+    chain = require_chain(ctx, mandate)
+    call = replace(chain.vault_call(vault, "stop"), sender=mandate.agent_address)
     more = {"message": "Sign and send it: your role ends for good.", "chain_live": True}
-    return Reply(200, told(chain, call, ask.facts.simulation) | more)
+    return OperationResult(200, call_body(chain, call, ctx.facts.simulation) | more)
 
 
-def _forfeiting(chain: Chain, m: Mandate) -> Call | None:
-    call = _STOP(chain, m)
-    return None if call is None else replace(call, sender=m.agent_address)
+def _forfeiting(chain: Chain, mandate: Mandate) -> Call | None:
+    call = _STOP(chain, mandate)
+    return None if call is None else replace(call, sender=mandate.agent_address)
 
 
-def _resuming(chain: Chain, m: Mandate) -> Call | None:
-    if m.vault_address is None or m.agent_address is None:
+def _resuming(chain: Chain, mandate: Mandate) -> Call | None:
+    if mandate.vault_address is None or mandate.agent_address is None:
         return None
-    return by_owner(chain, m, m.vault_address, "setAgent", m.agent_address)
+    return owner_call(chain, mandate, mandate.vault_address, "setAgent", mandate.agent_address)
 
 
-_STOP: Final = owners("stop")
+_STOP: Final = owner_call_factory("stop")
 
 
 _READS: Final = ("not_found", "wrong_status", "not_configured")
@@ -231,10 +245,10 @@ OPERATIONS: Final = (
         summary="Calldata of the vault's stop(), which you may send yourself; final.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/forfeit"),
-        takes=OneMandate,
-        gives=VaultCallOut,
+        request_model=OneMandate,
+        response_model=VaultCallOut,
         handler=forfeit,
-        gather=trying(_forfeiting),
+        gather=gather_simulated(_forfeiting),
         on_mcp=True,
         destructive=True,
         idempotent=True,
@@ -246,10 +260,10 @@ OPERATIONS: Final = (
         summary="Stop the mandate in the record; the answer holds the call that stops the vault.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/stop"),
-        takes=OneMandate,
-        gives=StopOut,
+        request_model=OneMandate,
+        response_model=StopOut,
         handler=stop,
-        gather=trying(_STOP),
+        gather=gather_simulated(_STOP),
         writes=True,
         destructive=True,
         idempotent=True,
@@ -261,10 +275,10 @@ OPERATIONS: Final = (
         summary="Calldata of the vault's stop(), which also revokes the agent.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/stop-call"),
-        takes=OneMandate,
-        gives=VaultCallOut,
+        request_model=OneMandate,
+        response_model=VaultCallOut,
         handler=stop_call,
-        gather=trying(_STOP),
+        gather=gather_simulated(_STOP),
         refusals=(*_READS, "mandate_stopped"),
     ),
     Operation(
@@ -273,10 +287,10 @@ OPERATIONS: Final = (
         summary="Calldata of revokeAgent().",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/pause-call"),
-        takes=OneMandate,
-        gives=VaultCallOut,
+        request_model=OneMandate,
+        response_model=VaultCallOut,
         handler=pause_call,
-        gather=trying(owners("revokeAgent")),
+        gather=gather_simulated(owner_call_factory("revokeAgent")),
         refusals=_READS,
     ),
     Operation(
@@ -285,10 +299,10 @@ OPERATIONS: Final = (
         summary="Calldata of setAgent(agent), only while paused.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/resume-call"),
-        takes=OneMandate,
-        gives=VaultCallOut,
+        request_model=OneMandate,
+        response_model=VaultCallOut,
         handler=resume_call,
-        gather=trying(_resuming),
+        gather=gather_simulated(_resuming),
         refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
     ),
     Operation(
@@ -297,10 +311,10 @@ OPERATIONS: Final = (
         summary="Calldata of record(), by which the vault judges exits anew; it stops nothing.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/record-call"),
-        takes=OneMandate,
-        gives=VaultCallOut,
+        request_model=OneMandate,
+        response_model=VaultCallOut,
         handler=record_call,
-        gather=trying(owners("record")),
+        gather=gather_simulated(owner_call_factory("record")),
         refusals=_READS,
     ),
     Operation(
@@ -309,10 +323,10 @@ OPERATIONS: Final = (
         summary="Calldata of withdrawAll(), or why it is locked and until when.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/withdraw-call"),
-        takes=OneMandate,
-        gives=WithdrawOut,
+        request_model=OneMandate,
+        response_model=WithdrawOut,
         handler=withdraw_call,
-        gather=trying(owners("withdrawAll")),
+        gather=gather_simulated(owner_call_factory("withdrawAll")),
         refusals=(*_READS, "withdraw_locked"),
     ),
 )

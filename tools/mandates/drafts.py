@@ -13,33 +13,47 @@ from domain.mandates.mandate import (
     MandateAttributes,
     Status,
 )
-from domain.mandates.states import Action, moved
+from domain.mandates.states import LifecycleAction, moved
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.rows.people import User
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found, seen_mandate, sees
-from tools.call.approving import kept_for_drafts
-from tools.call.case import keeper_key, load_case
+from tools.call.access import can_see, not_found, visible_mandate
+from tools.call.approving import draft_keeps_approvals
+from tools.call.case import keeper_key, load_snapshot
 from tools.call.fields import AgentId, OneMandate, PublicId
 from tools.call.notices import acceptance_ended
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
-from tools.mandates.typed_fields import Propose, Terms, agent_in, applied, blank, checksummed
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.mandates.typed_fields import (
+    DraftTermsIn,
+    ProposeIn,
+    agent_in,
+    applied,
+    checksummed,
+    new_mandate,
+)
 
 
-class Correct(Terms):
+class CorrectIn(DraftTermsIn):
     """A whole new set of terms for a draft."""
 
     public_id: PublicId
 
 
-class Assign(OneMandate):
+class AssignIn(OneMandate):
     """Designate the agent."""
 
     agent_id: AgentId
 
 
-class MandateOut(Gives):
+class MandateOut(ResponseModel):
     """A mandate's attributes with its clauses and worst case."""
 
     public_id: str
@@ -48,7 +62,7 @@ class MandateOut(Gives):
     exposure: Exposure
 
 
-class Accepted(Gives):
+class Accepted(ResponseModel):
     """The accepted mandate; its clauses stand in the mandate read, where they were read before."""
 
     public_id: str
@@ -56,30 +70,34 @@ class Accepted(Gives):
     exposure: Exposure
 
 
-async def gather_draft(deps: Deps, caller: Caller, asked: Propose) -> bool | None:
+async def gather_draft(deps: Deps, caller: Caller, request: ProposeIn) -> bool | None:
     """Who would keep the approvals of the draft."""
     own = caller.chain_id
     if caller.role == "agent":
         owner = await deps.store.read(lambda uow: uow.identities.user(caller.owner_id or ""))
         own = owner.chain_id if owner else None
-    return await kept_for_drafts(deps, asked.chain_id or own)
+    return await draft_keeps_approvals(deps, request.chain_id or own)
 
 
-def shown(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
+def draft_body(
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate
+) -> dict[str, object]:
     """A mandate's attributes with clauses and worst case."""
-    case = load_case(uow, ask, m, events=0)
+    snapshot = load_snapshot(uow, ctx, mandate, events=0)
     return {
-        "public_id": m.public_id,
-        "mandate": m.attributes(),
-        "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
-        "exposure": exposure(case),
+        "public_id": mandate.public_id,
+        "mandate": mandate.attributes(),
+        "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
+        "exposure": exposure(snapshot),
     }
 
 
-def create(uow: UnitOfWork, ask: Ask[Terms, bool | None]) -> Reply:
+def create(uow: UnitOfWork, ctx: RequestContext[DraftTermsIn, bool | None]) -> OperationResult:
     """Create a draft from typed fields."""
-    m = new_draft(uow, ask, owner_of(ask.caller), ask.asked, kept=ask.facts)
-    return Reply(201, shown(uow, ask, m))
+    mandate = new_draft(
+        uow, ctx, owner_of(ctx.caller), ctx.request, vault_keeps_approvals=ctx.facts
+    )
+    return OperationResult(201, draft_body(uow, ctx, mandate))
 
 
 def owner_of(caller: Caller) -> User:
@@ -89,30 +107,37 @@ def owner_of(caller: Caller) -> User:
 
 def new_draft(
     uow: UnitOfWork,
-    ask: Ask[Any, Any],
+    ctx: RequestContext[Any, Any],
     owner: User,
-    terms: Terms,
+    terms: DraftTermsIn,
     *,
-    kept: bool | None,
+    vault_keeps_approvals: bool | None,
     unclear_terms: tuple[str, ...] = (),
 ) -> Mandate:
     """Store a new draft; `unclear_terms` are those that its note leaves open."""
-    _not_too_many(uow, ask, owner.user_id)
-    m = blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, terms)
-    m = applied(uow, ask, m, terms, kept=kept, own_chain=owner.chain_id)
-    m = replace(m, needs_review=bool(unclear_terms), unclear_terms=unclear_terms)
-    uow.mandates.add(m)
-    return m
+    _not_too_many(uow, ctx, owner.user_id)
+    mandate = new_mandate(ctx, ctx.ids.short("m_"), owner.user_id, owner.address, terms)
+    mandate = applied(
+        uow,
+        ctx,
+        mandate,
+        terms,
+        vault_keeps_approvals=vault_keeps_approvals,
+        own_chain=owner.chain_id,
+    )
+    mandate = replace(mandate, needs_review=bool(unclear_terms), unclear_terms=unclear_terms)
+    uow.mandates.add(mandate)
+    return mandate
 
 
 def _not_too_many(
-    uow: UnitOfWork, ask: Ask[Any, Any], owner_id: str, *, proposed: bool = False
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], owner_id: str, *, proposed: bool = False
 ) -> None:
     """Refuse a draft beyond what an owner may make in an hour, over every process (contract 1).
 
     Agents' proposals take at most half of it, so that no agent keeps its owner from drafting.
     """
-    most, hour = ask.config.drafts_per_hour, timedelta(hours=1)
+    most, hour = ctx.config.drafts_per_hour, timedelta(hours=1)
     if not most:
         return
     uow.identities.user(owner_id, lock=True)
@@ -120,122 +145,140 @@ def _not_too_many(
     if proposed:
         limits.append((max(1, most // 2), "proposals", True))
     for limit, what, of_agents in limits:
-        made = uow.mandates.created_since(owner_id, ask.now - hour, limit, proposed_only=of_agents)
-        if len(made) >= limit:
+        created = uow.mandates.created_since(
+            owner_id, ctx.now - hour, limit, proposed_only=of_agents
+        )
+        if len(created) >= limit:
             why = f"More than {limit} {what} an hour for one owner."
-            raise Refused(refusal("rate_limited", why=why, retry_at=made[-1] + hour))
+            raise Refused(refusal("rate_limited", why=why, retry_at=created[-1] + hour))
 
 
-def propose(uow: UnitOfWork, ask: Ask[Propose, bool | None]) -> Reply:
+def propose(uow: UnitOfWork, ctx: RequestContext[ProposeIn, bool | None]) -> OperationResult:
     """An agent proposes a draft to the owner who registered it."""
-    owner = uow.identities.user(ask.caller.owner_id or "")
+    owner = uow.identities.user(ctx.caller.owner_id or "")
     if owner is None:
         raise not_found("owner")
-    _not_too_many(uow, ask, owner.user_id, proposed=True)
-    m = applied(
+    _not_too_many(uow, ctx, owner.user_id, proposed=True)
+    mandate = applied(
         uow,
-        ask,
-        blank(ask, ask.ids.short("m_"), owner.user_id, owner.address, ask.asked),
-        ask.asked,
-        kept=ask.facts,
+        ctx,
+        new_mandate(ctx, ctx.ids.short("m_"), owner.user_id, owner.address, ctx.request),
+        ctx.request,
+        vault_keeps_approvals=ctx.facts,
         own_chain=owner.chain_id,
     )
-    m = replace(m, proposed_by_agent_id=ask.caller.user_id)
-    uow.mandates.add(m)
-    return Reply(201, shown(uow, ask, m))
+    mandate = replace(mandate, proposed_by_agent_id=ctx.caller.user_id)
+    uow.mandates.add(mandate)
+    return OperationResult(201, draft_body(uow, ctx, mandate))
 
 
-def correct(uow: UnitOfWork, ask: Ask[Correct, bool | None]) -> Reply:
+def correct(uow: UnitOfWork, ctx: RequestContext[CorrectIn, bool | None]) -> OperationResult:
     """Replace a draft's terms; terms that were asked for before are void."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    moved(m, Action.CORRECT)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    moved(mandate, LifecycleAction.CORRECT)
     # Typed fields say what was meant, whatever a note left open.
-    own = ask.caller.chain_id
-    changed = applied(uow, ask, m, ask.asked, kept=ask.facts, own_chain=own)
+    own = ctx.caller.chain_id
+    changed = applied(
+        uow, ctx, mandate, ctx.request, vault_keeps_approvals=ctx.facts, own_chain=own
+    )
     changed = replace(changed, needs_review=False, unclear_terms=())
-    return Reply(200, shown(uow, ask, _saved(uow, ask, m, changed)))
+    return OperationResult(200, draft_body(uow, ctx, _saved(uow, ctx, mandate, changed)))
 
 
-def _saved(uow: UnitOfWork, ask: Ask[Any, Any], before: Mandate, changed: Mandate) -> Mandate:
+def _saved(
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], before: Mandate, changed: Mandate
+) -> Mandate:
     """Store changed terms; the owner is told where they end an acceptance."""
     uow.mandates.save(changed)
     if changed.accepted_at is None:
-        acceptance_ended(uow, before, ask.now)
+        acceptance_ended(uow, before, ctx.now)
     return changed
 
 
-def assign(uow: UnitOfWork, ask: Ask[Assign, None]) -> Reply:
+def assign(uow: UnitOfWork, ctx: RequestContext[AssignIn, None]) -> OperationResult:
     """Designate the agent on a draft; it leaves the open board."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    moved(m, Action.ASSIGN)
-    name, address = agent_in(uow, ask.asked.agent_id, m.chain_id)
-    same = ask.asked.agent_id == m.agent_id
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    moved(mandate, LifecycleAction.ASSIGN)
+    name, address = agent_in(uow, ctx.request.agent_id, mandate.chain_id)
+    same = ctx.request.agent_id == mandate.agent_id
     changed = replace(
-        m,
-        agent_id=ask.asked.agent_id,
+        mandate,
+        agent_id=ctx.request.agent_id,
         agent_name=name,
-        agent_address=checksummed(ask, address),
+        agent_address=checksummed(ctx, address),
         open_board=False,
-        from_board=m.from_board and same,
+        from_board=mandate.from_board and same,
         frame=None,
     )
-    return Reply(200, shown(uow, ask, _saved(uow, ask, m, revised(m, changed))))
+    return OperationResult(
+        200, draft_body(uow, ctx, _saved(uow, ctx, mandate, revised(mandate, changed)))
+    )
 
 
-def cancel(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
+def cancel(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationResult:
     """Cancel a draft, or a signed mandate without a vault; its nonce is burnt."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    if m.status is Status.CANCELLED:
-        return Reply(200, shown(uow, ask, m))
-    changed = replace(m, status=moved(m, Action.CANCEL), cancelled_at=ask.now, frame=None)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    if mandate.status is Status.CANCELLED:
+        return OperationResult(200, draft_body(uow, ctx, mandate))
+    changed = replace(
+        mandate, status=moved(mandate, LifecycleAction.CANCEL), cancelled_at=ctx.now, frame=None
+    )
     uow.mandates.save(changed)
-    return Reply(200, shown(uow, ask, changed))
+    return OperationResult(200, draft_body(uow, ctx, changed))
 
 
-def accept(uow: UnitOfWork, ask: Ask[OneMandate, None]) -> Reply:
+def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationResult:
     """Accept a mandate that names the caller, or one of the open board, which closes it; of two
     racing agents one wins.
     """
-    m = uow.mandates.get(ask.asked.public_id, lock=True)
-    me = ask.caller.user_id
-    if m is not None and m.from_board and m.agent_id not in (None, me):
+    mandate = uow.mandates.get(ctx.request.public_id, lock=True)
+    me = ctx.caller.user_id
+    if mandate is not None and mandate.from_board and mandate.agent_id not in (None, me):
         raise Refused(refusal("conflict", why="Another agent has accepted this mandate."))
-    if m is None or not sees(ask.caller, m):
+    if mandate is None or not can_see(ctx.caller, mandate):
         raise not_found()
-    if m.accepted_at is not None:
-        return Reply(200, _accepted(uow, ask, m))
-    moved(m, Action.ACCEPT)
+    if mandate.accepted_at is not None:
+        return OperationResult(200, _accepted(uow, ctx, mandate))
+    moved(mandate, LifecycleAction.ACCEPT)
     name, address = (
-        agent_in(uow, me or "", m.chain_id)
-        if m.agent_id is None
-        else (m.agent_name, m.agent_address)
+        agent_in(uow, me or "", mandate.chain_id)
+        if mandate.agent_id is None
+        else (mandate.agent_name, mandate.agent_address)
     )
-    if address is None and m.signed is not None:
+    if address is None and mandate.signed is not None:
         raise invalid(
             "agent_id",
-            f"you have no address on chain {m.chain_id}: POST your deposit-address first",
+            f"you have no address on chain {mandate.chain_id}: POST your deposit-address first",
         )
     # Terms that name nobody are signed for the zero address; a draft's must be signed for this
     # agent.
-    frame = m.frame if m.agent_id is not None or m.status is not Status.DRAFT else None
+    frame = (
+        mandate.frame
+        if mandate.agent_id is not None or mandate.status is not Status.DRAFT
+        else None
+    )
     taken = replace(
-        m,
+        mandate,
         agent_id=me,
         agent_name=name,
-        agent_address=checksummed(ask, address),
+        agent_address=checksummed(ctx, address),
         open_board=False,
-        from_board=m.from_board or m.open_board,
+        from_board=mandate.from_board or mandate.open_board,
         frame=frame,
-        paused_at=ask.now if m.agent_id is None and m.vault_address else m.paused_at,
+        paused_at=ctx.now
+        if mandate.agent_id is None and mandate.vault_address
+        else mandate.paused_at,
     )
-    changed = accepted(taken, ask.now)
+    changed = accepted(taken, ctx.now)
     uow.mandates.save(changed)
-    return Reply(200, _accepted(uow, ask, changed))
+    return OperationResult(200, _accepted(uow, ctx, changed))
 
 
-def _accepted(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> dict[str, object]:
-    worst = exposure(load_case(uow, ask, m, events=0))
-    return {"public_id": m.public_id, "mandate": m.attributes(), "exposure": worst}
+def _accepted(
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate
+) -> dict[str, object]:
+    worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
+    return {"public_id": mandate.public_id, "mandate": mandate.attributes(), "exposure": worst}
 
 
 BAD_TERMS: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_address")
@@ -248,8 +291,8 @@ OPERATIONS: Final = (
         summary="Create a draft mandate from typed fields.",
         auth="owner",
         route=("POST", "/wallet/mandates"),
-        takes=Terms,
-        gives=MandateOut,
+        request_model=DraftTermsIn,
+        response_model=MandateOut,
         handler=create,
         gather=gather_draft,
         writes=True,
@@ -262,8 +305,8 @@ OPERATIONS: Final = (
         summary="Propose a draft to the owner who registered you; the owner decides.",
         auth="agent",
         route=("POST", "/wallet/mandates/propose"),
-        takes=Propose,
-        gives=MandateOut,
+        request_model=ProposeIn,
+        response_model=MandateOut,
         handler=propose,
         gather=gather_draft,
         writes=True,
@@ -277,8 +320,8 @@ OPERATIONS: Final = (
         summary="Replace the terms of a draft; refused once it is signed.",
         auth="owner",
         route=("PUT", "/wallet/mandates/{public_id}"),
-        takes=Correct,
-        gives=MandateOut,
+        request_model=CorrectIn,
+        response_model=MandateOut,
         handler=correct,
         gather=gather_draft,
         writes=True,
@@ -291,8 +334,8 @@ OPERATIONS: Final = (
         summary="Name the agent on a draft.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/assign"),
-        takes=Assign,
-        gives=MandateOut,
+        request_model=AssignIn,
+        response_model=MandateOut,
         handler=assign,
         writes=True,
         idempotent=True,
@@ -304,8 +347,8 @@ OPERATIONS: Final = (
         summary="Cancel a draft, or a signed mandate that has no vault yet.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/cancel"),
-        takes=OneMandate,
-        gives=MandateOut,
+        request_model=OneMandate,
+        response_model=MandateOut,
         handler=cancel,
         writes=True,
         destructive=True,
@@ -318,8 +361,8 @@ OPERATIONS: Final = (
         summary="Accept a mandate that names you, or one of the open board.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/accept"),
-        takes=OneMandate,
-        gives=Accepted,
+        request_model=OneMandate,
+        response_model=Accepted,
         handler=accept,
         writes=True,
         idempotent=True,

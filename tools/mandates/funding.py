@@ -14,21 +14,28 @@ from domain.money import ZERO, Usdc
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.times import timestamp
-from domain.wire import said
+from domain.wire import described
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import peek, seen_mandate
+from tools.call.access import load_mandate, visible_mandate
 from tools.call.case import (
-    Facts,
-    chain_if_named,
+    GatheredFacts,
+    chain_or_none,
     gather_mandate,
-    named_chain,
+    require_chain,
     simulation_if_readable,
 )
 from tools.call.fields import OneMandate
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.call.shapes import ExplainedCall, Simulated
 from tools.mandates.sponsorship import Capabilities, capabilities
-from tools.mandates.tried import by_owner, told
+from tools.mandates.tried import call_body, owner_call
 
 YOUNG: Final = "The vault is new and the chain may still take it back: wait till it is deep. "
 
@@ -39,7 +46,7 @@ class FundIn(OneMandate):
     amount: Usdc | None = None
 
 
-class BestWay(Gives):
+class BestWay(ResponseModel):
     """The way that is advised."""
 
     way: Literal["deposit"]
@@ -57,14 +64,14 @@ class FundCall(Call):
     decoded: ExplainedCall | None = None
     simulation: Simulated | None = field(
         default=None,
-        metadata=said(
+        metadata=described(
             "what the chain said of it; null where it could not be asked, and for a deposit that "
             "waits for its approval"
         ),
     )
 
 
-class FundOut(Gives):
+class FundOut(ResponseModel):
     """How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
     vault's creation is not deep enough in the chain, and may still be reorganised away.
     """
@@ -83,9 +90,9 @@ class FundOut(Gives):
     capabilities: Capabilities | None = None
 
 
-def provisional(uow: UnitOfWork, chain: Chain, m: Mandate, vault: VaultState | None) -> bool:
+def provisional(uow: UnitOfWork, chain: Chain, mandate: Mandate, vault: VaultState | None) -> bool:
     """True while a reorganisation within the confirmations could still take the vault away."""
-    known = uow.chainlog.vault(m.chain_id, m.vault_address or "")
+    known = uow.chainlog.vault(mandate.chain_id, mandate.vault_address or "")
     if known is None or (vault is not None and not vault.exists):
         return True
     aged = vault is not None and vault.block.number - known.block >= chain.confirmations
@@ -93,7 +100,7 @@ def provisional(uow: UnitOfWork, chain: Chain, m: Mandate, vault: VaultState | N
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FundFacts(Facts):
+class FundFacts(GatheredFacts):
     """Also what each call would do, and what the owner has; empty where it could not be asked."""
 
     tried: Mapping[str, Simulation] = field(default_factory=dict)
@@ -101,31 +108,33 @@ class FundFacts(Facts):
 
 
 def _pair(
-    chain: Chain, m: Mandate, vault: str, amount: Usdc
+    chain: Chain, mandate: Mandate, vault: str, amount: Usdc
 ) -> tuple[tuple[Literal["approve", "deposit"], Call], ...]:
     """The two calls, in the order in which they are sent."""
-    approve = replace(chain.approve_call(vault, amount), sender=m.owner_address)
-    return ("approve", approve), ("deposit", by_owner(chain, m, vault, "deposit", amount))
+    approve = replace(chain.approve_call(vault, amount), sender=mandate.owner_address)
+    return ("approve", approve), ("deposit", owner_call(chain, mandate, vault, "deposit", amount))
 
 
-async def gather_fund(deps: Deps, caller: Caller, asked: FundIn) -> FundFacts:
+async def gather_fund(deps: Deps, caller: Caller, request: FundIn) -> FundFacts:
     """Read the vault and the owner's USDC, and try the calls."""
-    facts = (await gather_mandate(deps, caller, asked)).now
+    facts = (await gather_mandate(deps, caller, request)).now
     known = FundFacts(vault=facts.vault)
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    if chain is None or facts.vault is None or chain.usdc is None or m.vault_address is None:
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    if chain is None or facts.vault is None or chain.usdc is None or mandate.vault_address is None:
         return known
-    calls: dict[str, Call] = {"sync": by_owner(chain, m, m.vault_address, "sync")}
-    if asked.amount is not None and asked.amount > ZERO:
-        calls |= dict(_pair(chain, m, m.vault_address, asked.amount))
+    calls: dict[str, Call] = {"sync": owner_call(chain, mandate, mandate.vault_address, "sync")}
+    if request.amount is not None and request.amount > ZERO:
+        calls |= dict(_pair(chain, mandate, mandate.vault_address, request.amount))
     try:
-        with chain.hurried():
-            held = (await chain.usdc_balances([m.owner_address]))[m.owner_address]
+        with chain.short_deadline():
+            reserved = (await chain.usdc_balances([mandate.owner_address]))[mandate.owner_address]
     except Refused:
         return known
     tried = {n: await simulation_if_readable(chain, call) for n, call in calls.items()}
-    return replace(known, in_wallet=held, tried={n: t for n, t in tried.items() if t is not None})
+    return replace(
+        known, in_wallet=reserved, tried={n: t for n, t in tried.items() if t is not None}
+    )
 
 
 def _shown(
@@ -133,7 +142,7 @@ def _shown(
 ) -> FundCall:
     # Before its approval is mined a deposit fails for that alone, which says nothing of it.
     waits = step == "deposit" and tried is not None and not tried.ok
-    shown = told(chain, call, None if waits else tried)
+    shown = call_body(chain, call, None if waits else tried)
     return FundCall(
         call.chain_id,
         call.to,
@@ -146,23 +155,32 @@ def _shown(
     )
 
 
-def fund(uow: UnitOfWork, ask: Ask[FundIn, FundFacts]) -> Reply:
+def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationResult:
     """Where the money goes, the best way in, and the two calls for an amount."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    chain, vault = named_chain(ask, m), ask.facts.vault
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    chain, vault = require_chain(ctx, mandate), ctx.facts.vault
     closed = vault is not None and (vault.stopped or vault.settled)
-    if m.vault_address is None or m.status not in (Status.SIGNED, Status.WORKING) or closed:
-        raise Refused(refusal("wrong_status", status=m.status.value, action="funding it"))
-    if m.ended(max(ask.now, vault.block.at) if vault is not None else ask.now):
-        raise Refused(refusal("mandate_ended", ends_at=timestamp(m.ends_at) if m.ends_at else None))
+    if (
+        mandate.vault_address is None
+        or mandate.status not in (Status.SIGNED, Status.WORKING)
+        or closed
+    ):
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action="funding it"))
+    if mandate.ended(max(ctx.now, vault.block.at) if vault is not None else ctx.now):
+        raise Refused(
+            refusal(
+                "mandate_ended", ends_at=timestamp(mandate.ends_at) if mandate.ends_at else None
+            )
+        )
     if chain.usdc is None:
-        raise Refused(refusal("not_configured", what=f"USDC of chain {m.chain_id}"))
+        raise Refused(refusal("not_configured", what=f"USDC of chain {mandate.chain_id}"))
     # A deposit that is mined and not deep enough is in the vault already.
-    deposited = Usdc(uow.ledger.state(m.public_id).measured.deposits)
+    deposited = Usdc(uow.ledger.state(mandate.public_id).measured.deposits)
     room = max(
-        ZERO, m.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO)
+        ZERO,
+        mandate.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO),
     )
-    amount = ask.asked.amount
+    amount = ctx.request.amount
     calls: list[FundCall] = []
     if amount is not None:
         if amount <= ZERO:
@@ -173,10 +191,14 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, FundFacts]) -> Reply:
                     "over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}
                 )
             )
-        pair = _pair(chain, m, m.vault_address, amount)
-        calls = [_shown(chain, step, call, ask.facts.tried.get(step)) for step, call in pair]
-    young = provisional(uow, chain, m, vault)
-    sync = told(chain, by_owner(chain, m, m.vault_address, "sync"), ask.facts.tried.get("sync"))
+        pair = _pair(chain, mandate, mandate.vault_address, amount)
+        calls = [_shown(chain, step, call, ctx.facts.tried.get(step)) for step, call in pair]
+    young = provisional(uow, chain, mandate, vault)
+    sync = call_body(
+        chain,
+        owner_call(chain, mandate, mandate.vault_address, "sync"),
+        ctx.facts.tried.get("sync"),
+    )
     best = {
         "way": "deposit",
         "text": (YOUNG if young else "") + "Send both calls from the owner's wallet. USDC that "
@@ -185,18 +207,18 @@ def fund(uow: UnitOfWork, ask: Ask[FundIn, FundFacts]) -> Reply:
         **sync,
     }
     body = {
-        "vault_address": m.vault_address,
+        "vault_address": mandate.vault_address,
         "provisional": young,
-        "chain_id": m.chain_id,
+        "chain_id": mandate.chain_id,
         "usdc": chain.usdc,
         "room": room,
-        "in_wallet": ask.facts.in_wallet,
+        "in_wallet": ctx.facts.in_wallet,
         "best_way": best,
         "calls": calls,
         "amount": amount,
-        "capabilities": capabilities(ask, chain),
+        "capabilities": capabilities(ctx, chain),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 OPERATIONS: Final = (
@@ -207,8 +229,8 @@ OPERATIONS: Final = (
         "decoded and tried out.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/fund"),
-        takes=FundIn,
-        gives=FundOut,
+        request_model=FundIn,
+        response_model=FundOut,
         handler=fund,
         gather=gather_fund,
         refusals=(

@@ -10,20 +10,26 @@ from domain.facts import Call, Simulation
 from domain.money import Usdc
 from domain.ports import Chain
 from domain.reads.progress import leaving
-from domain.rules.case import Case
-from domain.rules.worth import Holding, valuation
+from domain.rules.case import MandateSnapshot
+from domain.rules.worth import ValuedPosition, valuation
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import seen_mandate
-from tools.call.case import Facts, load_case, named_chain
+from tools.call.access import visible_mandate
+from tools.call.case import GatheredFacts, load_snapshot, require_chain
 from tools.call.fields import OneMandate
-from tools.call.operation import Answer, Ask, Gives, Operation
+from tools.call.operation import HandlerResult, Operation, RequestContext, ResponseModel
 from tools.call.shapes import ExplainedCall, Simulated
-from tools.mandates.tried import by_owner, owners, told, trying, vault_of
+from tools.mandates.tried import (
+    call_body,
+    gather_simulated,
+    owner_call,
+    owner_call_factory,
+    vault_of,
+)
 
 StepName = Literal["stop", "unwind", "settle", "withdraw"]
 
 
-class PlanStep(Gives):
+class PlanStep(ResponseModel):
     """One step out; a position is unwound by a call that its market's exit names."""
 
     n: int
@@ -43,7 +49,7 @@ class PlanStep(Gives):
     route: str | None = None
 
 
-class PlanOut(Gives):
+class PlanOut(ResponseModel):
     """Ordered steps out of everything."""
 
     steps: list[PlanStep]
@@ -52,25 +58,27 @@ class PlanOut(Gives):
     est: Literal[True]
 
 
-def close_all_plan(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
+def close_all_plan(
+    uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]
+) -> HandlerResult:
     """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = vault_of(m, "closing everything")
-    case = load_case(uow, ask, m, ask.facts, events=0)
-    chain, state, at = named_chain(ask, m), case.chain, valuation(case)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault = vault_of(mandate, "closing everything")
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    chain, state, at = require_chain(ctx, mandate), snapshot.chain, valuation(snapshot)
     steps: list[PlanStep] = []
     if state is None or not state.stopped:
-        stop = by_owner(chain, m, vault, "stop")
+        stop = owner_call(chain, mandate, vault, "stop")
         why = "Stop the vault and revoke the agent."
-        steps.append(_sent(chain, "stop", why, stop, ask.facts.simulation))
-    steps += [_exit(case, key, held) for key, held in at.positions.items() if held.value > 0]
+        steps.append(_sent(chain, "stop", why, stop, ctx.facts.simulation))
+    steps += [_exit(snapshot, key, held) for key, held in at.positions.items() if held.value > 0]
     if state is None or not state.settled:
-        settle = by_owner(chain, m, vault, "settle")
+        settle = owner_call(chain, mandate, vault, "settle")
         steps.append(_sent(chain, "settle", "Fix the result, once; the keeper may too.", settle))
-    withdraw = by_owner(chain, m, vault, "withdrawAll")
+    withdraw = owner_call(chain, mandate, vault, "withdrawAll")
     steps.append(_sent(chain, "withdraw", "Take everything out.", withdraw))
-    out = leaving(case, at)
-    return Answer(
+    out = leaving(snapshot, at)
+    return HandlerResult(
         PlanOut(
             steps=[s.model_copy(update={"n": n}) for n, s in enumerate(steps, start=1)],
             exit_cost_est=out.exit_cost,
@@ -84,23 +92,23 @@ def _sent(
     chain: Chain, step: StepName, text: str, call: Call, tried: Simulation | None = None
 ) -> PlanStep:
     """A step that is a transaction of the owner's."""
-    return PlanStep(n=0, step=step, text=text, **told(chain, call, tried))
+    return PlanStep(n=0, step=step, text=text, **call_body(chain, call, tried))
 
 
-def _exit(case: Case, key: str, held: Holding) -> PlanStep:
+def _exit(snapshot: MandateSnapshot, key: str, held: ValuedPosition) -> PlanStep:
     """A step that closes one position."""
-    place, value = held.position.place, Usdc(held.value)
+    target, value = held.position.place, Usdc(held.value)
     return PlanStep(
         n=0,
         step="unwind",
         text="Close this position: ask unwind-call with the market's exit calldata.",
         position=key,
-        market=place.market,
-        target=place.address,
+        market=target.market,
+        target=target.address,
         value_est=value,
-        exit_cost_est=value.share_up(case.config.spread_bps),
+        exit_cost_est=value.share_up(snapshot.config.spread_bps),
         call=None,
-        route=f"GET /wallet/mandates/{case.mandate.public_id}/unwind-call",
+        route=f"GET /wallet/mandates/{snapshot.mandate.public_id}/unwind-call",
     )
 
 
@@ -111,10 +119,10 @@ OPERATIONS: Final = (
         summary="Ordered steps for stop-and-close-everything with exit cost estimates.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/close-all-plan"),
-        takes=OneMandate,
-        gives=PlanOut,
+        request_model=OneMandate,
+        response_model=PlanOut,
         handler=close_all_plan,
-        gather=trying(owners("stop")),
+        gather=gather_simulated(owner_call_factory("stop")),
         refusals=("not_found", "wrong_status", "not_configured"),
     ),
 )

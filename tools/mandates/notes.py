@@ -15,16 +15,32 @@ from domain.mandates.notes.draft import Draft, parse_note
 from domain.mandates.targets import ShownTarget
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
-from tools.call.approving import kept_for_drafts
+from tools.call.approving import draft_keeps_approvals
 from tools.call.case import keeper_key
 from tools.call.fields import Lines
-from tools.call.once import by_owner
-from tools.call.operation import HEAVY, Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.once import owner_scope
+from tools.call.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.mandates.drafts import BAD_TERMS, new_draft, owner_of
-from tools.mandates.typed_fields import NOTE_MAX, Terms, TypedFields, applied, blank, payout
+from tools.mandates.typed_fields import (
+    NOTE_MAX,
+    DraftTermsIn,
+    TypedFields,
+    applied,
+    new_mandate,
+    payout,
+)
 
 TermName = Literal[
     "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "horizon_days",
@@ -41,7 +57,7 @@ class NotedTerms(TypedFields):
     )
 
 
-class Note(Takes):
+class Note(RequestModel):
     """A purpose note in plain words, and typed terms beside it."""
 
     note: Lines = Field(
@@ -56,14 +72,14 @@ class Note(Takes):
     save: bool = Field(default=False, description="store the draft; needs an owner session")
 
 
-class FeeValue(Gives):
+class FeeValue(ResponseModel):
     """The agent's fee."""
 
     kind: str
     bps: int = Field(description="share of verified gain, in 1/10000")
 
 
-class UnderstoodOut(Gives):
+class UnderstoodOut(ResponseModel):
     """A term that was typed, or that the note states."""
 
     term: TermName
@@ -74,7 +90,7 @@ class UnderstoodOut(Gives):
     )
 
 
-class AssumedOut(Gives):
+class AssumedOut(ResponseModel):
     """A term that nothing in the note can concern, and the value it has."""
 
     term: TermName
@@ -82,7 +98,7 @@ class AssumedOut(Gives):
     why: str = Field(description="the service's own words")
 
 
-class CouldBeOut(Gives):
+class CouldBeOut(ResponseModel):
     """What an unclear clause may mean."""
 
     term: TermName
@@ -91,7 +107,7 @@ class CouldBeOut(Gives):
     )
 
 
-class UnclearOut(Gives):
+class UnclearOut(ResponseModel):
     """Words of which nothing was taken."""
 
     text: str = Field(description="the note's own words: the writer's, nobody has checked them")
@@ -99,13 +115,13 @@ class UnclearOut(Gives):
     could_be: list[CouldBeOut]
 
 
-class UnrelatedOut(Gives):
+class UnrelatedOut(ResponseModel):
     """A sentence without a figure or a word of the terms."""
 
     text: str = Field(description="the note's own words: the writer's, nobody has checked them")
 
 
-class DraftOut(Gives):
+class DraftOut(ResponseModel):
     """What a note was understood as; a term that it leaves open is null in the draft, has no
     clause, and is listed in what is unclear.
     """
@@ -130,7 +146,7 @@ class NoteFacts:
     """The note, read before the transaction."""
 
     read: Draft
-    kept: bool | None
+    vault_keeps_approvals: bool | None
 
 
 _MONEY_AT_RISK: Final = frozenset({"budget_usdc", "daily_cap_usdc", "stop_floor_bps"})
@@ -150,49 +166,63 @@ def _typed(terms: NotedTerms | None) -> dict[str, object]:
     return typed
 
 
-async def read_note(deps: Deps, caller: Caller, asked: Note) -> NoteFacts:
+async def read_note(deps: Deps, caller: Caller, request: Note) -> NoteFacts:
     """Read the note beside its typed terms."""
-    typed = _typed(asked.terms)
-    chosen = asked.terms.chain_id if asked.terms else None
+    typed = _typed(request.terms)
+    chosen = request.terms.chain_id if request.terms else None
     chain_id = chosen or caller.chain_id or deps.config.default_chain_id
     names = [market.name for market in from_config(deps.config.markets)]
-    read = parse_note(asked.note, market_names=names, typed=typed)
-    return NoteFacts(read, await kept_for_drafts(deps, chain_id))
+    read = parse_note(request.note, market_names=names, typed=typed)
+    return NoteFacts(read, await draft_keeps_approvals(deps, chain_id))
 
 
-def _terms(asked: Note, read: Draft) -> Terms:
+def _terms(request: Note, read: Draft) -> DraftTermsIn:
     """The create body: what was typed, what was read, and the preset in all that is open."""
-    typed = _typed(asked.terms)
+    typed = _typed(request.terms)
     known = {n: v for n, v in read.terms.items() if n != "allowed_targets"} | typed
     caps = [known[n] for n in ("per_tx_cap_usdc", "daily_cap_usdc") if n in known]
     amounts = [cap if isinstance(cap, Usdc) else Usdc.parse(cap) for cap in caps]
     # Never shown where it is open; it only has to be no less than the caps that are known.
     budget = {"budget_usdc": max([Usdc.parse(500), *amounts])}
-    return Terms.model_validate(budget | {"purpose": asked.note} | known)
+    return DraftTermsIn.model_validate(budget | {"purpose": request.note} | known)
 
 
-def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
+def draft(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> OperationResult:
     """Answer with the draft of a note; store nothing unless an owner asks for it."""
-    read, caller = ask.facts.read, ask.caller
-    terms, unclear = _terms(ask.asked, read), read.left_open
-    if ask.asked.save and caller.role == "nobody":
+    read, caller = ctx.facts.read, ctx.caller
+    terms, unclear = _terms(ctx.request, read), read.left_open
+    if ctx.request.save and caller.role == "nobody":
         raise Refused(refusal("unauthenticated", needs="an owner session, to save a draft"))
-    if ask.asked.save and caller.role != "owner":
+    if ctx.request.save and caller.role != "owner":
         raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
-    if ask.asked.save:
+    if ctx.request.save:
         owner = owner_of(caller)
-        m = new_draft(uow, ask, owner, terms, kept=ask.facts.kept, unclear_terms=unclear)
+        mandate = new_draft(
+            uow,
+            ctx,
+            owner,
+            terms,
+            vault_keeps_approvals=ctx.facts.vault_keeps_approvals,
+            unclear_terms=unclear,
+        )
     else:
-        m, own = blank(ask, "", "", "", terms), caller.chain_id
-        m = applied(uow, ask, m, terms, kept=ask.facts.kept, own_chain=own)
-        m = replace(m, needs_review=read.needs_review, unclear_terms=unclear)
-    at_risk = Case(m, EMPTY, ask.now, ask.config, ask.switches)
-    told = {
-        "draft": m.draft_attributes(),
-        "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
+        mandate, own = new_mandate(ctx, "", "", "", terms), caller.chain_id
+        mandate = applied(
+            uow,
+            ctx,
+            mandate,
+            terms,
+            vault_keeps_approvals=ctx.facts.vault_keeps_approvals,
+            own_chain=own,
+        )
+        mandate = replace(mandate, needs_review=read.needs_review, unclear_terms=unclear)
+    at_risk = MandateSnapshot(mandate, EMPTY, ctx.now, ctx.config, ctx.switches)
+    raw = {
+        "draft": mandate.draft_attributes(),
+        "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
         "exposure": None if _MONEY_AT_RISK & set(unclear) else exposure(at_risk),
         "understood": [
-            {"term": u.term, "value": _shown(m, u.term, u.value), "text": u.text}
+            {"term": u.term, "value": _shown(mandate, u.term, u.value), "text": u.text}
             for u in read.understood
         ],
         "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],
@@ -206,20 +236,22 @@ def draft(uow: UnitOfWork, ask: Ask[Note, NoteFacts]) -> Reply:
         ],
         "unrelated": [{"text": text} for text in read.unrelated],
         "needs_review": read.needs_review,
-        "saved": ask.asked.save,
-        "public_id": m.public_id or None,
+        "saved": ctx.request.save,
+        "public_id": mandate.public_id or None,
     }
-    return Reply(201 if ask.asked.save else 200, told)
+    return OperationResult(201 if ctx.request.save else 200, raw)
 
 
-def _shown(m: Mandate, term: str, value: object) -> object:
+def _shown(mandate: Mandate, term: str, value: object) -> object:
     """A value as it is told; calls with the labels of the service."""
-    return [t.shown() for t in m.allowed_targets] if term == "allowed_targets" else value
+    return [t.shown() for t in mandate.allowed_targets] if term == "allowed_targets" else value
 
 
-def _saved_once(caller: Caller, asked: Note) -> str | None:
+def _saved_once(caller: Caller, request: Note) -> str | None:
     """The scope of the key of a draft that is stored."""
-    return by_owner("drafts")(caller, asked) if asked.save and caller.role == "owner" else None
+    return (
+        owner_scope("drafts")(caller, request) if request.save and caller.role == "owner" else None
+    )
 
 
 OPERATIONS: Final = (
@@ -230,8 +262,8 @@ OPERATIONS: Final = (
         "understood, assumed, unclear. Stores nothing unless an owner saves it.",
         auth="open",
         route=("POST", "/wallet/mandates/draft"),
-        takes=Note,
-        gives=DraftOut,
+        request_model=Note,
+        response_model=DraftOut,
         handler=draft,
         gather=read_note,
         writes=True,

@@ -29,27 +29,37 @@ from domain.reads.step import Step
 from domain.reads.steps import each_step, grouped, instruction, pinned
 from domain.reads.view import OF_TERMS, PARTS, MandateSummary, summary
 from domain.refusals import invalid
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.exposure import Exposure
 from domain.times import Timestamp
-from storage.brought.needs import Needs
+from storage.brought.needs import ReadSet
 from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import of_one, peek, seen_mandate
-from tools.call.asking import ask_of
-from tools.call.case import CHAIN_EVENTS, Facts, gather_mandate, load_case
+from tools.call.access import load_mandate, mandate_read_set, visible_mandate
+from tools.call.asking import request_context
+from tools.call.case import CHAIN_EVENTS, GatheredFacts, gather_mandate, load_snapshot
 from tools.call.fields import Cursor, Limit, OneMandate, Page
-from tools.call.fit import LONG_PAGE_BYTES, PAGE_BYTES, fitting, fitting_rows
+from tools.call.fit import LONG_PAGE_BYTES, PAGE_BYTES, rows_within, sections_within
 from tools.call.kept import KEPT
-from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Reply, Takes, Written
-from tools.call.turns import each, found
-from tools.call.wire import told
+from tools.call.operation import (
+    Caller,
+    Deps,
+    HandlerResult,
+    Operation,
+    OperationResult,
+    RenderedResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
+from tools.call.turns import map_cooperatively, read_cooperatively
+from tools.call.wire import to_json
 
 MANDATES_A_TURN: Final = 25
 
 
-class ListIn(Takes):
+class MandateListIn(RequestModel):
     """Which mandates."""
 
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = Field(
@@ -113,7 +123,7 @@ FOR_A_MODEL: Final = (
 )
 
 
-class MandateRead(Gives):
+class MandateRead(ResponseModel):
     """Everything that is known of one mandate (contract 3); events and steps are the newest 50.
 
     A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
@@ -137,7 +147,7 @@ class MandateRead(Gives):
     left_out: tuple[str, ...] = NOT_ASKED
 
 
-class LimitsRead(Gives):
+class LimitsRead(ResponseModel):
     """What may still be done, in at most 2 KB; breaches stand in the mandate read."""
 
     status: ShownStatus
@@ -165,116 +175,125 @@ class StepPage(Page[Step]):
     """A page of the record."""
 
 
-async def list_mandates(deps: Deps, caller: Caller, asked: ListIn) -> Reply:
+async def list_mandates(deps: Deps, caller: Caller, request: MandateListIn) -> OperationResult:
     """Mandates you own, or those assigned to your key, newest first; some of them a turn: 200 at
     once would keep everybody else waiting.
     """
     now = deps.clock.now()
-    listed = await deps.store.read(partial(_listed, caller, asked), single=True)
-    page = listed[: asked.limit]
-    store = await deps.store.brought(Needs(now=now, mandates=[m.public_id for m in page]))
+    listed = await deps.store.read(partial(_listed, caller, request), single=True)
+    page = listed[: request.limit]
+    store = await deps.store.prefetch(ReadSet(now=now, mandates=[m.public_id for m in page]))
     summaries: list[Any] = []
     while some := page[len(summaries) :][:MANDATES_A_TURN]:
-        summaries += await store.read(partial(_summaries, deps, caller, asked, now, some))
+        summaries += await store.read(partial(_summaries, deps, caller, request, now, some))
         await anyio.lowlevel.checkpoint()
     # What an agent lists strangers have written, who only had to name it.
-    most = PAGE_BYTES if caller.role == "agent" else LONG_PAGE_BYTES
-    rows = list(fitting_rows(summaries, most))
+    limit = PAGE_BYTES if caller.role == "agent" else LONG_PAGE_BYTES
+    rows = list(rows_within(summaries, limit))
     more = after(listed[len(rows) - 1]) if len(listed) > len(rows) else None
-    return Reply(200, {"items": rows, "next_cursor": more})
+    return OperationResult(200, {"items": rows, "next_cursor": more})
 
 
-def _listed(caller: Caller, a: ListIn, uow: UnitOfWork) -> list[Mandate]:
+def _listed(caller: Caller, a: MandateListIn, uow: UnitOfWork) -> list[Mandate]:
     """The mandates of the page, and one more where there are more."""
-    who, most = caller.user_id or "", a.limit + 1
+    who, limit = caller.user_id or "", a.limit + 1
     if caller.role == "owner":
         return uow.mandates.of_owner(
-            who, after=a.cursor, limit=most, proposed_only=a.proposed, status=a.status
+            who, after=a.cursor, limit=limit, proposed_only=a.proposed, status=a.status
         )
-    return uow.mandates.of_agent(who, after=a.cursor, limit=most, status=a.status)
+    return uow.mandates.of_agent(who, after=a.cursor, limit=limit, status=a.status)
 
 
 def _summaries(
-    deps: Deps, caller: Caller, a: ListIn, now: datetime, some: list[Mandate], uow: UnitOfWork
+    deps: Deps,
+    caller: Caller,
+    a: MandateListIn,
+    now: datetime,
+    some: list[Mandate],
+    uow: UnitOfWork,
 ) -> list[Any]:
-    ask = ask_of(uow, deps, caller, now, asked=a)
+    ctx = request_context(uow, deps, caller, now, request=a)
     read = (uow.mandates.get(m.public_id) or m for m in some)
-    return [told(summary(load_case(uow, ask, m, events=0)), MandateSummary) for m in read]
+    return [to_json(summary(load_snapshot(uow, ctx, m, events=0)), MandateSummary) for m in read]
 
 
-async def gather_parts(deps: Deps, caller: Caller, asked: MandateIn) -> Facts:
+async def gather_parts(deps: Deps, caller: Caller, request: MandateIn) -> GatheredFacts:
     """What the parts that were asked for take of the chain."""
-    return await gather_mandate(deps, caller, asked, signed=SIGNED in asked.wanted())
+    return await gather_mandate(deps, caller, request, signed=SIGNED in request.wanted())
 
 
-def read_mandate(uow: UnitOfWork, ask: Ask[MandateIn, Facts]) -> Written:
+def read_mandate(uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts]) -> RenderedResult:
     """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    if ask.surface == "mcp" and ask.asked.parts is None:
-        short = load_case(uow, ask, m, ask.facts, events=0, terms=True)
-        return Written(fitting(FOR_A_MODEL, lambda name: _part(short, name), WHOLE))
-    names = ask.asked.wanted()
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    if ctx.transport == "mcp" and ctx.request.parts is None:
+        short = load_snapshot(uow, ctx, mandate, ctx.facts, events=0, terms=True)
+        return RenderedResult(sections_within(FOR_A_MODEL, lambda name: _part(short, name), WHOLE))
+    names = ctx.request.wanted()
     events = CHAIN_EVENTS if not names.isdisjoint(("events", "steps")) else 0
-    case = load_case(uow, ask, m, ask.facts, events=events, terms=SIGNED in names)
-    return Written({name: _part(case, name) for name in PARTS if name in names})
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=events, terms=SIGNED in names)
+    return RenderedResult({name: _part(snapshot, name) for name in PARTS if name in names})
 
 
-def read_limits(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
+def read_limits(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> HandlerResult:
     """What may still be done now."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    case = load_case(uow, ask, m, ask.facts, events=0)
-    chain = case.chain if case.chain is not None and case.chain.exists else None
-    return Answer(
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
+    return HandlerResult(
         LimitsRead(
-            status=status_shown(case),
-            paused=case.mandate.paused,
-            limits=limits_now(case),
-            pending_claims=pending_claims(case),
+            status=status_shown(snapshot),
+            paused=snapshot.mandate.paused,
+            limits=limits_now(snapshot),
+            pending_claims=pending_claims(snapshot),
             as_of_block=chain.block.number if chain else None,
-            as_of=chain.block.at if chain else ask.now,
-            age_s=age_s(case),
+            as_of=chain.block.at if chain else ctx.now,
+            age_s=age_s(snapshot),
         )
     )
 
 
-def _part(case: Case, name: str) -> Any:
+def _part(snapshot: MandateSnapshot, name: str) -> Any:
     """One part in its wire form; rows, steps and what follows from the terms out of what is
     kept.
     """
     if name == "events":
-        return KEPT.rows(case.events)
+        return KEPT.rows(snapshot.events)
     if name == "steps":
-        own = told([*pinned(case), instruction(case.mandate)], list[Step])
-        return [*own[:-1], *KEPT.recorded(case), own[-1]]
+        own = to_json([*pinned(snapshot), instruction(snapshot.mandate)], list[Step])
+        return [*own[:-1], *KEPT.recorded(snapshot), own[-1]]
     if name in OF_TERMS:
-        return KEPT.of_terms(case, name, lambda: _written(case, name))
-    return _written(case, name)
+        return KEPT.terms_part(snapshot, name, lambda: _written(snapshot, name))
+    return _written(snapshot, name)
 
 
-def _written(case: Case, name: str) -> Any:
-    return told(PARTS[name](case), MandateRead.model_fields[name].annotation)
+def _written(snapshot: MandateSnapshot, name: str) -> Any:
+    return to_json(PARTS[name](snapshot), MandateRead.model_fields[name].annotation)
 
 
-def whole(asked: MandateIn, now: datetime) -> Needs:
+def full_read_set(request: MandateIn, now: datetime) -> ReadSet:
     """What a mandate read looks at."""
-    return Needs(now=now, mandates=(asked.public_id,), shows_rows=True)
+    return ReadSet(now=now, mandates=(request.public_id,), shows_rows=True)
 
 
-async def read_events(deps: Deps, caller: Caller, asked: PageIn) -> Reply:
+async def read_events(deps: Deps, caller: Caller, request: PageIn) -> OperationResult:
     """The whole ledger, newest first, paged; each row out of what is kept."""
-    page, _, more = await _rows(deps, caller, asked)
-    return Reply(200, {"items": await each(page, KEPT.row), "next_cursor": more})
+    page, _, more = await _rows(deps, caller, request)
+    return OperationResult(
+        200, {"items": await map_cooperatively(page, KEPT.row), "next_cursor": more}
+    )
 
 
-async def read_steps(deps: Deps, caller: Caller, asked: PageIn) -> Reply:
+async def read_steps(deps: Deps, caller: Caller, request: PageIn) -> OperationResult:
     """The whole record, newest first, paged, each step out of what is kept; the instruction closes
     the last page.
     """
-    page, m, more = await _rows(deps, caller, asked)
-    steps = grouped(await each(each_step(page, KEPT.step_of), _as_it_is))
+    page, mandate, more = await _rows(deps, caller, request)
+    steps = grouped(await map_cooperatively(each_step(page, KEPT.step_of), _as_it_is))
     if more is None:
-        steps = [*steps, instruction(m)]
-    return Reply(200, {"items": await each(steps, KEPT.step), "next_cursor": more})
+        steps = [*steps, instruction(mandate)]
+    return OperationResult(
+        200, {"items": await map_cooperatively(steps, KEPT.step), "next_cursor": more}
+    )
 
 
 def _as_it_is(step: Step) -> Step:
@@ -282,23 +301,23 @@ def _as_it_is(step: Step) -> Step:
 
 
 async def _rows(
-    deps: Deps, caller: Caller, asked: PageIn
+    deps: Deps, caller: Caller, request: PageIn
 ) -> tuple[list[Event], Mandate, str | None]:
     """A page of rows, newest first, its mandate, and the cursor behind it."""
-    start = keys_of(asked.cursor, (int,))[0] if asked.cursor else None
+    start = keys_of(request.cursor, (int,))[0] if request.cursor else None
 
-    async def read(last: Event | None, most: int) -> list[Event]:
+    async def read(last: Event | None, limit: int) -> list[Event]:
         seq = last.seq if last is not None else start
         return await deps.store.read(
-            lambda uow: uow.ledger.page(asked.public_id, before_seq=seq, limit=most), single=True
+            lambda uow: uow.ledger.page(request.public_id, before_seq=seq, limit=limit), single=True
         )
 
-    m = await peek(deps, caller, asked.public_id)
-    events = await found(read, asked.limit + 1)
-    rows = await each(events[: asked.limit], KEPT.row)
-    page = events[: sum(1 for _ in fitting_rows(rows, LONG_PAGE_BYTES))]
+    mandate = await load_mandate(deps, caller, request.public_id)
+    events = await read_cooperatively(read, request.limit + 1)
+    rows = await map_cooperatively(events[: request.limit], KEPT.row)
+    page = events[: sum(1 for _ in rows_within(rows, LONG_PAGE_BYTES))]
     more = cursor_of(page[-1].seq) if len(events) > len(page) else None
-    return page, m, more
+    return page, mandate, more
 
 
 OPERATIONS: Final = (
@@ -308,9 +327,9 @@ OPERATIONS: Final = (
         summary="Mandates you own, or those assigned to your key, newest first.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates"),
-        takes=ListIn,
-        gives=MandatePage,
-        passes=list_mandates,
+        request_model=MandateListIn,
+        response_model=MandatePage,
+        pass_through=list_mandates,
         on_mcp=True,
     ),
     Operation(
@@ -320,11 +339,11 @@ OPERATIONS: Final = (
         "steps by parts.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}"),
-        takes=MandateIn,
-        gives=MandateRead,
+        request_model=MandateIn,
+        response_model=MandateRead,
         handler=read_mandate,
         gather=gather_parts,
-        needs=whole,
+        read_set=full_read_set,
         on_mcp=True,
         refusals=("not_found",),
     ),
@@ -334,11 +353,11 @@ OPERATIONS: Final = (
         summary="The largest action possible now, what binds it, and what is used; at most 2 KB.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/limits"),
-        takes=OneMandate,
-        gives=LimitsRead,
+        request_model=OneMandate,
+        response_model=LimitsRead,
         handler=read_limits,
         gather=gather_mandate,
-        needs=of_one,
+        read_set=mandate_read_set,
         on_mcp=True,
         refusals=("not_found",),
     ),
@@ -348,9 +367,9 @@ OPERATIONS: Final = (
         summary="The mandate's whole ledger, newest first, paged.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/events"),
-        takes=PageIn,
-        gives=EventPage,
-        passes=read_events,
+        request_model=PageIn,
+        response_model=EventPage,
+        pass_through=read_events,
         on_mcp=True,
         refusals=("not_found",),
     ),
@@ -360,9 +379,9 @@ OPERATIONS: Final = (
         summary="The mandate's whole record of steps, newest first, paged.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/steps"),
-        takes=PageIn,
-        gives=StepPage,
-        passes=read_steps,
+        request_model=PageIn,
+        response_model=StepPage,
+        pass_through=read_steps,
         on_mcp=True,
         refusals=("not_found",),
     ),

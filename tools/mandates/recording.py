@@ -10,13 +10,13 @@ from domain.mandates.mandate import Mandate
 from domain.refusals import Refused, refusal
 from domain.rules.standing import as_read
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import seen_mandate
-from tools.call.case import Facts, coming, named_chain
-from tools.call.operation import Ask, Operation, Reply
-from tools.keeper.intake import take_receipt
+from tools.call.access import visible_mandate
+from tools.call.case import GatheredFacts, require_chain, staged_logs
+from tools.call.operation import Operation, OperationResult, RequestContext
+from tools.keeper.intake import ingest_receipt
 from tools.mandates.terms import MandateOnly
 from tools.mandates.tried import vault_of
-from tools.mandates.vault import ByTx, gather_receipt, mined
+from tools.mandates.vault import ByTx, gather_receipt, require_mined
 
 
 class VaultTx(ByTx):
@@ -27,31 +27,31 @@ class VaultTx(ByTx):
     )
 
 
-def vault_tx(uow: UnitOfWork, ask: Ask[VaultTx, Facts]) -> Reply:
+def vault_tx(uow: UnitOfWork, ctx: RequestContext[VaultTx, GatheredFacts]) -> OperationResult:
     """Record a transaction on the vault; only a successful receipt changes anything."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    vault = vault_of(m, "recording a vault transaction")
-    receipt = mined(ask.asked.tx_hash, ask.facts.receipt)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    vault = vault_of(mandate, "recording a vault transaction")
+    receipt = require_mined(ctx.request.tx_hash, ctx.facts.receipt)
     names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
     if not names:
         raise Refused(refusal("vault_mismatch", why="none of its logs is of this vault"))
-    if ask.asked.kind is not None and LOG_OF[ask.asked.kind] not in names:
-        raise Refused(refusal("vault_mismatch", why=f"it is no {ask.asked.kind}"))
-    chain = named_chain(ask, m)
-    m = take_receipt(uow, ask, chain, m, receipt)
+    if ctx.request.kind is not None and LOG_OF[ctx.request.kind] not in names:
+        raise Refused(refusal("vault_mismatch", why=f"it is no {ctx.request.kind}"))
+    chain = require_chain(ctx, mandate)
+    mandate = ingest_receipt(uow, ctx, chain, mandate, receipt)
     deep = receipt.depth >= chain.confirmations
-    told = {
-        "mandate": (m if deep else _as_of(uow, m, receipt)).attributes(),
+    raw = {
+        "mandate": (mandate if deep else _as_of(uow, mandate, receipt)).attributes(),
         "recorded": deep,
         "depth": receipt.depth,
         "confirmations": chain.confirmations,
     }
-    return Reply(200, told)
+    return OperationResult(200, raw)
 
 
-def _as_of(uow: UnitOfWork, m: Mandate, receipt: Receipt) -> Mandate:
+def _as_of(uow: UnitOfWork, mandate: Mandate, receipt: Receipt) -> Mandate:
     """The mandate as a transaction that is too young to be recorded leaves it."""
-    known = coming(uow, m)
+    known = staged_logs(uow, mandate)
     young = [
         StagedLog(
             name=g.name,
@@ -63,10 +63,10 @@ def _as_of(uow: UnitOfWork, m: Mandate, receipt: Receipt) -> Mandate:
             tx_hash=g.tx_hash,
         )
         for g in receipt.logs
-        if g.address.lower() == (m.vault_address or "").lower()
+        if g.address.lower() == (mandate.vault_address or "").lower()
         and all(k.tx_hash != g.tx_hash for k in known)
     ]
-    return as_read(m, None, sorted((*known, *young), key=lambda g: g.block))
+    return as_read(mandate, None, sorted((*known, *young), key=lambda g: g.block))
 
 
 class VaultTxOut(MandateOnly):
@@ -86,8 +86,8 @@ OPERATIONS: Final = (
         summary="Record a stop, pause, resume, record, withdraw, unwind or deposit transaction.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/vault-tx"),
-        takes=VaultTx,
-        gives=VaultTxOut,
+        request_model=VaultTx,
+        response_model=VaultTxOut,
         handler=vault_tx,
         gather=gather_receipt,
         writes=True,

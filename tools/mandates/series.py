@@ -11,14 +11,21 @@ from domain.money import Usdc
 from domain.reads.series import DAYS_SHOWN, SeriesPoint, series
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import peek, seen_mandate
-from tools.call.case import Facts, chain_if_named, load_case, vault_as_known
+from tools.call.access import load_mandate, visible_mandate
+from tools.call.case import GatheredFacts, chain_or_none, load_snapshot, vault_or_last_known
 from tools.call.fields import OneMandate
-from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation
+from tools.call.operation import (
+    Caller,
+    Deps,
+    HandlerResult,
+    Operation,
+    RequestContext,
+    ResponseModel,
+)
 from tools.keeper.rollup import rolled
 
 
-class SeriesOut(Gives):
+class SeriesOut(ResponseModel):
     """The newest UTC days, oldest first; one in which nothing happened has no point."""
 
     points: list[SeriesPoint] = Field(max_length=DAYS_SHOWN)
@@ -29,25 +36,25 @@ class SeriesOut(Gives):
     )
 
 
-async def gather_vault(deps: Deps, caller: Caller, asked: OneMandate) -> Facts:
+async def gather_vault(deps: Deps, caller: Caller, request: OneMandate) -> GatheredFacts:
     """The vault, for the point of today."""
-    m = await peek(deps, caller, asked.public_id)
-    return Facts(vault=await vault_as_known(chain_if_named(deps, m), m))
+    mandate = await load_mandate(deps, caller, request.public_id)
+    return GatheredFacts(vault=await vault_or_last_known(chain_or_none(deps, mandate), mandate))
 
 
-def read(uow: UnitOfWork, ask: Ask[OneMandate, Facts]) -> Answer:
+def read(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> HandlerResult:
     """The series; it costs the same at row 10 and at row 100,000."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    case = load_case(uow, ask, m, ask.facts, events=0)
-    chain = case.chain if case.chain is not None and case.chain.exists else None
-    now = rolled(uow, m)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
+    now = rolled(uow, mandate)
     days = whole_days(now.days[d] for d in sorted(now.days)[-DAYS_SHOWN:])
-    points = series(case, days, whole=not now.gap)
-    return Answer(
+    points = series(snapshot, days, whole=not now.gap)
+    return HandlerResult(
         SeriesOut(
             points=list(points),
-            day_cap=m.daily_cap,
-            as_of=chain.block.at if chain else ask.now,
+            day_cap=mandate.daily_cap,
+            as_of=chain.block.at if chain else ctx.now,
             complete=not now.gap,
         )
     )
@@ -60,8 +67,8 @@ OPERATIONS: Final = (
         summary="Worth, money put in, stop line, flows and spend of each UTC day.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/series"),
-        takes=OneMandate,
-        gives=SeriesOut,
+        request_model=OneMandate,
+        response_model=SeriesOut,
         gather=gather_vault,
         handler=read,
         refusals=("not_found",),

@@ -15,7 +15,16 @@ from domain.refusals import Refused, invalid, refusal
 from domain.wire import JsonObject
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import ChainId
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 
 APPROVE: Final = "0x095ea7b3"  # approve(address,uint256), EIP-20
 
@@ -23,7 +32,7 @@ APPROVE: Final = "0x095ea7b3"  # approve(address,uint256), EIP-20
 BATCH_MAX: Final = 8
 
 
-class Sponsor(Takes):
+class Sponsor(RequestModel):
     """One JSON-RPC request of a wallet (ERC-7677)."""
 
     chain_id: ChainId
@@ -38,7 +47,7 @@ class Sponsor(Takes):
     )
 
 
-class Sponsored(Gives):
+class Sponsored(ResponseModel):
     """The JSON-RPC answer."""
 
     jsonrpc: Literal["2.0"]
@@ -46,39 +55,41 @@ class Sponsored(Gives):
     result: dict[str, object] = Field(description="the paymaster's own words, passed on")
 
 
-def allowed(uow: UnitOfWork, ask: Ask[Sponsor, None]) -> Sponsor:
+def allowed(uow: UnitOfWork, ctx: RequestContext[Sponsor, None]) -> Sponsor:
     """A request for calls that only set up, fund, steer or leave a vault of ours.
 
     Errors: `not_configured` while it is off or no paymaster is set, `target_not_allowed` for any
     other call.
     """
-    asked, chain = ask.asked, ask.chains.get(ask.asked.chain_id)
-    if not ask.switches.gas_sponsorship or not chain.sponsors:
-        raise Refused(refusal("not_configured", what=f"gas sponsorship on chain {asked.chain_id}"))
-    op, entry_point, told_chain = asked.params[0], asked.params[1], asked.params[2]
+    request, chain = ctx.request, ctx.chains.get(ctx.request.chain_id)
+    if not ctx.switches.gas_sponsorship or not chain.sponsors:
+        raise Refused(
+            refusal("not_configured", what=f"gas sponsorship on chain {request.chain_id}")
+        )
+    op, entry_point, told_chain = request.params[0], request.params[1], request.params[2]
     if (
         not isinstance(op, dict)
         or not isinstance(op.get("callData"), str)
         or len(op["callData"]) > 65_536
     ):
         raise invalid("params.0", "a user operation with callData")
-    if not isinstance(entry_point, str) or told_chain != hex(asked.chain_id):
+    if not isinstance(entry_point, str) or told_chain != hex(request.chain_id):
         raise invalid("params.2", "the chain id of the path, as 0x hex")
-    _only_ours(chain, set(uow.chainlog.vaults(asked.chain_id)), op["callData"])
-    return asked
+    _only_ours(chain, set(uow.chainlog.vaults(request.chain_id)), op["callData"])
+    return request
 
 
-async def sponsor(deps: Deps, caller: Caller, asked: Sponsor) -> JsonObject:
+async def sponsor(deps: Deps, caller: Caller, request: Sponsor) -> JsonObject:
     """Pass the request on."""
-    chain, entry_point = deps.chains.get(asked.chain_id), deps.chains.address(asked.params[1])
-    return await chain.paymaster_data(asked.method, asked.params[0], entry_point)
+    chain, entry_point = deps.chains.get(request.chain_id), deps.chains.address(request.params[1])
+    return await chain.paymaster_data(request.method, request.params[0], entry_point)
 
 
 def answer(
-    uow: UnitOfWork, ask: Ask[Sponsor, None], asked: Sponsor, result: dict[str, object]
-) -> Reply:
+    uow: UnitOfWork, ctx: RequestContext[Sponsor, None], request: Sponsor, result: dict[str, object]
+) -> OperationResult:
     """The paymaster's answer as JSON-RPC."""
-    return Reply(200, {"jsonrpc": "2.0", "id": asked.id, "result": result})
+    return OperationResult(200, {"jsonrpc": "2.0", "id": request.id, "result": result})
 
 
 def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
@@ -109,25 +120,25 @@ def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
             )
 
 
-class PaymasterService(Gives):
+class PaymasterService(ResponseModel):
     """Where the paymaster of ERC-7677 answers."""
 
     url: str
 
 
-class Capabilities(Gives):
+class Capabilities(ResponseModel):
     """What a wallet is told of sponsorship (EIP-5792)."""
 
     paymaster: PaymasterService = Field(alias="paymasterService")
 
 
-def capabilities(ask: Ask[Any, Any], chain: Chain) -> Capabilities | None:
+def capabilities(ctx: RequestContext[Any, Any], chain: Chain) -> Capabilities | None:
     """What a wallet is told of sponsorship (EIP-5792 `paymasterService`); None while there is
     none.
     """
-    if not ask.switches.gas_sponsorship or not chain.sponsors:
+    if not ctx.switches.gas_sponsorship or not chain.sponsors:
         return None
-    url = f"{ask.config.base_url}/wallet/paymaster/{chain.chain_id}"
+    url = f"{ctx.config.base_url}/wallet/paymaster/{chain.chain_id}"
     return Capabilities(paymasterService=PaymasterService(url=url))
 
 
@@ -139,9 +150,9 @@ OPERATIONS: Final = (
         "off by default.",
         auth="open",
         route=("POST", "/wallet/paymaster/{chain_id}"),
-        takes=Sponsor,
-        gives=Sponsored,
-        effect=Effect(begin=allowed, act=sponsor, finish=answer),
+        request_model=Sponsor,
+        response_model=Sponsored,
+        effect=ExternalEffect(begin=allowed, act=sponsor, finish=answer),
         family="chain",
         open_world=True,
         refusals=("not_configured", "target_not_allowed", "invalid_address", "chain_unavailable"),

@@ -14,8 +14,8 @@ from domain.mandates.mandate import Mandate
 from domain.reads.statement import (
     NOTHING,
     MandateWeek,
-    Span,
     Statement,
+    StatementInput,
     StatementOfAll,
     added,
     mandate_week,
@@ -29,12 +29,20 @@ from storage.paging import cursor_of, keys_of
 from storage.rows.mandates import after
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import seen_mandate
+from tools.call.access import visible_mandate
 from tools.call.fields import Cursor, Limit, OneMandate
 from tools.call.kept import KEPT
-from tools.call.operation import HEAVY, Ask, Caller, Deps, Operation, Takes, Written
-from tools.call.turns import each, found
-from tools.call.wire import told
+from tools.call.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    Operation,
+    RenderedResult,
+    RequestContext,
+    RequestModel,
+)
+from tools.call.turns import map_cooperatively, read_cooperatively
+from tools.call.wire import to_json
 
 WEEK_FIELD: Final[Any] = Field(
     default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
@@ -52,7 +60,7 @@ class StatementIn(OneMandate):
     cursor: Cursor = None
 
 
-class AllIn(Takes):
+class AllIn(RequestModel):
     """Which week, and which page of mandates."""
 
     week: str | None = WEEK_FIELD
@@ -60,14 +68,14 @@ class AllIn(Takes):
     cursor: Cursor = None
 
 
-def _span(uow: UnitOfWork, m: Mandate, period: Week) -> Span:
+def _span(uow: UnitOfWork, mandate: Mandate, period: Week) -> StatementInput:
     """The week by the checkpoints at its ends: no row of it is read for a figure."""
     ledger = uow.ledger
-    return Span(
-        m,
+    return StatementInput(
+        mandate,
         period,
-        ledger.state_before(m.public_id, period.start),
-        ledger.state_before(m.public_id, period.end),
+        ledger.state_before(mandate.public_id, period.start),
+        ledger.state_before(mandate.public_id, period.end),
         (),
     )
 
@@ -76,20 +84,20 @@ def _period(name: str | None, now: datetime) -> Week:
     return week(name) if name else last_full_week(now)
 
 
-async def walk_one(deps: Deps, caller: Caller, asked: StatementIn) -> Written:
+async def walk_one(deps: Deps, caller: Caller, request: StatementIn) -> RenderedResult:
     """Each end of the week, its rows, its steps: a turn each, and the long lists some a turn.
 
     A row belongs to the week in which it happened, whenever it was read.
     """
-    m = await deps.store.read(lambda uow: seen_mandate(uow, caller, asked.public_id))
-    period, of = _period(asked.week, deps.clock.now()), m.public_id
+    mandate = await deps.store.read(lambda uow: visible_mandate(uow, caller, request.public_id))
+    period, of = _period(request.week, deps.clock.now()), mandate.public_id
     end = (micros(period.end), 0)
-    start = min(end, tuple(keys_of(asked.cursor, (int, int)))) if asked.cursor else end
+    start = min(end, tuple(keys_of(request.cursor, (int, int)))) if request.cursor else end
 
-    async def read(last: Event | None, most: int) -> list[Event]:
+    async def read(last: Event | None, limit: int) -> list[Event]:
         at, seq = (micros(last.occurred_at), last.seq) if last is not None else start
         rows = await deps.store.read(
-            lambda uow: uow.ledger.before(of, at, seq, most, happened=True)
+            lambda uow: uow.ledger.before(of, at, seq, limit, happened=True)
         )
         return [e for e in rows if e.occurred_at >= period.start]
 
@@ -97,57 +105,59 @@ async def walk_one(deps: Deps, caller: Caller, asked: StatementIn) -> Written:
     await anyio.lowlevel.checkpoint()
     after_ = await deps.store.read(lambda uow: uow.ledger.state_before(of, period.end))
     await anyio.lowlevel.checkpoint()
-    rows = await found(read, asked.limit + 1)
-    page = rows[: asked.limit]
+    rows = await read_cooperatively(read, request.limit + 1)
+    page = rows[: request.limit]
     more = cursor_of(micros(page[-1].occurred_at), page[-1].seq) if len(rows) > len(page) else None
-    steps = grouped(await each(each_step(page[::-1], KEPT.step_of), _as_it_is))
-    told_ = statement(Span(m, period, before, after_, page[::-1]), more, steps=())
-    body = told(told_, Statement) | {"steps": await each(steps, KEPT.step)}
-    return Written(body)
+    steps = grouped(await map_cooperatively(each_step(page[::-1], KEPT.step_of), _as_it_is))
+    told_ = statement(StatementInput(mandate, period, before, after_, page[::-1]), more, steps=())
+    body = to_json(told_, Statement) | {"steps": await map_cooperatively(steps, KEPT.step)}
+    return RenderedResult(body)
 
 
 def _as_it_is(step: Step) -> Step:
     return step
 
 
-def one(uow: UnitOfWork, ask: Ask[StatementIn, Written]) -> Written:
+def one(uow: UnitOfWork, ctx: RequestContext[StatementIn, RenderedResult]) -> RenderedResult:
     """One mandate's week."""
-    return ask.facts
+    return ctx.facts
 
 
-async def walk(deps: Deps, caller: Caller, asked: AllIn) -> Written:
+async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
     """Go over all mandates, some a turn, so that nobody waits for the longest list.
 
     Every mandate's figures are of one snapshot; those of different mandates need not be.
     """
-    period, owner = _period(asked.week, deps.clock.now()), caller.user_id or ""
-    at = asked.cursor
-    spans: list[Span] = []
+    period, owner = _period(request.week, deps.clock.now()), caller.user_id or ""
+    at = request.cursor
+    spans: list[StatementInput] = []
     sums = NOTHING
     while True:
         some = await deps.store.read(partial(_some, owner, period, at))
-        sums = added(sums, some) if asked.cursor is None else sums
-        spans += some[: asked.limit + 1 - len(spans)]
-        enough = asked.cursor is not None and len(spans) > asked.limit
+        sums = added(sums, some) if request.cursor is None else sums
+        spans += some[: request.limit + 1 - len(spans)]
+        enough = request.cursor is not None and len(spans) > request.limit
         if len(some) < MANDATES_A_TURN or enough:
             break
         at = after(some[-1].mandate)
         await anyio.lowlevel.checkpoint()
-    page = spans[: asked.limit]
+    page = spans[: request.limit]
     more = after(page[-1].mandate) if len(spans) > len(page) else None
-    head = together((), period, sums if asked.cursor is None else None, more)
-    weeks = await each(page, lambda s: told(mandate_week(s), MandateWeek), MANDATES_A_TURN)
-    return Written(told(head, StatementOfAll) | {"mandates": weeks})
+    head = together((), period, sums if request.cursor is None else None, more)
+    weeks = await map_cooperatively(
+        page, lambda s: to_json(mandate_week(s), MandateWeek), MANDATES_A_TURN
+    )
+    return RenderedResult(to_json(head, StatementOfAll) | {"mandates": weeks})
 
 
-def _some(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[Span]:
+def _some(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[StatementInput]:
     found = uow.mandates.non_draft_of_owner(owner, after=at, limit=MANDATES_A_TURN)
     return [_span(uow, m, period) for m in found]
 
 
-def every(uow: UnitOfWork, ask: Ask[AllIn, Written]) -> Written:
+def every(uow: UnitOfWork, ctx: RequestContext[AllIn, RenderedResult]) -> RenderedResult:
     """The week across all non-draft mandates."""
-    return ask.facts
+    return ctx.facts
 
 
 OPERATIONS: Final = (
@@ -158,8 +168,8 @@ OPERATIONS: Final = (
         "and steps, a page of ledger rows at a time.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/statement"),
-        takes=StatementIn,
-        gives=Statement,
+        request_model=StatementIn,
+        response_model=Statement,
         weight=HEAVY,
         gather=walk_one,
         handler=one,
@@ -172,8 +182,8 @@ OPERATIONS: Final = (
         summary="Totals, and one row a mandate, paged.",
         auth="owner",
         route=("GET", "/wallet/me/statement"),
-        takes=AllIn,
-        gives=StatementOfAll,
+        request_model=AllIn,
+        response_model=StatementOfAll,
         gather=walk,
         weight=HEAVY,
         handler=every,

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import seen_mandate
+from tools.call.access import visible_mandate
 from tools.call.fields import OneMandate
-from tools.call.operation import Answer, Ask, Gives, Operation
+from tools.call.operation import HandlerResult, Operation, RequestContext, ResponseModel
 
 _ID: Final = re.compile(r"(0|[1-9][0-9]{0,17})\.([0-9a-f]{0,16})")
 
@@ -32,7 +32,7 @@ class StreamIn(OneMandate):
     )
 
 
-class StreamStart(Gives):
+class StreamStart(ResponseModel):
     """Where the stream begins; over HTTP the answer is the stream itself."""
 
     public_id: str
@@ -40,22 +40,22 @@ class StreamStart(Gives):
     id: str
 
 
-def begin(uow: UnitOfWork, ask: Ask[StreamIn, None]) -> Answer:
+def begin(uow: UnitOfWork, ctx: RequestContext[StreamIn, None]) -> HandlerResult:
     """Look the row up that is named, or the newest."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    if ask.asked.last_event_id is None:
-        seq, row_hash = uow.ledger.head(m.public_id)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    if ctx.request.last_event_id is None:
+        seq, row_hash = uow.ledger.head(mandate.public_id)
         start = row_id(seq, row_hash)
     else:
-        form = _ID.fullmatch(ask.asked.last_event_id)
+        form = _ID.fullmatch(ctx.request.last_event_id)
         if form is None:
             raise invalid("last_event_id", "the id of a row of this stream")
         seq, start = int(form[1]), form[0]
-        stored = uow.ledger.hash_of(m.public_id, seq)
+        stored = uow.ledger.hash_of(mandate.public_id, seq)
         if stored is None or row_id(seq, stored) != start:
             why = "The row of this id is not in the record: read the ledger anew."
             raise Refused(refusal("conflict", why=why))
-    return Answer(StreamStart(public_id=m.public_id, seq=seq, id=start))
+    return HandlerResult(StreamStart(public_id=mandate.public_id, seq=seq, id=start))
 
 
 OPERATIONS: Final = (
@@ -66,8 +66,8 @@ OPERATIONS: Final = (
         "on behind it without a gap. A stream that falls behind ends with `behind`.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/stream"),
-        takes=StreamIn,
-        gives=StreamStart,
+        request_model=StreamIn,
+        response_model=StreamStart,
         handler=begin,
         streams=True,
         refusals=("not_found", "conflict"),

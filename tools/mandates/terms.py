@@ -10,7 +10,7 @@ from pydantic import Field
 
 from domain.facts import SignerCheck
 from domain.ledger import payloads
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.ledger.written import written
 from domain.mandates.clauses import Clause, clauses
 from domain.mandates.mandate import (
@@ -19,33 +19,44 @@ from domain.mandates.mandate import (
     TERMS_GOOD_FOR,
     Mandate,
     MandateAttributes,
-    Signed,
+    SignedTerms,
     Status,
 )
-from domain.mandates.states import Action, moved
+from domain.mandates.states import LifecycleAction, moved
 from domain.mandates.terms import TermsStatus, Version, message, typed_data
 from domain.mandates.terms import frame as fixed_frame
 from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import peek, seen_mandate
-from tools.call.approving import approvals_kept, approvals_kept_if_readable, learned
-from tools.call.case import keeper_key, load_case, named_chain
+from tools.call.access import load_mandate, visible_mandate
+from tools.call.approving import (
+    approvals_kept_if_readable,
+    vault_keeps_approvals,
+    with_approval_keeping,
+)
+from tools.call.case import keeper_key, load_snapshot, require_chain
 from tools.call.fields import OneMandate, Signature
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.keeper.attach import attach_known
 from tools.mandates.typed_fields import address_on_file
 
 
-class TypedField(Gives):
+class TypedField(ResponseModel):
     """A field of an EIP-712 type."""
 
     name: str = Field(description="the service's own name for it")
     type: str
 
 
-class TypedDomain(Gives):
+class TypedDomain(ResponseModel):
     """The EIP-712 domain."""
 
     name: Literal["MandateVault"]
@@ -54,7 +65,7 @@ class TypedDomain(Gives):
     verifying_contract: str = Field(alias="verifyingContract")
 
 
-class TypedData(Gives):
+class TypedData(ResponseModel):
     """EIP-712 typed data, as a wallet takes it."""
 
     types: dict[str, list[TypedField]]
@@ -65,7 +76,7 @@ class TypedData(Gives):
     )
 
 
-class TermsOut(Gives):
+class TermsOut(ResponseModel):
     """The typed data to sign."""
 
     typed_data: TypedData
@@ -75,111 +86,127 @@ class TermsOut(Gives):
     exposure: Exposure
 
 
-class Sign(OneMandate):
+class SignTermsIn(OneMandate):
     """The owner's signature over the digest."""
 
     signature: Signature = Field(description="0x hex; EOA, ERC-1271 or ERC-6492")
 
 
-class MandateOnly(Gives):
+class MandateOnly(ResponseModel):
     """The mandate's attributes."""
 
     mandate: MandateAttributes
     terms_status: TermsStatus | None = None
 
 
-def terms_of(chain: Chain, m: Mandate) -> tuple[dict[str, Any], str]:
+def terms_of(chain: Chain, mandate: Mandate) -> tuple[dict[str, Any], str]:
     """(typed data, digest) of a draft whose frame is fixed."""
-    if m.frame is None:
+    if mandate.frame is None:
         raise ValueError("the frame is not fixed")
-    told = message(
-        m, m.frame, chain.targets_hash(m.allowed_targets), chain.guard_hash(m.allowed_targets)
+    raw = message(
+        mandate,
+        mandate.frame,
+        chain.targets_hash(mandate.allowed_targets),
+        chain.guard_hash(mandate.allowed_targets),
     )
-    data = typed_data(told, "2", m.chain_id, chain.factory or OPEN_AGENT)
+    data = typed_data(raw, "2", mandate.chain_id, chain.factory or OPEN_AGENT)
     return data, chain.digest(data)
 
 
-def stale(m: Mandate, now: datetime) -> bool:
+def stale(mandate: Mandate, now: datetime) -> bool:
     """True where the terms were asked for more than 24 hours ago."""
-    return m.frame is None or now - datetime.fromtimestamp(m.frame.issued_at, UTC) > TERMS_GOOD_FOR
+    return (
+        mandate.frame is None
+        or now - datetime.fromtimestamp(mandate.frame.issued_at, UTC) > TERMS_GOOD_FOR
+    )
 
 
-async def gather_terms(deps: Deps, caller: Caller, asked: OneMandate) -> bool | None:
+async def gather_terms(deps: Deps, caller: Caller, request: OneMandate) -> bool | None:
     """Who keeps approvals: nobody signs an approval amount of which that is not known."""
-    m = await peek(deps, caller, asked.public_id)
-    return await _kept(deps, m)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    return await _kept(deps, mandate)
 
 
-async def _kept(deps: Deps, m: Mandate) -> bool | None:
-    if m.approval_above_usdc is None or m.status is not Status.DRAFT:
-        return await approvals_kept_if_readable(deps, m)
-    return await approvals_kept(deps, m)
+async def _kept(deps: Deps, mandate: Mandate) -> bool | None:
+    if mandate.approval_above_usdc is None or mandate.status is not Status.DRAFT:
+        return await approvals_kept_if_readable(deps, mandate)
+    return await vault_keeps_approvals(deps, mandate)
 
 
-def read_terms(uow: UnitOfWork, ask: Ask[OneMandate, bool | None]) -> Reply:
+def read_terms(uow: UnitOfWork, ctx: RequestContext[OneMandate, bool | None]) -> OperationResult:
     """The typed data; the same until the draft is changed or 24 hours have passed (contract 4)."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    m = learned(uow, m, ask.facts)
-    chain = named_chain(ask, m)
-    if m.signed is not None:
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    mandate = with_approval_keeping(uow, mandate, ctx.facts)
+    chain = require_chain(ctx, mandate)
+    if mandate.signed is not None:
         data = typed_data(
-            m.signed.message, m.signed.version, m.signed.chain_id, m.signed.verifying_contract
+            mandate.signed.message,
+            mandate.signed.version,
+            mandate.signed.chain_id,
+            mandate.signed.verifying_contract,
         )
-        return Reply(200, _terms_body(uow, ask, m, data, chain.digest(data), m.signed.version))
-    moved(m, Action.SIGN)
-    _clear(m)
-    on_file = address_on_file(uow, ask, m)
-    fresh = replace(m, agent_address=on_file)
-    _signable(fresh, chain, ask.caller.chain_id)
+        return OperationResult(
+            200, _terms_body(uow, ctx, mandate, data, chain.digest(data), mandate.signed.version)
+        )
+    moved(mandate, LifecycleAction.SIGN)
+    _clear(mandate)
+    on_file = address_on_file(uow, ctx, mandate)
+    fresh = replace(mandate, agent_address=on_file)
+    _signable(fresh, chain, ctx.caller.chain_id)
     # Terms name the agent's wallet: another one on file makes them other terms.
-    if stale(m, ask.now) or on_file != m.agent_address:
-        m = replace(fresh, frame=fixed_frame(fresh, ask.ids.nonce256(), ask.now))
-        uow.mandates.save(m)
-    data, digest = terms_of(chain, m)
-    return Reply(200, _terms_body(uow, ask, m, data, digest, "2"))
+    if stale(mandate, ctx.now) or on_file != mandate.agent_address:
+        mandate = replace(fresh, frame=fixed_frame(fresh, ctx.ids.nonce256(), ctx.now))
+        uow.mandates.save(mandate)
+    data, digest = terms_of(chain, mandate)
+    return OperationResult(200, _terms_body(uow, ctx, mandate, data, digest, "2"))
 
 
 def _terms_body(
-    uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate, data: Any, digest: str, version: str
+    uow: UnitOfWork,
+    ctx: RequestContext[Any, Any],
+    mandate: Mandate,
+    data: Any,
+    digest: str,
+    version: str,
 ) -> dict[str, Any]:
-    worst = exposure(load_case(uow, ask, m, events=0))
+    worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
     return {
         "typed_data": data,
         "digest": digest,
-        "clauses": clauses(m, ask.switches, keeper_key=keeper_key(uow, ask, m)),
+        "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
         "terms_version": version,
         "exposure": worst,
     }
 
 
-def _clear(m: Mandate) -> None:
+def _clear(mandate: Mandate) -> None:
     """Refuse terms that a note left open until their owner says in typed fields what is meant."""
-    if m.needs_review:
+    if mandate.needs_review:
         raise Refused(refusal("draft_unclear"))
 
 
-def _signable(m: Mandate, chain: Chain, own_chain: int | None) -> None:
+def _signable(mandate: Mandate, chain: Chain, own_chain: int | None) -> None:
     """What the typed data needs and the draft may lack; `own_chain` is where the owner's word
     counts, None for everywhere.
     """
     faults: list[tuple[str, str]] = []
-    if own_chain not in (None, m.chain_id):
+    if own_chain not in (None, mandate.chain_id):
         faults.append(
             (
                 "chain_id",
                 f"you sign by a contract on chain {own_chain}, whose word counts there alone",
             )
         )
-    if m.agent_id is not None and m.agent_address is None:
+    if mandate.agent_id is not None and mandate.agent_address is None:
         faults.append(
             (
                 "agent_id",
-                f"the agent has no address on chain {m.chain_id}: POST its deposit-address",
+                f"the agent has no address on chain {mandate.chain_id}: POST its deposit-address",
             )
         )
-    if m.agent_id is None and not m.open_board:
+    if mandate.agent_id is None and not mandate.open_board:
         faults.append(("agent_id", "name an agent, or put the mandate on the open board"))
-    if chain.factory is not None and m.payout_bps > MAX_PAYOUT_BPS:
+    if chain.factory is not None and mandate.payout_bps > MAX_PAYOUT_BPS:
         faults.append(("payout_rule.bps", f"the vault takes at most {MAX_PAYOUT_BPS}"))
     if faults:
         raise invalid(*faults[0], *faults[1:])
@@ -191,34 +218,37 @@ class SignFacts:
 
     digest: str
     proof: SignerCheck | None
-    kept: bool | None = None
+    vault_keeps_approvals: bool | None = None
 
 
-async def check_sign(deps: Deps, caller: Caller, asked: Sign) -> SignFacts:
+async def check_sign(deps: Deps, caller: Caller, request: SignTermsIn) -> SignFacts:
     """Check the signature before the transaction."""
-    m = await peek(deps, caller, asked.public_id)
-    chain = deps.chains.get(m.chain_id)
-    if m.frame is None or m.status is not Status.DRAFT:
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = deps.chains.get(mandate.chain_id)
+    if mandate.frame is None or mandate.status is not Status.DRAFT:
         return SignFacts("", None)
-    _, digest = terms_of(chain, m)
-    proof = await chain.check_signature(digest, asked.signature, m.owner_address)
-    return SignFacts(digest, proof, await _kept(deps, m))
+    _, digest = terms_of(chain, mandate)
+    proof = await chain.check_signature(digest, request.signature, mandate.owner_address)
+    return SignFacts(digest, proof, await _kept(deps, mandate))
 
 
-def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
+def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> OperationResult:
     """Store the owner's signature; the draft becomes signed."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    chain = named_chain(ask, m)
-    same = m.signed is not None and m.signed.signature.lower() == ask.asked.signature.lower()
-    if same and m.status is not Status.CANCELLED:
-        return Reply(200, {"mandate": m.attributes()})
-    if m.status is not Status.DRAFT:
-        raise Refused(refusal("mandate_signed", status=m.status.value))
-    status = moved(m, Action.SIGN)
-    _clear(m)
-    if m.frame is None or stale(m, ask.now):
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    chain = require_chain(ctx, mandate)
+    same = (
+        mandate.signed is not None
+        and mandate.signed.signature.lower() == ctx.request.signature.lower()
+    )
+    if same and mandate.status is not Status.CANCELLED:
+        return OperationResult(200, {"mandate": mandate.attributes()})
+    if mandate.status is not Status.DRAFT:
+        raise Refused(refusal("mandate_signed", status=mandate.status.value))
+    status = moved(mandate, LifecycleAction.SIGN)
+    _clear(mandate)
+    if mandate.frame is None or stale(mandate, ctx.now):
         raise Refused(refusal("terms_expired"))
-    if address_on_file(uow, ask, m) != m.agent_address:
+    if address_on_file(uow, ctx, mandate) != mandate.agent_address:
         raise Refused(
             refusal(
                 "conflict",
@@ -226,55 +256,55 @@ def sign(uow: UnitOfWork, ask: Ask[Sign, SignFacts]) -> Reply:
                 "again.",
             )
         )
-    _signable(m, chain, ask.caller.chain_id)
-    data, digest = terms_of(chain, m)
-    if ask.facts.digest != digest:
+    _signable(mandate, chain, ctx.caller.chain_id)
+    data, digest = terms_of(chain, mandate)
+    if ctx.facts.digest != digest:
         why = "The terms were changed while the signature was being checked."
         raise Refused(refusal("conflict", why=why))
-    proof = ask.facts.proof
+    proof = ctx.facts.proof
     if proof is None:
         why = "it is not this wallet's over these terms"
-        raise Refused(refusal("invalid_signature", signer=m.owner_address, why=why))
-    signed = Signed(
+        raise Refused(refusal("invalid_signature", signer=mandate.owner_address, why=why))
+    signed = SignedTerms(
         "2",
         data["message"],
-        m.chain_id,
+        mandate.chain_id,
         data["domain"]["verifyingContract"],
-        ask.asked.signature.lower(),
+        ctx.request.signature.lower(),
         proof.signer_type,
         proof.block,
     )
-    ends = datetime.fromtimestamp(m.frame.ends_at, UTC)
-    m = replace(
-        m,
+    ends = datetime.fromtimestamp(mandate.frame.ends_at, UTC)
+    mandate = replace(
+        mandate,
         status=status,
         signed=signed,
-        signed_at=ask.now,
+        signed_at=ctx.now,
         ends_at=ends,
-        approvals_on_chain=ask.facts.kept,
+        approvals_on_chain=ctx.facts.vault_keeps_approvals,
     )
-    uow.mandates.save(m)
+    uow.mandates.save(mandate)
     row = NewEvent(
-        kind=Kind.SIGNED,
+        kind=LedgerKind.SIGNED,
         reported_by=Reporter.OWNER,
-        occurred_at=ask.now,
-        chain_id=m.chain_id,
-        payload=written(payloads.Signed(digest=digest, signer_type=proof.signer_type)),
+        occurred_at=ctx.now,
+        chain_id=mandate.chain_id,
+        payload=written(payloads.TermsSigned(digest=digest, signer_type=proof.signer_type)),
     )
-    uow.ledger.append(m.public_id, row, event_id=ask.ids.short("ev_"), now=ask.now)
+    uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
     # Somebody who was given the signature may have made the vault already.
-    m = attach_known(uow, ask.now, ask.chains, m, digest)
-    return Reply(200, {"mandate": m.attributes()})
+    mandate = attach_known(uow, ctx.now, ctx.chains, mandate, digest)
+    return OperationResult(200, {"mandate": mandate.attributes()})
 
 
-def signed_terms(m: Mandate, action: str) -> Signed:
+def signed_terms(mandate: Mandate, action: str) -> SignedTerms:
     """The signature on file.
 
     Errors: `wrong_status` before it is signed.
     """
-    if m.signed is None:
-        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
-    return m.signed
+    if mandate.signed is None:
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+    return mandate.signed
 
 
 OPERATIONS: Final = (
@@ -284,8 +314,8 @@ OPERATIONS: Final = (
         summary="The EIP-712 typed data, its digest, the clauses and the worst case.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/terms"),
-        takes=OneMandate,
-        gives=TermsOut,
+        request_model=OneMandate,
+        response_model=TermsOut,
         handler=read_terms,
         gather=gather_terms,
         writes=True,
@@ -305,8 +335,8 @@ OPERATIONS: Final = (
         summary="Store the owner's signature on the terms.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/sign"),
-        takes=Sign,
-        gives=MandateOnly,
+        request_model=SignTermsIn,
+        response_model=MandateOnly,
         handler=sign,
         gather=check_sign,
         writes=True,

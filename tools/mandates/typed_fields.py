@@ -25,13 +25,13 @@ from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import Lines
-from tools.call.operation import Ask, Takes
+from tools.call.operation import RequestContext, RequestModel
 
 NOTE_MAX: Final = 2_000
 BUDGET_MAX: Final = Usdc(10**18)
 
 
-class TypedFields(Takes):
+class TypedFields(RequestModel):
     """The typed fields of a draft but its budget (contract 3); what is left out takes the Standard
     preset.
     """
@@ -72,13 +72,13 @@ class TypedFields(Takes):
     )
 
 
-class Propose(TypedFields):
+class ProposeIn(TypedFields):
     """The typed fields of a draft, which names its budget."""
 
     budget_usdc: Usdc
 
 
-class Terms(Propose):
+class DraftTermsIn(ProposeIn):
     """An owner's typed fields; to open the board is the owner's alone (contract 3)."""
 
     open_board: bool = Field(
@@ -86,7 +86,7 @@ class Terms(Propose):
     )
 
 
-def caps(terms: Propose) -> tuple[Usdc, Usdc]:
+def caps(terms: ProposeIn) -> tuple[Usdc, Usdc]:
     """(per action, per day) with 0 < per action <= per day <= budget <= 1e12 (contract 3).
 
     The Standard preset takes 10% and 30% of the budget, or less where the other cap was given
@@ -131,14 +131,14 @@ def payout(terms: TypedFields) -> tuple[str, int]:
     return kind, bps
 
 
-def targets(terms: Propose, ask: Ask[Any, Any], chain_id: int) -> tuple[Target, ...]:
+def targets(terms: ProposeIn, ctx: RequestContext[Any, Any], chain_id: int) -> tuple[Target, ...]:
     """The allowed targets: as given, and what the named markets stand for; their labels are the
     service's own.
     """
     listed: tuple[Target, ...] = ()
-    markets = from_config(ask.config.markets)
+    markets = from_config(ctx.config.markets)
     if terms.allowed_targets is not None:
-        given = validate_targets(terms.allowed_targets, ask.chains.address)
+        given = validate_targets(terms.allowed_targets, ctx.chains.address)
         listed = named(given, markets, chain_id)
     if terms.markets:
         found = resolve(terms.markets, markets, chain_id)
@@ -161,58 +161,59 @@ def agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str | 
     return agent.name, uow.addresses.address(agent_id, chain_id) or agent.address
 
 
-def checksummed(ask: Ask[Any, Any], address: str | None) -> str | None:
+def checksummed(ctx: RequestContext[Any, Any], address: str | None) -> str | None:
     """The address in EIP-55 form; None stays None."""
-    return None if address is None else ask.chains.address(address)
+    return None if address is None else ctx.chains.address(address)
 
 
-def address_on_file(uow: UnitOfWork, ask: Ask[Any, Any], m: Mandate) -> str | None:
+def address_on_file(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> str | None:
     """The wallet that the mandate's agent has on file for its chain now."""
-    if m.agent_id is None:
+    if mandate.agent_id is None:
         return None
-    agent = uow.identities.agent(m.agent_id)
+    agent = uow.identities.agent(mandate.agent_id)
     return checksummed(
-        ask,
-        uow.addresses.address(m.agent_id, m.chain_id) or (agent.address if agent else None),
+        ctx,
+        uow.addresses.address(mandate.agent_id, mandate.chain_id)
+        or (agent.address if agent else None),
     )
 
 
-def chain_of(asked: int | None, own_chain: int | None, config: Config) -> int:
+def chain_of(request: int | None, own_chain: int | None, config: Config) -> int:
     """The chain of a draft: as asked, else the owner's own, else the service's.
 
     Errors: `invalid_request` for another chain than the one where a contract's word counts.
     """
-    if own_chain is not None and asked not in (None, own_chain):
+    if own_chain is not None and request not in (None, own_chain):
         raise invalid(
             "chain_id",
             f"the owner signs by a contract on chain {own_chain}, and by that there alone",
         )
-    return asked or own_chain or config.default_chain_id
+    return request or own_chain or config.default_chain_id
 
 
 def applied(
     uow: UnitOfWork,
-    ask: Ask[Any, Any],
-    m: Mandate,
-    terms: Propose,
+    ctx: RequestContext[Any, Any],
+    mandate: Mandate,
+    terms: ProposeIn,
     *,
-    kept: bool | None,
+    vault_keeps_approvals: bool | None,
     own_chain: int | None,
 ) -> Mandate:
     """The draft with a whole new set of terms; `kept` says whether the vault keeps approvals,
     `own_chain` where the owner's word counts (None: everywhere).
     """
-    opens = isinstance(terms, Terms) and terms.open_board
+    opens = isinstance(terms, DraftTermsIn) and terms.open_board
     if terms.agent_id is not None and opens:
         raise invalid("open_board", "a named agent and the open board exclude each other")
     per_tx, per_day = caps(terms)
     kind, bps = payout(terms)
-    chain_id = chain_of(terms.chain_id, own_chain, ask.config)
+    chain_id = chain_of(terms.chain_id, own_chain, ctx.config)
     name = address = None
     if terms.agent_id is not None:
         name, address = agent_in(uow, terms.agent_id, chain_id)
     changed = replace(
-        m,
+        mandate,
         budget_usdc=terms.budget_usdc,
         purpose=terms.purpose,
         per_tx_cap_usdc=per_tx,
@@ -222,23 +223,27 @@ def applied(
         horizon_days=terms.horizon_days,
         payout_kind=kind,
         payout_bps=bps,
-        allowed_targets=targets(terms, ask, chain_id),
+        allowed_targets=targets(terms, ctx, chain_id),
         approval_above_usdc=terms.approval_above_usdc,
-        approvals_on_chain=kept,
+        approvals_on_chain=vault_keeps_approvals,
         on_floor=terms.on_floor,
         chain_id=chain_id,
         agent_id=terms.agent_id,
         agent_name=name,
-        agent_address=checksummed(ask, address),
+        agent_address=checksummed(ctx, address),
         open_board=opens,
-        from_board=m.from_board and terms.agent_id == m.agent_id,
+        from_board=mandate.from_board and terms.agent_id == mandate.agent_id,
         frame=None,
     )
-    return revised(m, changed)
+    return revised(mandate, changed)
 
 
-def blank(
-    ask: Ask[Any, Any], public_id: str, owner_id: str, owner_address: str, terms: Propose
+def new_mandate(
+    ctx: RequestContext[Any, Any],
+    public_id: str,
+    owner_id: str,
+    owner_address: str,
+    terms: ProposeIn,
 ) -> Mandate:
     """A draft of nobody's terms yet: `applied` fills it in."""
     return Mandate(
@@ -248,5 +253,5 @@ def blank(
         terms.budget_usdc,
         terms.horizon_days,
         terms.stop_floor_bps,
-        ask.now,
+        ctx.now,
     )

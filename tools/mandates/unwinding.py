@@ -10,24 +10,24 @@ from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate, Status
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
-from domain.rules.listed import not_allowed
+from domain.rules.listed import target_refusal
 from domain.rules.recorded import refuses
 from domain.rules.reverts import reverts
 from domain.rules.unwinding import agent_barred, closed
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import peek, seen_mandate
+from tools.call.access import load_mandate, visible_mandate
 from tools.call.case import (
-    Facts,
-    chain_if_named,
-    load_case,
-    named_chain,
+    GatheredFacts,
+    chain_or_none,
+    load_snapshot,
+    require_chain,
     simulation_if_readable,
     vault_if_readable,
 )
 from tools.call.fields import Address, HexData, OneMandate
-from tools.call.operation import HEAVY, Ask, Caller, Deps, Operation, Reply
+from tools.call.operation import HEAVY, Caller, Deps, Operation, OperationResult, RequestContext
 from tools.mandates.calls import VaultCallOut
-from tools.mandates.tried import told, vault_of
+from tools.mandates.tried import call_body, vault_of
 
 
 class Unwind(OneMandate):
@@ -41,56 +41,56 @@ class Unwind(OneMandate):
 class UnwindFacts:
     """The vault now, and what the call would do."""
 
-    facts: Facts
+    facts: GatheredFacts
     simulation: Simulation | None
 
 
-async def gather_unwind(deps: Deps, caller: Caller, asked: Unwind) -> UnwindFacts:
+async def gather_unwind(deps: Deps, caller: Caller, request: Unwind) -> UnwindFacts:
     """Read the vault and simulate the call as the caller would send it."""
-    target = deps.chains.address(asked.target)
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    vault = await vault_if_readable(chain, m)
-    sender, tried = _unwinder(m, caller), None
+    target = deps.chains.address(request.target)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    vault = await vault_if_readable(chain, mandate)
+    sender, tried = _unwinder(mandate, caller), None
     if chain is not None and vault is not None and vault.exists and sender is not None:
-        call = chain.vault_call(vault.address, "unwind", target, asked.data)
+        call = chain.vault_call(vault.address, "unwind", target, request.data)
         tried = await simulation_if_readable(chain, replace(call, sender=sender))
-    return UnwindFacts(facts=Facts(vault=vault), simulation=tried)
+    return UnwindFacts(facts=GatheredFacts(vault=vault), simulation=tried)
 
 
-def _unwinder(m: Mandate, caller: Caller) -> str | None:
-    return m.owner_address if caller.role == "owner" else m.agent_address
+def _unwinder(mandate: Mandate, caller: Caller) -> str | None:
+    return mandate.owner_address if caller.role == "owner" else mandate.agent_address
 
 
-def unwind_call(uow: UnitOfWork, ask: Ask[Unwind, UnwindFacts]) -> Reply:
+def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, UnwindFacts]) -> OperationResult:
     """Calldata of `unwind(target, data)` on a closed mandate; the caller signs."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    vault = vault_of(m, "unwinding")
-    target = ask.chains.address(ask.asked.target)
-    case = load_case(uow, ask, m, ask.facts.facts, events=0)
-    if not closed(case):
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    vault = vault_of(mandate, "unwinding")
+    target = ctx.chains.address(ctx.request.target)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts.facts, events=0)
+    if not closed(snapshot):
         action = "unwinding before its vault is closed"
-        raise Refused(refusal("wrong_status", status=m.status.value, action=action))
-    owner = ask.caller.role == "owner"
-    barred = None if owner else agent_barred(case)
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+    owner = ctx.caller.role == "owner"
+    barred = None if owner else agent_barred(snapshot)
     if barred is not None:
         raise Refused(barred)
-    settled = m.status is Status.SETTLED or bool(case.chain and case.chain.settled)
-    selector = selector_of(ask.asked.data)
-    found = m.misses(target, ask.asked.data)
+    settled = mandate.status is Status.SETTLED or bool(snapshot.chain and snapshot.chain.settled)
+    selector = selector_of(ctx.request.data)
+    found = mandate.misses(target, ctx.request.data)
     if found is not None and not (settled and owner):
-        raise Refused(not_allowed(found, target, selector, step=_OTHER_ARGUMENT))
-    tried = ask.facts.simulation
+        raise Refused(target_refusal(found, target, selector, step=_OTHER_ARGUMENT))
+    tried = ctx.facts.simulation
     if tried is not None and not tried.ok:
-        stale = None if owner else refuses(case.chain, tried.revert)
+        stale = None if owner else refuses(snapshot.chain, tried.revert)
         raise Refused(reverts(tried.revert, next_steps=(_OTHER_EXIT,), stale=stale))
-    chain = named_chain(ask, m)
+    chain = require_chain(ctx, mandate)
     call = replace(
-        chain.vault_call(vault, "unwind", target, ask.asked.data),
-        sender=_unwinder(m, ask.caller),
+        chain.vault_call(vault, "unwind", target, ctx.request.data),
+        sender=_unwinder(mandate, ctx.caller),
     )
     message = "Closes a position; no USDC may leave the vault in it."
-    return Reply(200, told(chain, call, tried) | {"message": message})
+    return OperationResult(200, call_body(chain, call, tried) | {"message": message})
 
 
 _OTHER_ARGUMENT: Final = NextStep(
@@ -118,8 +118,8 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/unwind-call"),
         long=True,
-        takes=Unwind,
-        gives=VaultCallOut,
+        request_model=Unwind,
+        response_model=VaultCallOut,
         handler=unwind_call,
         gather=gather_unwind,
         on_mcp=True,

@@ -7,32 +7,39 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from domain.facts import Call, Receipt, Simulation, VaultLog
-from domain.mandates.mandate import Mandate, Signed, Status
+from domain.mandates.mandate import Mandate, SignedTerms, Status
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.reverts import reverts
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import peek, seen_mandate
+from tools.call.access import load_mandate, visible_mandate
 from tools.call.case import (
-    Facts,
-    chain_if_named,
-    named_chain,
+    GatheredFacts,
+    chain_or_none,
+    require_chain,
     signed_digest,
     signed_vault,
     simulation_if_readable,
 )
 from tools.call.fields import OneMandate, TxHash
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.call.shapes import ExplainedCall, Simulated
 from tools.keeper.attach import attach
-from tools.keeper.intake import take_receipt
+from tools.keeper.intake import ingest_receipt
 from tools.mandates.sponsorship import Capabilities, capabilities
 from tools.mandates.terms import MandateOnly, signed_terms
-from tools.mandates.tried import told
+from tools.mandates.tried import call_body
 
 
-class CallOut(Gives):
+class CallOut(ResponseModel):
     """A transaction to sign and send, or why there is none."""
 
     configured: bool
@@ -60,66 +67,78 @@ class CreatePreview:
     simulation: Simulation | None = None
 
 
-async def gather_create(deps: Deps, caller: Caller, asked: OneMandate) -> CreatePreview:
+async def gather_create(deps: Deps, caller: Caller, request: OneMandate) -> CreatePreview:
     """Simulate the factory call before the owner signs it, and ask where the vault will be."""
-    m = await peek(deps, caller, asked.public_id)
-    chain = chain_if_named(deps, m)
-    signed = signed_terms(m, "creating its vault")
-    if chain is None or chain.factory is None or not chain.rpc_set or m.status is not Status.SIGNED:
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    signed = signed_terms(mandate, "creating its vault")
+    if (
+        chain is None
+        or chain.factory is None
+        or not chain.rpc_set
+        or mandate.status is not Status.SIGNED
+    ):
         return CreatePreview()
     call = replace(
-        chain.create_call(signed.message, m.allowed_targets, signed.signature),
-        sender=m.owner_address,
+        chain.create_call(signed.message, mandate.allowed_targets, signed.signature),
+        sender=mandate.owner_address,
     )
-    return await _preview_if_readable(chain, call, m, signed)
+    return await _preview_if_readable(chain, call, mandate, signed)
 
 
 async def _preview_if_readable(
-    chain: Chain, call: Call, m: Mandate, signed: Signed
+    chain: Chain, call: Call, mandate: Mandate, signed: SignedTerms
 ) -> CreatePreview:
     tried, where = await simulation_if_readable(chain, call), None
-    with suppress(Refused), chain.hurried():
-        where = await chain.predict_vault(signed.message, m.allowed_targets)
+    with suppress(Refused), chain.short_deadline():
+        where = await chain.predict_vault(signed.message, mandate.allowed_targets)
     return CreatePreview(predicted=where, simulation=tried)
 
 
-def create_call(uow: UnitOfWork, ask: Ask[OneMandate, CreatePreview]) -> Reply:
+def create_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, CreatePreview]) -> OperationResult:
     """Calldata of the factory call that creates the vault."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id)
-    signed = signed_terms(m, "creating its vault")
-    chain = named_chain(ask, m)
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    signed = signed_terms(mandate, "creating its vault")
+    chain = require_chain(ctx, mandate)
     if chain.factory is None:
-        return Reply(
+        return OperationResult(
             200,
-            {"configured": False, "message": f"No vault factory is set for chain {m.chain_id}."},
+            {
+                "configured": False,
+                "message": f"No vault factory is set for chain {mandate.chain_id}.",
+            },
         )
-    if m.status is not Status.SIGNED or m.vault_address is not None:
-        raise Refused(refusal("wrong_status", status=m.status.value, action="creating its vault"))
-    tried = ask.facts.simulation
+    if mandate.status is not Status.SIGNED or mandate.vault_address is not None:
+        raise Refused(
+            refusal("wrong_status", status=mandate.status.value, action="creating its vault")
+        )
+    tried = ctx.facts.simulation
     # Terms that are younger than the newest block can be created from the next one on: the try
     # says nothing of them.
     young = tried is not None and tried.block.at.timestamp() < int(signed.message["issuedAt"])
     if tried is not None and not tried.ok and not young:
         raise Refused(reverts(tried.revert, next_steps=(_READ_IT,)))
     call = replace(
-        chain.create_call(signed.message, m.allowed_targets, signed.signature),
-        sender=m.owner_address,
+        chain.create_call(signed.message, mandate.allowed_targets, signed.signature),
+        sender=mandate.owner_address,
     )
     body = {
         "configured": True,
-        "predicted_vault": ask.facts.predicted,
-        "capabilities": capabilities(ask, chain),
+        "predicted_vault": ctx.facts.predicted,
+        "capabilities": capabilities(ctx, chain),
     }
-    return Reply(200, body | told(chain, call, tried))
+    return OperationResult(200, body | call_body(chain, call, tried))
 
 
-async def gather_receipt(deps: Deps, caller: Caller, asked: Any) -> Facts:
+async def gather_receipt(deps: Deps, caller: Caller, request: Any) -> GatheredFacts:
     """Read the receipt of a transaction."""
-    m = await peek(deps, caller, asked.public_id)
-    return Facts(receipt=await deps.chains.get(m.chain_id).receipt(asked.tx_hash.lower()))
+    mandate = await load_mandate(deps, caller, request.public_id)
+    return GatheredFacts(
+        receipt=await deps.chains.get(mandate.chain_id).receipt(request.tx_hash.lower())
+    )
 
 
-def mined(tx_hash: str, receipt: Receipt | None) -> Receipt:
+def require_mined(tx_hash: str, receipt: Receipt | None) -> Receipt:
     """A successful receipt.
 
     Errors: `tx_pending` where no block holds it, `vault_mismatch` for one that failed.
@@ -139,47 +158,49 @@ class Creation:
     made: VaultLog | None = None
 
 
-async def gather_creation(deps: Deps, caller: Caller, asked: ByTx) -> Creation:
+async def gather_creation(deps: Deps, caller: Caller, request: ByTx) -> Creation:
     """Read the receipt; where somebody else's transaction made the vault, look for it."""
-    m = await peek(deps, caller, asked.public_id)
-    chain = deps.chains.get(m.chain_id)
-    receipt, digest = await chain.receipt(asked.tx_hash.lower()), signed_digest(chain, m)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = deps.chains.get(mandate.chain_id)
+    receipt, digest = await chain.receipt(request.tx_hash.lower()), signed_digest(chain, mandate)
     if receipt is None or not receipt.ok or digest is None:
         return Creation(receipt=receipt)
     own = (g for g in receipt.logs if g.name == "MandateCreated" and g.address == chain.factory)
-    made = next((g for g in own if g.args["digest"] == digest), None)
-    if made is None and chain.factory is not None:
-        made = await chain.creation(m.public_id, digest, receipt.block)
-    return Creation(receipt=receipt, made=made)
+    created = next((g for g in own if g.args["digest"] == digest), None)
+    if created is None and chain.factory is not None:
+        created = await chain.creation(mandate.public_id, digest, receipt.block)
+    return Creation(receipt=receipt, made=created)
 
 
-def look(uow: UnitOfWork, ask: Ask[ByTx, Creation]) -> Reply:
+def attach_now(uow: UnitOfWork, ctx: RequestContext[ByTx, Creation]) -> OperationResult:
     """Attach the vault now, where the chain has it; the reader attaches it too, in time."""
-    m = seen_mandate(uow, ask.caller, ask.asked.public_id, lock=True)
-    signed_terms(m, "attaching a vault")
-    chain = named_chain(ask, m)
-    receipt, made = mined(ask.asked.tx_hash, ask.facts.receipt), ask.facts.made
-    if made is None or made.args["digest"] != signed_digest(chain, m):
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    signed_terms(mandate, "attaching a vault")
+    chain = require_chain(ctx, mandate)
+    receipt, created = require_mined(ctx.request.tx_hash, ctx.facts.receipt), ctx.facts.made
+    if created is None or created.args["digest"] != signed_digest(chain, mandate):
         raise Refused(
             refusal("vault_mismatch", why="it did not create this mandate's vault at our factory")
         )
-    vault, block = str(made.args["vault"]), made.block.number
-    if vault != signed_vault(chain, m):
+    vault, block = str(created.args["vault"]), created.block.number
+    if vault != signed_vault(chain, mandate):
         raise Refused(
             refusal("vault_mismatch", why="it is not where the vault of its terms stands")
         )
-    if m.vault_address is not None:
-        if m.vault_address.lower() != vault.lower():
+    if mandate.vault_address is not None:
+        if mandate.vault_address.lower() != vault.lower():
             raise Refused(refusal("vault_mismatch", why="another vault is attached"))
-        return Reply(200, {"mandate": m.attributes()})
-    m = attach(uow, ask.now, m, vault)
-    uow.chainlog.add_vault(m.chain_id, vault, str(made.args["digest"]), block)
+        return OperationResult(200, {"mandate": mandate.attributes()})
+    mandate = attach(uow, ctx.now, mandate, vault)
+    uow.chainlog.add_vault(mandate.chain_id, vault, str(created.args["digest"]), block)
     if receipt.depth + receipt.block.number - block >= chain.confirmations:
-        uow.chainlog.vault_is_deep(m.chain_id, vault)
-    read = uow.chainlog.cursor(m.chain_id)
+        uow.chainlog.vault_is_deep(mandate.chain_id, vault)
+    read = uow.chainlog.cursor(mandate.chain_id)
     if read is not None and block <= read.block:
-        uow.chainlog.read_again(m.chain_id, vault, block)
-    return Reply(200, {"mandate": take_receipt(uow, ask, chain, m, receipt).attributes()})
+        uow.chainlog.read_again(mandate.chain_id, vault, block)
+    return OperationResult(
+        200, {"mandate": ingest_receipt(uow, ctx, chain, mandate, receipt).attributes()}
+    )
 
 
 _READ_IT: Final = NextStep(
@@ -195,8 +216,8 @@ OPERATIONS: Final = (
         "it would revert.",
         auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/create-call"),
-        takes=OneMandate,
-        gives=CallOut,
+        request_model=OneMandate,
+        response_model=CallOut,
         handler=create_call,
         gather=gather_create,
         refusals=("not_found", "wrong_status", "not_configured", "would_revert"),
@@ -207,9 +228,9 @@ OPERATIONS: Final = (
         summary="Look for the vault now, and attach it from the factory's own log.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/vault"),
-        takes=ByTx,
-        gives=MandateOnly,
-        handler=look,
+        request_model=ByTx,
+        response_model=MandateOnly,
+        handler=attach_now,
         gather=gather_creation,
         writes=True,
         idempotent=True,

@@ -9,17 +9,24 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.mandates.approvals import Approval, ApprovalItem
-from domain.wire import said
+from domain.wire import described
 from storage.rows.approvals import item_of_owner_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Cursor, Limit, Page
-from tools.call.fit import fitting_rows
-from tools.call.operation import Answer, Ask, Caller, Deps, Operation, Takes
-from tools.call.turns import found
+from tools.call.fit import rows_within
+from tools.call.operation import (
+    Caller,
+    Deps,
+    HandlerResult,
+    Operation,
+    RequestContext,
+    RequestModel,
+)
+from tools.call.turns import read_cooperatively
 from tools.call.wire import wire
 
 
-class OwnerApprovalsIn(Takes):
+class OwnerApprovalsIn(RequestModel):
     """Which items."""
 
     status: Literal["pending", "approved", "declined", "expired", "used"] | None = Field(
@@ -34,30 +41,32 @@ class NamedItem(ApprovalItem):
     """An item, and whose action it is."""
 
     agent_id: str | None
-    agent_name: str | None = field(metadata=said("the owner's name for the agent"))
+    agent_name: str | None = field(metadata=described("the owner's name for the agent"))
 
 
 class OwnerApprovals(Page[NamedItem]):
     """A page of items."""
 
 
-async def walk(deps: Deps, caller: Caller, asked: OwnerApprovalsIn) -> OwnerApprovals:
+async def gather_page(deps: Deps, caller: Caller, request: OwnerApprovalsIn) -> OwnerApprovals:
     """The page, some items a turn."""
     now, who = deps.clock.now(), caller.user_id or ""
 
-    async def read(last: _Found | None, most: int) -> list[_Found]:
-        at = item_of_owner_after(last.item) if last is not None else asked.cursor
+    async def read(last: _Found | None, limit: int) -> list[_Found]:
+        at = item_of_owner_after(last.item) if last is not None else request.cursor
 
         def some(uow: UnitOfWork) -> list[_Found]:
-            items = uow.approvals.of_owner(who, status=asked.status, after=at, limit=most, now=now)
+            items = uow.approvals.of_owner(
+                who, status=request.status, after=at, limit=limit, now=now
+            )
             return [_found(uow, item) for item in items]
 
         return await deps.store.read(some)
 
-    items = await found(read, asked.limit + 1)
-    shown = [_named(f, now) for f in items[: asked.limit]]
+    items = await read_cooperatively(read, request.limit + 1)
+    shown = [_named(f, now) for f in items[: request.limit]]
     # Agents fill them, each with up to 64 KiB of calldata.
-    page = shown[: sum(1 for _ in fitting_rows(map(wire, shown)))]
+    page = shown[: sum(1 for _ in rows_within(map(wire, shown)))]
     more = item_of_owner_after(items[len(page) - 1].item) if len(items) > len(page) else None
     return OwnerApprovals(items=page, next_cursor=more)
 
@@ -70,8 +79,10 @@ class _Found:
 
 
 def _found(uow: UnitOfWork, item: Approval) -> _Found:
-    m = uow.mandates.get(item.public_id)
-    return _Found(item, m.agent_id if m else None, m.agent_name if m else None)
+    mandate = uow.mandates.get(item.public_id)
+    return _Found(
+        item, mandate.agent_id if mandate else None, mandate.agent_name if mandate else None
+    )
 
 
 def _named(f: _Found, now: datetime) -> NamedItem:
@@ -80,9 +91,9 @@ def _named(f: _Found, now: datetime) -> NamedItem:
     return NamedItem(**shown, agent_id=f.agent_id, agent_name=f.agent_name)
 
 
-def listed(uow: UnitOfWork, ask: Ask[OwnerApprovalsIn, OwnerApprovals]) -> Answer:
+def listed(uow: UnitOfWork, ctx: RequestContext[OwnerApprovalsIn, OwnerApprovals]) -> HandlerResult:
     """Held actions of all your mandates."""
-    return Answer(ask.facts)
+    return HandlerResult(ctx.facts)
 
 
 OPERATIONS: Final = (
@@ -92,9 +103,9 @@ OPERATIONS: Final = (
         summary="Held actions of all your mandates, those that are good the longest first.",
         auth="owner",
         route=("GET", "/wallet/approvals"),
-        takes=OwnerApprovalsIn,
-        gives=OwnerApprovals,
-        gather=walk,
+        request_model=OwnerApprovalsIn,
+        response_model=OwnerApprovals,
+        gather=gather_page,
         handler=listed,
     ),
 )

@@ -14,16 +14,24 @@ from storage.rows.webhooks import Delivery, Webhook, delivery_after
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import Cursor, Limit, Nothing, Page
-from tools.call.once import by_owner
-from tools.call.operation import Answer, Ask, Caller, Deps, Gives, Operation, Takes
-from tools.call.outside import receiver
+from tools.call.once import owner_scope
+from tools.call.operation import (
+    Caller,
+    Deps,
+    HandlerResult,
+    Operation,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
+from tools.call.outside import check_webhook_url
 from tools.call.signing import WebhookSigning
 
 WebhookId = Annotated[str, Field(max_length=64, examples=["wh_abcdefgh23"])]
 SIGNED: Final = "POSTed as JSON and signed in the form of Standard Webhooks"
 
 
-class HookIn(Takes):
+class HookIn(RequestModel):
     """Where to tell what."""
 
     url: str = Field(
@@ -38,7 +46,7 @@ class HookIn(Takes):
     )
 
 
-class OneHook(Takes):
+class OneHook(RequestModel):
     """Which webhook."""
 
     webhook_id: WebhookId
@@ -51,7 +59,7 @@ class DeliveriesIn(OneHook):
     cursor: Cursor = None
 
 
-class HookTold(Gives):
+class HookTold(ResponseModel):
     """A webhook; its secret is shown when it is made, and when it is rotated."""
 
     webhook_id: str
@@ -64,7 +72,7 @@ class HookTold(Gives):
     failing: bool = Field(description="true after three failed deliveries in a row")
 
 
-class HookSecret(Gives):
+class HookSecret(ResponseModel):
     """A webhook with its secret, which is shown this once."""
 
     webhook: HookTold
@@ -78,7 +86,7 @@ class HookList(Page[HookTold]):
     """The webhooks of an owner."""
 
 
-class DeliveryTold(Gives):
+class DeliveryTold(ResponseModel):
     """One notice, and what became of it."""
 
     delivery_id: str = Field(description="the `webhook-id` header, the same in every try")
@@ -97,14 +105,14 @@ class DeliveryPage(Page[DeliveryTold]):
     """A page of deliveries."""
 
 
-class Removed(Gives):
+class Removed(ResponseModel):
     """A webhook is gone, with its deliveries."""
 
     webhook_id: str
     removed: Literal[True]
 
 
-async def gather_signing(deps: Deps, caller: Caller, asked: Takes) -> WebhookSigning:
+async def gather_signing(deps: Deps, caller: Caller, request: RequestModel) -> WebhookSigning:
     """The operator's key. Errors: `not_configured`."""
     if deps.webhooks is None:
         raise Refused(refusal("not_configured", what="WALLET_WEBHOOK_KEY, which signs webhooks,"))
@@ -112,10 +120,10 @@ async def gather_signing(deps: Deps, caller: Caller, asked: Takes) -> WebhookSig
 
 
 def _own(uow: UnitOfWork, caller: Caller, webhook_id: str) -> Webhook:
-    hook = uow.webhooks.get(webhook_id)
-    if hook is None or hook.owner_id != caller.user_id:
+    webhook = uow.webhooks.get(webhook_id)
+    if webhook is None or webhook.owner_id != caller.user_id:
         raise not_found("webhook")
-    return hook
+    return webhook
 
 
 _FEWER: Final = (
@@ -124,74 +132,76 @@ _FEWER: Final = (
 )
 
 
-def create(uow: UnitOfWork, ask: Ask[HookIn, WebhookSigning]) -> Answer:
+def create(uow: UnitOfWork, ctx: RequestContext[HookIn, WebhookSigning]) -> HandlerResult:
     """Make a webhook; its secret is shown once and stored nowhere."""
-    owner_id, config = ask.caller.user_id or "", ask.config
-    url = receiver(ask.asked.url, base_url=config.base_url, private=config.webhook_allow_private)
-    if len(set(ask.asked.events)) != len(ask.asked.events):
+    owner_id, config = ctx.caller.user_id or "", ctx.config
+    url = check_webhook_url(
+        ctx.request.url, base_url=config.base_url, private=config.webhook_allow_private
+    )
+    if len(set(ctx.request.events)) != len(ctx.request.events):
         raise invalid("events", "each kind once")
     uow.identities.user(owner_id, lock=True)
     if len(uow.webhooks.of_owner(owner_id)) >= config.webhooks_per_owner:
         why = f"An owner has {config.webhooks_per_owner} webhooks at the most."
         raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=_FEWER))
-    hook = Webhook(
-        webhook_id=ask.ids.short("wh_"),
+    webhook = Webhook(
+        webhook_id=ctx.ids.short("wh_"),
         owner_id=owner_id,
         url=url,
-        events=tuple(ask.asked.events),
+        events=tuple(ctx.request.events),
         generation=1,
-        created_at=ask.now,
+        created_at=ctx.now,
     )
-    uow.webhooks.add(hook)
-    return _secret(ask.facts, hook, 201)
+    uow.webhooks.add(webhook)
+    return _secret(ctx.facts, webhook, 201)
 
 
-def rotate(uow: UnitOfWork, ask: Ask[OneHook, WebhookSigning]) -> Answer:
+def rotate(uow: UnitOfWork, ctx: RequestContext[OneHook, WebhookSigning]) -> HandlerResult:
     """The next secret; the one before signs beside it for a day."""
-    uow.identities.user(ask.caller.user_id or "", lock=True)
-    hook = _own(uow, ask.caller, ask.asked.webhook_id)
-    uow.webhooks.rotate(hook.webhook_id, hook.generation + 1, ask.now)
-    return _secret(ask.facts, _own(uow, ask.caller, hook.webhook_id), 200)
+    uow.identities.user(ctx.caller.user_id or "", lock=True)
+    webhook = _own(uow, ctx.caller, ctx.request.webhook_id)
+    uow.webhooks.rotate(webhook.webhook_id, webhook.generation + 1, ctx.now)
+    return _secret(ctx.facts, _own(uow, ctx.caller, webhook.webhook_id), 200)
 
 
-def _secret(signing: WebhookSigning, hook: Webhook, status: int) -> Answer:
+def _secret(signing: WebhookSigning, webhook: Webhook, status: int) -> HandlerResult:
     """The webhook with its secret, which a repeat of the same key does not show again."""
-    told, secret = _told(hook), signing.secret(hook.webhook_id, hook.generation)
+    told, secret = _told(webhook), signing.secret(webhook.webhook_id, webhook.generation)
     kept = HookSecret(webhook=told, secret=None)
-    return Answer(HookSecret(webhook=told, secret=secret), status, kept)
+    return HandlerResult(HookSecret(webhook=told, secret=secret), status, kept)
 
 
-def _told(hook: Webhook) -> HookTold:
+def _told(webhook: Webhook) -> HookTold:
     return HookTold(
-        webhook_id=hook.webhook_id,
-        url=hook.url,
-        events=[k for k in NOTICE_KINDS if k in hook.events],
-        created_at=hook.created_at,
-        rotated_at=hook.rotated_at,
-        failing=hook.failures >= 3,
+        webhook_id=webhook.webhook_id,
+        url=webhook.url,
+        events=[k for k in NOTICE_KINDS if k in webhook.events],
+        created_at=webhook.created_at,
+        rotated_at=webhook.rotated_at,
+        failing=webhook.failures >= 3,
     )
 
 
-def listed(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Answer:
+def listed(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
     """Your webhooks, oldest first."""
-    hooks = uow.webhooks.of_owner(ask.caller.user_id or "")
-    return Answer(HookList(items=[_told(h) for h in hooks], next_cursor=None))
+    hooks = uow.webhooks.of_owner(ctx.caller.user_id or "")
+    return HandlerResult(HookList(items=[_told(h) for h in hooks], next_cursor=None))
 
 
-def remove(uow: UnitOfWork, ask: Ask[OneHook, None]) -> Answer:
+def remove(uow: UnitOfWork, ctx: RequestContext[OneHook, None]) -> HandlerResult:
     """Remove one; what waits for it is not sent."""
-    hook = _own(uow, ask.caller, ask.asked.webhook_id)
-    uow.webhooks.drop(hook.webhook_id)
-    return Answer(Removed(webhook_id=hook.webhook_id, removed=True))
+    webhook = _own(uow, ctx.caller, ctx.request.webhook_id)
+    uow.webhooks.drop(webhook.webhook_id)
+    return HandlerResult(Removed(webhook_id=webhook.webhook_id, removed=True))
 
 
-def deliveries(uow: UnitOfWork, ask: Ask[DeliveriesIn, None]) -> Answer:
+def deliveries(uow: UnitOfWork, ctx: RequestContext[DeliveriesIn, None]) -> HandlerResult:
     """What was and will be sent, newest first."""
-    hook, most = _own(uow, ask.caller, ask.asked.webhook_id), ask.asked.limit
-    found = uow.webhooks.deliveries(hook.webhook_id, after=ask.asked.cursor, limit=most + 1)
-    more = delivery_after(found[most - 1]) if len(found) > most else None
-    items = [_delivery(d) for d in found[:most]]
-    return Answer(DeliveryPage(items=items, next_cursor=more))
+    webhook, limit = _own(uow, ctx.caller, ctx.request.webhook_id), ctx.request.limit
+    found = uow.webhooks.deliveries(webhook.webhook_id, after=ctx.request.cursor, limit=limit + 1)
+    more = delivery_after(found[limit - 1]) if len(found) > limit else None
+    items = [_delivery(d) for d in found[:limit]]
+    return HandlerResult(DeliveryPage(items=items, next_cursor=more))
 
 
 def _delivery(d: Delivery) -> DeliveryTold:
@@ -216,13 +226,13 @@ OPERATIONS: Final = (
         summary=f"Notices of what asks for a look, {SIGNED}; the secret is shown once.",
         auth="owner",
         route=("POST", "/wallet/webhooks"),
-        takes=HookIn,
-        gives=HookSecret,
+        request_model=HookIn,
+        response_model=HookSecret,
         gather=gather_signing,
         handler=create,
         writes=True,
         family="webhooks",
-        idempotency=by_owner("webhooks"),
+        idempotency=owner_scope("webhooks"),
         statuses={201: "The webhook and its secret"},
         refusals=("not_configured",),
     ),
@@ -232,8 +242,8 @@ OPERATIONS: Final = (
         summary="Your webhooks, without their secrets.",
         auth="owner",
         route=("GET", "/wallet/webhooks"),
-        takes=Nothing,
-        gives=HookList,
+        request_model=Nothing,
+        response_model=HookList,
         handler=listed,
         family="webhooks",
     ),
@@ -243,8 +253,8 @@ OPERATIONS: Final = (
         summary="Remove a webhook with its deliveries; what waits is not sent.",
         auth="owner",
         route=("DELETE", "/wallet/webhooks/{webhook_id}"),
-        takes=OneHook,
-        gives=Removed,
+        request_model=OneHook,
+        response_model=Removed,
         handler=remove,
         writes=True,
         destructive=True,
@@ -257,13 +267,13 @@ OPERATIONS: Final = (
         summary="The next secret, shown once; the one before signs too for a day.",
         auth="owner",
         route=("POST", "/wallet/webhooks/{webhook_id}/rotate"),
-        takes=OneHook,
-        gives=HookSecret,
+        request_model=OneHook,
+        response_model=HookSecret,
         gather=gather_signing,
         handler=rotate,
         writes=True,
         family="webhooks",
-        idempotency=by_owner("webhook_secrets", "webhook_id"),
+        idempotency=owner_scope("webhook_secrets", "webhook_id"),
         refusals=("not_found", "not_configured"),
     ),
     Operation(
@@ -272,8 +282,8 @@ OPERATIONS: Final = (
         summary="What was and will be sent, newest first, with what became of it.",
         auth="owner",
         route=("GET", "/wallet/webhooks/{webhook_id}/deliveries"),
-        takes=DeliveriesIn,
-        gives=DeliveryPage,
+        request_model=DeliveriesIn,
+        response_model=DeliveryPage,
         handler=deliveries,
         family="webhooks",
         refusals=("not_found",),

@@ -9,10 +9,10 @@ from pydantic import Field
 from domain.ports import Chain
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
-from tools.call.operation import Answer, Ask, Gives, Operation
+from tools.call.operation import HandlerResult, Operation, RequestContext, ResponseModel
 
 
-class ChainTold(Gives):
+class ChainTold(ResponseModel):
     """One chain."""
 
     chain_id: int
@@ -29,17 +29,17 @@ class ChainTold(Gives):
     )
 
 
-class ChainsOut(Gives):
+class ChainsOut(ResponseModel):
     """Every chain that the service knows."""
 
     items: list[ChainTold]
     next_cursor: str | None
 
 
-def read(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Answer:
+def read(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
     """The chains by their ids."""
-    chains = [ask.chains.get(i) for i in sorted(ask.chains.ids())]
-    return Answer(ChainsOut(items=[_told(c) for c in chains], next_cursor=None))
+    chains = [ctx.chains.get(i) for i in sorted(ctx.chains.ids())]
+    return HandlerResult(ChainsOut(items=[_told(c) for c in chains], next_cursor=None))
 
 
 def _told(chain: Chain) -> ChainTold:
@@ -61,8 +61,8 @@ OPERATIONS: Final = (
         summary="The chains with their names, contracts, explorer and confirmations.",
         auth="open",
         route=("GET", "/wallet/chains"),
-        takes=Nothing,
-        gives=ChainsOut,
+        request_model=Nothing,
+        response_model=ChainsOut,
         handler=read,
         family="markets",
     ),

@@ -14,10 +14,16 @@ from domain.refusals import Refused, invalid
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import wallet_of
 from tools.call.fields import Address, Nothing
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 
 
-class RoutesIn(Takes):
+class RoutesIn(RequestModel):
     """Where from, where to, how much; a missing destination is filled from the settings."""
 
     amount: Usdc | None = None
@@ -27,7 +33,7 @@ class RoutesIn(Takes):
     recipient: Address | None = None
 
 
-class Destination(Gives):
+class Destination(ResponseModel):
     """Where the money goes; `address` is USDC's, null where the chain is not set."""
 
     chain: int
@@ -35,7 +41,7 @@ class Destination(Gives):
     address: str | None
 
 
-class RoutesOut(Gives):
+class RoutesOut(ResponseModel):
     """Routes, best first; `link` and `qr_svg` where a recipient is named."""
 
     items: list[DepositRoute]
@@ -45,7 +51,7 @@ class RoutesOut(Gives):
     qr_svg: str | None
 
 
-class DepositAsset(Gives):
+class DepositAsset(ResponseModel):
     """An asset that can be brought in; `source` is the page that names its address."""
 
     asset: str
@@ -55,7 +61,7 @@ class DepositAsset(Gives):
     source: str
 
 
-class AssetsOut(Gives):
+class AssetsOut(ResponseModel):
     """Assets with their addresses."""
 
     items: list[DepositAsset]
@@ -63,22 +69,22 @@ class AssetsOut(Gives):
     as_of: str | None
 
 
-def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
+def read_routes(uow: UnitOfWork, ctx: RequestContext[RoutesIn, None]) -> OperationResult:
     """Ways in, as estimates."""
-    a = ask.asked
+    a = ctx.request
     if a.amount is not None and a.amount <= ZERO:
         raise invalid("amount", "it is above 0")
-    chain_id, asset = a.chain or ask.config.default_chain_id, a.asset or "USDC"
+    chain_id, asset = a.chain or ctx.config.default_chain_id, a.asset or "USDC"
     if asset != "USDC":
         raise invalid("asset", "only USDC can be brought in")
-    table = ask.config.deposit_rails
-    if chain_id not in {*ask.chains.ids(), *(x["chain_id"] for x in table.get("assets", ()))}:
+    table = ctx.config.deposit_rails
+    if chain_id not in {*ctx.chains.ids(), *(x["chain_id"] for x in table.get("assets", ()))}:
         raise invalid("chain", "no USDC is known on this chain")
-    token = _usdc_if_named(ask, chain_id)
-    link, to = None, wallet_of(ask, a.recipient) if a.recipient is not None else None
+    token = _usdc_if_named(ctx, chain_id)
+    link, to = None, wallet_of(ctx, a.recipient) if a.recipient is not None else None
     if to is not None and token is not None:
         link = transfer_link(token, chain_id, to, a.amount)
-    told = {
+    raw = {
         "items": routes(
             table, amount=a.amount, source_chain=a.source_chain, chain_id=chain_id, asset=asset
         ),
@@ -87,12 +93,12 @@ def read_routes(uow: UnitOfWork, ask: Ask[RoutesIn, None]) -> Reply:
         "link": link,
         "qr_svg": _qr(link) if link else None,
     }
-    return Reply(200, told)
+    return OperationResult(200, raw)
 
 
-def _usdc_if_named(ask: Ask[Any, Any], chain_id: int) -> str | None:
+def _usdc_if_named(ctx: RequestContext[Any, Any], chain_id: int) -> str | None:
     try:
-        return ask.chains.get(chain_id).usdc
+        return ctx.chains.get(chain_id).usdc
     except Refused:
         return None
 
@@ -103,10 +109,10 @@ def _qr(text: str) -> str:
     return out.getvalue().decode()
 
 
-def read_assets(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def read_assets(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """Assets that can be brought in."""
-    table = ask.config.deposit_rails
-    return Reply(
+    table = ctx.config.deposit_rails
+    return OperationResult(
         200,
         {
             "items": [dict(x) for x in table.get("assets", ())],
@@ -123,8 +129,8 @@ OPERATIONS: Final = (
         summary="Ways to bring USDC in, as estimates (quoted: false), best first.",
         auth="open",
         route=("GET", "/wallet/deposit/routes"),
-        takes=RoutesIn,
-        gives=RoutesOut,
+        request_model=RoutesIn,
+        response_model=RoutesOut,
         handler=read_routes,
         family="deposit",
         refusals=("invalid_number", "invalid_address"),
@@ -135,8 +141,8 @@ OPERATIONS: Final = (
         summary="Assets that can be brought in, with their addresses.",
         auth="open",
         route=("GET", "/wallet/deposit/assets"),
-        takes=Nothing,
-        gives=AssetsOut,
+        request_model=Nothing,
+        response_model=AssetsOut,
         handler=read_assets,
         family="deposit",
     ),

@@ -14,16 +14,23 @@ from domain.reads.hall import HallMandate, HallRow, mandate_row
 from domain.reads.paper_results import PaperResults, paper_results
 from domain.reads.windows import Chart
 from domain.times import Timestamp
-from storage.rows.hall import hall_after
+from storage.rows.hall import cursor_after
 from storage.rows.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Limit, Page
-from tools.call.fit import fitting_rows
-from tools.call.operation import HEAVY, Ask, Gives, Operation, Reply, Takes
+from tools.call.fit import rows_within
+from tools.call.operation import (
+    HEAVY,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.call.shapes import PolicyChange
 from tools.call.wire import wire
-from tools.keeper.rollup import AT_ONCE, known_row, standings
+from tools.keeper.rollup import AT_ONCE, agent_mandates, known_row
 
 # No open answer grows beyond 64 KiB (contract 1); a chart of 400 days takes 28 KiB at most.
 MANDATES_BYTES: Final = 20_000
@@ -32,7 +39,7 @@ MANDATES_BYTES: Final = 20_000
 Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working"]
 
 
-class HallIn(Takes):
+class HallIn(RequestModel):
     """Which agents, and by what."""
 
     sort: Sort = Field(default="days_live", description="one fact, best first")
@@ -41,7 +48,7 @@ class HallIn(Takes):
     cursor: Cursor = None
 
 
-class HallAgentIn(Takes):
+class HallAgentIn(RequestModel):
     """Which agent."""
 
     agent_id: AgentId
@@ -61,11 +68,11 @@ class HallAgentRead(HallRow):
     policy_changes: tuple[PolicyChange, ...]
 
 
-class ProofIn(Takes):
+class ProofIn(RequestModel):
     """No input."""
 
 
-class Proof(Gives):
+class Proof(ResponseModel):
     """Four live numbers, measured: agents with an accepted mandate, what works, executed calls."""
 
     agents: int
@@ -79,31 +86,31 @@ class Proof(Gives):
 # -------------------------------------------------------------------------------------------------
 
 
-def hall(uow: UnitOfWork, ask: Ask[HallIn, None]) -> Reply:
+def hall(uow: UnitOfWork, ctx: RequestContext[HallIn, None]) -> OperationResult:
     """A page of agents; costs the same however many there are."""
-    a = ask.asked
+    a = ctx.request
     found = uow.hall.page(a.sort, after=a.cursor, limit=a.limit + 1, accepting=a.accepting)
-    shown_ = list(fitting_rows(dict(r.body) for r in found[: a.limit]))
-    more = hall_after(a.sort, found[len(shown_) - 1]) if len(found) > len(shown_) else None
-    return Reply(200, {"items": shown_, "next_cursor": more})
+    shown_ = list(rows_within(dict(r.body) for r in found[: a.limit]))
+    more = cursor_after(a.sort, found[len(shown_) - 1]) if len(found) > len(shown_) else None
+    return OperationResult(200, {"items": shown_, "next_cursor": more})
 
 
-def hall_agent(uow: UnitOfWork, ask: Ask[HallAgentIn, None]) -> Reply:
+def hall_agent(uow: UnitOfWork, ctx: RequestContext[HallAgentIn, None]) -> OperationResult:
     """One agent, up to the newest row where its mandates are few, else as the keeper last had it;
     the newest of them in any case.
     """
-    agent = uow.identities.agent(ask.asked.agent_id)
+    agent = uow.identities.agent(ctx.request.agent_id)
     if agent is None:
         raise not_found("agent")
-    row = known_row(uow, agent, ask)
+    row = known_row(uow, agent, ctx)
     newest = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE)
-    rows = (wire(mandate_row(s)) for s in standings(uow, agent, newest))
-    shown_ = list(fitting_rows(rows, MANDATES_BYTES))
-    told = {**row.body, "mandates": shown_, "chart": row.chart}
+    rows = (wire(mandate_row(s)) for s in agent_mandates(uow, agent, newest))
+    shown_ = list(rows_within(rows, MANDATES_BYTES))
+    raw = {**row.body, "mandates": shown_, "chart": row.chart}
     # Results on paper have a place of their own, so that none can be taken for a measured one.
-    told["paper"] = _paper(uow, agent, ask.now)
-    told["policy_changes"] = shown(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
-    return Reply(200, told)
+    raw["paper"] = _paper(uow, agent, ctx.now)
+    raw["policy_changes"] = shown(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
+    return OperationResult(200, raw)
 
 
 def _paper(uow: UnitOfWork, agent: Agent, now: datetime) -> PaperResults:
@@ -112,17 +119,17 @@ def _paper(uow: UnitOfWork, agent: Agent, now: datetime) -> PaperResults:
     return paper_results(len(uow.paper.of_owner(agent.owner_id)), books, now)
 
 
-def proof(uow: UnitOfWork, ask: Ask[ProofIn, None]) -> Reply:
+def proof(uow: UnitOfWork, ctx: RequestContext[ProofIn, None]) -> OperationResult:
     """Four live numbers for the start page."""
     all_ = uow.hall.totals()
-    told = {
+    raw = {
         "agents": all_.agents,
         "mandates_working": all_.mandates_working,
         "usdc_working": Usdc(all_.usdc_working_micros),
         "actions_recorded": all_.calls,
-        "as_of": ask.now,
+        "as_of": ctx.now,
     }
-    return Reply(200, told)
+    return OperationResult(200, raw)
 
 
 OPERATIONS: Final = (
@@ -133,8 +140,8 @@ OPERATIONS: Final = (
         "where 64 KiB are full.",
         auth="open",
         route=("GET", "/wallet/hall"),
-        takes=HallIn,
-        gives=HallPage,
+        request_model=HallIn,
+        response_model=HallPage,
         weight=HEAVY,
         handler=hall,
         on_mcp=True,
@@ -146,8 +153,8 @@ OPERATIONS: Final = (
         summary="Four live numbers.",
         auth="open",
         route=("GET", "/wallet/hall/proof"),
-        takes=ProofIn,
-        gives=Proof,
+        request_model=ProofIn,
+        response_model=Proof,
         weight=HEAVY,
         handler=proof,
         family="hall",
@@ -158,8 +165,8 @@ OPERATIONS: Final = (
         summary="One agent's measured record: mandates, chart, policy changes.",
         auth="open",
         route=("GET", "/wallet/hall/{agent_id}"),
-        takes=HallAgentIn,
-        gives=HallAgentRead,
+        request_model=HallAgentIn,
+        response_model=HallAgentRead,
         weight=HEAVY,
         handler=hall_agent,
         on_mcp=True,

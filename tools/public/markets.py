@@ -7,20 +7,20 @@ from typing import Final
 from domain.mandates.markets import MarketTold, from_config
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
-from tools.call.operation import Ask, Gives, Operation, Reply
+from tools.call.operation import Operation, OperationResult, RequestContext, ResponseModel
 
 
-class MarketsOut(Gives):
+class MarketsOut(ResponseModel):
     """Every market with its status and who enforces the limit."""
 
     items: list[MarketTold]
     next_cursor: str | None
 
 
-def read(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def read(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """List the configured markets."""
-    return Reply(
-        200, {"items": [m.told() for m in from_config(ask.config.markets)], "next_cursor": None}
+    return OperationResult(
+        200, {"items": [m.told() for m in from_config(ctx.config.markets)], "next_cursor": None}
     )
 
 
@@ -32,8 +32,8 @@ OPERATIONS: Final = (
         "A mandate's allowed_targets name their market by its id.",
         auth="open",
         route=("GET", "/wallet/markets"),
-        takes=Nothing,
-        gives=MarketsOut,
+        request_model=Nothing,
+        response_model=MarketsOut,
         handler=read,
         on_mcp=True,
         family="markets",

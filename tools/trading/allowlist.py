@@ -15,7 +15,13 @@ from domain.trading.modes import allowlist_item
 from storage.paging import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Cursor, Limit, Line, Page
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 
 Item = Annotated[
     str,
@@ -31,14 +37,14 @@ Reason = Annotated[
 ]
 
 
-class Paged(Takes):
+class Paged(RequestModel):
     """A page."""
 
     limit: Limit = 50
     cursor: Cursor = None
 
 
-class AllowlistIn(Takes):
+class AllowlistIn(RequestModel):
     """Who, and whether he may trade live."""
 
     item: Item
@@ -46,7 +52,7 @@ class AllowlistIn(Takes):
     why: Reason = Field(examples=["asked by mail, known to us"])
 
 
-class AllowedOut(Gives):
+class AllowedOut(ResponseModel):
     """One item of the list."""
 
     item: str
@@ -58,7 +64,7 @@ class AllowlistPage(Page[AllowedOut]):
     """Who may trade live, where the switches are on."""
 
 
-class AllowlistSet(Gives):
+class AllowlistSet(ResponseModel):
     """How it stands now; `changed` is false where it stood so before, and nothing was written."""
 
     item: str
@@ -67,14 +73,14 @@ class AllowlistSet(Gives):
     as_of: Timestamp
 
 
-class FromTo(Gives):
+class FromTo(ResponseModel):
     """What a value was, and what it became; an amount is USDC with 6 decimals."""
 
     was: bool | str | None = Field(alias="from")
     to: bool | str | None
 
 
-class LimitChangeOut(Gives):
+class LimitChangeOut(ResponseModel):
     """One row of the limit log."""
 
     what: Literal["allowlist", "switch", "limits"]
@@ -89,14 +95,14 @@ class LimitLogPage(Page[LimitChangeOut]):
     """Changes of who may trade live, and of how much; newest first."""
 
 
-def put(uow: UnitOfWork, text: str, *, allowed: bool, now: datetime, by: str, why: str) -> bool:
+def put(uow: UnitOfWork, text: str, *, allowed: bool, now: datetime, by: str, reason: str) -> bool:
     """Put somebody on the list or take him off; False where it is so already.
 
     Errors: ValueError for what is no item, and for no reason.
     """
-    if not why.strip():
+    if not reason.strip():
         raise ValueError("a reason is due")
-    return uow.allowlist.put(allowlist_item(text), allowed=allowed, now=now, by=by, why=why)
+    return uow.allowlist.put(allowlist_item(text), allowed=allowed, now=now, by=by, reason=reason)
 
 
 def told(change: LimitChange) -> dict[str, Any]:
@@ -111,8 +117,8 @@ def told(change: LimitChange) -> dict[str, Any]:
     }
 
 
-def _list(uow: UnitOfWork, ask: Ask[Paged, None]) -> Reply:
-    cursor, limit = ask.asked.cursor, ask.asked.limit
+def _list(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> OperationResult:
+    cursor, limit = ctx.request.cursor, ctx.request.limit
     (after,) = keys_of(cursor, (str,)) if cursor else ("",)
     rows = uow.allowlist.page(after, limit + 1)
     items = [
@@ -120,35 +126,35 @@ def _list(uow: UnitOfWork, ask: Ask[Paged, None]) -> Reply:
         for r in rows[:limit]
     ]
     more = cursor_of(rows[limit - 1].item) if len(rows) > limit else None
-    return Reply(200, {"items": items, "next_cursor": more})
+    return OperationResult(200, {"items": items, "next_cursor": more})
 
 
-def _set(uow: UnitOfWork, ask: Ask[AllowlistIn, None]) -> Reply:
-    asked = ask.asked
+def _set(uow: UnitOfWork, ctx: RequestContext[AllowlistIn, None]) -> OperationResult:
+    request = ctx.request
     try:
         changed = put(
-            uow, asked.item, allowed=asked.allowed, now=ask.now, by="admin", why=asked.why
+            uow, request.item, allowed=request.allowed, now=ctx.now, by="admin", reason=request.why
         )
     except ValueError:
         raise invalid("item", "a wallet's address or a user id; no wildcard") from None
     body = {
-        "item": allowlist_item(asked.item),
-        "allowed": asked.allowed,
+        "item": allowlist_item(request.item),
+        "allowed": request.allowed,
         "changed": changed,
-        "as_of": timestamp(ask.now),
+        "as_of": timestamp(ctx.now),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
-def _log(uow: UnitOfWork, ask: Ask[Paged, None]) -> Reply:
-    cursor, limit = ask.asked.cursor, ask.asked.limit
+def _log(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> OperationResult:
+    cursor, limit = ctx.request.cursor, ctx.request.limit
     before = None
     if cursor:
         at, subject, n = keys_of(cursor, (int, str, int))
         before = (at, subject, n)
     rows = uow.limit_log.page(before, limit + 1)
     more = cursor_of(*rows[limit - 1][0]) if len(rows) > limit else None
-    return Reply(200, {"items": [told(c) for _, c in rows[:limit]], "next_cursor": more})
+    return OperationResult(200, {"items": [told(c) for _, c in rows[:limit]], "next_cursor": more})
 
 
 OPERATIONS: Final = (
@@ -158,8 +164,8 @@ OPERATIONS: Final = (
         summary="Wallets and people on the trade allowlist, and who put them there.",
         auth="admin",
         route=("GET", "/wallet/admin/allowlist"),
-        takes=Paged,
-        gives=AllowlistPage,
+        request_model=Paged,
+        response_model=AllowlistPage,
         handler=_list,
         family="operator",
     ),
@@ -169,8 +175,8 @@ OPERATIONS: Final = (
         summary="Put a wallet or a person on the trade allowlist, or take them off, with a reason.",
         auth="admin",
         route=("PUT", "/wallet/admin/allowlist/{item}"),
-        takes=AllowlistIn,
-        gives=AllowlistSet,
+        request_model=AllowlistIn,
+        response_model=AllowlistSet,
         handler=_set,
         writes=True,
         idempotent=True,
@@ -183,8 +189,8 @@ OPERATIONS: Final = (
         summary="Every change of who may trade live, and of how much, with its reason.",
         auth="admin",
         route=("GET", "/wallet/admin/limit-log"),
-        takes=Paged,
-        gives=LimitLogPage,
+        request_model=Paged,
+        response_model=LimitLogPage,
         handler=_log,
         family="operator",
     ),

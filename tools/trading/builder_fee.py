@@ -20,10 +20,19 @@ from domain.trading.builder import (
 )
 from domain.trading.modes import live_network
 from domain.trading.own import Link
-from domain.trading.venue import Held, Lane, Network
+from domain.trading.venue import CachedValue, Network, Priority
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address, Nothing
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.call.switches import switches
 from tools.trading.fields import (
     LOOK_AT_LINK,
@@ -45,14 +54,14 @@ CHECK_S: Final = 60
 CHAIN: Final = "0xa4b1"
 
 
-class CostExample(Gives):
+class CostExample(ResponseModel):
     """What the fee is on a round notional. Units: USDC, 6 decimals."""
 
     notional: str
     fee: str
 
 
-class ConfigOut(Gives):
+class ConfigOut(ResponseModel):
     """The fee, and what to sign to approve it; nulls where no builder is set."""
 
     configured: bool
@@ -70,7 +79,7 @@ class ConfigOut(Gives):
     as_of: Moment
 
 
-class RecordIn(Takes):
+class FeeApprovalIn(RequestModel):
     """What an owner approved at the venue."""
 
     wallet: Address
@@ -82,7 +91,7 @@ class RecordIn(Takes):
     signature_chain_id: ChainId | None = None
 
 
-class RecordOut(Gives):
+class RecordOut(ResponseModel):
     """It is recorded; `verified` only where the venue confirms it."""
 
     recorded: bool
@@ -93,7 +102,7 @@ class RecordOut(Gives):
     network: NetworkName
 
 
-class BuilderFeeStatusOut(Gives):
+class BuilderFeeStatusOut(ResponseModel):
     """Whether the fee is approved for the linked wallet, by the venue's word alone."""
 
     wallet: str | None
@@ -106,7 +115,7 @@ class BuilderFeeStatusOut(Gives):
     network: NetworkName
 
 
-class CountOut(Gives):
+class CountOut(ResponseModel):
     """How many wallets approved the configured builder."""
 
     recorded: int
@@ -116,7 +125,7 @@ class CountOut(Gives):
     as_of: Moment
 
 
-async def config(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def config(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Say what the fee is."""
     network = live_network(await deps.store.read(lambda uow: switches(uow, deps.defaults)))
     trading, body = deps.config.trading, _unset(deps, network)
@@ -133,7 +142,7 @@ async def config(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
             "typed_data": dict(venue.builder_typed_data(trading.builder_address, rate, CHAIN)),
             "cost_example": {"notional": str(EXAMPLE), "fee": str(fee_of(EXAMPLE, tenths))},
         }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 def _unset(deps: Deps, network: Network) -> dict[str, Any]:
@@ -157,13 +166,15 @@ def _builder(trading: Trading) -> str:
 
 
 async def approved_now(
-    deps: Deps, link: Link, builder: str, *, good_for_s: int, lane: Lane
-) -> Held[int] | None:
+    deps: Deps, link: Link, builder: str, *, max_age_s: int, priority: Priority
+) -> CachedValue[int] | None:
     """What the venue says of a wallet's approval; None where it says nothing and nothing is
     held."""
     try:
         venue = venue_of(deps, link.network)
-        return await venue.max_builder_fee(link.wallet, builder, good_for_s=good_for_s, lane=lane)
+        return await venue.max_builder_fee(
+            link.wallet, builder, max_age_s=max_age_s, priority=priority
+        )
     except Refused:
         return None
 
@@ -172,49 +183,52 @@ async def approved_now(
 class _Recording:
     """A record that may be made: whose, of which wallet, for which builder."""
 
-    asked: RecordIn
+    asked: FeeApprovalIn
     link: Link
     builder: str
 
 
-def may_record(uow: UnitOfWork, ask: Ask[RecordIn, None]) -> _Recording:
+def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _Recording:
     """Check what is asked before anybody is asked about it.
 
     Errors: `not_linked` for another than the linked wallet, `not_configured`.
     """
-    asked, builder = ask.asked, _builder(ask.config.trading)
-    link, wallet = own_link(uow, ask), ask.chains.address(asked.wallet)
+    request, builder = ctx.request, _builder(ctx.config.trading)
+    link, wallet = own_link(uow, ctx), ctx.chains.address(request.wallet)
     if wallet != link.wallet:
         raise Refused(refusal("not_linked", why=f"{wallet} is not the linked wallet"))
-    if tenths_of(asked.max_fee_rate) is None:
+    if tenths_of(request.max_fee_rate) is None:
         raise invalid("max_fee_rate", "a percent string like 0.1%, in steps of 0.001%")
-    return _Recording(asked, link, builder)
+    return _Recording(request, link, builder)
 
 
-async def ask_venue(deps: Deps, caller: Caller, begun: _Recording) -> Held[int] | None:
+async def ask_venue(deps: Deps, caller: Caller, started: _Recording) -> CachedValue[int] | None:
     """Check the signature, where one is given, and ask the venue. Errors: `invalid_signature`."""
-    _check_signature(deps, begun.link, begun.builder, begun.asked)
-    return await approved_now(deps, begun.link, begun.builder, good_for_s=0, lane="order")
+    _check_signature(deps, started.link, started.builder, started.asked)
+    return await approved_now(deps, started.link, started.builder, max_age_s=0, priority="order")
 
 
 def recorded(
-    uow: UnitOfWork, ask: Ask[RecordIn, None], begun: _Recording, told: Held[int] | None
-) -> Reply:
+    uow: UnitOfWork,
+    ctx: RequestContext[FeeApprovalIn, None],
+    started: _Recording,
+    told: CachedValue[int] | None,
+) -> OperationResult:
     """Write the record down; it is verified only where the venue said so just now."""
     fresh = told if told is not None and not told.stale else None
     row = BuilderFeeRecord(
-        user_id=signed_in(ask.caller),
-        network=begun.link.network,
-        wallet=begun.link.wallet,
-        builder=begun.builder,
-        max_fee_rate=begun.asked.max_fee_rate,
-        recorded_at=ask.now,
+        user_id=signed_in(ctx.caller),
+        network=started.link.network,
+        wallet=started.link.wallet,
+        builder=started.builder,
+        max_fee_rate=started.asked.max_fee_rate,
+        recorded_at=ctx.now,
         approved_tenths_bps=fresh.value if fresh else None,
         ever_approved=fresh is not None and fresh.value > 0,
         checked_at=fresh.as_of if fresh else None,
     )
     uow.builder_fees.put(row)
-    required = ask.config.trading.builder_fee_tenths_bps
+    required = ctx.config.trading.builder_fee_tenths_bps
     body = {
         "recorded": True,
         "verified": row.approved_tenths_bps is not None and row.approved_tenths_bps >= required,
@@ -223,17 +237,17 @@ def recorded(
         "checked_at": timestamp(row.checked_at) if row.checked_at else None,
         "network": row.network,
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
-def _check_signature(deps: Deps, link: Link, builder: str, asked: RecordIn) -> None:
-    if asked.signature is None:
+def _check_signature(deps: Deps, link: Link, builder: str, request: FeeApprovalIn) -> None:
+    if request.signature is None:
         return
-    if asked.nonce is None:
+    if request.nonce is None:
         raise invalid("nonce", "the nonce that was signed")
-    chain = asked.signature_chain_id or CHAIN
+    chain = request.signature_chain_id or CHAIN
     signer = venue_of(deps, link.network).builder_signer(
-        builder, asked.max_fee_rate, asked.nonce, chain, asked.signature.model_dump()
+        builder, request.max_fee_rate, request.nonce, chain, request.signature.model_dump()
     )
     if signer != link.wallet:
         why = "it is not the linked wallet's over this approval"
@@ -264,7 +278,7 @@ async def status_of(deps: Deps, link: Link | None, network: Network) -> dict[str
     builder = trading.builder_address
     if builder is None:
         return body | {"wallet": link.wallet}
-    told = await approved_now(deps, link, builder, good_for_s=CHECK_S, lane="page")
+    told = await approved_now(deps, link, builder, max_age_s=CHECK_S, priority="page")
     row = await deps.store.read(lambda uow: uow.builder_fees.get(network, link.wallet, builder))
     approved, at, stale = None, None, True
     if told is not None:
@@ -283,7 +297,7 @@ async def status_of(deps: Deps, link: Link | None, network: Network) -> dict[str
     }
 
 
-async def _note(deps: Deps, row: BuilderFeeRecord, told: Held[int]) -> None:
+async def _note(deps: Deps, row: BuilderFeeRecord, told: CachedValue[int]) -> None:
     """Keep what the venue said, where it is new: approvals are given and taken back outside of this
     service."""
     if row.approved_tenths_bps == told.value and row.checked_at is not None:
@@ -297,15 +311,15 @@ async def _note(deps: Deps, row: BuilderFeeRecord, told: Held[int]) -> None:
     await deps.store.write(lambda uow: uow.builder_fees.put(newer))
 
 
-async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def status(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Say whether the fee is approved for the caller's linked wallet."""
     _, network, link, _ = await live_side(deps, caller)
-    return Reply(200, await status_of(deps, link, network))
+    return OperationResult(200, await status_of(deps, link, network))
 
 
-def count(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def count(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """Count approvals of the configured builder on the live network."""
-    network, trading = live_network(ask.switches), ask.config.trading
+    network, trading = live_network(ctx.switches), ctx.config.trading
     recorded, verified, revoked = (0, 0, 0)
     if trading.builder_address is not None:
         recorded, verified, revoked = uow.builder_fees.counts(
@@ -316,9 +330,9 @@ def count(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
         "verified": verified,
         "revoked": revoked,
         "network": network,
-        "as_of": timestamp(ask.now),
+        "as_of": timestamp(ctx.now),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 OPERATIONS: Final = (
@@ -328,9 +342,9 @@ OPERATIONS: Final = (
         summary="The builder's address, the fee of 0.1% at the most, and what to sign for it.",
         auth="open",
         route=("GET", "/wallet/builder-fee/config"),
-        takes=Nothing,
-        gives=ConfigOut,
-        passes=config,
+        request_model=Nothing,
+        response_model=ConfigOut,
+        pass_through=config,
         family="own account",
         refusals=("not_configured",),
     ),
@@ -340,9 +354,11 @@ OPERATIONS: Final = (
         summary="Tell that you approved the builder fee at the venue; the venue is asked.",
         auth="owner",
         route=("POST", "/wallet/builder-fee/record"),
-        takes=RecordIn,
-        gives=RecordOut,
-        effect=Effect(begin=may_record, act=ask_venue, finish=recorded, reconcile=(LOOK_AT_LINK,)),
+        request_model=FeeApprovalIn,
+        response_model=RecordOut,
+        effect=ExternalEffect(
+            begin=may_record, act=ask_venue, finish=recorded, reconcile=(LOOK_AT_LINK,)
+        ),
         writes=True,
         idempotent=True,
         family="own account",
@@ -365,9 +381,9 @@ OPERATIONS: Final = (
         summary="Whether the venue says that your linked wallet approved the builder fee.",
         auth="owner",
         route=("GET", "/wallet/builder-fee/status"),
-        takes=Nothing,
-        gives=BuilderFeeStatusOut,
-        passes=status,
+        request_model=Nothing,
+        response_model=BuilderFeeStatusOut,
+        pass_through=status,
         family="own account",
         open_world=True,
     ),
@@ -377,8 +393,8 @@ OPERATIONS: Final = (
         summary="How many wallets recorded, hold and took back an approval.",
         auth="admin",
         route=("GET", "/wallet/builder-fee/admin/count"),
-        takes=Nothing,
-        gives=CountOut,
+        request_model=Nothing,
+        response_model=CountOut,
         handler=count,
         family="own account",
     ),

@@ -24,10 +24,19 @@ from domain.trading.own import (
     end_in,
     milliseconds,
 )
-from domain.trading.venue import AgentApproval, Told
+from domain.trading.venue import ActionAck, AgentApproval
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.trading.fields import (
     ChainId,
     Moment,
@@ -56,7 +65,7 @@ _DONE_BEFORE: Final = frozenset({"duplicate_nonce", "agent_used"})
 SIGNATURE_EXAMPLE: Final = {"r": "0x" + "11" * 32, "s": "0x" + "11" * 32, "v": 27}
 
 
-class RelayIn(Takes):
+class RelayIn(RequestModel):
     """An approval that the linked wallet signed; it is rebuilt from these fields, and nothing else
     is ever sent."""
 
@@ -73,7 +82,7 @@ class RelayIn(Takes):
     revoke: bool = Field(default=False, description="with the zero address: take the key back")
 
 
-class RelayedAgent(Gives):
+class RelayedAgent(ResponseModel):
     """The key that was approved; None for a revocation."""
 
     address: str
@@ -81,7 +90,7 @@ class RelayedAgent(Gives):
     valid_until: Moment
 
 
-class RelayOut(Gives):
+class RelayOut(ResponseModel):
     """The venue took it."""
 
     relayed: bool
@@ -92,7 +101,7 @@ class RelayOut(Gives):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class KeyApproval:
     """What an owner asks to be passed on, checked."""
 
     link: Link
@@ -134,56 +143,56 @@ class _Wanted:
 class _Begun:
     """An approval on record; `new` where this call put it there."""
 
-    wanted: _Wanted
+    wanted: KeyApproval
     key: AgentKey
     new: bool
 
 
-class NoAnswer(Exception):
+class OutcomeUnknown(Exception):
     """The approval was sent, and nobody can say whether the venue took it."""
 
 
-def begin(uow: UnitOfWork, ask: Ask[RelayIn, None]) -> _Begun:
+def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _Begun:
     """Rebuild the approval from our own fields, and note it before it is sent.
 
     Errors: `not_linked`, `invalid_request`, `conflict` for an address or a nonce that was used.
     """
-    asked, link, user = ask.asked, own_link(uow, ask), signed_in(ask.caller)
-    agent = ask.chains.address(asked.agent_address).lower()
-    if abs(asked.nonce - milliseconds(ask.now)) > NONCE_WINDOW // timedelta(milliseconds=1):
+    request, link, user = ctx.request, own_link(uow, ctx), signed_in(ctx.caller)
+    agent = ctx.chains.address(request.agent_address).lower()
+    if abs(request.nonce - milliseconds(ctx.now)) > NONCE_WINDOW // timedelta(milliseconds=1):
         raise invalid("nonce", "milliseconds since 1970, within 5 minutes of now")
-    if asked.revoke:
-        name, until = _revoked_name(uow, link, asked, agent), ask.now
+    if request.revoke:
+        name, until = _revoked_name(uow, link, request, agent), ctx.now
     else:
-        name = agent_name(user, link.network, asked.kind)
-        until = _end(asked, name, ask.now)
+        name = agent_name(user, link.network, request.kind)
+        until = _end(request, name, ctx.now)
         _new_agent(link, agent)
     approval = AgentApproval(
         network=link.network,
         agent=agent,
-        name=asked.agent_name,
-        nonce=asked.nonce,
-        signature_chain_id=asked.signature_chain_id,
+        name=request.agent_name,
+        nonce=request.nonce,
+        signature_chain_id=request.signature_chain_id,
     )
-    wanted = _Wanted(
+    wanted = KeyApproval(
         link=link,
-        kind=asked.kind,
+        kind=request.kind,
         agent=agent,
         name=name,
         valid_until=until,
         approval=approval,
-        signature=asked.signature.model_dump(),
+        signature=request.signature.model_dump(),
     )
-    return _noted(uow, wanted, ask.ids.short("va_"), ask.now)
+    return _noted(uow, wanted, ctx.ids.short("va_"), ctx.now)
 
 
-async def send(deps: Deps, caller: Caller, begun: _Begun) -> None:
+async def send(deps: Deps, caller: Caller, started: _Begun) -> None:
     """Send exactly this approval; after a lost answer look, and send the identical bytes again.
 
     Errors: `invalid_signature`, `venue_unavailable` where nothing was sent; what the venue refused:
     `agent_slots_full`, `account_unfunded`, `conflict`. NoAnswer where nobody can say.
     """
-    wanted = begun.wanted
+    wanted = started.wanted
     await _keepers_own(deps, wanted)
     venue = venue_of(deps, wanted.link.network)
     if venue.agent_signer(wanted.approval, wanted.signature) != wanted.link.wallet:
@@ -192,26 +201,28 @@ async def send(deps: Deps, caller: Caller, begun: _Begun) -> None:
     if wanted.revokes:
         # Dead here at once, whatever the venue still lists for a while or answers later.
         now = deps.clock.now()
-        await deps.store.write(lambda uow: uow.venue.end_keys(begun.key, now))
-    told = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
+        await deps.store.write(lambda uow: uow.venue.end_keys(started.key, now))
+    ack = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
     try:
-        told = await _settled(venue, wanted, told)
+        ack = await _settled(venue, wanted, ack)
     except Refused:
-        told = Told("unknown")
-    if told.outcome == "unknown":
-        await deps.store.write(lambda uow: uow.venue.settle_key(begun.key.approval_id, "unknown"))
-        raise NoAnswer
-    if told.outcome == "refused":
-        raise _in_our_words(told)
+        ack = ActionAck("unknown")
+    if ack.outcome == "unknown":
+        await deps.store.write(lambda uow: uow.venue.settle_key(started.key.approval_id, "unknown"))
+        raise OutcomeUnknown
+    if ack.outcome == "refused":
+        raise _in_our_words(ack)
 
 
-def finish(uow: UnitOfWork, ask: Ask[RelayIn, None], begun: _Begun, done: None) -> Reply:
+def finish(
+    uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _Begun, done: None
+) -> OperationResult:
     """The venue took it; the key of the same name that it had before is dead."""
-    wanted = begun.wanted
-    uow.venue.settle_key(begun.key.approval_id, "approved")
-    uow.venue.end_keys(begun.key, ask.now)
+    wanted = started.wanted
+    uow.venue.settle_key(started.key.approval_id, "approved")
+    uow.venue.end_keys(started.key, ctx.now)
     agent = {
-        "address": ask.chains.address(wanted.agent),
+        "address": ctx.chains.address(wanted.agent),
         "name": wanted.name,
         "valid_until": timestamp(wanted.valid_until),
     }
@@ -220,20 +231,20 @@ def finish(uow: UnitOfWork, ask: Ask[RelayIn, None], begun: _Begun, done: None) 
         "venue": "ok",
         "network": wanted.link.network,
         "agent": None if wanted.revokes else agent,
-        "verify_after": timestamp(ask.now + SETTLES_IN),
+        "verify_after": timestamp(ctx.now + SETTLES_IN),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
-def undo(uow: UnitOfWork, ask: Ask[RelayIn, None], begun: _Begun) -> None:
+def undo(uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _Begun) -> None:
     """Nothing happened at the venue, so nothing is kept of a first try."""
-    if begun.new:
-        uow.venue.forget_key(begun.key.approval_id)
+    if started.new:
+        uow.venue.forget_key(started.key.approval_id)
 
 
-def _end(asked: RelayIn, name: str, now: datetime) -> datetime:
+def _end(request: RelayIn, name: str, now: datetime) -> datetime:
     """The end in the signed name."""
-    until = end_in(asked.agent_name, name)
+    until = end_in(request.agent_name, name)
     if until is None:
         raise invalid("agent_name", f"`{name} valid_until <milliseconds>`")
     if not now < until <= now + KEY_LONGEST:
@@ -249,7 +260,7 @@ def _new_agent(link: Link, agent: str) -> None:
         raise invalid("agent_address", "a key of its own, not the wallet itself")
 
 
-async def _keepers_own(deps: Deps, wanted: _Wanted) -> None:
+async def _keepers_own(deps: Deps, wanted: KeyApproval) -> None:
     """Refuse a keeper key that is not the signer's."""
     if wanted.kind != "keeper" or wanted.revokes:
         return
@@ -260,15 +271,15 @@ async def _keepers_own(deps: Deps, wanted: _Wanted) -> None:
         raise invalid("agent_address", "the address that the signer gave")
 
 
-def _revoked_name(uow: UnitOfWork, link: Link, asked: RelayIn, agent: str) -> str:
+def _revoked_name(uow: UnitOfWork, link: Link, request: RelayIn, agent: str) -> str:
     if agent != NOBODY:
         raise invalid("agent_address", "the zero address revokes")
-    if asked.agent_name not in uow.venue.names_of(link.link_id, asked.kind):
+    if request.agent_name not in uow.venue.names_of(link.link_id, request.kind):
         raise invalid("agent_name", "a name that was approved here")
-    return asked.agent_name
+    return request.agent_name
 
 
-def _noted(uow: UnitOfWork, wanted: _Wanted, approval_id: str, now: datetime) -> _Begun:
+def _noted(uow: UnitOfWork, wanted: KeyApproval, approval_id: str, now: datetime) -> _Begun:
     """Note the approval before it is sent; the very same one may be sent again after a lost answer.
 
     Errors: `conflict` for an address that was ever used, and for a nonce of another approval.
@@ -293,37 +304,37 @@ def _noted(uow: UnitOfWork, wanted: _Wanted, approval_id: str, now: datetime) ->
     return _Begun(wanted, key, new=True)
 
 
-async def _settled(venue: Venue, wanted: _Wanted, told: Told) -> Told:
+async def _settled(venue: Venue, wanted: KeyApproval, ack: ActionAck) -> ActionAck:
     """After a lost answer: look, then send the identical bytes once more, which their nonce lets
     act once.
 
     That they were taken before is only believed where the venue's list says so.
     """
-    if told.outcome == "unknown":
+    if ack.outcome == "unknown":
         if await _stands(venue, wanted):
-            return Told("ok")
-        told = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
-    if told.kind in _DONE_BEFORE and await _stands(venue, wanted):
-        return Told("ok")
-    return told
+            return ActionAck("ok")
+        ack = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
+    if ack.kind in _DONE_BEFORE and await _stands(venue, wanted):
+        return ActionAck("ok")
+    return ack
 
 
-async def _stands(venue: Venue, wanted: _Wanted) -> bool:
+async def _stands(venue: Venue, wanted: KeyApproval) -> bool:
     """True where the venue's list of agents is as the approval wants it."""
-    told = (await venue.agents(wanted.link.wallet, good_for_s=0, fresh=True, lane="order")).value
+    told = (await venue.agents(wanted.link.wallet, max_age_s=0, fresh=True, priority="order")).value
     if wanted.revokes:
         return all(a.name != wanted.name for a in told)
     return any(a.address == wanted.agent for a in told)
 
 
-def _in_our_words(told: Told) -> Refused:
+def _in_our_words(ack: ActionAck) -> Refused:
     """The refusal for what the venue refused; its own words stand in `detail.venue`."""
-    detail = {"venue": told.words, "venue_kind": told.kind}
-    if told.kind == "agent_slots":
+    detail = {"venue": ack.words, "venue_kind": ack.kind}
+    if ack.kind == "agent_slots":
         return Refused(refusal("agent_slots_full", detail=detail))
-    if told.kind == "unfunded":
+    if ack.kind == "unfunded":
         return Refused(refusal("account_unfunded", detail=detail))
-    if told.kind == "agent_removal":
+    if ack.kind == "agent_removal":
         why = "it still removes an earlier key"
         return Refused(
             refusal("venue_unavailable", why=why, detail=detail | {"retry_after_s": REMOVAL_S})
@@ -347,9 +358,9 @@ OPERATIONS: Final = (
         summary="Pass your signed approval of an order key on to the venue, and nothing else.",
         auth="owner",
         route=("POST", "/wallet/own/enable/relay"),
-        takes=RelayIn,
-        gives=RelayOut,
-        effect=Effect(
+        request_model=RelayIn,
+        response_model=RelayOut,
+        effect=ExternalEffect(
             begin=begin, act=send, finish=finish, undo=undo, reconcile=(VERIFY, SAME_AGAIN)
         ),
         writes=True,

@@ -15,8 +15,8 @@ from domain.trading.modes import live_network
 from domain.trading.own import Link
 from domain.trading.venue import Network
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Ask, Caller, Deps, Gives, Takes
-from tools.call.paper import PaperDesk
+from tools.call.operation import Caller, Deps, RequestContext, RequestModel, ResponseModel
+from tools.call.paper import PaperExchange
 from tools.call.switches import switches
 
 # Where to ask what became of a call that nobody answered.
@@ -65,7 +65,7 @@ Nonce = Annotated[
 _WORD: Final = r"^0x[0-9a-fA-F]{64}$"
 
 
-class SignatureIn(Takes):
+class SignatureIn(RequestModel):
     """An ECDSA signature with a low s."""
 
     r: str = Field(pattern=_WORD, description="64 hex digits")
@@ -73,7 +73,7 @@ class SignatureIn(Takes):
     v: StrictInt = Field(ge=27, le=28)
 
 
-class VenueTypedData(Gives):
+class VenueTypedData(ResponseModel):
     """EIP-712 typed data, as a wallet takes it."""
 
     domain: dict[str, Any]
@@ -84,12 +84,14 @@ class VenueTypedData(Gives):
 
 def own_write(route: str) -> Callable[[Caller, Any], str]:
     """The scope of idempotency keys on the writes of this side."""
-    return lambda caller, asked: f"{caller.user_id}:order:{route}"
+    return lambda caller, request: f"{caller.user_id}:order:{route}"
 
 
-def order_write(what: str) -> Callable[[Caller, Any], str]:
+def order_write(subject: str) -> Callable[[Caller, Any], str]:
     """The same of a route whose path names an order: that is in no body."""
-    return lambda caller, asked: f"{caller.user_id}:order:/wallet/order/{asked.order_id}/{what}"
+    return lambda caller, request: (
+        f"{caller.user_id}:order:/wallet/order/{request.order_id}/{subject}"
+    )
 
 
 def address_of(deps: Deps, text: str) -> str:
@@ -107,7 +109,7 @@ def venue_of(deps: Deps, network: Network) -> Venue:
     return deps.venues.get(network)
 
 
-def desk_of(deps: Deps) -> PaperDesk:
+def desk_of(deps: Deps) -> PaperExchange:
     """What stands behind paper orders. Errors: `not_configured`."""
     if deps.paper is None:
         raise Refused(refusal("not_configured", what="a desk for paper orders"))
@@ -144,7 +146,7 @@ def linked(link: Link | None, network: Network) -> Link:
     return link
 
 
-def own_link(uow: UnitOfWork, ask: Ask[Any, Any]) -> Link:
+def own_link(uow: UnitOfWork, ctx: RequestContext[Any, Any]) -> Link:
     """The caller's link on the live network. Errors: `not_linked`."""
-    network = live_network(ask.switches)
-    return linked(uow.venue.link_of(signed_in(ask.caller), network), network)
+    network = live_network(ctx.switches)
+    return linked(uow.venue.link_of(signed_in(ctx.caller), network), network)

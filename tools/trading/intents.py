@@ -13,7 +13,13 @@ from domain.refusals import invalid
 from domain.times import timestamp
 from domain.trading.own import INTENT_LONGEST
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.trading.fields import Moment, own_write, signed_in
 
 _PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
@@ -24,7 +30,7 @@ Price = Annotated[
 ]
 
 
-class IntentIn(Takes):
+class IntentIn(RequestModel):
     """What the owner says before he acts; it never trades and never widens a limit."""
 
     kind: Literal["open", "close", "reduce", "hold", "note"]
@@ -36,39 +42,39 @@ class IntentIn(Takes):
     valid_until: str | None = Field(default=None, max_length=40, description="ISO 8601, UTC")
 
 
-class IntentOut(Gives):
+class IntentOut(ResponseModel):
     """It is written down."""
 
     intent_id: str
     created_at: Moment
 
 
-def intent(uow: UnitOfWork, ask: Ask[IntentIn, None]) -> Reply:
+def intent(uow: UnitOfWork, ctx: RequestContext[IntentIn, None]) -> OperationResult:
     """Write down what the owner intends; it trades nothing, reserves nothing and widens no
     limit."""
-    asked = ask.asked
-    if asked.notional_usdc is not None and asked.notional_usdc.micros < 0:
+    request = ctx.request
+    if request.notional_usdc is not None and request.notional_usdc.micros < 0:
         raise invalid("notional_usdc", "not negative")
-    if asked.limit_px is not None and not _PRICE.fullmatch(asked.limit_px):
+    if request.limit_px is not None and not _PRICE.fullmatch(request.limit_px):
         raise invalid("limit_px", "a plain decimal string with at most 8 decimals")
-    until = _until(asked.valid_until, ask.now)
-    intent_id = ask.ids.short("in_")
+    until = _until(request.valid_until, ctx.now)
+    intent_id = ctx.ids.short("in_")
     body = {
-        "product": asked.product,
-        "side": asked.side,
-        "notional_usdc": None if asked.notional_usdc is None else str(asked.notional_usdc),
-        "limit_px": asked.limit_px,
-        "text": asked.text,
+        "product": request.product,
+        "side": request.side,
+        "notional_usdc": None if request.notional_usdc is None else str(request.notional_usdc),
+        "limit_px": request.limit_px,
+        "text": request.text,
     }
-    uow.venue.add_intent(intent_id, signed_in(ask.caller), asked.kind, body, ask.now, until)
-    return Reply(201, {"intent_id": intent_id, "created_at": timestamp(ask.now)})
+    uow.venue.add_intent(intent_id, signed_in(ctx.caller), request.kind, body, ctx.now, until)
+    return OperationResult(201, {"intent_id": intent_id, "created_at": timestamp(ctx.now)})
 
 
-def _until(told: str | None, now: datetime) -> datetime | None:
-    if told is None:
+def _until(text: str | None, now: datetime) -> datetime | None:
+    if text is None:
         return None
     try:
-        until = datetime.fromisoformat(told)
+        until = datetime.fromisoformat(text)
     except ValueError:
         raise invalid("valid_until", "ISO 8601") from None
     if until.tzinfo is None:
@@ -85,8 +91,8 @@ OPERATIONS: Final = (
         summary="Say beforehand what you mean to do; append-only, and it never trades.",
         auth="owner",
         route=("POST", "/wallet/own/intent"),
-        takes=IntentIn,
-        gives=IntentOut,
+        request_model=IntentIn,
+        response_model=IntentOut,
         handler=intent,
         writes=True,
         family="own account",

@@ -10,7 +10,7 @@ from typing import Final
 
 from domain.refusals import Refused
 from domain.trading.own import AgentKey, Link, listed
-from domain.trading.venue import ApprovedAgent, Held
+from domain.trading.venue import ApprovedAgent, CachedValue
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.trading.fields import venue_of
@@ -43,7 +43,7 @@ def note(
 
 
 async def kept(
-    deps: Deps, link: Link, told: Held[tuple[ApprovedAgent, ...]] | None
+    deps: Deps, link: Link, told: CachedValue[tuple[ApprovedAgent, ...]] | None
 ) -> tuple[AgentKey | None, AgentKey | None]:
     """The keys of a link, after what the venue said just now is kept; an old answer keeps
     nothing."""
@@ -73,21 +73,21 @@ async def check_due(deps: Deps, holder: str) -> int:
     due = await deps.store.read(
         lambda uow: uow.venue.links_to_check(now, now - CHECK_EVERY, A_ROUND)
     )
-    asked = 0
+    request = 0
     for link in due:
         claim = partial(_claimed, link=link, holder=holder, now=now)
         if not await deps.store.write(claim):
             continue
         try:
             venue = venue_of(deps, link.network)
-            told = await venue.agents(link.wallet, good_for_s=0, fresh=True)
+            told = await venue.agents(link.wallet, max_age_s=0, fresh=True)
         except Refused as refused:
             log.info("approved keys are not checked: %s", refused.refusal.reason)
-            return asked
+            return request
         await kept(deps, link, told)
-        asked += 1
-    return asked
+        request += 1
+    return request
 
 
 def _claimed(uow: UnitOfWork, *, link: Link, holder: str, now: datetime) -> bool:
-    return uow.work.claim("approved keys", link.link_id, holder, now, now + CLAIM)
+    return uow.work.acquire("approved keys", link.link_id, holder, now, now + CLAIM)

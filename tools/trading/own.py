@@ -26,7 +26,16 @@ from domain.trading.own import (
 )
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Address, Nothing
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.call.run import refused_reply
 from tools.trading.fields import (
     LOOK_AT_LINK,
@@ -48,7 +57,7 @@ LINK_AGAIN: Final = (
 )
 
 
-class OwnTermsOut(Gives):
+class OwnTermsOut(ResponseModel):
     """The terms of linking an own account."""
 
     version: int
@@ -57,7 +66,7 @@ class OwnTermsOut(Gives):
     effective_at: Moment
 
 
-class ChallengeIn(Takes):
+class LinkChallengeIn(RequestModel):
     """Which wallet is to be linked, under which terms."""
 
     address: Address
@@ -69,7 +78,7 @@ class ChallengeIn(Takes):
     )
 
 
-class LinkChallengeOut(Gives):
+class LinkChallengeOut(ResponseModel):
     """A text to sign with the wallet."""
 
     challenge_id: str
@@ -79,7 +88,7 @@ class LinkChallengeOut(Gives):
     expires_at: Moment
 
 
-class LinkIn(Takes):
+class LinkIn(RequestModel):
     """The signed challenge."""
 
     challenge_id: str = Field(max_length=64, examples=["lc_abcdefgh23"])
@@ -90,7 +99,7 @@ class LinkIn(Takes):
     )
 
 
-class LinkOut(Gives):
+class LinkOut(ResponseModel):
     """The link as it stands."""
 
     linked: bool
@@ -100,7 +109,7 @@ class LinkOut(Gives):
     terms_version: int
 
 
-def terms(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def terms(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """Give the terms."""
     body = {
         "version": TERMS.version,
@@ -108,7 +117,7 @@ def terms(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
         "text_en": TERMS.text_en,
         "effective_at": timestamp(TERMS.effective_at),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 def _current_terms(sha256: str) -> None:
@@ -116,49 +125,49 @@ def _current_terms(sha256: str) -> None:
         raise Refused(refusal("terms_changed", version=TERMS.version))
 
 
-def challenge(uow: UnitOfWork, ask: Ask[ChallengeIn, None]) -> Reply:
+def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> OperationResult:
     """Write a text that links a wallet to the account behind this session.
 
     Errors: `terms_changed`; `rate_limited` after 20 texts a day.
     """
-    user = signed_in(ask.caller)
-    _current_terms(ask.asked.terms_sha256)
-    address, network = ask.chains.address(ask.asked.address), live_network(ask.switches)
-    asked_at = uow.venue.challenges_since(user, ask.now - DAY, CHALLENGES_A_DAY)
+    user = signed_in(ctx.caller)
+    _current_terms(ctx.request.terms_sha256)
+    address, network = ctx.chains.address(ctx.request.address), live_network(ctx.switches)
+    asked_at = uow.venue.challenges_since(user, ctx.now - DAY, CHALLENGES_A_DAY)
     if len(asked_at) >= CHALLENGES_A_DAY:
         why = f"A person may ask for {CHALLENGES_A_DAY} link challenges a day."
         raise Refused(refusal("rate_limited", why=why, retry_at=asked_at[-1] + DAY))
-    expires = ask.now + CHALLENGE_GOOD_FOR
-    nonce = f"{ask.ids.nonce256() >> 128:032x}"
-    made = LinkChallenge(
-        challenge_id=ask.ids.short("lc_"),
+    expires = ctx.now + CHALLENGE_GOOD_FOR
+    nonce = f"{ctx.ids.nonce256() >> 128:032x}"
+    created = LinkChallenge(
+        challenge_id=ctx.ids.short("lc_"),
         user_id=user,
         network=network,
         address=address,
         message=link_text(
-            base_url=ask.config.base_url,
-            account=ask.caller.address or user,
+            base_url=ctx.config.base_url,
+            account=ctx.caller.address or user,
             address=address,
-            chain_id=ask.asked.chain_id,
+            chain_id=ctx.request.chain_id,
             network=network,
             nonce=nonce,
             terms_sha256=TERMS.sha256,
-            issued=ask.now,
+            issued=ctx.now,
             expires=expires,
         ),
         terms_version=TERMS.version,
         terms_sha256=TERMS.sha256,
         expires_at=expires,
     )
-    uow.venue.add_challenge(made, ask.now, open_at_most=CHALLENGES_OPEN, kept=2 * DAY)
+    uow.venue.add_challenge(created, ctx.now, open_at_most=CHALLENGES_OPEN, kept=2 * DAY)
     body = {
-        "challenge_id": made.challenge_id,
-        "message": made.message,
+        "challenge_id": created.challenge_id,
+        "message": created.message,
         "scheme": "eip191",
         "network": network,
         "expires_at": timestamp(expires),
     }
-    return Reply(201, body)
+    return OperationResult(201, body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,30 +178,30 @@ class _Trying:
     signature: str
 
 
-def burn(uow: UnitOfWork, ask: Ask[LinkIn, None]) -> _Trying:
+def spend_challenge(uow: UnitOfWork, ctx: RequestContext[LinkIn, None]) -> _Trying:
     """Take the text; it is burnt at its first try, right or wrong.
 
     Errors: `not_found` for another's text, `challenge_spent`.
     """
-    found = uow.venue.challenge(ask.asked.challenge_id)
-    if found is None or found[0].user_id != signed_in(ask.caller):
+    found = uow.venue.challenge(ctx.request.challenge_id)
+    if found is None or found[0].user_id != signed_in(ctx.caller):
         raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
     told, used = found
-    spent = used or told.expires_at <= ask.now
-    if spent or not uow.venue.burn(told.challenge_id, ask.now):
+    spent = used or told.expires_at <= ctx.now
+    if spent or not uow.venue.burn(told.challenge_id, ctx.now):
         raise Refused(refusal("challenge_spent"))
-    return _Trying(told, ask.asked.signature)
+    return _Trying(told, ctx.request.signature)
 
 
-async def prove(deps: Deps, caller: Caller, begun: _Trying) -> LinkChallenge:
+async def prove(deps: Deps, caller: Caller, started: _Trying) -> LinkChallenge:
     """Who signed the text, and what that is at the venue; then whether it is free.
 
     Errors, in order: `terms_changed`, `invalid_signature`, `not_own_account`, `already_linked`,
     `venue_unavailable`.
     """
-    told = begun.told
+    told = started.told
     _current_terms(told.terms_sha256)
-    signer = venue_of(deps, told.network).text_signer(told.message, begun.signature)
+    signer = venue_of(deps, told.network).text_signer(told.message, started.signature)
     if signer != told.address:
         why = "the signature is not this wallet's over this text"
         raise Refused(refusal("invalid_signature", signer=told.address, why=why, next=LINK_AGAIN))
@@ -228,30 +237,32 @@ def _free(uow: UnitOfWork, told: LinkChallenge) -> Link | None:
     return own
 
 
-def link(uow: UnitOfWork, ask: Ask[LinkIn, None], begun: _Trying, told: LinkChallenge) -> Reply:
+def link(
+    uow: UnitOfWork, ctx: RequestContext[LinkIn, None], started: _Trying, told: LinkChallenge
+) -> OperationResult:
     """Write the link; who has it already keeps it, under the newer terms. Somebody may have been
     faster since it was free: that is an answer like another.
     """
     try:
         own = _free(uow, told)
     except Refused as refused:
-        return refused_reply(refused, ask.now, ask.caller.role)
+        return refused_reply(refused, ctx.now, ctx.caller.role)
     if own is not None:
         uow.venue.accept_terms(own.link_id, told.terms_version)
-        return Reply(200, _link_state(own))
-    made = Link(
-        link_id=ask.ids.short("ln_"),
+        return OperationResult(200, _link_state(own))
+    created = Link(
+        link_id=ctx.ids.short("ln_"),
         user_id=told.user_id,
         network=told.network,
         wallet=told.address,
         terms_version=told.terms_version,
-        linked_at=ask.now,
+        linked_at=ctx.now,
     )
-    if not uow.venue.add_link(made):
+    if not uow.venue.add_link(created):
         why = "The wallet was linked a moment ago."
         late = Refused(refusal("already_linked", why=why))
-        return refused_reply(late, ask.now, ask.caller.role)
-    return Reply(200, _link_state(made))
+        return refused_reply(late, ctx.now, ctx.caller.role)
+    return OperationResult(200, _link_state(created))
 
 
 def _link_state(found: Link) -> dict[str, Any]:
@@ -271,8 +282,8 @@ OPERATIONS: Final = (
         summary="The terms under which you link an account of yours at the venue.",
         auth="open",
         route=("GET", "/wallet/own/terms"),
-        takes=Nothing,
-        gives=OwnTermsOut,
+        request_model=Nothing,
+        response_model=OwnTermsOut,
         handler=terms,
         family="own account",
     ),
@@ -282,8 +293,8 @@ OPERATIONS: Final = (
         summary="Get a text to sign with the wallet; good for 10 minutes, one try.",
         auth="owner",
         route=("POST", "/wallet/own/link/challenge"),
-        takes=ChallengeIn,
-        gives=LinkChallengeOut,
+        request_model=LinkChallengeIn,
+        response_model=LinkChallengeOut,
         handler=challenge,
         writes=True,
         family="own account",
@@ -304,9 +315,11 @@ OPERATIONS: Final = (
         summary="Prove by the signed text that the wallet is yours. No key of yours is stored.",
         auth="owner",
         route=("POST", "/wallet/own/link"),
-        takes=LinkIn,
-        gives=LinkOut,
-        effect=Effect(begin=burn, act=prove, finish=link, reconcile=(LOOK_AT_LINK,)),
+        request_model=LinkIn,
+        response_model=LinkOut,
+        effect=ExternalEffect(
+            begin=spend_challenge, act=prove, finish=link, reconcile=(LOOK_AT_LINK,)
+        ),
         writes=True,
         open_world=True,
         family="own account",

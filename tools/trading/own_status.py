@@ -13,9 +13,9 @@ from domain.times import timestamp
 from domain.trading.indices import usdc_text
 from domain.trading.modes import effective_mode
 from domain.trading.own import KEY_LONGEST, AgentKey, KeyKind, Link, agent_name, standing, usable
-from domain.trading.venue import CHAIN_NAMES, ApprovedAgent, Held, Network
+from domain.trading.venue import CHAIN_NAMES, ApprovedAgent, CachedValue, Network
 from tools.call.fields import Nothing
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import Caller, Deps, Operation, OperationResult, ResponseModel
 from tools.trading.builder_fee import BuilderFeeStatusOut as BuilderFeeStatus
 from tools.trading.builder_fee import status_of as builder_status
 from tools.trading.fields import (
@@ -36,7 +36,7 @@ _FIRST_DEX: Final = ""
 _USDC: Final = 0
 
 
-class VenueKeyOut(Gives):
+class VenueKeyOut(ResponseModel):
     """An agent key, as the venue named it last."""
 
     address: str
@@ -46,7 +46,7 @@ class VenueKeyOut(Gives):
     listed: bool = Field(description="whether the venue named it at `checked_at`")
 
 
-class EnableOut(Gives):
+class EnableOut(ResponseModel):
     """What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
     name."""
 
@@ -61,7 +61,7 @@ class KeeperEnableOut(EnableOut):
     agent_address: str
 
 
-class StepOut(Gives):
+class StepOut(ResponseModel):
     """One thing that is still to do."""
 
     step: Literal["link", "enable", "verify", "renew", "fund", "builder_fee"]
@@ -69,7 +69,7 @@ class StepOut(Gives):
     route: str | None
 
 
-class OwnStatusOut(Gives):
+class OwnStatusOut(ResponseModel):
     """What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
     say."""
 
@@ -97,14 +97,14 @@ class OwnStatusOut(Gives):
 
 
 async def agents_told(
-    deps: Deps, found: Link, *, good_for_s: int
-) -> Held[tuple[ApprovedAgent, ...]] | None:
+    deps: Deps, found: Link, *, max_age_s: int
+) -> CachedValue[tuple[ApprovedAgent, ...]] | None:
     """The venue's list of a wallet's agents; None where it says nothing and nothing is held. Orders
     rest on it: a page that spent its share still tells of a key that was approved just now.
     """
     try:
         return await venue_of(deps, found.network).agents(
-            found.wallet, good_for_s=good_for_s, lane="order"
+            found.wallet, max_age_s=max_age_s, priority="order"
         )
     except Refused:
         return None
@@ -119,13 +119,13 @@ async def equity_of(deps: Deps, found: Link) -> tuple[str | None, Decimal | None
     wallet = found.wallet
     try:
         venue = venue_of(deps, found.network)
-        mode = (await venue.abstraction(wallet, lane="page")).value
+        mode = (await venue.abstraction(wallet, priority="page")).value
         if mode in ("unifiedAccount", "portfolioMargin"):
-            held = await venue.balances(wallet, good_for_s=EQUITY_S, lane="page")
+            held = await venue.balances(wallet, max_age_s=EQUITY_S, priority="page")
             return mode, sum((b.total for b in held.value if b.token == _USDC), Decimal(0))
         worth = Decimal(0)
         for dex in (_FIRST_DEX, *deps.config.trading.dexes):
-            account = await venue.account(wallet, dex, lane="page", good_for_s=EQUITY_S)
+            account = await venue.account(wallet, dex, priority="page", max_age_s=EQUITY_S)
             worth += account.value.account_value
     except Refused:
         return None, None
@@ -144,12 +144,12 @@ def _key_out(deps: Deps, key: AgentKey | None, now: datetime) -> dict[str, Any] 
     }
 
 
-async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def status(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Say what is linked and approved, and what is still to do."""
     now_on, network, found, allowed = await live_side(deps, caller)
     user, now = signed_in(caller), deps.clock.now()
     fee = await builder_status(deps, found, network)
-    told = await agents_told(deps, found, good_for_s=AGENTS_S) if found else None
+    told = await agents_told(deps, found, max_age_s=AGENTS_S) if found else None
     mode, worth = await equity_of(deps, found) if found else (None, None)
     order, keeper = await kept(deps, found, told) if found else (None, None)
     enabled = usable(order, told.value if told else None, now)
@@ -180,7 +180,7 @@ async def status(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
             deps.config.trading.builder_address,
         ),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 async def _last(deps: Deps, found: Link | None) -> AgentKey | None:
@@ -269,9 +269,9 @@ OPERATIONS: Final = (
         summary="What is linked, approved and funded at the venue, and what is still to do.",
         auth="owner",
         route=("GET", "/wallet/own/status"),
-        takes=Nothing,
-        gives=OwnStatusOut,
-        passes=status,
+        request_model=Nothing,
+        response_model=OwnStatusOut,
+        pass_through=status,
         family="own account",
         open_world=True,
     ),

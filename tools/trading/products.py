@@ -17,8 +17,15 @@ from domain.trading.indices import (
     index_coins,
 )
 from domain.trading.modes import MARKET_NETWORK
-from domain.trading.venue import Held, Perp
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply, Takes
+from domain.trading.venue import CachedValue, Perp
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestModel,
+    ResponseModel,
+)
 from tools.call.switches import switches
 from tools.trading.fields import Amount, Figure, Moment, NetworkName, venue_of
 
@@ -26,7 +33,7 @@ PLANNED_S: Final = 300  # what is not traded here is read seldom, out of the rel
 OWN_S: Final = 20
 
 
-class IndicesIn(Takes):
+class IndicesIn(RequestModel):
     """Which indices."""
 
     dex: str | None = Field(default=None, pattern=r"^[a-z0-9]{2,4}$", description="one dex alone")
@@ -35,7 +42,7 @@ class IndicesIn(Takes):
     )
 
 
-class IndexIn(Takes):
+class IndexIn(RequestModel):
     """Which index."""
 
     sym: Annotated[
@@ -48,7 +55,7 @@ class IndexIn(Takes):
     ]
 
 
-class IndexOut(Gives):
+class IndexOut(ResponseModel):
     """One index perpetual. Units: prices in the collateral, funding per hour, open interest in the
     coin."""
 
@@ -80,7 +87,7 @@ class IndexOut(Gives):
     stale: bool
 
 
-class IndicesOut(Gives):
+class IndicesOut(ResponseModel):
     """Every index of the allowed dexes; the list is whole, so it has no pages."""
 
     network: NetworkName
@@ -89,15 +96,15 @@ class IndicesOut(Gives):
     indices: list[IndexOut]
 
 
-async def _perps(deps: Deps, venue: Venue, dex: str) -> Held[tuple[Perp, ...]]:
+async def _perps(deps: Deps, venue: Venue, dex: str) -> CachedValue[tuple[Perp, ...]]:
     if dex in deps.config.trading.dexes:
-        return await venue.perps(dex, good_for_s=OWN_S)
-    return await venue.perps(dex, lane="relay", good_for_s=PLANNED_S)
+        return await venue.perps(dex, max_age_s=OWN_S)
+    return await venue.perps(dex, priority="relay", max_age_s=PLANNED_S)
 
 
 async def _of_dex(
     deps: Deps, venue: Venue, dex: str, wanted: frozenset[str], *, live: bool
-) -> tuple[Held[tuple[Perp, ...]], list[dict[str, Any]]]:
+) -> tuple[CachedValue[tuple[Perp, ...]], list[dict[str, Any]]]:
     """The wanted indices of one dex."""
     held = await _perps(deps, venue, dex)
     allowed = dex in deps.config.trading.dexes
@@ -120,7 +127,7 @@ async def _live_here(deps: Deps) -> bool:
     return now.venue_mainnet and (now.live_terminal or now.live_door)
 
 
-async def list_indices(deps: Deps, caller: Caller, asked: IndicesIn) -> Reply:
+async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> OperationResult:
     """Every index of the allowed dexes, with `planned` also of the others.
 
     Errors: `not_found` for a dex that the venue does not have, `venue_unavailable`.
@@ -128,36 +135,38 @@ async def list_indices(deps: Deps, caller: Caller, asked: IndicesIn) -> Reply:
     venue = venue_of(deps, MARKET_NETWORK)
     categories = await venue.categories()
     coins = index_coins(categories.value)
-    if asked.dex is not None and asked.dex not in (await venue.dexes()).value:
+    if request.dex is not None and request.dex not in (await venue.dexes()).value:
         raise Refused(refusal("not_found", what="dex"))
-    dexes = sorted({dex_of(c) for c in coins} if asked.include else deps.config.trading.dexes)
+    dexes = sorted({dex_of(c) for c in coins} if request.include else deps.config.trading.dexes)
     live = await _live_here(deps)
     read = [
         await _of_dex(deps, venue, dex, frozenset(coins), live=live)
         for dex in dexes
-        if asked.dex in (None, dex)
+        if request.dex in (None, dex)
     ]
-    shown = [row for _, rows in read for row in rows if asked.include or row["status"] != "planned"]
-    parts: list[Held[Any]] = [categories, *(held for held, _ in read)]
+    shown = [
+        row for _, rows in read for row in rows if request.include or row["status"] != "planned"
+    ]
+    parts: list[CachedValue[Any]] = [categories, *(held for held, _ in read)]
     body = {
         "network": venue.network,
         "as_of": timestamp(min(p.as_of for p in parts)),
         "stale": any(p.stale for p in parts),
         "indices": sorted(shown, key=lambda row: str(row["sym"])),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
-async def get_index(deps: Deps, caller: Caller, asked: IndexIn) -> Reply:
+async def get_index(deps: Deps, caller: Caller, request: IndexIn) -> OperationResult:
     """One index.
 
     Errors: `conflict` with `detail.candidates` for a bare base that several dexes have,
     `not_found`.
     """
     venue = venue_of(deps, MARKET_NETWORK)
-    found = candidates(asked.sym, index_coins((await venue.categories()).value))
+    found = candidates(request.sym, index_coins((await venue.categories()).value))
     if len(found) > 1:
-        why = f"Several dexes have {asked.sym}; name one in full."
+        why = f"Several dexes have {request.sym}; name one in full."
         raise Refused(refusal("conflict", why=why, detail={"candidates": found}))
     if not found:
         raise Refused(refusal("not_found", what="index"))
@@ -166,7 +175,7 @@ async def get_index(deps: Deps, caller: Caller, asked: IndexIn) -> Reply:
     _, rows = await _of_dex(deps, venue, dex_of(coin), frozenset({coin}), live=live)
     if not rows:
         raise Refused(refusal("not_found", what="index"))
-    return Reply(200, rows[0])
+    return OperationResult(200, rows[0])
 
 
 OPERATIONS: Final = (
@@ -176,9 +185,9 @@ OPERATIONS: Final = (
         summary="Index perpetuals of the allowed dexes with price, funding, interest and status.",
         auth="open",
         route=("GET", "/wallet/indices"),
-        takes=IndicesIn,
-        gives=IndicesOut,
-        passes=list_indices,
+        request_model=IndicesIn,
+        response_model=IndicesOut,
+        pass_through=list_indices,
         family="venue",
         open_world=True,
         refusals=("not_found", "venue_unavailable", "not_configured"),
@@ -189,9 +198,9 @@ OPERATIONS: Final = (
         summary="One index perpetual by its full name, or by its base where only one dex has it.",
         auth="open",
         route=("GET", "/wallet/indices/{sym}"),
-        takes=IndexIn,
-        gives=IndexOut,
-        passes=get_index,
+        request_model=IndexIn,
+        response_model=IndexOut,
+        pass_through=get_index,
         family="venue",
         open_world=True,
         refusals=("not_found", "conflict", "venue_unavailable", "not_configured"),

@@ -13,9 +13,16 @@ from domain.times import timestamp
 from domain.trading.indices import dex_of
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.own import milliseconds
-from domain.trading.venue import Held, Relay
+from domain.trading.venue import CachedValue, Relay
 from tools.call.fields import Nothing
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestModel,
+    ResponseModel,
+)
 from tools.trading.fields import Moment, NetworkName, address_of, venue_of
 
 META_S: Final = 60
@@ -43,13 +50,13 @@ Period = Literal[
 ]
 
 
-class MetaIn(Takes):
+class MetaIn(RequestModel):
     """Which dex."""
 
     dex: str = Field(default="", max_length=64, description='a builder dex; "" is the first')
 
 
-class FundingIn(Takes):
+class FundingIn(RequestModel):
     """Which coin, and when."""
 
     coin: str = Field(
@@ -61,7 +68,7 @@ class FundingIn(Takes):
     end: Millis = None
 
 
-class UserIn(Takes):
+class UserIn(RequestModel):
     """Whose."""
 
     user: UserAddress
@@ -79,7 +86,7 @@ class PortfolioIn(UserIn):
     period: Period | None = Field(default=None, description="one period alone")
 
 
-class Relayed(Gives):
+class Relayed(ResponseModel):
     """What the venue said: its own JSON, cut to the fields that are known, its decimal strings
     unchanged."""
 
@@ -96,9 +103,9 @@ class Relayed(Gives):
 _stamp = lru_cache(maxsize=256)(timestamp)
 
 
-def _reply(deps: Deps, held: Held[Any], good_for_s: int, data: Any) -> Reply:
+def _reply(deps: Deps, held: CachedValue[Any], max_age_s: int, data: Any) -> OperationResult:
     age_s = int((deps.clock.now() - held.as_of).total_seconds())
-    left = 0 if held.stale else max(0, good_for_s - age_s)
+    left = 0 if held.stale else max(0, max_age_s - age_s)
     body = {
         "source": "venue",
         "network": MARKET_NETWORK,
@@ -106,11 +113,11 @@ def _reply(deps: Deps, held: Held[Any], good_for_s: int, data: Any) -> Reply:
         "stale": held.stale,
         "data": data,
     }
-    return Reply(200, body, {"Cache-Control": f"public, max-age={left}"})
+    return OperationResult(200, body, {"Cache-Control": f"public, max-age={left}"})
 
 
-async def _relay(deps: Deps, call: Relay, good_for_s: int) -> Held[Any]:
-    return await venue_of(deps, MARKET_NETWORK).relay(call, good_for_s)
+async def _relay(deps: Deps, call: Relay, max_age_s: int) -> CachedValue[Any]:
+    return await venue_of(deps, MARKET_NETWORK).relay(call, max_age_s)
 
 
 def _known_dex(deps: Deps, dex: str) -> str:
@@ -119,14 +126,14 @@ def _known_dex(deps: Deps, dex: str) -> str:
     return dex
 
 
-async def meta(deps: Deps, caller: Caller, asked: MetaIn) -> Reply:
+async def meta(deps: Deps, caller: Caller, request: MetaIn) -> OperationResult:
     """A dex's perpetuals. Errors: `not_found` for a dex that is not allowed here."""
-    call = Relay("meta", (("dex", _known_dex(deps, asked.dex)),))
+    call = Relay("meta", (("dex", _known_dex(deps, request.dex)),))
     held = await _relay(deps, call, META_S)
     return _reply(deps, held, META_S, held.value)
 
 
-async def spot_meta(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def spot_meta(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Spot pairs and tokens; a pair whose token is missing is left out and counted."""
     held = await _relay(deps, Relay("spotMeta"), SPOT_META_S)
     tokens = {t["index"] for t in held.value["tokens"]}
@@ -135,56 +142,56 @@ async def spot_meta(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
     return _reply(deps, held, SPOT_META_S, {**held.value, "universe": pairs, "dropped": dropped})
 
 
-def _span(deps: Deps, asked: FundingIn) -> tuple[tuple[str, Any], ...]:
+def _span(deps: Deps, request: FundingIn) -> tuple[tuple[str, Any], ...]:
     """The parameters of a funding read; without a start the last 7 days, from a full hour."""
     now_ms = milliseconds(deps.clock.now())
-    if asked.start is None:
-        if asked.end is not None:
+    if request.start is None:
+        if request.end is not None:
             raise invalid("end", "only with start")
         start = (now_ms - SPAN_MS) // HOUR_MS * HOUR_MS + HOUR_MS
-        return (("coin", asked.coin), ("startTime", start))
-    end = asked.end if asked.end is not None else min(now_ms, asked.start + SPAN_MS)
-    if end < asked.start:
+        return (("coin", request.coin), ("startTime", start))
+    end = request.end if request.end is not None else min(now_ms, request.start + SPAN_MS)
+    if end < request.start:
         raise invalid("end", "not before start")
-    if end - asked.start > SPAN_MS:
+    if end - request.start > SPAN_MS:
         raise invalid("start", "at most 7 days before end")
-    last = () if asked.end is None else (("endTime", asked.end),)
-    return (("coin", asked.coin), ("startTime", asked.start), *last)
+    last = () if request.end is None else (("endTime", request.end),)
+    return (("coin", request.coin), ("startTime", request.start), *last)
 
 
-async def funding(deps: Deps, caller: Caller, asked: FundingIn) -> Reply:
+async def funding(deps: Deps, caller: Caller, request: FundingIn) -> OperationResult:
     """Funding rates of a coin; without a start also what is predicted next, for coins of the first
     dex."""
-    dex = _known_dex(deps, dex_of(asked.coin))
-    held = await _relay(deps, Relay("fundingHistory", _span(deps, asked)), FUNDING_S)
+    dex = _known_dex(deps, dex_of(request.coin))
+    held = await _relay(deps, Relay("fundingHistory", _span(deps, request)), FUNDING_S)
     predicted: Any = None
-    if asked.start is None and dex == "":
+    if request.start is None and dex == "":
         told = await _relay(deps, Relay("predictedFundings"), FUNDING_S)
-        predicted = next((venues for coin, venues in told.value if coin == asked.coin), None)
+        predicted = next((venues for coin, venues in told.value if coin == request.coin), None)
         if told.as_of < held.as_of or told.stale:
-            held = Held(held.value, min(told.as_of, held.as_of), held.stale or told.stale)
+            held = CachedValue(held.value, min(told.as_of, held.as_of), held.stale or told.stale)
     return _reply(deps, held, FUNDING_S, {"history": held.value, "predicted": predicted})
 
 
-async def order_history(deps: Deps, caller: Caller, asked: OrdersIn) -> Reply:
+async def order_history(deps: Deps, caller: Caller, request: OrdersIn) -> OperationResult:
     """An account's newest orders."""
-    user = address_of(deps, asked.user).lower()
+    user = address_of(deps, request.user).lower()
     held = await _relay(deps, Relay("historicalOrders", (("user", user),)), ORDERS_S)
-    return _reply(deps, held, ORDERS_S, held.value[: asked.limit])
+    return _reply(deps, held, ORDERS_S, held.value[: request.limit])
 
 
-async def fees(deps: Deps, caller: Caller, asked: UserIn) -> Reply:
+async def fees(deps: Deps, caller: Caller, request: UserIn) -> OperationResult:
     """An account's fee rates."""
-    user = address_of(deps, asked.user).lower()
+    user = address_of(deps, request.user).lower()
     held = await _relay(deps, Relay("userFees", (("user", user),)), FEES_S)
     return _reply(deps, held, FEES_S, held.value)
 
 
-async def portfolio(deps: Deps, caller: Caller, asked: PortfolioIn) -> Reply:
+async def portfolio(deps: Deps, caller: Caller, request: PortfolioIn) -> OperationResult:
     """An account's value over time."""
-    user = address_of(deps, asked.user).lower()
+    user = address_of(deps, request.user).lower()
     held = await _relay(deps, Relay("portfolio", (("user", user),)), PORTFOLIO_S)
-    kept = [row for row in held.value if asked.period in (None, row[0])]
+    kept = [row for row in held.value if request.period in (None, row[0])]
     return _reply(deps, held, PORTFOLIO_S, kept)
 
 
@@ -197,10 +204,10 @@ OPERATIONS: Final = (
         summary="Perpetuals of a dex with size decimals and leverage, as the venue tells them.",
         auth="open",
         route=("GET", "/wallet/info/meta"),
-        takes=MetaIn,
-        gives=Relayed,
-        relays=True,
-        passes=meta,
+        request_model=MetaIn,
+        response_model=Relayed,
+        is_relay=True,
+        pass_through=meta,
         family="venue",
         open_world=True,
         refusals=("not_found", *_ALWAYS),
@@ -211,10 +218,10 @@ OPERATIONS: Final = (
         summary="Spot pairs and tokens; pairs whose token is missing are left out and counted.",
         auth="open",
         route=("GET", "/wallet/info/spot-meta"),
-        takes=Nothing,
-        gives=Relayed,
-        relays=True,
-        passes=spot_meta,
+        request_model=Nothing,
+        response_model=Relayed,
+        is_relay=True,
+        pass_through=spot_meta,
         family="venue",
         open_world=True,
         refusals=_ALWAYS,
@@ -225,10 +232,10 @@ OPERATIONS: Final = (
         summary="Funding rates of a coin over at most 7 days; without start, the next predicted.",
         auth="open",
         route=("GET", "/wallet/info/funding"),
-        takes=FundingIn,
-        gives=Relayed,
-        relays=True,
-        passes=funding,
+        request_model=FundingIn,
+        response_model=Relayed,
+        is_relay=True,
+        pass_through=funding,
         family="venue",
         open_world=True,
         refusals=("not_found", *_ALWAYS),
@@ -239,10 +246,10 @@ OPERATIONS: Final = (
         summary="The newest orders of any account at the venue.",
         auth="open",
         route=("GET", "/wallet/info/order-history"),
-        takes=OrdersIn,
-        gives=Relayed,
-        relays=True,
-        passes=order_history,
+        request_model=OrdersIn,
+        response_model=Relayed,
+        is_relay=True,
+        pass_through=order_history,
         family="venue",
         open_world=True,
         refusals=("invalid_address", *_ALWAYS),
@@ -253,10 +260,10 @@ OPERATIONS: Final = (
         summary="Fee rates and volume of any account at the venue.",
         auth="open",
         route=("GET", "/wallet/info/fees"),
-        takes=UserIn,
-        gives=Relayed,
-        relays=True,
-        passes=fees,
+        request_model=UserIn,
+        response_model=Relayed,
+        is_relay=True,
+        pass_through=fees,
         family="venue",
         open_world=True,
         refusals=("invalid_address", *_ALWAYS),
@@ -267,10 +274,10 @@ OPERATIONS: Final = (
         summary="Value, result and volume of any account by period.",
         auth="open",
         route=("GET", "/wallet/info/portfolio"),
-        takes=PortfolioIn,
-        gives=Relayed,
-        relays=True,
-        passes=portfolio,
+        request_model=PortfolioIn,
+        response_model=Relayed,
+        is_relay=True,
+        pass_through=portfolio,
         family="venue",
         open_world=True,
         refusals=("invalid_address", *_ALWAYS),

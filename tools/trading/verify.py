@@ -13,7 +13,15 @@ from domain.trading.own import AgentKey, Link, listed, usable
 from domain.trading.venue import ApprovedAgent
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.trading.fields import (
     LOOK_AT_LINK,
     MaybeMoment,
@@ -26,7 +34,7 @@ from tools.trading.fields import (
 from tools.trading.keys import keys_of, note
 
 
-class VerifiedAgent(Gives):
+class VerifiedAgent(ResponseModel):
     """The key as the venue names it."""
 
     address: str
@@ -34,7 +42,7 @@ class VerifiedAgent(Gives):
     valid_until: Moment
 
 
-class VerifyOut(Gives):
+class VerifyOut(ResponseModel):
     """Whether the order key may sign now."""
 
     enabled: bool
@@ -52,48 +60,51 @@ class _Looking:
     keeper: AgentKey | None
 
 
-def in_use(uow: UnitOfWork, ask: Ask[Nothing, None]) -> _Looking:
+def in_use(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> _Looking:
     """The keys to look for. Errors: `not_linked`."""
-    link = own_link(uow, ask)
+    link = own_link(uow, ctx)
     return _Looking(link, *keys_of(uow, link))
 
 
-async def look(deps: Deps, caller: Caller, begun: _Looking) -> tuple[ApprovedAgent, ...]:
+async def look(deps: Deps, caller: Caller, started: _Looking) -> tuple[ApprovedAgent, ...]:
     """The venue's list, asked once more after a moment where the order key is not in it.
 
     Errors: `venue_unavailable`.
     """
-    venue, wallet = venue_of(deps, begun.link.network), begun.link.wallet
-    told = (await venue.agents(wallet, good_for_s=0, fresh=True, lane="order")).value
-    order = begun.order
+    venue, wallet = venue_of(deps, started.link.network), started.link.wallet
+    told = (await venue.agents(wallet, max_age_s=0, fresh=True, priority="order")).value
+    order = started.order
     if order is not None and order.alive(deps.clock.now()) and listed(order, told) is None:
         await anyio.sleep(deps.config.trading.verify_pause_s)
-        told = (await venue.agents(wallet, good_for_s=0, fresh=True, lane="order")).value
+        told = (await venue.agents(wallet, max_age_s=0, fresh=True, priority="order")).value
     return told
 
 
 def verified(
-    uow: UnitOfWork, ask: Ask[Nothing, None], begun: _Looking, told: tuple[ApprovedAgent, ...]
-) -> Reply:
+    uow: UnitOfWork,
+    ctx: RequestContext[Nothing, None],
+    started: _Looking,
+    told: tuple[ApprovedAgent, ...],
+) -> OperationResult:
     """Keep what the venue said of each key, and say whether the order key may sign now."""
-    note(uow, (begun.order, begun.keeper), told, ask.now)
-    order = uow.venue.key_in_use(begun.link.link_id, "order")
-    line = listed(order, told) if order is not None and usable(order, told, ask.now) else None
+    note(uow, (started.order, started.keeper), told, ctx.now)
+    order = uow.venue.key_in_use(started.link.link_id, "order")
+    line = listed(order, told) if order is not None and usable(order, told, ctx.now) else None
     agent = None
     if line is not None and order is not None:
         until = min(order.valid_until, line.valid_until or order.valid_until)
         agent = {
-            "address": ask.chains.address(line.address),
+            "address": ctx.chains.address(line.address),
             "name": line.name,
             "valid_until": timestamp(until),
         }
     body = {
         "enabled": line is not None,
         "agent": agent,
-        "network": begun.link.network,
-        "checked_at": timestamp(ask.now),
+        "network": started.link.network,
+        "checked_at": timestamp(ctx.now),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 _WRITE: Final = (
@@ -112,9 +123,9 @@ OPERATIONS: Final = (
         summary="Ask the venue whether it names your order key, and keep its answer.",
         auth="owner",
         route=("POST", "/wallet/own/enable/verify"),
-        takes=Nothing,
-        gives=VerifyOut,
-        effect=Effect(begin=in_use, act=look, finish=verified, reconcile=(LOOK_AT_LINK,)),
+        request_model=Nothing,
+        response_model=VerifyOut,
+        effect=ExternalEffect(begin=in_use, act=look, finish=verified, reconcile=(LOOK_AT_LINK,)),
         writes=True,
         idempotent=True,
         family="own account",

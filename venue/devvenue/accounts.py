@@ -88,8 +88,8 @@ class Account:
 
     def position(self, coin: str) -> Decimal:
         """Signed size; zero without one."""
-        held = self.positions.get(coin)
-        return held.size if held else ZERO
+        position = self.positions.get(coin)
+        return position.size if position else ZERO
 
 
 @dataclass(slots=True)

@@ -85,26 +85,26 @@ def _leverage(state: State, account: Account, action: wires.UpdateLeverage) -> D
     cross, leverage = action["isCross"], action["leverage"]
     if not 1 <= leverage <= market.max_leverage or (cross and not market.cross_allowed):
         raise Refused(say.BAD_LEVERAGE)
-    held = account.positions.get(market.coin)
-    if held is not None:
-        if held.is_cross != cross:
+    position = account.positions.get(market.coin)
+    if position is not None:
+        if position.is_cross != cross:
             raise Refused(say.LEVERAGE_TYPE)
-        held.leverage = leverage
+        position.leverage = leverage
     account.leverage[market.coin] = (cross, leverage)
     return DEFAULT
 
 
 def _isolated(state: State, account: Account, action: wires.UpdateIsolatedMargin) -> Done:
     market = state.by_asset.get(action["asset"])
-    held = account.positions.get(market.coin) if market else None
-    if market is None or held is None or held.is_cross:
+    position = account.positions.get(market.coin) if market else None
+    if market is None or position is None or position.is_cross:
         raise Refused(say.NOT_ISOLATED)
     amount = Decimal(action["ntli"]).scaleb(-6)
-    free = held.equity(market.mark) - abs(held.size) * market.mark / held.leverage
+    free = position.equity(market.mark) - abs(position.size) * market.mark / position.leverage
     if amount > pool(state, account, market.dex).withdrawable or -amount > max(free, ZERO):
         raise Refused(say.MARGIN)
     account.add_cash(market.dex, state.collateral(market.dex), -amount)
-    held.raw_usd += amount
+    position.raw_usd += amount
     return DEFAULT
 
 

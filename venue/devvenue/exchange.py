@@ -118,9 +118,9 @@ def use_nonce(state: State, signer: str, nonce: int) -> None:
     kept = state.nonces.setdefault(signer, Nonces())
     if kept.used(nonce):
         raise Refused(say.duplicate_nonce(nonce))
-    least = max(now - OLDEST_MS, kept.least() or 0)
-    if nonce <= least:
-        raise Refused(say.low_nonce(nonce, least))
+    minimum = max(now - OLDEST_MS, kept.least() or 0)
+    if nonce <= minimum:
+        raise Refused(say.low_nonce(nonce, minimum))
     if nonce >= now + NEWEST_MS:
         raise Refused(say.high_nonce(nonce, now + NEWEST_MS))
     kept.burn(nonce)

@@ -76,10 +76,10 @@ class Faults:
         return None
 
 
-def spoiled(answer: object, fault: Fault, asked: object = None) -> object:
+def spoiled(answer: object, fault: Fault, request: object = None) -> object:
     """An answer with the change that a fault asks for; the answer itself stays whole."""
     if fault.effect == "frozen":
-        return fault.first.setdefault(str(asked), answer)
+        return fault.first.setdefault(str(request), answer)
     if fault.effect == "unknown_field":
         return _with_unknown(answer)
     return _replaced(answer, fault.path, fault.value) if fault.effect == "malformed" else answer

@@ -43,8 +43,8 @@ def clearinghouse(state: State, body: dict[str, object]) -> dict[str, object]:
     shown = shared
     if account.pooled:
         # As the venue has it: the money stands in the spot state, and reads as none here.
-        paid = sum((p.entry for _, p in here if p.is_cross), ZERO)
-        shown = Pool(cash=-paid, held=here, orders_margin=ZERO)
+        prepaid_cost = sum((p.entry for _, p in here if p.is_cross), ZERO)
+        shown = Pool(cash=-prepaid_cost, held=here, orders_margin=ZERO)
     return {
         "marginSummary": _summary(shown.summary(cross_only=False)),
         "crossMarginSummary": _summary(shown.summary(cross_only=True)),
@@ -173,15 +173,15 @@ def _merged(first: dict[str, object], second: dict[str, object]) -> dict[str, ob
     """Partial fills of one taker order at one time, as one."""
     sizes = _figure(first, "sz"), _figure(second, "sz")
     value = sizes[0] * _figure(first, "px") + sizes[1] * _figure(second, "px")
-    made = first | {
+    created = first | {
         "sz": wire(sum(sizes, ZERO)),
         "px": wire(rounded(value / sum(sizes, ZERO), 8)),
         "dir": second["dir"],
     }
     for key in ("fee", "closedPnl", "builderFee"):
         if key in first:
-            made[key] = wire(_figure(first, key) + _figure(second, key))
-    return made
+            created[key] = wire(_figure(first, key) + _figure(second, key))
+    return created
 
 
 def user_fills(state: State, body: dict[str, object]) -> Sequence[object]:
@@ -211,8 +211,8 @@ def user_fees(state: State, body: dict[str, object]) -> dict[str, object]:
     days = []
     for n in range(FEE_DAYS - 1, -1, -1):
         day = (today - timedelta(days=n)).isoformat()
-        taken, made = account.daily.get(day, (ZERO, ZERO))
-        row = {"date": day, "userCross": wire(taken), "userAdd": wire(made)}
+        taken, created = account.daily.get(day, (ZERO, ZERO))
+        row = {"date": day, "userCross": wire(taken), "userAdd": wire(created)}
         days.append(row | {"exchange": "0.0"})
     base = {
         "cross": wire(rules.taker),

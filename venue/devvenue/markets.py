@@ -161,11 +161,11 @@ def listing(mainnet: bool) -> Listing:
     for number, rows in ((1, _XYZ), (2, _KM)):
         for n, (name, decimals, leverage, px, category, shown) in enumerate(rows):
             asset = BUILDER_OFFSET + number * PER_DEX + n
-            made = _market(dexes[number].name, asset, name, decimals, leverage, px)
-            made.margin_mode, made.growth = "strictIsolated", number == 1
-            made.category, made.display_name = category, shown
-            made.delisted = name == "DXY"
-            markets.append(made)
+            created = _market(dexes[number].name, asset, name, decimals, leverage, px)
+            created.margin_mode, created.growth = "strictIsolated", number == 1
+            created.category, created.display_name = category, shown
+            created.delisted = name == "DXY"
+            markets.append(created)
     return Listing(dexes, _tokens(mainnet), _PAIRS, tuple(markets))
 
 

@@ -157,7 +157,7 @@ class Fill:
 
     def row(self) -> dict[str, object]:
         """A row of `userFills`; `fee` includes `builderFee`."""
-        made: dict[str, object] = {
+        created: dict[str, object] = {
             "coin": self.coin,
             "px": wire(self.px),
             "sz": wire(self.sz),
@@ -175,12 +175,12 @@ class Fill:
             "twapId": None,
         }
         if self.builder_fee:
-            made["builderFee"] = wire(self.builder_fee)
+            created["builderFee"] = wire(self.builder_fee)
         if self.cloid:
-            made["cloid"] = self.cloid
+            created["cloid"] = self.cloid
         if self.liquidation:
-            made["liquidation"] = self.liquidation
-        return made
+            created["liquidation"] = self.liquidation
+        return created
 
 
 @dataclass(slots=True, kw_only=True)

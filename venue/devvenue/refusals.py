@@ -99,14 +99,14 @@ def duplicate_nonce(nonce: int) -> str:
     return f"Invalid nonce: duplicate nonce {nonce}"
 
 
-def low_nonce(nonce: int, least: int) -> str:
+def low_nonce(nonce: int, minimum: int) -> str:
     """Before the window, or below the smallest of the hundred that are kept."""
-    return f"Invalid nonce: nonce too low {nonce} < {least}"
+    return f"Invalid nonce: nonce too low {nonce} < {minimum}"
 
 
-def high_nonce(nonce: int, most: int) -> str:
+def high_nonce(nonce: int, limit: int) -> str:
     """More than a day ahead."""
-    return f"Invalid nonce: nonce too high {nonce} > {most}"
+    return f"Invalid nonce: nonce too high {nonce} > {limit}"
 
 
 def post_only(bbo: str) -> str:

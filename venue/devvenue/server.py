@@ -42,10 +42,10 @@ def _of_this_machine(text: str) -> bool:
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The venue's parser takes a key once."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    created = dict(pairs)
+    if len(created) != len(pairs):
         raise Malformed
-    return made
+    return created
 
 
 async def _json(request: web.Request) -> object:
@@ -112,8 +112,8 @@ async def _info(request: web.Request) -> web.StreamResponse:
     if not budget.take(ip, now, info_weight(kind), venue.rules.ip_budget):
         return web.Response(status=429)
 
-    def run(asked: object) -> object:
-        answer = venue.info(asked)
+    def run(request: object) -> object:
+        answer = venue.info(request)
         budget.charge(ip, now, answer_weight(kind, answer))
         return answer
 

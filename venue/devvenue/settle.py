@@ -81,15 +81,15 @@ def _move(
 ) -> tuple[Decimal | None, str]:
     """Change the position and the cash; what was realized (None: nothing closed), and `dir`."""
     signed = trade.sz if is_buy else -trade.sz
-    held = account.positions.get(market.coin)
-    start = held.size if held else ZERO
-    if held is None:
-        held = _opened(account, market)
+    position = account.positions.get(market.coin)
+    start = position.size if position else ZERO
+    if position is None:
+        position = _opened(account, market)
     if start * signed >= 0:
-        _increase(state, account, market, held, signed, trade.px)
+        _increase(state, account, market, position, signed, trade.px)
         return None, f"Open {'Long' if is_buy else 'Short'}"
     closing = min(abs(start), trade.sz)
-    realized = _decrease(state, account, market, held, closing, trade.px)
+    realized = _decrease(state, account, market, position, closing, trade.px)
     was = "Long" if start > 0 else "Short"
     if trade.sz > closing:
         beyond = trade.sz - closing
@@ -101,48 +101,53 @@ def _move(
 
 def _opened(account: Account, market: Market) -> Position:
     cross, leverage = account.setting(market.coin, market.max_leverage, market.cross_allowed)
-    made = Position(coin=market.coin, is_cross=cross, leverage=leverage)
-    account.positions[market.coin] = made
-    return made
+    created = Position(coin=market.coin, is_cross=cross, leverage=leverage)
+    account.positions[market.coin] = created
+    return created
 
 
 def _increase(
-    state: State, account: Account, market: Market, held: Position, signed: Decimal, px: Decimal
+    state: State, account: Account, market: Market, position: Position, signed: Decimal, px: Decimal
 ) -> None:
     cost = signed * px
-    held.size += signed
-    held.entry += cost
-    held.funding_change = ZERO
+    position.size += signed
+    position.entry += cost
+    position.funding_change = ZERO
     token = state.collateral(market.dex)
-    if held.is_cross:
+    if position.is_cross:
         account.add_cash(market.dex, token, -cost)
         return
-    margin = micros(abs(cost) / held.leverage)
+    margin = micros(abs(cost) / position.leverage)
     account.add_cash(market.dex, token, -margin)
-    held.raw_usd += margin - cost
+    position.raw_usd += margin - cost
 
 
 def _decrease(
-    state: State, account: Account, market: Market, held: Position, closing: Decimal, px: Decimal
+    state: State,
+    account: Account,
+    market: Market,
+    position: Position,
+    closing: Decimal,
+    px: Decimal,
 ) -> Decimal:
     """Close a part, or all; what it realized."""
-    side = ONE if held.size > 0 else -ONE
-    whole = closing == abs(held.size)
-    entry = held.entry if whole else held.entry * closing / abs(held.size)
+    side = ONE if position.size > 0 else -ONE
+    whole = closing == abs(position.size)
+    entry = position.entry if whole else position.entry * closing / abs(position.size)
     proceeds = side * closing * px
     realized = proceeds - entry
     token = state.collateral(market.dex)
-    margin = held.raw_usd + held.entry
-    share = closing / abs(held.size)
-    held.size -= side * closing
-    held.entry -= entry
-    held.funding_change = ZERO
-    if held.is_cross:
+    margin = position.raw_usd + position.entry
+    share = closing / abs(position.size)
+    position.size -= side * closing
+    position.entry -= entry
+    position.funding_change = ZERO
+    if position.is_cross:
         account.add_cash(market.dex, token, proceeds)
     else:
-        held.raw_usd += proceeds
-        freed = held.raw_usd if whole else micros(margin * share + realized)
-        held.raw_usd -= freed
+        position.raw_usd += proceeds
+        freed = position.raw_usd if whole else micros(margin * share + realized)
+        position.raw_usd -= freed
         account.add_cash(market.dex, token, freed)
     if whole:
         del account.positions[market.coin]
@@ -168,10 +173,10 @@ def builder_funded(state: State, address: str) -> bool:
 def _count_volume(state: State, account: Account, notional: Decimal, crossed: bool) -> None:
     account.volume += notional
     day = datetime.fromtimestamp(state.now() // 1000, UTC).date().isoformat()
-    taken, made = account.daily.get(day, (ZERO, ZERO))
+    taken, created = account.daily.get(day, (ZERO, ZERO))
     account.daily[day] = (
         taken + (notional if crossed else ZERO),
-        made + (ZERO if crossed else notional),
+        created + (ZERO if crossed else notional),
     )
 
 
@@ -196,22 +201,22 @@ def worth(state: State, account: Account) -> Decimal:
 def pay_funding(state: State, market: Market, at: int) -> None:
     """One hour: size times oracle price times rate; positive means that longs pay (1.4)."""
     for account in state.accounts.values():
-        held = account.positions.get(market.coin)
-        if held is None:
+        position = account.positions.get(market.coin)
+        if position is None:
             continue
-        payment = micros(held.size * market.oracle * market.funding)
-        if held.is_cross:
+        payment = micros(position.size * market.oracle * market.funding)
+        if position.is_cross:
             account.add_cash(market.dex, state.collateral(market.dex), -payment)
         else:
-            held.raw_usd -= payment
-        held.funding_all += payment
-        held.funding_open += payment
-        held.funding_change += payment
+            position.raw_usd -= payment
+        position.funding_all += payment
+        position.funding_open += payment
+        position.funding_change += payment
         delta = {
             "type": "funding",
             "coin": market.coin,
             "usdc": wire(-payment),
-            "szi": wire(held.size),
+            "szi": wire(position.size),
             "fundingRate": wire(market.funding),
             "nSamples": None,
         }

@@ -164,13 +164,13 @@ def _record(form: type) -> Reader[dict[str, object]]:
     def read(value: object) -> dict[str, object]:
         if not isinstance(value, dict):
             raise Malformed
-        made: dict[str, object] = {}
+        created: dict[str, object] = {}
         for key, reader, spare in fields:
             given = value.get(key)
             if given is not None:
-                made[key] = reader(given)
+                created[key] = reader(given)
             elif not spare:
                 raise Malformed
-        return made
+        return created
 
     return read

@@ -30,7 +30,7 @@ KINDS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallView:
+class AllowedCallView:
     """One thing that the agent may deal with; `theirs` is what a person wrote, never ours."""
 
     name: str
@@ -49,10 +49,10 @@ class ClauseView:
     text: str
     by: str
     inactive: str
-    calls: tuple[CallView, ...]
+    calls: tuple[AllowedCallView, ...]
 
 
-def _call(item: Json) -> CallView:
+def _call(item: Json) -> AllowedCallView:
     kind = item["kind"]
     theirs = item.get("hosts") or item.get("symbols") or ()
     name = item.get("label")
@@ -61,7 +61,7 @@ def _call(item: Json) -> CallView:
             name = VENUE
         else:
             theirs = (item["venue"], *theirs)
-    return CallView(
+    return AllowedCallView(
         name=name or KINDS[kind],
         theirs=", ".join(theirs),
         address=item.get("address"),

@@ -26,9 +26,9 @@ class Record:
 
 def view(read: Json) -> Record | None:
     """`read` of mandate_get; None where either value is not known."""
-    told = read["chain_state"]["recorded_value"]
-    if told is None:
+    raw = read["chain_state"]["recorded_value"]
+    if raw is None:
         return None
-    recorded, now = Usdc.parse(told["recorded"]), Usdc.parse(told["now"])
+    recorded, now = Usdc.parse(raw["recorded"]), Usdc.parse(raw["now"])
     risen = now > recorded + recorded.share_up(OFF_BPS)
-    return Record(recorded=told["recorded"], now=told["now"], stale=told["stale"], risen=risen)
+    return Record(recorded=raw["recorded"], now=raw["now"], stale=raw["stale"], risen=risen)

@@ -23,7 +23,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallView:
+class TransactionView:
     """One call as the service decodes it; the browser decodes it once more."""
 
     to: str
@@ -42,7 +42,7 @@ class Sending:
     post: str
     button: str
     look: str
-    calls: tuple[CallView, ...]
+    calls: tuple[TransactionView, ...]
     block: tuple[dict[str, object], ...]
     tried: Tried
     capabilities: Mapping[str, object] | None
@@ -64,9 +64,9 @@ def tried(simulation: Json | None) -> Tried:
     return Tried(ok=False, text=text.format(name=name))
 
 
-def _call(told: Json) -> CallView:
-    decoded, call = told["decoded"] or {}, told["call"]
-    return CallView(
+def _call(raw: Json) -> TransactionView:
+    decoded, call = raw["decoded"] or {}, raw["call"]
+    return TransactionView(
         to=call["to"],
         function=decoded.get("function") or decoded.get("selector") or "",
         args=tuple(str(a) for a in decoded.get("args") or ()),

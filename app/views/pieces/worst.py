@@ -20,5 +20,5 @@ class Worst:
 
 def view(exposure: Json, *, live: bool) -> Worst:
     """The exposure of a reply."""
-    named = {n: exposure[n] for n in ("before_pause", "today", "ever", "until")}
-    return Worst(**named, live=live)
+    name = {n: exposure[n] for n in ("before_pause", "today", "ever", "until")}
+    return Worst(**name, live=live)

@@ -147,9 +147,9 @@ class _Settling:
             if len(self.doubts) == known:
                 return self.settled()
 
-    def doubt(self, term: str, why: str) -> None:
+    def doubt(self, term: str, reason: str) -> None:
         if term not in self.fixed:
-            self.doubts.setdefault(term, why)
+            self.doubts.setdefault(term, reason)
 
     def budget(self) -> Usdc | None:
         """The budget that was typed, or is stated beyond doubt."""
@@ -278,79 +278,83 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, Usdc) else value
 
 
-def _short(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _short(text: str, limit: int = 80) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 # -- values
 
 
-def _claims(said: Said, budget: Usdc | None) -> list[_Claim]:
+def _claims(statement: Said, budget: Usdc | None) -> list[_Claim]:
     """What an item comes to, term by term."""
-    main = _claim(said, budget)
-    return [main, *(_Claim(said, term, value) for term, value in said.form.also)]
+    main = _claim(statement, budget)
+    return [main, *(_Claim(statement, term, value) for term, value in statement.form.also)]
 
 
-def _claim(said: Said, budget: Usdc | None) -> _Claim:
-    form, figure = said.form, said.figure
+def _claim(statement: Said, budget: Usdc | None) -> _Claim:
+    form, figure = statement.form, statement.figure
     if form.term == f.DAYS:
-        return _length(said, figure.value if figure else MICROS)
+        return _length(statement, figure.value if figure else MICROS)
     if figure is None:
-        return _Claim(said, form.term, form.reads)
+        return _Claim(statement, form.term, form.reads)
     value = figure.value
     if form.term == f.FEE:
         if value > MAX_PAYOUT_BPS:
-            return _no(said, f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain")
-        return _Claim(said, f.FEE, {"kind": FEE_KIND, "bps": value})
+            return _no(statement, f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain")
+        return _Claim(statement, f.FEE, {"kind": FEE_KIND, "bps": value})
     if form.term == f.FLOOR:
-        return _stop_line(said, value, budget)
+        return _stop_line(statement, value, budget)
     if figure.kind == SHARE and budget is None:
-        return _no(said, "it is a share of a budget that the note does not name")
-    return _amount(said, value, budget if figure.kind == SHARE else None)
+        return _no(statement, "it is a share of a budget that the note does not name")
+    return _amount(statement, value, budget if figure.kind == SHARE else None)
 
 
-def _amount(said: Said, value: int, of: Usdc | None) -> _Claim:
+def _amount(statement: Said, value: int, of: Usdc | None) -> _Claim:
     """An amount, or a share of a budget."""
-    form = said.form
+    form = statement.form
     if of is not None:
         value = of.share_down(value).micros if value <= BPS else 0
     if not 0 < value <= MAX_BUDGET:
-        return _no(said, "it is not above 0 and up to 1e12 USDC")
+        return _no(statement, "it is not above 0 and up to 1e12 USDC")
     amount = str(Usdc(value))
     if form.could:
         why = "it does not say what it is a limit of"
-        return _Claim(said, form.term, None, why, tuple(CouldBe(t, amount) for t in form.could))
-    if said.counts and (form.reads == "by day" or of is not None):
-        return _no(said, "it can mean an amount or something else, as how often", amount)
-    return _Claim(said, form.term, amount)
+        return _Claim(
+            statement, form.term, None, why, tuple(CouldBe(t, amount) for t in form.could)
+        )
+    if statement.counts and (form.reads == "by day" or of is not None):
+        return _no(statement, "it can mean an amount or something else, as how often", amount)
+    return _Claim(statement, form.term, amount)
 
 
-def _no(said: Said, why: str, *could_be: object) -> _Claim:
-    term = said.form.term
-    return _Claim(said, term, None, why, tuple(CouldBe(term, v) for v in could_be or (None,)))
+def _no(statement: Said, reason: str, *could_be: object) -> _Claim:
+    term = statement.form.term
+    return _Claim(
+        statement, term, None, reason, tuple(CouldBe(term, v) for v in could_be or (None,))
+    )
 
 
-def _length(said: Said, value: int) -> _Claim:
+def _length(statement: Said, value: int) -> _Claim:
     many, part = divmod(value, MICROS)
-    days = many * {"days": 1, "weeks": 7, "months": 30}[said.form.reads]
+    days = many * {"days": 1, "weeks": 7, "months": 30}[statement.form.reads]
     if part or not 1 <= days <= MAX_HORIZON_DAYS:
-        return _no(said, f"it is not between 1 and {MAX_HORIZON_DAYS} days")
-    if said.form.could:
-        return _no(said, "a month is no fixed number of days", days)
-    return _Claim(said, f.DAYS, days)
+        return _no(statement, f"it is not between 1 and {MAX_HORIZON_DAYS} days")
+    if statement.form.could:
+        return _no(statement, "a month is no fixed number of days", days)
+    return _Claim(statement, f.DAYS, days)
 
 
-def _stop_line(said: Said, value: int, budget: Usdc | None) -> _Claim:
+def _stop_line(statement: Said, value: int, budget: Usdc | None) -> _Claim:
     """The loss that stops the mandate in basis points, rounded towards stopping earlier."""
-    share = said.figure is not None and said.figure.kind == SHARE
+    share = statement.figure is not None and statement.figure.kind == SHARE
     if not share and budget is None:
-        return _no(said, "it is an amount of a budget that the note does not name")
+        return _no(statement, "it is an amount of a budget that the note does not name")
     whole = BPS if share or budget is None else budget.micros
     lost, left = value * BPS // whole, (whole - value) * BPS // whole
     if not 0 < value < whole:
-        return _no(said, "it is not inside the budget")
-    if said.form.reads == "lost" or (said.form.reads == "share" and value * 2 <= whole):
-        return _Claim(said, f.FLOOR, lost)
-    if said.form.reads == "left":
-        return _Claim(said, f.FLOOR, left)
-    return _no(said, "it can mean what is lost or what is left", *dict.fromkeys((lost, left)))
+        return _no(statement, "it is not inside the budget")
+    if statement.form.reads == "lost" or (statement.form.reads == "share" and value * 2 <= whole):
+        return _Claim(statement, f.FLOOR, lost)
+    if statement.form.reads == "left":
+        return _Claim(statement, f.FLOOR, left)
+    return _no(statement, "it can mean what is lost or what is left", *dict.fromkeys((lost, left)))

@@ -85,14 +85,14 @@ class _Reader:
     reading: Reading = field(default_factory=Reading)
 
     def take(self, sentence: Sequence[Token], *, asks: bool) -> None:
-        said, whole = ([], False) if asks else self.fit_all(sentence)
+        statement, whole = ([], False) if asks else self.fit_all(sentence)
         if whole:
-            self.reading.said += said
+            self.reading.said += statement
             return
         text = self.note[sentence[0].start : sentence[-1].end]
         terms = concerned(sentence, self.markets, asks=asks)
         if terms:
-            self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(said)))
+            self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(statement)))
         else:
             self.reading.unrelated.append(text)
 
@@ -102,17 +102,19 @@ class _Reader:
 
     def fit_all(self, sentence: Sequence[Token]) -> tuple[list[Said], bool]:
         """The items up to the first that fits no form, and whether that is all of them."""
-        said: list[Said] = []
+        statement: list[Said] = []
         parts = list(_parts(sentence)) if len(sentence) <= MAX_SENTENCE else [[*sentence]]
         at = 0
         while at < len(parts):
             found, used = self.fit_next(parts, at)
             if found is None:
-                return said, False
-            said += found
+                return statement, False
+            statement += found
             at += used
         # "10% per trade" by itself may be a gain, a loss or a fee.
-        return [replace(s, counts=True) if len(said) == 1 and s.bare else s for s in said], True
+        return [
+            replace(s, counts=True) if len(statement) == 1 and s.bare else s for s in statement
+        ], True
 
     def fit_next(self, parts: list[list[Token]], at: int) -> tuple[list[Said] | None, int]:
         """What a part says, or two that are one: "anything above 30, ask me"."""

@@ -105,17 +105,17 @@ def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool)
     found = frozenset[str]()
     for at, kind in enumerate(kinds):
         found |= _named(kinds, at) if kind in _WORDS else _OF_FIGURES.get(kind, _NONE)
-    said = set(kinds)
-    if not said.isdisjoint(markets):
+    statement = set(kinds)
+    if not statement.isdisjoint(markets):
         found |= {f.TARGETS}
     goes_on = kinds[0] in _GOES_ON or kinds[-1] == ":"
-    doubtful = goes_on or (asks and found) or _spoils(said - markets)
+    doubtful = goes_on or (asks and found) or _spoils(statement - markets)
     return EVERY if doubtful else found
 
 
-def _spoils(said: set[str]) -> bool:
+def _spoils(statement: set[str]) -> bool:
     """True of words that may be about what stands around them, and take it back."""
-    names = {w for w in said if w[0].isalpha()}
+    names = {w for w in statement if w[0].isalpha()}
     denies = bool(names & _NEGATES)
     points = bool(names & _POINTS)
     return (

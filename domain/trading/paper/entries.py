@@ -101,7 +101,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class DelistedClose:
     """A position of a product that the venue delisted, closed at its mark without a fee."""
 
     coin: str
@@ -109,7 +109,7 @@ class Settled:
     px: Decimal
 
 
-What = Filled | Funded | Liquidated | Settled | Gap
+EntryPayload = Filled | Funded | Liquidated | DelistedClose | Gap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,4 +119,4 @@ class Entry:
     n: int
     at: datetime
     marks: Mapping[str, Decimal]
-    what: What
+    what: EntryPayload

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final
 
 from domain.trading.precision import lots, tick
-from domain.trading.venue import Book, Level
+from domain.trading.venue import Level, OrderBook
 
 _NOTHING: Final = Decimal(0)
 # What was taken of the levels of one side, by price.
@@ -30,7 +30,7 @@ class Take:
     level: Decimal
 
 
-def facing(book: Book, *, is_buy: bool) -> tuple[Level, ...]:
+def facing(book: OrderBook, *, is_buy: bool) -> tuple[Level, ...]:
     """The levels that an order trades with, best first."""
     return book.asks if is_buy else book.bids
 
@@ -40,7 +40,7 @@ def within(px: Decimal, limit: Decimal, *, is_buy: bool) -> bool:
     return px <= limit if is_buy else px >= limit
 
 
-def crosses(book: Book, limit: Decimal, *, is_buy: bool) -> bool:
+def crosses(book: OrderBook, limit: Decimal, *, is_buy: bool) -> bool:
     """Whether an order would trade at once."""
     levels = facing(book, is_buy=is_buy)
     return bool(levels) and within(levels[0].px, limit, is_buy=is_buy)
@@ -56,12 +56,12 @@ def through(limit: Decimal, sz_decimals: int, *, is_buy: bool) -> Decimal:
     return limit - step if is_buy else limit + step
 
 
-def later(second: Book, first: Book, latency: timedelta) -> bool:
+def later(second: OrderBook, first: OrderBook, latency: timedelta) -> bool:
     """Whether a snapshot is so much younger than the one at acceptance, by the venue's clock."""
     return second.at - first.at >= latency
 
 
-def walked(
+def take_depth(
     levels: Sequence[Level],
     limit: Decimal,
     size: Decimal,
@@ -88,7 +88,7 @@ def walked(
     return tuple(found)
 
 
-def waited(
+def fill_at_limit(
     levels: Sequence[Level],
     limit: Decimal,
     size: Decimal,
@@ -102,7 +102,7 @@ def waited(
     more than the share of what stands there.
     """
     bound = through(limit, sz_decimals, is_buy=is_buy)
-    met = walked(
+    met = take_depth(
         levels, bound, size, is_buy=is_buy, share=share, taken=taken, sz_decimals=sz_decimals
     )
     return tuple(Take(limit, take.size, take.level) for take in met)

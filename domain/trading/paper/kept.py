@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from domain.trading.paper.entries import Gap
-from domain.trading.paper.replay import Account, Holding
+from domain.trading.paper.replay import Holding, PaperAccount
 
 _PLAIN: Final = (
     "start", "realized", "fees", "builder_fees", "funding", "trades", "peak", "drawdown_bps",
@@ -17,33 +17,33 @@ _PLAIN: Final = (
 _TIMES: Final = ("first_fill_at", "liquidated_at", "seen_at")
 
 
-def to_json(account: Account) -> dict[str, object]:
+def to_json(account: PaperAccount) -> dict[str, object]:
     """The account in JSON values; a time as ISO text, a size as plain text."""
-    told: dict[str, object] = {name: getattr(account, name) for name in _PLAIN}
-    told |= {name: _iso(getattr(account, name)) for name in _TIMES}
-    told["gaps"] = [[g.since.isoformat(), g.until.isoformat()] for g in account.gaps]
-    told["holdings"] = {
+    raw: dict[str, object] = {name: getattr(account, name) for name in _PLAIN}
+    raw |= {name: _iso(getattr(account, name)) for name in _TIMES}
+    raw["gaps"] = [[g.since.isoformat(), g.until.isoformat()] for g in account.gaps]
+    raw["holdings"] = {
         coin: [format(h.size, "f"), h.cost, h.leverage, h.maintenance_x]
         for coin, h in account.holdings.items()
     }
-    return told
+    return raw
 
 
-def from_json(told: Any) -> Account:
+def from_json(raw: Any) -> PaperAccount:
     """Read `to_json`'s form back. Errors: KeyError, ValueError, TypeError for what is none."""
     held = {
         coin: Holding(size=Decimal(size), cost=cost, leverage=leverage, maintenance_x=maintenance)
-        for coin, (size, cost, leverage, maintenance) in told["holdings"].items()
+        for coin, (size, cost, leverage, maintenance) in raw["holdings"].items()
     }
     gaps = tuple(
         Gap(since=datetime.fromisoformat(since), until=datetime.fromisoformat(until))
-        for since, until in told["gaps"]
+        for since, until in raw["gaps"]
     )
-    values = {name: told[name] for name in _PLAIN}
+    values = {name: raw[name] for name in _PLAIN}
     for name in _TIMES:
-        at = told[name]
+        at = raw[name]
         values[name] = None if at is None else datetime.fromisoformat(at)
-    return Account(**values, holdings=MappingProxyType(held), gaps=gaps)
+    return PaperAccount(**values, holdings=MappingProxyType(held), gaps=gaps)
 
 
 def _iso(at: datetime | None) -> str | None:

@@ -19,7 +19,7 @@ from domain.trading.paper.amounts import (
     times,
 )
 from domain.trading.paper.entries import Entry, Filled, Funded, Liquidated
-from domain.trading.paper.replay import Account, after
+from domain.trading.paper.replay import PaperAccount, after
 from domain.trading.precision import lots
 
 HOUR: Final = timedelta(hours=1)
@@ -29,7 +29,7 @@ FUNDING_LATE: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class RestingOrder:
     """An order that rests, as far as margin goes."""
 
     coin: str
@@ -39,7 +39,7 @@ class Waiting:
     leverage: int
 
 
-def opening(account: Account, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
+def opening(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
     """How much of a size goes beyond closing what is held."""
     held = account.size(coin)
     against = -held if is_buy else held
@@ -47,7 +47,7 @@ def opening(account: Account, coin: str, size: Decimal, *, is_buy: bool) -> Deci
 
 
 def free(
-    account: Account, marks: Mapping[str, Decimal], waiting: Iterable[Waiting] = ()
+    account: PaperAccount, marks: Mapping[str, Decimal], waiting: Iterable[RestingOrder] = ()
 ) -> int | None:
     """What new orders may bind, in micro-USDC; None where a mark is missing."""
     equity = account.equity(marks)
@@ -57,12 +57,12 @@ def free(
     return equity - bound - sum(_bound(account, w) for w in waiting)
 
 
-def _bound(account: Account, w: Waiting) -> int:
+def _bound(account: PaperAccount, w: RestingOrder) -> int:
     size = opening(account, w.coin, w.left, is_buy=w.is_buy)
     return over(micros_up(times(size, w.px)), w.leverage)
 
 
-def needed(account: Account, order: Waiting, tenths_bps: Decimal) -> int:
+def needed(account: PaperAccount, order: RestingOrder, tenths_bps: Decimal) -> int:
     """What an order binds at its limit, with its fee; 0 where it only closes."""
     size = opening(account, order.coin, order.left, is_buy=order.is_buy)
     if not size:
@@ -72,13 +72,13 @@ def needed(account: Account, order: Waiting, tenths_bps: Decimal) -> int:
     )
 
 
-def reduced(account: Account, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
+def reduced(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
     """A reduce-only size, trimmed to what it can close."""
     return size - opening(account, coin, size, is_buy=is_buy)
 
 
 def liquidation(
-    account: Account, marks: Mapping[str, Decimal], tenths_bps: Mapping[str, Decimal]
+    account: PaperAccount, marks: Mapping[str, Decimal], tenths_bps: Mapping[str, Decimal]
 ) -> Liquidated | None:
     """The end of every position where the equity is below the maintenance margin at the marks.
 
@@ -98,7 +98,9 @@ def liquidation(
     return Liquidated(closed=closed, fees=fees, kept=min(kept, equity - fees))
 
 
-def liquidation_px(account: Account, coin: str, marks: Mapping[str, Decimal]) -> Decimal | None:
+def liquidation_px(
+    account: PaperAccount, coin: str, marks: Mapping[str, Decimal]
+) -> Decimal | None:
     """Where only this product's mark would have to go for the end; None where nowhere above zero.
 
     Source: the venue's page on liquidations, mark - side x room / size / (1 - l x side).
@@ -115,7 +117,7 @@ def liquidation_px(account: Account, coin: str, marks: Mapping[str, Decimal]) ->
 
 
 def liquidation_after(
-    account: Account, fill: Filled, marks: Mapping[str, Decimal]
+    account: PaperAccount, fill: Filled, marks: Mapping[str, Decimal]
 ) -> Decimal | None:
     """Where a product's mark would end a book that an order had filled; None where nothing of it
     would be open, where no price above zero would do it, or where a mark is missing.
@@ -126,8 +128,8 @@ def liquidation_after(
 
 def funding(coin: str, size: Decimal, hour: datetime, *, oracle: Decimal, rate: Decimal) -> Funded:
     """One hour of one position: size x oracle x rate, rounded against the person."""
-    paid = micros_up(times(size, oracle, rate))
-    return Funded(coin=coin, hour=hour, size=size, oracle=oracle, rate=rate, paid=paid)
+    prepaid_cost = micros_up(times(size, oracle, rate))
+    return Funded(coin=coin, hour=hour, size=size, oracle=oracle, rate=rate, paid=prepaid_cost)
 
 
 def hours(since: datetime, until: datetime) -> Sequence[datetime]:

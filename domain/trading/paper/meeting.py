@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from domain.refusals import Refusal, refusal
-from domain.trading.gate import VenueSaid, rejected
+from domain.trading.gate import VenueRejection, rejected
 from domain.trading.orders import Tif
 from domain.trading.paper.amounts import fee_micros, fee_tenths_bps
 from domain.trading.paper.entries import Filled, Model
-from domain.trading.paper.filling import Take, Taken, crosses, facing, waited, walked
-from domain.trading.paper.margin import Waiting, free, needed, reduced
-from domain.trading.paper.replay import Account
+from domain.trading.paper.filling import Take, Taken, crosses, facing, fill_at_limit, take_depth
+from domain.trading.paper.margin import RestingOrder, free, needed, reduced
+from domain.trading.paper.replay import PaperAccount
 from domain.trading.pricing import out_of_band
-from domain.trading.venue import Book, Perp
+from domain.trading.venue import OrderBook, Perp
 
 
 def marks_of(perps: Mapping[str, Perp]) -> Mapping[str, Decimal]:
@@ -24,10 +24,10 @@ def marks_of(perps: Mapping[str, Perp]) -> Mapping[str, Decimal]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class MarketSnapshot:
     """What the market showed: the snapshot that fills, and every product with its figures."""
 
-    snapshot: Book
+    snapshot: OrderBook
     perps: Mapping[str, Perp]
 
     @property
@@ -42,7 +42,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PaperOrder:
     """A paper order, or what is left of it.
 
     `took`: it met the other side on arrival, so that its rest pays as a taker too. `begun`: a part
@@ -61,9 +61,9 @@ class Asked:
     took: bool = False
     begun: bool = False
 
-    def waiting(self) -> Waiting:
+    def waiting(self) -> RestingOrder:
         """What it binds."""
-        return Waiting(
+        return RestingOrder(
             coin=self.coin,
             is_buy=self.is_buy,
             px=self.limit_px,
@@ -73,7 +73,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
+class Execution:
     """What an order met. `rests`: what is left waits; `took`: it would have traded on arrival."""
 
     fills: tuple[Filled, ...] = ()
@@ -82,153 +82,174 @@ class Met:
     refused: Refusal | None = None
 
 
-def arrived(
-    account: Account,
-    asked: Asked,
-    sight: Sight,
+def execute_on_arrival(
+    account: PaperAccount,
+    request: PaperOrder,
+    market_snapshot: MarketSnapshot,
     model: Model,
     *,
     taken: Taken,
-    waiting: Sequence[Waiting] = (),
-) -> Met:
+    waiting: Sequence[RestingOrder] = (),
+) -> Execution:
     """An order that arrives: what it takes within its limit, and whether the rest of it waits.
 
     The venue would refuse it for the same reasons. Source: trading 7.
     """
-    found = _fitting(account, asked)
+    found = _fitting(account, request)
     if isinstance(found, Refusal):
-        return Met(refused=found)
-    would = crosses(sight.snapshot, found.limit_px, is_buy=found.is_buy)
-    refused = _refused(account, found, sight, waiting, would=would)
+        return Execution(refused=found)
+    would = crosses(market_snapshot.snapshot, found.limit_px, is_buy=found.is_buy)
+    refused = _refused(account, found, market_snapshot, waiting, would=would)
     if refused is not None:
-        return Met(refused=refused)
-    takes = walked(
-        facing(sight.snapshot, is_buy=found.is_buy),
+        return Execution(refused=refused)
+    takes = take_depth(
+        facing(market_snapshot.snapshot, is_buy=found.is_buy),
         found.limit_px,
         found.size,
         is_buy=found.is_buy,
         share=model.depth_share,
         taken=taken,
-        sz_decimals=sight.perp.sz_decimals,
+        sz_decimals=market_snapshot.perp.sz_decimals,
     )
-    fills = _fills(found, sight, takes, crossed=True)
+    fills = _fills(found, market_snapshot, takes, crossed=True)
     left = found.size - sum((t.size for t in takes), Decimal(0))
-    return Met(fills=fills, rests=left > 0 and found.tif != "ioc", took=would)
+    return Execution(fills=fills, rests=left > 0 and found.tif != "ioc", took=would)
 
 
-def came_through(
-    account: Account, asked: Asked, sight: Sight, model: Model, *, taken: Taken
-) -> Met:
+def execute_resting(
+    account: PaperAccount,
+    request: PaperOrder,
+    market_snapshot: MarketSnapshot,
+    model: Model,
+    *,
+    taken: Taken,
+) -> Execution:
     """An order that waits: what trades through it fills at its limit.
 
     One that the account cannot bear any more, or that has nothing left to reduce, is refused.
     """
-    found = _fitting(account, asked)
+    found = _fitting(account, request)
     if isinstance(found, Refusal):
-        return Met(refused=found)
-    takes = waited(
-        facing(sight.snapshot, is_buy=found.is_buy),
+        return Execution(refused=found)
+    takes = fill_at_limit(
+        facing(market_snapshot.snapshot, is_buy=found.is_buy),
         found.limit_px,
         found.size,
         is_buy=found.is_buy,
         share=model.depth_share,
         taken=taken,
-        sz_decimals=sight.perp.sz_decimals,
+        sz_decimals=market_snapshot.perp.sz_decimals,
     )
     if not takes:
-        return Met(rests=True)
+        return Execution(rests=True)
     met = replace(found, size=sum((t.size for t in takes), Decimal(0)))
-    refused = _short_of_margin(account, met, sight, ())
+    refused = _short_of_margin(account, met, market_snapshot, ())
     if refused is not None:
-        return Met(refused=refused)
-    return Met(fills=_fills(found, sight, takes, crossed=asked.took), rests=met.size < found.size)
+        return Execution(refused=refused)
+    return Execution(
+        fills=_fills(found, market_snapshot, takes, crossed=request.took),
+        rests=met.size < found.size,
+    )
 
 
-def _fitting(account: Account, asked: Asked) -> Asked | Refusal:
+def _fitting(account: PaperAccount, request: PaperOrder) -> PaperOrder | Refusal:
     """The order, trimmed to what it may reduce."""
-    if not asked.reduce_only:
-        return asked
-    size = reduced(account, asked.coin, asked.size, is_buy=asked.is_buy)
-    return replace(asked, size=size) if size else refusal("wallet_no_position", product=asked.coin)
+    if not request.reduce_only:
+        return request
+    size = reduced(account, request.coin, request.size, is_buy=request.is_buy)
+    return (
+        replace(request, size=size) if size else refusal("wallet_no_position", product=request.coin)
+    )
 
 
 def _refused(
-    account: Account, asked: Asked, sight: Sight, waiting: Sequence[Waiting], *, would: bool
+    account: PaperAccount,
+    request: PaperOrder,
+    market_snapshot: MarketSnapshot,
+    waiting: Sequence[RestingOrder],
+    *,
+    would: bool,
 ) -> Refusal | None:
-    if sight.perp.delisted:
+    if market_snapshot.perp.delisted:
         return _no("Trading is halted.", "halted")
-    if out_of_band(asked.limit_px, sight.perp):
+    if out_of_band(request.limit_px, market_snapshot.perp):
         return _no(
             "Order price cannot be more than 80% away from the reference price", "price_band"
         )
-    if asked.tif == "alo" and would:
+    if request.tif == "alo" and would:
         return _no("Post only order would have immediately matched", "post_only")
-    return _short_of_margin(account, asked, sight, waiting)
+    return _short_of_margin(account, request, market_snapshot, waiting)
 
 
 def _short_of_margin(
-    account: Account, asked: Asked, sight: Sight, waiting: Sequence[Waiting]
+    account: PaperAccount,
+    request: PaperOrder,
+    market_snapshot: MarketSnapshot,
+    waiting: Sequence[RestingOrder],
 ) -> Refusal | None:
-    need = needed(account, asked.waiting(), _tenths(asked, sight.perp, crossed=True))
+    need = needed(account, request.waiting(), _tenths(request, market_snapshot.perp, crossed=True))
     if not need:
         return None
-    room = free(account, sight.marks, waiting)
+    room = free(account, market_snapshot.marks, waiting)
     if room is None:
         return refusal("wallet_venue_unavailable", why="it gives no mark price of what is held")
     return None if need <= room else _no("Insufficient margin to place order.", "margin")
 
 
 def _no(words: str, kind: str) -> Refusal:
-    return rejected(VenueSaid(words=words, kind=kind))
+    return rejected(VenueRejection(words=words, kind=kind))
 
 
-def _tenths(asked: Asked, perp: Perp, *, crossed: bool) -> Decimal:
-    return fee_tenths_bps(perp, crossed=crossed) + asked.builder_tenths_bps
+def _tenths(request: PaperOrder, perp: Perp, *, crossed: bool) -> Decimal:
+    return fee_tenths_bps(perp, crossed=crossed) + request.builder_tenths_bps
 
 
 def _fills(
-    asked: Asked, sight: Sight, takes: Sequence[Take], *, crossed: bool
+    request: PaperOrder, market_snapshot: MarketSnapshot, takes: Sequence[Take], *, crossed: bool
 ) -> tuple[Filled, ...]:
-    tenths, builder = fee_tenths_bps(sight.perp, crossed=crossed), asked.builder_tenths_bps
+    tenths, builder = (
+        fee_tenths_bps(market_snapshot.perp, crossed=crossed),
+        request.builder_tenths_bps,
+    )
     return tuple(
         Filled(
-            order_id=asked.order_id,
-            first=n == 0 and not asked.begun,
-            coin=asked.coin,
-            is_buy=asked.is_buy,
+            order_id=request.order_id,
+            first=n == 0 and not request.begun,
+            coin=request.coin,
+            is_buy=request.is_buy,
             px=take.px,
             size=take.size,
             level=take.level,
-            snapshot=sight.snapshot.hash,
+            snapshot=market_snapshot.snapshot.hash,
             tenths_bps=tenths,
             builder_tenths_bps=builder,
             fee=fee_micros(take.px, take.size, tenths),
             builder_fee=fee_micros(take.px, take.size, Decimal(builder)),
-            leverage=asked.leverage,
-            maintenance_x=2 * sight.perp.max_leverage,
+            leverage=request.leverage,
+            maintenance_x=2 * market_snapshot.perp.max_leverage,
         )
         for n, take in enumerate(takes)
     )
 
 
-def whole_at_limit(asked: Asked, perp: Perp) -> Filled:
+def whole_at_limit(request: PaperOrder, perp: Perp) -> Filled:
     """What an order would be if it filled whole at its limit, with the taker's fee: an estimate, on
     no snapshot.
     """
-    tenths, px = fee_tenths_bps(perp, crossed=True), asked.limit_px
+    tenths, px = fee_tenths_bps(perp, crossed=True), request.limit_px
     return Filled(
-        order_id=asked.order_id,
+        order_id=request.order_id,
         first=True,
-        coin=asked.coin,
-        is_buy=asked.is_buy,
+        coin=request.coin,
+        is_buy=request.is_buy,
         px=px,
-        size=asked.size,
+        size=request.size,
         level=px,
         snapshot="",
         tenths_bps=tenths,
-        builder_tenths_bps=asked.builder_tenths_bps,
-        fee=fee_micros(px, asked.size, tenths),
-        builder_fee=fee_micros(px, asked.size, Decimal(asked.builder_tenths_bps)),
-        leverage=asked.leverage,
+        builder_tenths_bps=request.builder_tenths_bps,
+        fee=fee_micros(px, request.size, tenths),
+        builder_fee=fee_micros(px, request.size, Decimal(request.builder_tenths_bps)),
+        leverage=request.leverage,
         maintenance_x=2 * perp.max_leverage,
     )

@@ -7,32 +7,32 @@ from datetime import datetime
 from decimal import Decimal
 
 from domain.trading.paper.amounts import fee_micros
-from domain.trading.paper.entries import Entry, Filled, Funded, Liquidated, PaperBook, Settled
+from domain.trading.paper.entries import DelistedClose, Entry, Filled, Funded, Liquidated, PaperBook
 from domain.trading.paper.filling import facing
 from domain.trading.paper.margin import funding
-from domain.trading.paper.replay import Account, after, opened
-from domain.trading.venue import Book
+from domain.trading.paper.replay import PaperAccount, after, opened
+from domain.trading.venue import OrderBook
 
 Fault = tuple[int, str]
 
 
-def faults(
-    book: PaperBook, entries: Iterable[Entry], snapshots: Mapping[str, Book]
+def check_book(
+    book: PaperBook, entries: Iterable[Entry], snapshots: Mapping[str, OrderBook]
 ) -> Iterator[Fault]:
     """What is wrong in a book, with the number of the entry.
 
     Every figure is worked out again: fills from the levels that stood there, fees from their rates,
     funding from the position at the hour, a liquidation from what was held.
     """
-    account, begun = opened(book.start_micros), set[str]()
+    account, started = opened(book.start_micros), set[str]()
     moves: list[tuple[str, datetime, Decimal]] = []
     for entry in entries:
         what = entry.what
         if isinstance(what, Filled):
             told = _fill(book, entry, what, snapshots.get(what.snapshot))
-            if what.first == (what.order_id in begun):
+            if what.first == (what.order_id in started):
                 told = [*told, "the fill does not say whether it is its order's first"]
-            begun.add(what.order_id)
+            started.add(what.order_id)
             moves.append((what.coin, entry.at, what.size if what.is_buy else -what.size))
         elif isinstance(what, Funded):
             told = _funding(what, moves)
@@ -40,7 +40,7 @@ def faults(
             told = _liquidation(account, entry, what)
             held = account.holdings
             moves.extend((coin, entry.at, -held[coin].size) for coin in what.closed if coin in held)
-        elif isinstance(what, Settled):
+        elif isinstance(what, DelistedClose):
             told = _settlement(account, entry, what)
             moves.append((what.coin, entry.at, -what.size))
         else:
@@ -49,7 +49,7 @@ def faults(
         account = after(account, entry)
 
 
-def _fill(book: PaperBook, entry: Entry, fill: Filled, seen: Book | None) -> list[str]:
+def _fill(book: PaperBook, entry: Entry, fill: Filled, seen: OrderBook | None) -> list[str]:
     if seen is None:
         return ["the snapshot that it filled on is not there"]
     found = []
@@ -69,19 +69,28 @@ def _fill(book: PaperBook, entry: Entry, fill: Filled, seen: Book | None) -> lis
     return found
 
 
-def _funding(paid: Funded, moves: Iterable[tuple[str, datetime, Decimal]]) -> list[str]:
-    held = sum((s for coin, at, s in moves if coin == paid.coin and at <= paid.hour), Decimal(0))
-    again = funding(paid.coin, held, paid.hour, oracle=paid.oracle, rate=paid.rate)
-    return [] if again == paid else ["the funding is not that of the position at the hour"]
+def _funding(prepaid_cost: Funded, moves: Iterable[tuple[str, datetime, Decimal]]) -> list[str]:
+    held = sum(
+        (s for coin, at, s in moves if coin == prepaid_cost.coin and at <= prepaid_cost.hour),
+        Decimal(0),
+    )
+    again = funding(
+        prepaid_cost.coin,
+        held,
+        prepaid_cost.hour,
+        oracle=prepaid_cost.oracle,
+        rate=prepaid_cost.rate,
+    )
+    return [] if again == prepaid_cost else ["the funding is not that of the position at the hour"]
 
 
-def _settlement(account: Account, entry: Entry, what: Settled) -> list[str]:
+def _settlement(account: PaperAccount, entry: Entry, what: DelistedClose) -> list[str]:
     if not what.size or what.size != account.size(what.coin):
         return ["the settlement does not close what was held"]
     return [] if entry.marks.get(what.coin) == what.px else ["the settlement is not at the mark"]
 
 
-def _liquidation(account: Account, entry: Entry, what: Liquidated) -> list[str]:
+def _liquidation(account: PaperAccount, entry: Entry, what: Liquidated) -> list[str]:
     if set(what.closed) != set(account.holdings):
         return ["the liquidation does not close what was held"]
     if dict(what.closed) != dict(entry.marks):

@@ -11,7 +11,7 @@ from typing import Final
 
 from domain.money import BPS
 from domain.trading.paper.amounts import micros_down, micros_up, over, times
-from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated, Settled
+from domain.trading.paper.entries import DelistedClose, Entry, Filled, Funded, Gap, Liquidated
 
 GAPS_KEPT: Final = 100
 
@@ -53,7 +53,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class PaperAccount:
     """What a book comes to after some of its entries.
 
     Units: micro-USDC. `realized` is before fees and funding; `fees` are all of them, `builder_fees`
@@ -100,12 +100,12 @@ class Account:
         return Decimal(0) if held is None else held.size
 
 
-def opened(start_micros: int) -> Account:
+def opened(start_micros: int) -> PaperAccount:
     """A book without entries."""
-    return Account(start=start_micros, peak=start_micros)
+    return PaperAccount(start=start_micros, peak=start_micros)
 
 
-def replayed(start_micros: int, entries: Iterable[Entry]) -> Account:
+def replayed(start_micros: int, entries: Iterable[Entry]) -> PaperAccount:
     """A book after its entries."""
     account = opened(start_micros)
     for entry in entries:
@@ -113,7 +113,7 @@ def replayed(start_micros: int, entries: Iterable[Entry]) -> Account:
     return account
 
 
-def after(account: Account, entry: Entry) -> Account:
+def after(account: PaperAccount, entry: Entry) -> PaperAccount:
     """A book after one more entry."""
     what = entry.what
     if isinstance(what, Filled):
@@ -122,7 +122,7 @@ def after(account: Account, entry: Entry) -> Account:
         account = replace(account, funding=account.funding + what.paid)
     elif isinstance(what, Liquidated):
         account = _liquidated(account, what, entry.at)
-    elif isinstance(what, Settled):
+    elif isinstance(what, DelistedClose):
         account = _settled(account, what)
     else:
         gaps = (*account.gaps, what)[-GAPS_KEPT:]
@@ -130,7 +130,7 @@ def after(account: Account, entry: Entry) -> Account:
     return _seen(account, entry)
 
 
-def closes(account: Account, fill: Filled) -> int | None:
+def closes(account: PaperAccount, fill: Filled) -> int | None:
     """What a fill realizes before fees; None where it closes nothing."""
     held = account.holdings.get(fill.coin)
     if held is None or (held.size > 0) == fill.is_buy:
@@ -139,7 +139,7 @@ def closes(account: Account, fill: Filled) -> int | None:
     return _proceeds(held, size, fill.px) - _released(held, size)
 
 
-def _filled(account: Account, fill: Filled, at: datetime) -> Account:
+def _filled(account: PaperAccount, fill: Filled, at: datetime) -> PaperAccount:
     holdings = dict(account.holdings)
     held = holdings.pop(fill.coin, None)
     realized = closes(account, fill) or 0
@@ -195,7 +195,7 @@ def _proceeds(held: Holding, closing: Decimal, px: Decimal) -> int:
     return micros_down(times(closing if held.size > 0 else -closing, px))
 
 
-def _liquidated(account: Account, what: Liquidated, at: datetime) -> Account:
+def _liquidated(account: PaperAccount, what: Liquidated, at: datetime) -> PaperAccount:
     result = sum(
         account.holdings[coin].result(px)
         for coin, px in what.closed.items()
@@ -211,7 +211,7 @@ def _liquidated(account: Account, what: Liquidated, at: datetime) -> Account:
     )
 
 
-def _settled(account: Account, what: Settled) -> Account:
+def _settled(account: PaperAccount, what: DelistedClose) -> PaperAccount:
     held = account.holdings.get(what.coin)
     if held is None:
         return account
@@ -220,21 +220,21 @@ def _settled(account: Account, what: Settled) -> Account:
     return replace(account, realized=realized, holdings=MappingProxyType(left))
 
 
-def _seen(account: Account, entry: Entry) -> Account:
+def _seen(account: PaperAccount, entry: Entry) -> PaperAccount:
     equity = account.equity(entry.marks)
     if equity is None:
         return account
     return replace(at_equity(account, equity), seen=equity, seen_at=entry.at)
 
 
-def at_equity(account: Account, equity: int) -> Account:
+def at_equity(account: PaperAccount, equity: int) -> PaperAccount:
     """The same after its equity was seen: its peak, and its fall from there, rounded up."""
     peak = max(account.peak, equity)
     fall = over((peak - equity) * BPS, peak) if peak > 0 else 0
     return replace(account, peak=peak, drawdown_bps=max(account.drawdown_bps, fall))
 
 
-def curve(account: Account, entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
+def curve(account: PaperAccount, entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
     """The equity at each entry after an account whose marks tell it, in the order of the
     entries."""
     points = []

@@ -50,18 +50,18 @@ def _name_open_approvals() -> None:
         )
     ).all()
     for approval_id, body, vault in found:
-        told = json.loads(body)
-        data_hash = keccak(hexstr=told["data"])
-        words = [_word(vault), _word(told["target"]["address"]), data_hash]
-        named = keccak(b"".join(words) + told["amount"].to_bytes(32, "big"))
-        told["data_hash"] = "0x" + data_hash.hex()
+        raw = json.loads(body)
+        data_hash = keccak(hexstr=raw["data"])
+        words = [_word(vault), _word(raw["target"]["address"]), data_hash]
+        name = keccak(b"".join(words) + raw["amount"].to_bytes(32, "big"))
+        raw["data_hash"] = "0x" + data_hash.hex()
         db.execute(
             sa.text(
                 "UPDATE approvals SET action_hash = :named, body = :body WHERE approval_id = :id"
             ),
             {
-                "named": "0x" + named.hex(),
-                "body": json.dumps(told, sort_keys=True, separators=(",", ":")),
+                "named": "0x" + name.hex(),
+                "body": json.dumps(raw, sort_keys=True, separators=(",", ":")),
                 "id": approval_id,
             },
         )

@@ -32,12 +32,12 @@ def upgrade() -> None:
             sa.text("UPDATE orders SET book = :book WHERE order_id = :id"),
             {"book": json.loads(body).get("book"), "id": order_id},
         )
-    named = sa.text("book IS NOT NULL")
+    name = sa.text("book IS NOT NULL")
     op.create_index(
         "orders_book",
         "orders",
         ["book", "created_at", "order_id"],
         unique=False,
-        sqlite_where=named,
-        postgresql_where=named,
+        sqlite_where=name,
+        postgresql_where=name,
     )

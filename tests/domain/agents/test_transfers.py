@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from domain.agents.transfers import (
-    Outcome,
-    Report,
-    Step,
+    StoredTransfer,
+    TransferOutcome,
+    TransferTransition,
     gains,
     outcome,
     reported,
@@ -27,12 +27,12 @@ TOKEN, OTHER = "0x" + "aa" * 20, "0x" + "bb" * 20
 MINE, THEIRS = "0x" + "01" * 20, "0x" + "02" * 20
 
 
-def a_report(direction: str = "out", amount: int = 5_000_000, **more: Any) -> Report:
+def a_report(direction: str = "out", amount: int = 5_000_000, **more: Any) -> StoredTransfer:
     given: dict[str, Any] = {"reported_by": "agent", "status": "reported", "reported_at": NOW}
-    return Report(84532, "0x" + "ab" * 32, "u_1", "USDC", amount, direction, **given | more)
+    return StoredTransfer(84532, "0x" + "ab" * 32, "u_1", "USDC", amount, direction, **given | more)
 
 
-def moves(step: Step) -> dict[str, int]:
+def moves(step: TransferTransition) -> dict[str, int]:
     return {d.state: d.delta for d in step.deltas}
 
 
@@ -49,12 +49,12 @@ def a_log(
 
 
 def judged(
-    report: Report,
+    report: StoredTransfer,
     told: Receipt | None,
     *,
     holders: dict[str, str] = {MINE: "u_1"},  # noqa: B006 - nobody writes to it
     **more: Any,
-) -> Outcome | None:
+) -> TransferOutcome | None:
     given: dict[str, Any] = {
         "confirmations": 12,
         "now": NOW,
@@ -107,7 +107,7 @@ def test_an_allowed_overdraft_says_why() -> None:
 def test_a_confirmation_puts_what_really_moved_on_idle(
     direction: str, actual: int, idle: int, landed: int
 ) -> None:
-    step = settled(a_report(direction), Outcome(actual), idle=idle, now=NOW)
+    step = settled(a_report(direction), TransferOutcome(actual), idle=idle, now=NOW)
     assert moves(step).get("in_transit") == -5_000_000
     assert moves(step).get("idle", 0) == landed
     assert (step.report.status, step.report.confirmed_at) == ("confirmed", NOW)
@@ -115,16 +115,18 @@ def test_a_confirmation_puts_what_really_moved_on_idle(
 
 
 def test_an_overdraft_may_be_corrected_below_zero() -> None:
-    step = settled(a_report(override_reason="allowed"), Outcome(6_000_000), idle=-1, now=NOW)
+    step = settled(
+        a_report(override_reason="allowed"), TransferOutcome(6_000_000), idle=-1, now=NOW
+    )
     assert moves(step)["idle"] == -1_000_000
 
 
 def test_a_failed_report_gives_an_outbound_amount_back() -> None:
-    assert moves(settled(a_report(), Outcome(None), idle=0, now=NOW)) == {
+    assert moves(settled(a_report(), TransferOutcome(None), idle=0, now=NOW)) == {
         "in_transit": -5_000_000,
         "idle": 5_000_000,
     }
-    assert moves(settled(a_report("in"), Outcome(None), idle=0, now=NOW)) == {
+    assert moves(settled(a_report("in"), TransferOutcome(None), idle=0, now=NOW)) == {
         "in_transit": -5_000_000
     }
 
@@ -134,7 +136,7 @@ def test_a_failed_report_gives_an_outbound_amount_back() -> None:
 )
 def test_what_has_its_outcome_keeps_it(status: str, actual: int | None) -> None:
     with pytest.raises(ValueError, match=status):
-        settled(a_report(status=status), Outcome(actual), idle=0, now=NOW)
+        settled(a_report(status=status), TransferOutcome(actual), idle=0, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,9 @@ def test_what_has_its_outcome_keeps_it(status: str, actual: int | None) -> None:
 def test_what_failed_and_is_found_after_all_is_confirmed_late(
     direction: str, actual: int, idle: int, landed: int
 ) -> None:
-    step = settled(a_report(direction, status="failed"), Outcome(actual), idle=idle, now=NOW)
+    step = settled(
+        a_report(direction, status="failed"), TransferOutcome(actual), idle=idle, now=NOW
+    )
     assert moves(step) == {"idle": landed}
     assert (step.report.status, step.report.confirmed_at) == ("confirmed", NOW)
 
@@ -160,13 +164,13 @@ def test_a_transfer_that_only_the_chain_tells_of_is_idle_at_once() -> None:
 def test_a_report_waits_for_its_receipt_and_its_depth() -> None:
     assert judged(a_report(), None) is None
     assert judged(a_report(), None, now=NOW + timedelta(hours=23, minutes=59)) is None
-    assert judged(a_report(), None, now=NOW + timedelta(days=1)) == Outcome(None)
+    assert judged(a_report(), None, now=NOW + timedelta(days=1)) == TransferOutcome(None)
     assert judged(a_report(), receipt(a_log(5_000_000), depth=11)) is None
-    assert judged(a_report(), receipt(a_log(5_000_000), depth=12)) == Outcome(5_000_000)
+    assert judged(a_report(), receipt(a_log(5_000_000), depth=12)) == TransferOutcome(5_000_000)
 
 
 def test_a_revert_fails_the_report() -> None:
-    assert judged(a_report(), receipt(ok=False)) == Outcome(None)
+    assert judged(a_report(), receipt(ok=False)) == TransferOutcome(None)
 
 
 def test_only_the_asset_between_the_agent_and_others_counts() -> None:
@@ -177,7 +181,7 @@ def test_only_the_asset_between_the_agent_and_others_counts() -> None:
         a_log(9, MINE, MINE),
         a_log(3, THEIRS, THEIRS),
     )
-    assert judged(a_report(), mixed) == Outcome(4_000_000)
+    assert judged(a_report(), mixed) == TransferOutcome(4_000_000)
     assert judged(a_report("in"), mixed) is None
 
 
@@ -187,7 +191,7 @@ def test_a_transfer_that_touches_no_proven_address_of_the_agent_fails_in_time() 
         holders = {THEIRS: "u_2"} if told is foreign else {}
         assert judged(a_report(), told, holders=holders) is None
         late = judged(a_report(), told, holders=holders, now=NOW + timedelta(days=1))
-        assert late == Outcome(None)
+        assert late == TransferOutcome(None)
 
 
 def test_one_that_is_mined_late_is_not_failed_while_it_gets_deep() -> None:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger.books import EMPTY, Books, after, from_json, to_json
-from domain.ledger.events import Event, Kind, NewEvent, Reporter
+from domain.ledger.books import EMPTY, LedgerState, after, from_json, to_json
+from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.journal import KEPT
 from domain.money import Usdc
 from domain.rules.worth import realized_micros, valued
@@ -38,7 +38,7 @@ P: dict[str, Any] = {"position": {"id": "p"}}
 TX = "0x01"
 
 
-def worth(books: Books) -> float | None:
+def worth(books: LedgerState) -> float | None:
     at = valued(books).worth
     return None if at is None else at / ONE
 
@@ -48,8 +48,8 @@ def unwound(received: str, tx: str, **more: Any) -> NewEvent:
     return row("move", received, "chain", tx=tx, unwound=told, **more)
 
 
-def control(what: str, place: tuple[int, int]) -> NewEvent:
-    return row("note", by="chain", tx=f"0x{place[0]:x}", place=place, control={"what": what})
+def control(subject: str, place: tuple[int, int]) -> NewEvent:
+    return row("note", by="chain", tx=f"0x{place[0]:x}", place=place, control={"what": subject})
 
 
 # -- what the issue of one sum was
@@ -401,7 +401,7 @@ def test_a_row_is_folded_in_microseconds() -> None:
     for n in range(60):
         made.add(executed(1, tx=f"0x{n:x}", at=START + timedelta(minutes=n)))
     event = Event(
-        event_id="ev_x", seq=99, kind=Kind.BUY, reported_by=Reporter.AGENT, created_at=START, occurred_at=START,
+        event_id="ev_x", seq=99, kind=LedgerKind.BUY, reported_by=Reporter.AGENT, created_at=START, occurred_at=START,
         amount_usdc=usdc(1), tx_hash="0xab", payload={"position": {"id": "p1"}},
     )  # fmt: skip
     best = min(_timed(lambda: after(made.state, event)) for _ in range(5))
@@ -430,8 +430,8 @@ KEYS = st.sampled_from(
      "reverses", "restates", "claim", "violation", "refusal", "direction", "approval", "preview", "resource", "reason", "why"]
 )  # fmt: skip
 GARBAGE = st.builds(
-    lambda kind, by, amount, tx, payload: NewEvent(kind=Kind(kind), reported_by=Reporter(by), occurred_at=START, amount_usdc=amount, tx_hash=tx, payload=payload),
-    st.sampled_from(list(Kind)), st.sampled_from(list(Reporter)), st.none() | st.integers(-(10**18), 10**18).map(Usdc),
+    lambda kind, by, amount, tx, payload: NewEvent(kind=LedgerKind(kind), reported_by=Reporter(by), occurred_at=START, amount_usdc=amount, tx_hash=tx, payload=payload),
+    st.sampled_from(list(LedgerKind)), st.sampled_from(list(Reporter)), st.none() | st.integers(-(10**18), 10**18).map(Usdc),
     st.sampled_from([None, "0x01", "0x02"]), st.dictionaries(KEYS, JUNK, max_size=4),
 )  # fmt: skip
 

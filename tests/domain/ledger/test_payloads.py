@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from domain.ledger import payloads as p
 from domain.ledger.forms import FORMS
-from domain.ledger.kinds import Kind
+from domain.ledger.kinds import LedgerKind
 from domain.ledger.written import read, write
 from domain.money import Usdc
 
@@ -31,20 +31,23 @@ KEYS = st.sampled_from(
 STORED = st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=10)
 TEXT = st.none() | st.text(max_size=20)
 MONEY = st.integers(0, 10**15).map(Usdc)
-KIND_OF: dict[type, list[Kind]] = {
-    p.Deposited: [Kind.DEPOSIT], p.Withdrawn: [Kind.WITHDRAW], p.AgentPaid: [Kind.PAYOUT], p.Stopped: [Kind.STOP],
-    p.Signed: [Kind.SIGNED], p.PaidFee: [Kind.FEE], p.Settled: [Kind.RESOLVE], p.Executed: [Kind.MOVE], p.Unwound: [Kind.MOVE],
-    p.VenueFilled: [Kind.BUY, Kind.SELL], p.Reported: [Kind.BUY, Kind.SELL, Kind.MOVE, Kind.RESOLVE],
+KIND_OF: dict[type, list[LedgerKind]] = {
+    p.Deposited: [LedgerKind.DEPOSIT], p.Withdrawn: [LedgerKind.WITHDRAW], p.AgentPaid: [LedgerKind.PAYOUT], p.Stopped: [LedgerKind.STOP],
+    p.TermsSigned: [LedgerKind.SIGNED], p.PaidFee: [LedgerKind.FEE], p.Settled: [LedgerKind.RESOLVE], p.Executed: [LedgerKind.MOVE], p.Unwound: [LedgerKind.MOVE],
+    p.VenueFilled: [LedgerKind.BUY, LedgerKind.SELL], p.Reported: [LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE, LedgerKind.RESOLVE],
 }  # fmt: skip
-PLACES = st.builds(p.Place, market=TEXT, address=TEXT, selector=TEXT, label=TEXT)
+PLACES = st.builds(p.CallTarget, market=TEXT, address=TEXT, selector=TEXT, label=TEXT)
 
 
 DATES = st.integers(1_600_000_000, 1_900_000_000).map(lambda n: datetime.fromtimestamp(n, UTC))
 BY_HINT: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (Usdc, MONEY),
     (Usdc | None, st.none() | MONEY),
-    (p.Place, PLACES),
-    (p.Part | None, st.none() | st.builds(p.Part, id=TEXT, market=TEXT, side=TEXT, label=TEXT)),
+    (p.CallTarget, PLACES),
+    (
+        p.LotLabel | None,
+        st.none() | st.builds(p.LotLabel, id=TEXT, market=TEXT, side=TEXT, label=TEXT),
+    ),
     (bool, st.booleans()),
     (Decimal, st.decimals(-(10**9), 10**9, places=6)),
     (int | None, st.none() | st.integers(0, 10**9)),
@@ -64,40 +67,40 @@ def _field(hint: Any) -> st.SearchStrategy[Any]:
 
 
 def _of(kind: type) -> st.SearchStrategy[Any]:
-    if kind is p.Reverses:
+    if kind is p.LogReversed:
         return st.one_of(*(_reversal(k) for k in (p.Deposited, p.Executed, p.Settled, p.Control)))
     hints = typing.get_type_hints(kind)
     return st.builds(kind, **{f.name: _field(hints[f.name]) for f in fields(kind)})
 
 
 def _reversal(kind: type) -> st.SearchStrategy[Any]:
-    row = KIND_OF.get(kind, [Kind.NOTE])[0]
+    row = KIND_OF.get(kind, [LedgerKind.NOTE])[0]
     return st.builds(
-        p.Reverses, event_id=st.just("ev_1"), kind=st.just(row), occurred_at=st.none(), seq=st.integers(1, 9), tx_hash=TEXT,
+        p.LogReversed, event_id=st.just("ev_1"), kind=st.just(row), occurred_at=st.none(), seq=st.integers(1, 9), tx_hash=TEXT,
         amount=st.none(), what=_of(kind), text=TEXT,
     )  # fmt: skip
 
 
 WHAT = st.sampled_from(typing.get_args(p.Payload)).flatmap(_of)
 TOLD = st.builds(
-    p.Told, what=WHAT, log_index=st.none() | st.integers(0, 10**6),
+    p.EventPayload, what=WHAT, log_index=st.none() | st.integers(0, 10**6),
     violation=st.none() | st.builds(p.Violation, codes=st.lists(st.sampled_from(["a", "b"])).map(tuple), detail=st.just({"a": 1})),
-    restates=st.none() | st.builds(p.Restates, event_id=st.text(min_size=1), log_index=st.none() | st.integers(0, 99)),
+    restates=st.none() | st.builds(p.LogMoved, event_id=st.text(min_size=1), log_index=st.none() | st.integers(0, 99)),
 )  # fmt: skip
 
 
 @pytest.mark.slow
 @settings(max_examples=400)
 @given(told=TOLD)
-def test_what_is_written_is_read_back(told: p.Told) -> None:
-    for kind in KIND_OF.get(type(told.what), [Kind.NOTE]):
+def test_what_is_written_is_read_back(told: p.EventPayload) -> None:
+    for kind in KIND_OF.get(type(told.what), [LedgerKind.NOTE]):
         assert read(kind, write(told)) == told
 
 
 @pytest.mark.slow
 @settings(max_examples=600)
-@given(kind=st.sampled_from(Kind), stored=STORED)
-def test_nothing_that_is_stored_makes_a_read_fail(kind: Kind, stored: Any) -> None:
+@given(kind=st.sampled_from(LedgerKind), stored=STORED)
+def test_nothing_that_is_stored_makes_a_read_fail(kind: LedgerKind, stored: Any) -> None:
     told = read(kind, stored)
     write(told)
 
@@ -107,10 +110,12 @@ def test_every_kind_of_payload_can_be_written() -> None:
 
 
 def test_an_unusable_value_is_named_and_counts_as_nothing() -> None:
-    told = read(Kind.MOVE, {"executed": {"target": 7, "spent": "-1", "received": "2.5"}})
-    assert told.what == p.Executed(place=p.Place(), received=Usdc(2_500_000))
-    assert told.unusable == (p.Unusable("executed.spent"), p.Unusable("executed.target"))
+    told = read(LedgerKind.MOVE, {"executed": {"target": 7, "spent": "-1", "received": "2.5"}})
+    assert told.what == p.Executed(place=p.CallTarget(), received=Usdc(2_500_000))
+    assert told.unusable == (p.UnusableValue("executed.spent"), p.UnusableValue("executed.target"))
 
 
 def test_a_payload_that_is_no_object_is_unusable() -> None:
-    assert read(Kind.NOTE, [1]) == p.Told(what=p.Noted(), unusable=(p.Unusable(""),))
+    assert read(LedgerKind.NOTE, [1]) == p.EventPayload(
+        what=p.Noted(), unusable=(p.UnusableValue(""),)
+    )

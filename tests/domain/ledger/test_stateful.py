@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from domain.ledger.books import from_json, to_json
 from domain.ledger.events import NewEvent
 from domain.money import ZERO, Usdc
-from domain.reads.statement import Span, figures
+from domain.reads.statement import StatementInput, figures
 from domain.reads.weeks import week_of
-from domain.rules.checks import Wanted, action_checks, remaining
+from domain.rules.checks import ActionRequest, action_checks, remaining
 from domain.rules.violations import flagged, violations
 from tests.domain.material import (
     CALL,
@@ -160,10 +160,12 @@ class Life(RuleBasedStateMachine):
         left = remaining(case)
         assert ZERO <= left.amount <= self.m.per_tx_cap
         if left.amount:
-            numbers = {c.code: c.ok for c in action_checks(case, Wanted(MARKET, CALL, left.amount))}
+            numbers = {
+                c.code: c.ok for c in action_checks(case, ActionRequest(MARKET, CALL, left.amount))
+            }
             # What no vault was asked about is unknown, and refuses nothing.
             assert False not in {ok for code, ok in numbers.items() if code != "approval_missing"}
-            more = action_checks(case, Wanted(MARKET, CALL, left.amount + Usdc(1)))
+            more = action_checks(case, ActionRequest(MARKET, CALL, left.amount + Usdc(1)))
             assert any(not c.ok and c.refusal for c in more)
 
     @invariant()
@@ -180,8 +182,10 @@ class Life(RuleBasedStateMachine):
                 refold([e for e in events if e.created_at < period.end], all_events=events)
             )
             period = week_of(period.end)
-        weeks = [figures(Span(self.m, period, a, b, ())) for a, b in itertools.pairwise(states)]
-        life = figures(Span(self.m, period, states[0], self.made.state, ()))
+        weeks = [
+            figures(StatementInput(self.m, period, a, b, ())) for a, b in itertools.pairwise(states)
+        ]
+        life = figures(StatementInput(self.m, period, states[0], self.made.state, ()))
         for name in ("deposits", "withdrawals", "realized"):
             assert sum(w[name] or 0 for w in weeks) == life[name]
         estimated = [w["estimated"] for w in weeks]

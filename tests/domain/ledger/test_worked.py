@@ -8,7 +8,7 @@ from typing import Any
 
 from domain.facts import BlockStamp, VaultState
 from domain.mandates.mandate import Status
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from tests.domain.material import (
     MARKET,
     SELECTOR,
@@ -29,7 +29,7 @@ from tests.domain.material import (
 P: dict[str, Any] = {"position": {"id": "p"}}
 
 
-def shown(at: Case, *names: str) -> dict[str, Any]:
+def shown(at: MandateSnapshot, *names: str) -> dict[str, Any]:
     """Chosen figures of the mandate read, by path."""
     view = mandate_read(at)
     out = {}
@@ -47,7 +47,7 @@ FIGURES = (
 )  # fmt: skip
 
 
-def figures(at: Case) -> list[Any]:
+def figures(at: MandateSnapshot) -> list[Any]:
     return list(shown(at, *FIGURES).values())
 
 

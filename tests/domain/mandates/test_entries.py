@@ -9,7 +9,7 @@ from eth_utils import keccak
 
 from chain.eip712 import listed
 from domain.mandates.clauses import clauses
-from domain.mandates.entries import MAX_BYTES, MAX_ENTRIES, alike, validate_targets
+from domain.mandates.entries import MAX_BYTES, MAX_ENTRIES, confusable_key, validate_targets
 from domain.mandates.markets import MAX_WITHDRAW, VALUE_OF, from_config, named
 from domain.mandates.targets import Target
 from domain.refusals import Refused
@@ -136,7 +136,7 @@ def test_what_is_no_symbol_is_refused(symbol: Any) -> None:
 def test_a_venue_that_can_be_taken_for_a_known_name_is_refused(venue: str, meant: str) -> None:
     told = refused({"kind": "vault"}, {"kind": "venue", "venue": venue})
     assert told == {"loc": "allowed_targets.1.venue", "msg": f"it can be taken for {meant}"}
-    assert alike(venue) == alike(meant)
+    assert confusable_key(venue) == confusable_key(meant)
 
 
 def test_only_a_venue_that_is_known_stands_without_a_mark() -> None:

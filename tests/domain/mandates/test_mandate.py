@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from domain.mandates.mandate import Mandate, Status
-from domain.mandates.states import Action, moved
+from domain.mandates.states import LifecycleAction, moved
 from domain.refusals import Refused
 from tests.domain.material import START, mandate, usdc
 
-S, A = Status, Action
+S, A = Status, LifecycleAction
 # The move's end, or the code of the refusal; every pair that is not named is refused with wrong_status.
-MOVES: dict[tuple[Status, Action], Status | str] = {
+MOVES: dict[tuple[Status, LifecycleAction], Status | str] = {
     (S.DRAFT, A.CORRECT): S.DRAFT,
     (S.DRAFT, A.ASSIGN): S.DRAFT,
     (S.DRAFT, A.ACCEPT): S.DRAFT,
@@ -39,10 +39,10 @@ MOVES: dict[tuple[Status, Action], Status | str] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("action", list(LifecycleAction))
 @pytest.mark.parametrize("status", list(Status))
 def test_every_pair_of_state_and_action_is_a_move_or_a_refusal(
-    status: Status, action: Action
+    status: Status, action: LifecycleAction
 ) -> None:
     m = mandate(status=status)
     expected = MOVES.get((status, action), "wrong_status")
@@ -58,7 +58,7 @@ def test_every_pair_of_state_and_action_is_a_move_or_a_refusal(
     ("action", "expected"), [(A.CANCEL, S.CANCELLED), (A.STOP, None), (A.FUND, None), (A.ATTACH, S.SIGNED)]
 )  # fmt: skip
 def test_a_signed_mandate_without_a_vault_can_be_cancelled_and_not_stopped(
-    action: Action, expected: Status | None
+    action: LifecycleAction, expected: Status | None
 ) -> None:
     m = mandate(status=S.SIGNED, vault_address=None)
     if expected is not None:

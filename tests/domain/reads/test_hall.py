@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ledger.day_totals import SCALE, DayTotals, RolledDay
-from domain.ledger.events import Event, Kind, Reporter
-from domain.ledger.payloads import Reverses
+from domain.ledger.events import Event, LedgerKind, Reporter
+from domain.ledger.payloads import LogReversed
 from domain.ledger.performance import (
     NOTHING,
     DayParts,
@@ -40,7 +40,9 @@ class Story:
     at: datetime = MIDNIGHT + timedelta(hours=9)
     cash: int = 0
 
-    def row(self, kind: Kind, by: Reporter, amount: float | None = None, **payload: Any) -> Story:
+    def row(
+        self, kind: LedgerKind, by: Reporter, amount: float | None = None, **payload: Any
+    ) -> Story:
         self.at += timedelta(seconds=1)
         n = len(self.rows) + 1
         money = None if amount is None else Usdc(round(amount * M))
@@ -60,39 +62,39 @@ class Story:
 
     def deposit(self, amount: float) -> Story:
         self.cash += round(amount * M)
-        return self.row(Kind.DEPOSIT, Reporter.CHAIN, amount)
+        return self.row(LedgerKind.DEPOSIT, Reporter.CHAIN, amount)
 
     def withdraw(self, amount: float) -> Story:
         self.cash -= round(amount * M)
-        return self.row(Kind.WITHDRAW, Reporter.CHAIN, amount)
+        return self.row(LedgerKind.WITHDRAW, Reporter.CHAIN, amount)
 
     def trade(self, spent: float = 0, received: float = 0) -> Story:
         self.cash += round(received * M) - round(spent * M)
         told = {"spent": str(Usdc(round(spent * M))), "received": str(Usdc(round(received * M)))}
-        return self.row(Kind.MOVE, Reporter.CHAIN, spent or received, executed=told)
+        return self.row(LedgerKind.MOVE, Reporter.CHAIN, spent or received, executed=told)
 
     def mark(
         self, positions: float, cash: float | None = None, by: Reporter = Reporter.KEEPER
     ) -> Story:
         of = self.cash if cash is None else round(cash * M)
         told = {"cash": str(Usdc(of)), "positions": str(Usdc(round(positions * M)))}
-        return self.row(Kind.NOTE, by, marked=told)
+        return self.row(LedgerKind.NOTE, by, marked=told)
 
     def settle(self, fee: float = 0) -> Story:
         told = {"spent": "0", "returned": "0", "gain": "0", "agent_fee": str(Usdc(round(fee * M)))}
-        return self.row(Kind.RESOLVE, Reporter.CHAIN, 0, settled=told)
+        return self.row(LedgerKind.RESOLVE, Reporter.CHAIN, 0, settled=told)
 
-    def claim(self, kind: Kind, amount: float, **payload: Any) -> Story:
+    def claim(self, kind: LedgerKind, amount: float, **payload: Any) -> Story:
         return self.row(kind, Reporter.AGENT, amount, **payload)
 
     def gone(self) -> Story:
         """A reorganisation takes the newest row away, once."""
         last = self.rows[-1]
-        if isinstance(last.told.what, Reverses):
+        if isinstance(last.told.what, LogReversed):
             return self
         told = {"event_id": last.event_id, "kind": last.kind.value, "payload": dict(last.payload)}
         amount = {"amount_usdc": str(last.amount_usdc)} if last.amount_usdc else {}
-        return self.row(Kind.NOTE, Reporter.CHAIN, reverses=told | amount)
+        return self.row(LedgerKind.NOTE, Reporter.CHAIN, reverses=told | amount)
 
     def next_day(self, days: int = 1) -> Story:
         self.at = (self.at + timedelta(days=days)).replace(hour=9, minute=0, second=0)
@@ -167,7 +169,7 @@ def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
         10 * M,
     )
     assert (second.stood, second.held, second.factor) == (66 * M, 60 * M, SCALE * 60 // 66)
-    for part in stored(Story().deposit(100).claim(Kind.BUY, 3).rows):
+    for part in stored(Story().deposit(100).claim(LedgerKind.BUY, 3).rows):
         assert DayParts.from_json(part.day, **json.loads(json.dumps(part.as_json()))) == part
 
 
@@ -187,8 +189,10 @@ def test_the_agents_fee_is_a_cost_when_it_is_paid_and_whenever_that_is() -> None
     """100 becomes 120, then 2 go to the agent: 18 are left, 1.2 x (1 - 2/120) = 1.18."""
     story = Story().deposit(100).trade(spent=100).mark(120).trade(received=120).settle(fee=2)
     assert story.since()["twr_bps"] == 2000
-    before = replace(story, rows=[*story.rows]).row(Kind.PAYOUT, Reporter.CHAIN, 2).withdraw(118)
-    behind = story.withdraw(118).row(Kind.PAYOUT, Reporter.CHAIN, 2)
+    before = (
+        replace(story, rows=[*story.rows]).row(LedgerKind.PAYOUT, Reporter.CHAIN, 2).withdraw(118)
+    )
+    behind = story.withdraw(118).row(LedgerKind.PAYOUT, Reporter.CHAIN, 2)
     for paid in (before, behind):
         assert paid.since() == {
             "net_usdc": "18.000000",
@@ -236,7 +240,7 @@ def test_what_a_reorganisation_takes_back_is_no_result() -> None:
         "amount_usdc": "60",
         "payload": dict(gone.payload),
     }
-    story.row(Kind.NOTE, Reporter.CHAIN, reverses=told)
+    story.row(LedgerKind.NOTE, Reporter.CHAIN, reverses=told)
     assert (story.worth(), story.days()[-1].held) == (100 * M, 0)
     assert story.since() == {
         "net_usdc": "0.000000",
@@ -245,7 +249,7 @@ def test_what_a_reorganisation_takes_back_is_no_result() -> None:
         "trades": 0,
     }
     story.row(
-        Kind.NOTE,
+        LedgerKind.NOTE,
         Reporter.CHAIN,
         reverses={
             "event_id": "ev_1",
@@ -260,7 +264,7 @@ def test_what_a_reorganisation_takes_back_is_no_result() -> None:
 
 
 def test_a_mandate_without_a_chain_row_has_no_figures() -> None:
-    told = Story().claim(Kind.BUY, 5).since()
+    told = Story().claim(LedgerKind.BUY, 5).since()
     assert told == {"net_usdc": None, "twr_bps": None, "max_drawdown_bps": None, "trades": 0}
 
 
@@ -272,20 +276,20 @@ def test_an_agent_cannot_move_its_measured_record_by_reporting() -> None:
     talked = (
         Story()
         .deposit(100)
-        .claim(Kind.BUY, 900)
-        .claim(Kind.RESOLVE, 1e6)
+        .claim(LedgerKind.BUY, 900)
+        .claim(LedgerKind.RESOLVE, 1e6)
         .trade(spent=50)
-        .claim(Kind.FEE, 3)
+        .claim(LedgerKind.FEE, 3)
     )
     talked.claim(
-        Kind.NOTE,
+        LedgerKind.NOTE,
         0,
         mark="99999",
         marked={"cash": "0", "positions": "9"},
         executed={"spent": "0", "received": "9"},
     )
-    talked.mark(55).claim(Kind.SELL, 500).next_day().mark(52).claim(
-        Kind.MOVE, 7, settled={"agent_fee": "9"}
+    talked.mark(55).claim(LedgerKind.SELL, 500).next_day().mark(52).claim(
+        LedgerKind.MOVE, 7, settled={"agent_fee": "9"}
     )
     measured = [replace(d, claimed_trades=0, claimed_net=0, claimed_fees=0) for d in talked.days()]
     assert measured == plain.days()
@@ -511,8 +515,8 @@ def test_money_put_to_work_beside_a_result_on_the_same_day_never_thins_it_out(
 
 @given(st.integers(0, 12), st.integers(0, 12))
 def test_what_is_beside_the_measured_figures_adds_up_in_parts(a: int, b: int) -> None:
-    story = Story().deposit(100).claim(Kind.BUY, 3).next_day().claim(Kind.RESOLVE, 5)
-    story.claim(Kind.FEE, 1).next_day(3).trade(spent=7).claim(Kind.SELL, 2).withdraw(20)
+    story = Story().deposit(100).claim(LedgerKind.BUY, 3).next_day().claim(LedgerKind.RESOLVE, 5)
+    story.claim(LedgerKind.FEE, 1).next_day(3).trade(spent=7).claim(LedgerKind.SELL, 2).withdraw(20)
     cuts = sorted((min(a, len(story.rows)), min(b, len(story.rows))))
     record, parts = NOTHING, dict[str, DayParts]()
     for rows in (story.rows[: cuts[0]], story.rows[cuts[0] : cuts[1]], story.rows[cuts[1] :]):
@@ -532,7 +536,7 @@ def test_days_go_by_block_time_whenever_a_row_is_read() -> None:
     for n, spent in ((2, 40), (1, 30)):
         told = {"spent": str(Usdc(spent * M)), "received": "0"}
         event = replace(
-            story.row(Kind.MOVE, Reporter.CHAIN, spent, executed=told).rows.pop(),
+            story.row(LedgerKind.MOVE, Reporter.CHAIN, spent, executed=told).rows.pop(),
             occurred_at=sunday + timedelta(minutes=n),
             created_at=monday,
             block_number=n,
@@ -543,7 +547,7 @@ def test_days_go_by_block_time_whenever_a_row_is_read() -> None:
 
 
 def test_a_day_on_which_only_the_agent_spoke_stands_as_the_one_before() -> None:
-    story = Story().deposit(100).trade(spent=60).mark(66).next_day().claim(Kind.BUY, 3)
+    story = Story().deposit(100).trade(spent=60).mark(66).next_day().claim(LedgerKind.BUY, 3)
     first, second = story.days()
     assert (second.start, second.worth, second.stood, second.held) == (106 * M,) * 2 + (66 * M,) * 2
     assert (second.claimed_trades, second.factor, second.result) == (1, SCALE, 0)
@@ -593,4 +597,4 @@ def test_a_window_takes_its_days_and_no_other() -> None:
 
 def test_an_owners_row_is_no_day() -> None:
     story = Story().deposit(100)
-    assert story.days() == story.next_day().row(Kind.SIGNED, Reporter.OWNER).days()
+    assert story.days() == story.next_day().row(LedgerKind.SIGNED, Reporter.OWNER).days()

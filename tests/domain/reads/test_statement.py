@@ -13,9 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger.books import Books
+from domain.ledger.books import LedgerState
 from domain.ledger.events import Event, NewEvent
-from domain.reads.statement import NOTHING, Span, added, figures, mandate_week, statement, together
+from domain.reads.statement import (
+    NOTHING,
+    StatementInput,
+    added,
+    figures,
+    mandate_week,
+    statement,
+    together,
+)
 from domain.reads.weeks import Week, last_full_week, week, week_of
 from domain.refusals import Refused
 from tests.domain.ledger.test_books import interleaved, stories
@@ -34,14 +42,14 @@ from tests.domain.material import (
 P: dict[str, Any] = {"position": {"id": "p"}}
 
 
-def span(events: Sequence[Event], period: Week) -> Span:
+def span(events: Sequence[Event], period: Week) -> StatementInput:
     """The states at both ends of a week, by the time the rows were written."""
 
-    def before(at: datetime) -> Books:
+    def before(at: datetime) -> LedgerState:
         return refold([e for e in events if e.occurred_at < at], all_events=events)
 
     inside = [e for e in events if period.start <= e.occurred_at < period.end]
-    return Span(mandate(), period, before(period.start), before(period.end), inside)
+    return StatementInput(mandate(), period, before(period.start), before(period.end), inside)
 
 
 def spread(rows: list[NewEvent], gap: timedelta) -> list[Event]:
@@ -193,9 +201,9 @@ def test_the_weeks_of_a_life_sum_up_to_the_last_digit(
     assert weeks[-1]["end"] == life["end"]
 
 
-def _life(events: Sequence[Event]) -> Span:
+def _life(events: Sequence[Event]) -> StatementInput:
     nothing = refold([])
-    return Span(mandate(), week_of(START), nothing, refold(events), events)
+    return StatementInput(mandate(), week_of(START), nothing, refold(events), events)
 
 
 def test_all_mandates_add_up() -> None:

@@ -19,7 +19,7 @@ from domain.mandates.mandate import ClauseKey, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import TermsStatus
 from domain.reads.view import summary
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.settings import Switches
 from tests.domain.ledger.test_books import GARBAGE
 from tests.domain.material import (
@@ -95,7 +95,7 @@ EARLY_LOG = StagedLog(
 )
 
 
-def steps(at: Case) -> list[dict[str, Any]]:
+def steps(at: MandateSnapshot) -> list[dict[str, Any]]:
     told: list[dict[str, Any]] = mandate_read(at)["steps"]
     return told
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from domain.ledger.books import Books
-from domain.rules.case import Case
+from domain.ledger.books import LedgerState
+from domain.rules.case import MandateSnapshot
 
 
 def test_only_the_books_are_newer() -> None:
     """Each field holds a thing of its own, so that none is left out or in another's place."""
-    names = [f.name for f in fields(Case)]
-    case = Case(**{name: object() for name in names})  # type: ignore[arg-type]  # what is in a field does not matter here
-    books = Books(seq=7)
+    names = [f.name for f in fields(MandateSnapshot)]
+    case = MandateSnapshot(**{name: object() for name in names})  # type: ignore[arg-type]  # what is in a field does not matter here
+    books = LedgerState(seq=7)
     newer = case.after(books)
     assert newer.state is books
     assert [n for n in names if getattr(newer, n) is not getattr(case, n)] == ["state"]

@@ -13,11 +13,11 @@ from domain.facts import BlockStamp, VaultState
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import ClauseKey, Status
-from domain.mandates.targets import Missed, Target
+from domain.mandates.targets import Target, TargetMismatch
 from domain.reads.limits import limits
 from domain.rules import waiting
-from domain.rules.case import Case
-from domain.rules.checks import Wanted, action_checks, day_used, remaining
+from domain.rules.case import MandateSnapshot
+from domain.rules.checks import ActionRequest, action_checks, day_used, remaining
 from domain.rules.exposure import exposure
 from domain.rules.waiting import by_waiting
 from domain.settings import Config
@@ -59,8 +59,8 @@ def want(
     data: str = CALL,
     held: str | int = 0,
     name: str | None = None,
-) -> Wanted:
-    return Wanted(target, data, usdc(amount), usdc(held), name)
+) -> ActionRequest:
+    return ActionRequest(target, data, usdc(amount), usdc(held), name)
 
 
 def vault(at: datetime = NOW, **more: Any) -> VaultState:
@@ -75,12 +75,12 @@ def vault(at: datetime = NOW, **more: Any) -> VaultState:
     return VaultState(**(plain | more))
 
 
-def funded(*rows: Any, **more: Any) -> Case:
+def funded(*rows: Any, **more: Any) -> MandateSnapshot:
     return ledger(deposit(500), *rows).case(**more)
 
 
-def failing(case: Case, wanted: Wanted | None = None) -> list[str]:
-    return [c.code for c in action_checks(case, wanted or want()) if c.ok is False]
+def failing(snapshot: MandateSnapshot, request: ActionRequest | None = None) -> list[str]:
+    return [c.code for c in action_checks(snapshot, request or want()) if c.ok is False]
 
 
 def hold(amount: str | int, name: str = "h") -> Reservation:
@@ -145,7 +145,7 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
     ],
 )
 def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(
-    code: str, case: Case, wanted: Wanted
+    code: str, case: MandateSnapshot, wanted: ActionRequest
 ) -> None:
     check = next(c for c in action_checks(case, wanted) if c.code == code)
     assert not check.ok
@@ -186,7 +186,7 @@ def test_what_no_entry_pins_may_be_anything_as_in_the_vault() -> None:
     assert m.misses(MARKET, f"{SELECTOR}{VAULT[2:]:0>64}") is None
     unpinned = m.misses(MARKET, f"{SELECTOR}{1:064x}{1:064x}")
     assert unpinned is not None
-    assert m.misses(OTHER, CALL) == Missed()
+    assert m.misses(OTHER, CALL) == TargetMismatch()
     early = replace(m, vault_address=None)
     assert early.misses(MARKET, f"{SELECTOR}{1:064x}") is None
     assert mandate(vault_address=None).misses(MARKET, CALL) is None
@@ -285,7 +285,7 @@ def test_more_becomes_possible_when_the_first_hold_or_claim_ends() -> None:
     assert spent.retry_at == START.replace(hour=0) + timedelta(days=1)
 
 
-def used_up(**more: Any) -> Case:
+def used_up(**more: Any) -> MandateSnapshot:
     """Claims of 145 of today's 150, and 11 and 10 of calldata; the first two holds end within an
     hour, the claims after midnight."""
     late = NOW.replace(hour=23, minute=50)
@@ -341,9 +341,9 @@ def test_no_time_is_told_that_comes_after_the_end() -> None:
 def test_a_time_is_found_without_trying_every_end(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[datetime] = []
 
-    def counted(case: Case, at: datetime) -> Case:
+    def counted(snapshot: MandateSnapshot, at: datetime) -> MandateSnapshot:
         looked.append(at)
-        return by_waiting(case, at)
+        return by_waiting(snapshot, at)
 
     monkeypatch.setattr(waiting, "by_waiting", counted)
     held = tuple(
@@ -407,7 +407,7 @@ def test_an_exit_is_possible_below_the_stop_line() -> None:
     ],
 )
 def test_what_remains_names_the_clause_that_binds(
-    case: Case, value: str, key: str, retry: bool
+    case: MandateSnapshot, value: str, key: str, retry: bool
 ) -> None:
     told = remaining(case).as_json()
     assert (told["value"], told["binding"]["key"], told["retry_at"] is not None) == (
@@ -452,7 +452,7 @@ def test_the_live_exposure_follows_the_vault() -> None:
         funded(chain=vault(settled=True)),
     ],
 )
-def test_a_closed_mandate_exposes_nothing(case: Case) -> None:
+def test_a_closed_mandate_exposes_nothing(case: MandateSnapshot) -> None:
     told = on_the_wire(exposure(case))
     assert {told[n] for n in ("before_pause", "today", "ever")} == {"0.000000"}
 

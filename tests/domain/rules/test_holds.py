@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ledger.claimed import Claim
+from domain.ledger.claimed import PendingClaim
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
 from domain.rules.caps import holds
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from tests.domain.material import case
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -38,7 +38,9 @@ def reservation(number: int, told: tuple[int, str, str]) -> Reservation:
     )  # fmt: skip
 
 
-def with_claims(reservations: Sequence[Reservation], claims: Sequence[Claim]) -> Case:
+def with_claims(
+    reservations: Sequence[Reservation], claims: Sequence[PendingClaim]
+) -> MandateSnapshot:
     plain = case()
     waiting = {f"ev_{n}": c for n, c in enumerate(claims)}
     claimed = replace(plain.state.claimed, pending=waiting)
@@ -47,7 +49,9 @@ def with_claims(reservations: Sequence[Reservation], claims: Sequence[Claim]) ->
     )
 
 
-def one_after_the_other(reservations: Sequence[Reservation], claims: Sequence[Claim]) -> list[Usdc]:
+def one_after_the_other(
+    reservations: Sequence[Reservation], claims: Sequence[PendingClaim]
+) -> list[Usdc]:
     """The rule as it is said, without an eye on its cost."""
     free, left = list(reservations), {r.action.action_hash: r.amount for r in reservations}
     for claim in filter(lambda c: c.out, claims):
@@ -71,7 +75,7 @@ def test_each_claim_takes_the_nearest_that_it_can_be_of(
 ) -> None:
     reservations = [reservation(n, told) for n, told in enumerate(handed_out)]
     claims = [
-        Claim(
+        PendingClaim(
             tx_hash=f"0x{n}",
             at=NOW + timedelta(seconds=n),
             out=out,

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
-from domain.ledger.payloads import Place
+from domain.ledger.payloads import CallTarget
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.rules.case import OrdersToday
 from domain.rules.checks import day_used, remaining
 from domain.rules.ordering import (
-    OrderWanted,
+    OrderCheck,
     mandate_refuses,
     policy_refuses,
     venues_of,
@@ -44,15 +44,15 @@ def of_venue(**more: Any) -> Mandate:
     return mandate(allowed_targets=(Target("vault"), VENUE), **more)
 
 
-def an_order(amount: str = "20", **more: Any) -> OrderWanted:
+def an_order(amount: str = "20", **more: Any) -> OrderCheck:
     plain: dict[str, Any] = {
         "product": "BTC", "mode": "live", "amount": usdc(amount), "reduce_only": False,
     }  # fmt: skip
-    return OrderWanted(**(plain | more))
+    return OrderCheck(**(plain | more))
 
 
-def code(m: Mandate, wanted: OrderWanted, **more: Any) -> str | None:
-    refused = mandate_refuses(case(m, **more), wanted)
+def code(mandate: Mandate, wanted: OrderCheck, **more: Any) -> str | None:
+    refused = mandate_refuses(case(mandate, **more), wanted)
     return None if refused is None else refused.kind.code
 
 
@@ -151,9 +151,9 @@ def test_a_fill_that_an_agent_reports_too_counts_once_and_the_larger_of_both() -
 
 
 def test_what_is_at_the_venue_whose_orders_are_made_here_is_told_by_its_fills() -> None:
-    m, place = of_venue(), Place(market="BTC")
+    m, place = of_venue(), CallTarget(market="BTC")
     assert ordered(m, place)
-    assert not ordered(m, Place(market="ETH"))
+    assert not ordered(m, CallTarget(market="ETH"))
     assert not ordered(mandate(allowed_targets=(replace(VENUE, venue="other"),)), place)
 
 

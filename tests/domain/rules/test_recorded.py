@@ -10,7 +10,7 @@ import pytest
 
 from domain.facts import BlockStamp, Revert, VaultState
 from domain.mandates.mandate import ClauseKey
-from domain.rules.checks import Wanted, action_checks
+from domain.rules.checks import ActionRequest, action_checks
 from domain.rules.recorded import moved, pressed, recorded_value, refuses, stands
 from domain.rules.reverts import reverts
 from tests.domain.material import CALL, MARKET, START, VAULT, deposit, ledger, mandate, usdc
@@ -157,7 +157,7 @@ def test_a_refused_exit_names_the_record_where_a_new_one_would_let_it_pass(
 def test_the_refusal_has_the_code_of_the_vaults_error_and_says_who_may_record() -> None:
     state = vault("200", floor=usdc(400))
     case = replace(ledger(deposit(500)).case(), chain=state)
-    checks = action_checks(case, Wanted(MARKET, CALL, usdc(0)))
+    checks = action_checks(case, ActionRequest(MARKET, CALL, usdc(0)))
     line = next(c for c in checks if c.code == "below_stop_line")
     assert (line.ok, line.clause) == (True, ClauseKey.STOP_LINE)
     told = recorded_value(state)
@@ -182,6 +182,6 @@ def test_the_refusal_has_the_code_of_the_vaults_error_and_says_who_may_record() 
 
 def test_a_spend_is_told_nothing_of_the_record() -> None:
     case = replace(ledger(deposit(500)).case(), chain=vault("200", floor=usdc(100)))
-    checks = action_checks(case, Wanted(MARKET, CALL, usdc(10)))
+    checks = action_checks(case, ActionRequest(MARKET, CALL, usdc(10)))
     line = next(c for c in checks if c.code == "below_stop_line")
     assert "recorded_value_stale" not in line.detail

@@ -8,9 +8,9 @@ from typing import Any
 
 from domain.facts import BlockStamp, VaultState
 from domain.mandates.targets import Target
-from domain.rules.checks import Wanted, action_checks
+from domain.rules.checks import ActionRequest, action_checks
 from domain.rules.exposure import exposure
-from domain.rules.stop_line import below, latched, worth_marking
+from domain.rules.stop_line import is_below_floor, latched, worth_marking
 from tests.domain.material import (
     CALL,
     MARKET,
@@ -60,8 +60,8 @@ def test_a_silent_probe_before_any_mark_leaves_worth_at_cost() -> None:
 
 
 def test_a_silent_probe_neither_marks_nor_stops() -> None:
-    assert not below(DEAD)
-    assert below(replace(DEAD, answered=(True,)))
+    assert not is_below_floor(DEAD)
+    assert is_below_floor(replace(DEAD, answered=(True,)))
     m = funded().measured
     assert not worth_marking(mandate(), m, DEAD, 900)
     assert worth_marking(mandate(), m, replace(DEAD, answered=(True,)), 900)
@@ -69,8 +69,8 @@ def test_a_silent_probe_neither_marks_nor_stops() -> None:
 
 def test_a_vault_that_stands_exactly_on_its_line_goes_on() -> None:
     at_line = replace(DEAD, positions=usdc(300), answered=(True,))
-    assert not below(at_line)
-    assert below(replace(at_line, positions=usdc("299.999999")))
+    assert not is_below_floor(at_line)
+    assert is_below_floor(replace(at_line, positions=usdc("299.999999")))
     ago = [NOW - timedelta(seconds=s) for s in (60, 30)]
     on = [marked(100, 300, 400, place=(5 + n, 0), at=at) for n, at in enumerate(ago)]
     under = [marked(100, "299.999999", 400, place=(5 + n, 0), at=at) for n, at in enumerate(ago)]
@@ -104,7 +104,7 @@ def test_open_positions_are_marked_once_a_day_and_where_worth_moved() -> None:
 
 
 def test_the_pre_check_leaves_an_unknown_worth_to_the_vault() -> None:
-    wanted = Wanted(MARKET, CALL, usdc(10))
+    wanted = ActionRequest(MARKET, CALL, usdc(10))
     (check,) = [c for c in action_checks(funded(), wanted) if c.code == "below_stop_line"]
     assert (check.ok, check.detail["worth"]) == (True, None)
 

@@ -17,7 +17,7 @@ from domain.mandates.targets import Target
 from domain.reads.limits import breaches
 from domain.reads.progress import rules
 from domain.reads.steps import steps
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.violations import flagged, violations
 from domain.settings import Switches
@@ -53,11 +53,11 @@ CODES = {
 }
 
 
-def codes(case: Case, event: NewEvent, *same: Any) -> list[str]:
-    return [b.code for b in violations(case, event, same)]
+def codes(snapshot: MandateSnapshot, event: NewEvent, *same: Any) -> list[str]:
+    return [b.code for b in violations(snapshot, event, same)]
 
 
-def funded(*rows: NewEvent, **more: Any) -> Case:
+def funded(*rows: NewEvent, **more: Any) -> MandateSnapshot:
     return ledger(deposit(500), *rows).case(mandate(**more))
 
 
@@ -78,7 +78,7 @@ def item(amount: int, status: str = "approved", **more: Any) -> Approval:
     return Approval(**(told | more))
 
 
-CASES: dict[str, Callable[[], tuple[Case, NewEvent]]] = {
+CASES: dict[str, Callable[[], tuple[MandateSnapshot, NewEvent]]] = {
     "over_per_tx_cap": lambda: (funded(), row("buy", "50.000001")),
     "over_daily_cap": lambda: (
         funded(*[row("buy", 50, tx=f"0x1{n}") for n in range(3)]),

@@ -16,12 +16,12 @@ from domain.refusals import Refusal
 from domain.settings import Switches
 from domain.trading.caps import CapCheck
 from domain.trading.gate import (
-    Attempt,
-    Fault,
+    FieldProblem,
+    GateInput,
     Missing,
     Raise,
     TooMany,
-    VenueSaid,
+    VenueRejection,
     gate,
     verified_close,
 )
@@ -29,14 +29,14 @@ from domain.trading.modes import effective_mode
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OPEN = Switches(live_terminal=True, live_door=True, venue_mainnet=True)
-TOO_MANY = TooMany(limit=10, span="minute", retry_at=NOW)
+TOO_MANY = TooMany(limit=10, period="minute", retry_at=NOW)
 FULL = CapCheck(name="per_day", limit=Usdc(5), used=Usdc(5), attempted=Usdc(1))
 RAISED = Raise(field="per_day_usdc", limit="1.000000", limits={"per_day_usdc": "1.000000"})
 UNKNOWN = {"order_id": "o_1", "cloid": "0x1"}
 # What makes each code hold, from the first to the last; an order that is live otherwise.
 FAULTS: list[tuple[str, dict[str, Any]]] = [
     ("wallet_rate_limited", {"throttled": TOO_MANY}),
-    ("wallet_invalid_order", {"fault": Fault(field="size", rule="a multiple of 0.001")}),
+    ("wallet_invalid_order", {"fault": FieldProblem(field="size", rule="a multiple of 0.001")}),
     ("wallet_live_off", {"switches": Switches()}),
     ("wallet_not_allowlisted", {"allowed": False}),
     ("wallet_mode_changed", {"mode_seen": "paper"}),
@@ -45,17 +45,20 @@ FAULTS: list[tuple[str, dict[str, Any]]] = [
     ("wallet_limit_raise", {"raised": RAISED}),
     ("wallet_no_position", {"closing": True, "position": "none"}),
     ("wallet_signature_invalid", {"bad_signature": "other bytes"}),
-    ("wallet_venue_rejected", {"said": VenueSaid(words="Insufficient margin.", kind="margin")}),
+    (
+        "wallet_venue_rejected",
+        {"said": VenueRejection(words="Insufficient margin.", kind="margin")},
+    ),
     ("wallet_venue_unavailable", {"silent": "it does not answer"}),
     ("wallet_outcome_unknown", {"unknown": UNKNOWN}),
 ]
-LIVE = Attempt(surface="terminal", switches=OPEN, allowed=True, mode_seen="live")
+LIVE = GateInput(transport="terminal", switches=OPEN, allowed=True, mode_seen="live")
 CODES = [code for code, _ in FAULTS]
 
 # A close that meets its position, or an order, with anything else that can be known of it.
 attempts = st.builds(
-    Attempt,
-    surface=st.sampled_from(["terminal", "door"]),
+    GateInput,
+    transport=st.sampled_from(["terminal", "door"]),
     switches=st.builds(
         Switches, live_terminal=st.booleans(), live_door=st.booleans(), venue_mainnet=st.booleans()
     ),
@@ -66,13 +69,13 @@ attempts = st.builds(
     prepared=st.sampled_from(["paper", "live", None]),
     closes_need_allowlist=st.booleans(),
     throttled=st.sampled_from([None, None, TOO_MANY]),
-    fault=st.sampled_from([None, None, Fault(field="size", rule="x")]),
+    fault=st.sampled_from([None, None, FieldProblem(field="size", rule="x")]),
     missing=st.sampled_from([None, None, Missing(step="link")]),
     caps=st.sampled_from([(), (FULL,)]),
     raised=st.sampled_from([None, None, RAISED]),
     position=st.sampled_from(["unasked", "open", "none", "unreadable"]),
     bad_signature=st.sampled_from([None, None, "x"]),
-    said=st.sampled_from([None, None, VenueSaid(words="x", kind="margin")]),
+    said=st.sampled_from([None, None, VenueRejection(words="x", kind="margin")]),
     silent=st.sampled_from([None, None, "x"]),
     unknown=st.sampled_from([None, None, UNKNOWN]),
 )
@@ -104,7 +107,7 @@ def test_where_several_hold_the_first_in_the_order_is_told(first: int) -> None:
 
 
 @given(attempts)
-def test_the_executed_mode_is_the_one_that_was_seen(a: Attempt) -> None:
+def test_the_executed_mode_is_the_one_that_was_seen(a: GateInput) -> None:
     verdict = gate(a)
     if not isinstance(verdict, Refusal) and a.mode_seen is not None and a.prepared is None:
         named = a.names_book and not a.closing
@@ -112,15 +115,15 @@ def test_the_executed_mode_is_the_one_that_was_seen(a: Attempt) -> None:
 
 
 @given(attempts)
-def test_what_was_prepared_in_one_mode_is_never_executed_in_the_other(a: Attempt) -> None:
+def test_what_was_prepared_in_one_mode_is_never_executed_in_the_other(a: GateInput) -> None:
     verdict = gate(a)
     if not isinstance(verdict, Refusal) and a.prepared is not None and not a.closing:
         assert verdict == a.prepared
 
 
 @given(attempts)
-def test_nothing_live_passes_a_shut_lock_unless_it_is_a_verified_close(a: Attempt) -> None:
-    if gate(a) == "live" and effective_mode(a.switches, a.surface, allowed=a.allowed) == "paper":
+def test_nothing_live_passes_a_shut_lock_unless_it_is_a_verified_close(a: GateInput) -> None:
+    if gate(a) == "live" and effective_mode(a.switches, a.transport, allowed=a.allowed) == "paper":
         assert verified_close(a, "live")
         assert a.closing
         assert a.position == "open"
@@ -128,20 +131,20 @@ def test_nothing_live_passes_a_shut_lock_unless_it_is_a_verified_close(a: Attemp
 
 
 @given(attempts)
-def test_no_cap_is_passed_but_by_a_verified_close(a: Attempt) -> None:
+def test_no_cap_is_passed_but_by_a_verified_close(a: GateInput) -> None:
     verdict = gate(a)
     if not isinstance(verdict, Refusal) and any(not cap.holds for cap in a.caps):
         assert verified_close(a, verdict)
 
 
 @given(attempts)
-def test_a_close_whose_position_nobody_shows_is_never_live(a: Attempt) -> None:
+def test_a_close_whose_position_nobody_shows_is_never_live(a: GateInput) -> None:
     if a.closing and a.position != "open":
         assert gate(a) != "live"
 
 
 @given(attempts, st.booleans())
-def test_what_stands_in_the_way_does_not_go_away_when_more_does(a: Attempt, twice: bool) -> None:
+def test_what_stands_in_the_way_does_not_go_away_when_more_does(a: GateInput, twice: bool) -> None:
     before = gate(a)
     after = gate(replace(a, throttled=TOO_MANY))
     assert isinstance(after, Refusal)
@@ -163,7 +166,7 @@ def test_what_stands_in_the_way_does_not_go_away_when_more_does(a: Attempt, twic
 def test_the_refusal_says_which_lock_is_shut(
     surface: Any, switches: Switches, allowed: bool, code: str, switch: str | None
 ) -> None:
-    told = gate(Attempt(surface=surface, switches=switches, allowed=allowed, mode_seen="live"))
+    told = gate(GateInput(transport=surface, switches=switches, allowed=allowed, mode_seen="live"))
     assert isinstance(told, Refusal)
     assert told.kind.code == code
     assert (told.remaining or {}).get("switch") == switch
@@ -181,13 +184,13 @@ def test_a_named_book_is_an_explicit_wish_for_paper_while_live() -> None:
 
 def test_only_two_of_the_venues_refusals_may_be_tried_again() -> None:
     for kind, safe in (("no_liquidity", True), ("price_band", True), ("margin", False)):
-        told = gate(replace(LIVE, said=VenueSaid(words="no", kind=kind)))
+        told = gate(replace(LIVE, said=VenueRejection(words="no", kind=kind)))
         assert isinstance(told, Refusal)
         assert told.as_json()["retry_safe"] is safe
 
 
 def test_who_mends_it_is_the_agent_where_an_agent_called() -> None:
-    told = gate(replace(LIVE, fault=Fault(field="size", rule="x")))
+    told = gate(replace(LIVE, fault=FieldProblem(field="size", rule="x")))
     assert isinstance(told, Refusal)
     assert told.as_json("agent")["who_fixes"] == "agent"
     assert told.as_json("owner")["who_fixes"] == "owner"

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from domain.refusals import Refused
 from domain.trading.form import limit_of, wanted, wanted_close
-from domain.trading.gate import Fault
+from domain.trading.gate import FieldProblem
 from domain.trading.modes import Mode
 from domain.trading.orders import (
     BECOMES,
     DONE,
     By,
-    Happening,
+    OrderTransition,
     Status,
-    asks_again,
-    becomes,
     first_status,
+    next_poll_at,
+    next_status,
 )
 from domain.trading.precision import bounded_px, lots, nearest_px, notional, on_tick
 from domain.trading.pricing import closing_size
@@ -31,18 +31,18 @@ from domain.trading.venue import Perp, Position
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 STATUSES: tuple[Status, ...] = get_args(Status)
-HAPPENINGS: tuple[Happening, ...] = get_args(Happening)
+HAPPENINGS: tuple[OrderTransition, ...] = get_args(OrderTransition)
 PAIRS = [(s, h) for s in STATUSES for h in HAPPENINGS]
 
 
 @pytest.mark.parametrize(("status", "happening"), PAIRS)
-def test_every_pair_of_status_and_happening(status: Status, happening: Happening) -> None:
+def test_every_pair_of_status_and_happening(status: Status, happening: OrderTransition) -> None:
     wanted_after = BECOMES.get((status, happening))
     if wanted_after is None:
         with pytest.raises(Refused, match="conflict"):
-            becomes(status, happening)
+            next_status(status, happening)
     else:
-        assert becomes(status, happening) == wanted_after
+        assert next_status(status, happening) == wanted_after
 
 
 @pytest.mark.parametrize("status", sorted(DONE))
@@ -76,7 +76,7 @@ def test_where_an_order_begins(mode: Mode, by: By, status: Status) -> None:
 
 
 def test_the_venue_is_asked_after_1_3_10_and_30_seconds_then_every_minute() -> None:
-    pauses = [(asks_again(n, NOW) - NOW).total_seconds() for n in range(7)]
+    pauses = [(next_poll_at(n, NOW) - NOW).total_seconds() for n in range(7)]
     assert pauses == [1, 3, 10, 30, 60, 60, 60]
 
 
@@ -144,7 +144,7 @@ def test_a_size_in_lots_is_never_larger_and_a_notional_never_smaller(
 def test_the_wrong_field_is_named(changes: dict[str, object], field: str) -> None:
     asked = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20", "mode_seen": "paper"}  # fmt: skip
     told = wanted(asked | changes, seen_required=True)
-    assert isinstance(told, Fault)
+    assert isinstance(told, FieldProblem)
     assert told.field == field
 
 
@@ -152,12 +152,12 @@ def test_the_wrong_field_is_named(changes: dict[str, object], field: str) -> Non
     "text", ["1e2", "50.0000001", "-0", "-1", "NaN", "", " 5", "05", 5, True, {}]
 )
 def test_a_limit_is_a_plain_amount(text: object) -> None:
-    assert isinstance(limit_of("per_day_usdc", text), Fault)
+    assert isinstance(limit_of("per_day_usdc", text), FieldProblem)
 
 
 def test_zero_is_a_limit() -> None:
     told = limit_of("per_day_usdc", "0")
-    assert not isinstance(told, Fault)
+    assert not isinstance(told, FieldProblem)
     assert told is not None
     assert told.micros == 0
 
@@ -189,12 +189,12 @@ def a_perp(decimals: int = 5) -> Perp:
 )  # fmt: skip
 def test_how_much_a_close_takes_off(held: str, asked: dict[str, str], size: str | None) -> None:
     want = wanted_close({"product": "BTC", "mode_seen": "live", **asked}, 300)
-    assert not isinstance(want, Fault)
+    assert not isinstance(want, FieldProblem)
     position = Position(
         coin="BTC", size=Decimal(held), entry_px=None, value=None, unrealized=None, liquidation_px=None, leverage=3, cross=True
     )  # fmt: skip
     told = closing_size(want, position, a_perp(), Decimal(64000))
-    if isinstance(told, Fault):
+    if isinstance(told, FieldProblem):
         assert told.field == size
     else:
         assert told == (None if size is None else Decimal(size))
@@ -209,13 +209,13 @@ def test_ten_a_minute_and_sixty_an_hour_with_the_right_time_to_wait() -> None:
         assert throttle.take("w", at) is None
     full = throttle.take("w", at + timedelta(seconds=20))
     assert full is not None
-    assert (full.span, full.retry_at) == ("minute", NOW + timedelta(minutes=1))
+    assert (full.period, full.retry_at) == ("minute", NOW + timedelta(minutes=1))
     for minute in range(1, 6):
         for _ in range(10):
             assert throttle.take("w", NOW + timedelta(minutes=minute)) is None
     full = throttle.take("w", NOW + timedelta(minutes=10))
     assert full is not None
-    assert (full.span, full.retry_at) == ("hour", NOW + timedelta(hours=1))
+    assert (full.period, full.retry_at) == ("hour", NOW + timedelta(hours=1))
     assert throttle.take("w", NOW + timedelta(hours=1)) is None
 
 
@@ -259,5 +259,5 @@ def test_a_million_wallets_are_not_remembered() -> None:
 def test_an_amount_that_there_cannot_be_is_a_field_that_is_wrong() -> None:
     asked = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "9" * 13}
     told = wanted(asked, seen_required=False)
-    assert isinstance(told, Fault)
+    assert isinstance(told, FieldProblem)
     assert told.field == "notional_usdc"

@@ -12,13 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.trading.paper.amounts import fee_micros, fee_tenths_bps
-from domain.trading.paper.entries import Entry, Filled, Gap, Model, PaperBook, What
-from domain.trading.paper.filling import summed, waited, walked
-from domain.trading.paper.margin import Waiting, free, funding, hours, liquidation, liquidation_px
-from domain.trading.paper.meeting import Asked, Met, Sight, arrived, came_through
-from domain.trading.paper.proof import faults
-from domain.trading.paper.replay import Account, after, closes, curve, opened, replayed
-from domain.trading.venue import Book, Level, Perp, book_hash
+from domain.trading.paper.entries import Entry, EntryPayload, Filled, Gap, Model, PaperBook
+from domain.trading.paper.filling import fill_at_limit, summed, take_depth
+from domain.trading.paper.margin import (
+    RestingOrder,
+    free,
+    funding,
+    hours,
+    liquidation,
+    liquidation_px,
+)
+from domain.trading.paper.meeting import (
+    Execution,
+    MarketSnapshot,
+    PaperOrder,
+    execute_on_arrival,
+    execute_resting,
+)
+from domain.trading.paper.proof import check_book
+from domain.trading.paper.replay import PaperAccount, after, closes, curve, opened, replayed
+from domain.trading.venue import Level, OrderBook, Perp, book_hash
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MODEL = Model(depth_share=Decimal("0.5"), latency_ms=400)
@@ -35,8 +48,8 @@ def levels(*told: tuple[str, str]) -> tuple[Level, ...]:
     return tuple(Level(Decimal(px), Decimal(size), 1) for px, size in told)
 
 
-def book(bids: tuple[Level, ...], asks: tuple[Level, ...], coin: str = "BTC") -> Book:
-    return Book(coin, NOW, bids, asks, book_hash(coin, NOW, bids, asks))
+def book(bids: tuple[Level, ...], asks: tuple[Level, ...], coin: str = "BTC") -> OrderBook:
+    return OrderBook(coin, NOW, bids, asks, book_hash(coin, NOW, bids, asks))
 
 
 SHOWN = book(
@@ -44,24 +57,28 @@ SHOWN = book(
 )
 
 
-def asked(size: str, limit: str, **more: Any) -> Asked:
+def asked(size: str, limit: str, **more: Any) -> PaperOrder:
     told: dict[str, Any] = {
         "order_id": "o_1", "coin": "BTC", "is_buy": True, "limit_px": Decimal(limit), "size": Decimal(size),
         "reduce_only": False, "tif": "ioc", "leverage": 3, "builder_tenths_bps": 100,
     }  # fmt: skip
-    return Asked(**(told | more))
+    return PaperOrder(**(told | more))
 
 
-def sight(seen: Book = SHOWN, **figures: Any) -> Sight:
-    return Sight(snapshot=seen, perps={"BTC": replace(BTC, **figures)})
+def sight(seen: OrderBook = SHOWN, **figures: Any) -> MarketSnapshot:
+    return MarketSnapshot(snapshot=seen, perps={"BTC": replace(BTC, **figures)})
 
 
-def meets(a: Asked, *, account: Account | None = None, seen: Book = SHOWN, **more: Any) -> Met:
+def meets(
+    a: PaperOrder, *, account: PaperAccount | None = None, seen: OrderBook = SHOWN, **more: Any
+) -> Execution:
     rich = account or opened(10**12)
-    return arrived(rich, a, sight(seen, **more.pop("figures", {})), MODEL, taken={}, **more)
+    return execute_on_arrival(
+        rich, a, sight(seen, **more.pop("figures", {})), MODEL, taken={}, **more
+    )
 
 
-def entries(*whats: What, marks: dict[str, str] | None = None) -> list[Entry]:
+def entries(*whats: EntryPayload, marks: dict[str, str] | None = None) -> list[Entry]:
     told = {coin: Decimal(px) for coin, px in (marks or {}).items()}
     return [Entry(n=n, at=NOW, marks=told, what=what) for n, what in enumerate(whats, 1)]
 
@@ -75,7 +92,7 @@ def fill(size: str, px: str, *, is_buy: bool = True, **more: Any) -> Filled:
     return Filled(**(told | more))
 
 
-def code(met: Met) -> tuple[str, Any]:
+def code(met: Execution) -> tuple[str, Any]:
     assert met.refused is not None
     return met.refused.kind.code, (met.refused.remaining or {}).get("venue_kind")
 
@@ -102,15 +119,15 @@ def test_fees_are_those_of_the_first_tier_whatever_the_dex() -> None:
 
 def test_an_order_that_waits_fills_one_tick_through_its_limit_and_not_at_a_touch() -> None:
     a = asked("2", "60010", tif="gtc", builder_tenths_bps=0)
-    touch = came_through(opened(10**12), a, sight(), MODEL, taken={})
+    touch = execute_resting(opened(10**12), a, sight(), MODEL, taken={})
     assert (touch.fills, touch.rests) == ((), True)
     lower = book(levels(("59900", "1")), levels(("60009", "1"), ("60010", "5")))
-    met = came_through(opened(10**12), a, sight(lower), MODEL, taken={})
+    met = execute_resting(opened(10**12), a, sight(lower), MODEL, taken={})
     assert [(f.px, f.level, f.size) for f in met.fills] == [(60010, 60009, Decimal("0.5"))]
     assert met.rests
     # 1.5 bps of 30005: it made the price.
     assert met.fills[0].fee == 4_500_750
-    took = came_through(opened(10**12), replace(a, took=True), sight(lower), MODEL, taken={})
+    took = execute_resting(opened(10**12), replace(a, took=True), sight(lower), MODEL, taken={})
     assert took.fills[0].fee == 13_502_250
 
 
@@ -126,7 +143,7 @@ def test_what_the_venue_would_refuse_is_refused() -> None:
     assert code(meets(asked("1", "60050"), figures={"delisted": True}))[1] == "halted"
     assert code(meets(asked("1", "110000")))[1] == "price_band"
     assert code(meets(asked("1", "60050"), account=opened(20_000_000_000)))[1] == "margin"
-    one = Waiting(coin="BTC", is_buy=True, px=Decimal(60_000), left=Decimal(1), leverage=3)
+    one = RestingOrder(coin="BTC", is_buy=True, px=Decimal(60_000), left=Decimal(1), leverage=3)
     rich = opened(30_000_000_000)
     assert meets(asked("1", "60050"), account=rich).fills
     assert code(meets(asked("1", "60050"), account=rich, waiting=[one]))[1] == "margin"
@@ -157,7 +174,7 @@ def test_orders_on_one_snapshot_never_have_more_than_the_share_of_any_level_toge
 ) -> None:
     taken: list[tuple[Decimal, Decimal]] = []
     for size, limit in orders:
-        for walk in (walked, waited):
+        for walk in (take_depth, fill_at_limit):
             takes = walk(
                 side, Decimal(limit), size, is_buy=True, share=MODEL.depth_share, taken=summed(taken), sz_decimals=5,
             )  # fmt: skip
@@ -300,7 +317,7 @@ def a_book() -> tuple[PaperBook, list[Entry]]:
 
 def test_an_honest_book_proves() -> None:
     opened_as, told = a_book()
-    assert list(faults(opened_as, told, {SHOWN.hash: SHOWN})) == []
+    assert list(check_book(opened_as, told, {SHOWN.hash: SHOWN})) == []
 
 
 @pytest.mark.parametrize(
@@ -321,5 +338,5 @@ def test_a_changed_book_does_not(n: int, change: dict[str, Any], words: str) -> 
     opened_as, told = a_book()
     what: Any = told[n - 1].what
     told[n - 1] = replace(told[n - 1], what=replace(what, **change))
-    found = list(faults(opened_as, told, {SHOWN.hash: SHOWN}))
+    found = list(check_book(opened_as, told, {SHOWN.hash: SHOWN}))
     assert any(at == n and words in fault for at, fault in found), found

@@ -18,13 +18,13 @@ from domain.trading.stop_line import (
     LADDER_BPS,
     TOGETHER,
     Close,
-    Cut,
     Ended,
-    Left,
-    Own,
-    Reading,
-    View,
+    OwnPosition,
+    ReduceOrder,
+    Residual,
+    StopLineView,
     Wait,
+    WorthReading,
     bytes_about,
     cloid_of,
     closable,
@@ -101,7 +101,7 @@ def orders(draw: st.DrawFn) -> Order:
 
 
 @st.composite
-def views(draw: st.DrawFn) -> View:
+def views(draw: st.DrawFn) -> StopLineView:
     known = draw(st.lists(orders(), max_size=6))
     cloids = [o.action.cloid for o in known]
     quotes = st.sampled_from(
@@ -111,7 +111,7 @@ def views(draw: st.DrawFn) -> View:
             Quote(bid=Decimal("3.33"), ask=Decimal("3.34"), at=NOW),
         )
     )
-    return View(
+    return StopLineView(
         now=NOW, episode=draw(st.sampled_from((1, 2))), scope=draw(st.sampled_from(("listed", "all"))), coins=draw(st.sampled_from((("BTC",), ("BTC", "ETH")))),
         orders=known, open=draw(st.one_of(st.none(), st.lists(st.sampled_from(cloids), unique=True) if cloids else st.just([]))),
         held=draw(st.one_of(st.none(), st.fixed_dictionaries({}, optional=dict.fromkeys(("BTC", "ETH", "SOL"), sizes)))),
@@ -121,7 +121,7 @@ def views(draw: st.DrawFn) -> View:
 
 
 @given(views())
-def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: View) -> None:
+def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: StopLineView) -> None:
     move = next_move(view)
     if not isinstance(move, Close):
         return
@@ -146,7 +146,7 @@ def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: Vi
 
 @given(views())
 def test_a_close_waits_for_no_order_on_record_where_the_whole_account_is_the_mandates(
-    view: View,
+    view: StopLineView,
 ) -> None:
     alone = next_move(replace(view, scope="all", open=()))
     for known in ((), view.open):
@@ -158,7 +158,9 @@ def test_a_close_waits_for_no_order_on_record_where_the_whole_account_is_the_man
 
 
 @given(views())
-def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(view: View) -> None:
+def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(
+    view: StopLineView,
+) -> None:
     move = next_move(view)
     if not isinstance(move, Ended):
         return
@@ -168,7 +170,9 @@ def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(
     assert not any(bytes_about(o, NOW) for o in view.orders if o.source != "keeper")
     own = own_of(view.orders)
     for coin in view.coins:
-        part = closable(view.held.get(coin, Decimal(0)), own.get(coin, Own()).size, view.scope)
+        part = closable(
+            view.held.get(coin, Decimal(0)), own.get(coin, OwnPosition()).size, view.scope
+        )
         market = view.markets.get(coin)
         assert not part or (
             market is not None and abs(part) < Decimal(1).scaleb(-market.sz_decimals)
@@ -176,7 +180,9 @@ def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(
 
 
 @given(views())
-def test_a_product_gets_at_most_three_tries_that_nobody_took_anything_of(view: View) -> None:
+def test_a_product_gets_at_most_three_tries_that_nobody_took_anything_of(
+    view: StopLineView,
+) -> None:
     move = next_move(view)
     for one in move.cuts if isinstance(move, Close) else ():
         tries = [
@@ -215,8 +221,8 @@ def test_what_can_be_closed_is_a_part_of_what_is_held(
 def test_the_line_is_reached_by_two_different_answers_in_a_row(
     at: int, low: bool, was: bool
 ) -> None:
-    before = Reading(at=NOW, worth=399 if was else 400, floor=400)
-    now = Reading(at=NOW + timedelta(seconds=at), worth=399 if low else 400, floor=400)
+    before = WorthReading(at=NOW, worth=399 if was else 400, floor=400)
+    now = WorthReading(at=NOW + timedelta(seconds=at), worth=399 if low else 400, floor=400)
     assert reached(now, before) == (low and was and 0 < at <= TOGETHER.total_seconds())
     assert not reached(now, None)
     assert not reached(None, before)
@@ -229,25 +235,25 @@ def test_the_result_counts_what_was_paid_fees_with_it_and_the_mark_of_what_is_le
     )
     claimed = order("7", avg_px=Decimal(1))
     own = own_of([bought, sold, claimed])
-    assert own == {"BTC": Own(size=Decimal("1.5"), paid=Decimal("145.09"))}
+    assert own == {"BTC": OwnPosition(size=Decimal("1.5"), paid=Decimal("145.09"))}
     assert result_micros(own, {"BTC": Decimal(90)}) == -10_090_000
     assert result_micros(own, {}) is None
-    assert result_micros({"BTC": Own(size=Decimal(0), paid=Decimal("0.0000001"))}, {}) == -1, (
-        "rounded down"
-    )
+    assert (
+        result_micros({"BTC": OwnPosition(size=Decimal(0), paid=Decimal("0.0000001"))}, {}) == -1
+    ), "rounded down"
 
 
 def test_a_market_that_is_gone_or_without_a_price_leaves_a_position() -> None:
     one, part = Decimal(1), Decimal(1)
-    assert isinstance(cut("BTC", one, part, None, QUOTE, 0), Left)
-    assert isinstance(cut("BTC", one, part, perp(delisted=True), QUOTE, 0), Left)
-    assert isinstance(cut("BTC", one, part, perp(), NoPrice("stale"), 0), Left)
-    assert isinstance(cut("BTC", one, part, perp(), QUOTE, 3), Left)
+    assert isinstance(cut("BTC", one, part, None, QUOTE, 0), Residual)
+    assert isinstance(cut("BTC", one, part, perp(delisted=True), QUOTE, 0), Residual)
+    assert isinstance(cut("BTC", one, part, perp(), NoPrice("stale"), 0), Residual)
+    assert isinstance(cut("BTC", one, part, perp(), QUOTE, 3), Residual)
     assert cut("BTC", one, Decimal(0), perp(), QUOTE, 0) is None
-    assert isinstance(cut("BTC", Decimal("0.09"), Decimal("0.09"), perp(), QUOTE, 0), Cut), (
-        "whole, below 10 USDC"
-    )
-    assert isinstance(cut("BTC", one, Decimal("0.09"), perp(), QUOTE, 0), Left)
+    assert isinstance(
+        cut("BTC", Decimal("0.09"), Decimal("0.09"), perp(), QUOTE, 0), ReduceOrder
+    ), "whole, below 10 USDC"
+    assert isinstance(cut("BTC", one, Decimal("0.09"), perp(), QUOTE, 0), Residual)
 
 
 def test_the_ladder_is_climbed_by_tries_that_arrived_in_this_episode_alone() -> None:
@@ -259,7 +265,7 @@ def test_the_ladder_is_climbed_by_tries_that_arrived_in_this_episode_alone() -> 
         order("-1", asked={"episode": 2}, **(keeper | {"product": "ETH"})),
         order("-1", asked={"episode": 2}, **(keeper | {"filled_size": Decimal("0.1")})),
     ]
-    view = View(now=NOW, episode=2, scope="listed", coins=("BTC",), orders=known, open=())
+    view = StopLineView(now=NOW, episode=2, scope="listed", coins=("BTC",), orders=known, open=())
     assert rung_of(view, "BTC") == 1
     assert rung_of(replace(view, episode=3), "BTC") == 0
 

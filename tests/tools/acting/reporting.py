@@ -17,7 +17,7 @@ from tests.storage.material import NOW
 from tests.waiting import STUCK_S
 from tests.world import Clock
 from tools.acting import reports
-from tools.call.operation import Caller, Deps, Reply
+from tools.call.operation import Caller, Deps, OperationResult
 from tools.call.run import run
 
 CLIENTS = 32
@@ -30,10 +30,10 @@ def deps_of(store: Store) -> Deps:
     return Deps(store, EvmChains([]), Clock(NOW), SystemIds(), Settings().config(), SiweSignIn())
 
 
-async def report(deps: Deps, n: int) -> Reply:
+async def report(deps: Deps, n: int) -> OperationResult:
     """One purchase of 1 USDC with a key of its own, proven by a transaction of its own."""
     asked = {"public_id": "m_1", "kind": "buy", "amount_usdc": "1", "tx_hash": f"0x{n:064x}"}
-    return await run(REPORT, deps, AGENT, asked, key=f"k{n}", surface="house")
+    return await run(REPORT, deps, AGENT, asked, key=f"k{n}", transport="house")
 
 
 def report_many(url: str, keys: int, die_after: int, start: Any) -> None:

@@ -15,7 +15,7 @@ from tests.chain.nodes import Distortion, distorted
 from tests.tools.acting.test_reconcile import asked, reverted
 from tests.world import CHAIN_ID, Mandated, World, working
 from tools.keeper import claims
-from tools.keeper.claims import end_claims
+from tools.keeper.claims import expire_claims
 
 pytestmark = pytest.mark.anyio
 CLAIMS = 40
@@ -51,12 +51,12 @@ async def test_forty_claims_are_asked_in_a_few_requests(world: World) -> None:
         await reported(m, tx_hash)
     requests, methods = list[int](), Counter[str]()
 
-    def counting(question: dict[str, Any], told: Any) -> Any:
+    def counting(question: dict[str, Any], raw: Any) -> Any:
         methods[question["method"]] += 1
-        return told
+        return raw
 
     async with chains_behind(world, counting, requests) as chains:
-        assert await end_claims(world.deps, chains.get(CHAIN_ID), [await mandate_of(m)]) == 2
+        assert await expire_claims(world.deps, chains.get(CHAIN_ID), [await mandate_of(m)]) == 2
     assert methods["eth_getTransactionReceipt"] == CLAIMS
     assert methods["eth_getBlockByHash"] == methods["eth_getTransactionByHash"] == 2
     assert methods["eth_call"] == 0, "nobody reads here why a call failed"
@@ -72,13 +72,13 @@ async def test_a_receipt_that_makes_no_sense_holds_no_other_claim(world: World) 
     for tx_hash in (doubtful, failed):
         await reported(m, tx_hash)
 
-    def odd(question: dict[str, Any], told: Any) -> Any:
+    def odd(question: dict[str, Any], raw: Any) -> Any:
         mine = question["params"] and question["params"][0] == doubtful
-        return told | {"result": {"blockHash": "0x12"}} if mine else told
+        return raw | {"result": {"blockHash": "0x12"}} if mine else raw
 
     world.clock.forward(days=1)
     async with chains_behind(world, odd, []) as chains:
-        assert await end_claims(world.deps, chains.get(CHAIN_ID), [await mandate_of(m)]) == 1
+        assert await expire_claims(world.deps, chains.get(CHAIN_ID), [await mandate_of(m)]) == 1
     ended = [e for e in (await m.read())["events"] if (e["payload"] or {}).get("claim")]
     assert [e["tx_hash"] for e in ended] == [failed]
 

@@ -9,12 +9,12 @@ import pytest
 from chain import codec
 from domain.money import Usdc
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 
 
-async def asked(m: Mandated, data: str, **more: Any) -> Reply:
+async def asked(m: Mandated, data: str, **more: Any) -> OperationResult:
     return await m.as_agent("mandate_execute_call", target=m.world.evm.market, data=data, **more)
 
 

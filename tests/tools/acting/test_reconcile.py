@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from chain.rpc import RpcFault
+from chain.rpc import NodeError
 from domain.facts import Call
 from tests.tools.mandates.test_calls import bought, down
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.keeper.claims import end_claims
+from tools.keeper.claims import expire_claims
 
 pytestmark = pytest.mark.anyio
 
@@ -133,7 +133,7 @@ async def test_a_reported_action_whose_receipt_reverted_holds_nothing(world: Wor
         await world.store.read(lambda uow: uow.mandates.get(m.id)),
     )
     assert mandate is not None
-    assert await end_claims(world.deps, chain, [mandate]) == 1
+    assert await expire_claims(world.deps, chain, [mandate]) == 1
     seen = await m.read()
     assert seen["progress"]["pending_claims"]["count"] == 0
     assert seen["limits"]["used"]["per_day"]["reserved"] == "0.000000"
@@ -156,7 +156,7 @@ async def test_what_nonces_cannot_tell_is_unknown_and_says_why(
 
     async def pruned(method: str, *args: Any) -> Any:
         if method == "eth_getTransactionCount":
-            raise RpcFault(-32000, "missing trie node", None)
+            raise NodeError(-32000, "missing trie node", None)
         return await real(method, *args)
 
     monkeypatch.setattr(node, "ask", pruned)

@@ -11,7 +11,7 @@ import pytest
 from domain.money import Usdc
 from domain.rules.credits import cost
 from tests.world import Evm, World, a_world, drafted
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ async def strict(database_url: str, evm: Evm) -> AsyncIterator[World]:
         yield opened
 
 
-async def read(m: Any, amount: str, **more: Any) -> Reply:
+async def read(m: Any, amount: str, **more: Any) -> OperationResult:
     payload = {"fee_kind": "paid_read", "resource": "https://data.example/1"} | more
     return await m.as_agent("mandate_report_event", kind="fee", amount_usdc=amount, payload=payload)
 
@@ -76,7 +76,7 @@ async def test_the_budget_spans_the_agents_mandates_and_holds_at_once(strict: Wo
     told = await strict.ok(
         "owner_mandate_create", m.owner, budget_usdc="10", agent_id=m.agent.user_id
     )
-    replies: list[Reply] = []
+    replies: list[OperationResult] = []
 
     async def one(n: int) -> None:
         of = m.id if n % 2 else told["mandate"]["public_id"]

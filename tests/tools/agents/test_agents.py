@@ -12,7 +12,7 @@ import pytest
 from storage.sql import micros
 from tests.world import CHAIN_ID, World, drafted, working
 from tools.call.credentials import resolve
-from tools.call.operation import Caller, Reply
+from tools.call.operation import Caller, OperationResult
 
 pytestmark = pytest.mark.anyio
 OF_AN_AGENT = ("agent_policy", "agent_balances", "agent_offers", "agent_activity")
@@ -71,7 +71,7 @@ async def test_a_key_is_rotated_without_a_gap_and_revoked_at_once(both: World) -
     assert (await both.do("owner_agent_key_revoke", owner, key_id=told["key_id"], **given)).body[
         "error"
     ] == "not_found"
-    replies: list[Reply] = []
+    replies: list[OperationResult] = []
 
     async def add() -> None:
         replies.append(await both.do("owner_agent_key_add", owner, **given))

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from tests.world import World
-from tools.call.operation import Caller, Reply
+from tools.call.operation import Caller, OperationResult
 
 pytestmark = pytest.mark.anyio
 KEEPER = Caller("keeper")
@@ -16,7 +16,7 @@ KEEPER = Caller("keeper")
 
 async def bid(
     world: World, agent: Caller, event: str, amount: str, seq: int = 1, bid_id: str = "b1"
-) -> Reply:
+) -> OperationResult:
     given: dict[str, Any] = {
         "agent_id": agent.user_id,
         "bid_id": bid_id,
@@ -57,7 +57,7 @@ async def test_a_bid_is_reserved_released_and_delivered(both: World) -> None:
 
 async def test_the_same_event_books_once_and_another_amount_is_a_conflict(both: World) -> None:
     agent = await an_agent(both)
-    replies: list[Reply] = []
+    replies: list[OperationResult] = []
 
     async def once() -> None:
         replies.append(await bid(both, agent, "placed", "10"))

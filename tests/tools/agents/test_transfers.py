@@ -8,14 +8,14 @@ import anyio
 import pytest
 
 from chain import codec
-from domain.agents.transfers import Outcome
+from domain.agents.transfers import TransferOutcome
 from domain.facts import Call, TransferLog
 from domain.money import Usdc
 from storage.verify import verify
 from tests.world import CHAIN_ID, World
-from tools.call.operation import Caller, Reply
+from tools.call.operation import Caller, OperationResult
 from tools.call.wire import wire
-from tools.keeper.transfers import Confirmations, settle_report, take_inbound
+from tools.keeper.transfers import TransferConfirmer, settle_report, take_inbound
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def report(
     amount: Any = "5",
     direction: str = "out",
     **more: Any,
-) -> Reply:
+) -> OperationResult:
     given = {"chain_id": CHAIN_ID, "asset": "USDC", "amount": amount, "direction": direction} | more
     return await world.do(
         "transfer_report",
@@ -59,7 +59,7 @@ async def report(
 
 async def funded(world: World, agent: Caller, amount: str = "100", n: int = 10_000) -> None:
     assert (await report(world, agent, n, amount, "in")).status == 201
-    told = Outcome(Usdc.parse(amount).micros)
+    told = TransferOutcome(Usdc.parse(amount).micros)
     assert await world.store.write(
         lambda uow: settle_report(uow, CHAIN_ID, tx(n), told, world.clock.now())
     )
@@ -81,11 +81,13 @@ async def test_an_inbound_report_waits_in_transit_and_lands_on_idle(both: World)
     assert told.body["status"] == "reported"
     assert await held(both, agent) == {"idle": "0.000000", "in_transit": "100.500000"}
     await both.store.write(
-        lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(100_000_000), both.clock.now())
+        lambda uow: settle_report(
+            uow, CHAIN_ID, tx(1), TransferOutcome(100_000_000), both.clock.now()
+        )
     )
     assert await held(both, agent) == {"idle": "100.000000", "in_transit": "0.000000"}
     again = await both.store.write(
-        lambda uow: settle_report(uow, CHAIN_ID, tx(1), Outcome(None), both.clock.now())
+        lambda uow: settle_report(uow, CHAIN_ID, tx(1), TransferOutcome(None), both.clock.now())
     )
     assert again is None
 
@@ -102,7 +104,7 @@ async def test_what_the_chain_told_of_a_transaction_first_stands_against_its_rep
     found = [(tx(1), TransferLog(usdc, wallet.address, others.address, 1_000_000, 0))]
     # It left the agent, who said that it came; then the chain mines it anew, with a gain.
     assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now)) == 2
-    told = Outcome(2_000_000)
+    told = TransferOutcome(2_000_000)
     await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), told, now))
     assert await status_of(both, tx(1)) == (agent.user_id, "failed")
     assert await held(both, agent) == {"idle": "4.000000", "in_transit": "0.000000"}
@@ -143,7 +145,7 @@ async def test_an_allowed_overdraft_is_recorded(world: World) -> None:
 async def test_one_key_is_one_report(both: World) -> None:
     _, agent, _ = await an_agent(both)
     await funded(both, agent)
-    replies: list[Reply] = []
+    replies: list[OperationResult] = []
 
     async def once() -> None:
         replies.append(await report(both, agent, 1, "5", key="k-1"))
@@ -160,7 +162,7 @@ async def test_one_key_is_one_report(both: World) -> None:
 async def test_64_outbound_reports_at_once_never_overdraw(both: World) -> None:
     _, agent, _ = await an_agent(both)
     await funded(both, agent, "100")
-    replies: list[Reply] = []
+    replies: list[OperationResult] = []
 
     async def one(n: int) -> None:
         replies.append(await report(both, agent, n, "7"))
@@ -233,7 +235,7 @@ async def test_the_chain_confirms_with_the_amount_that_moved(world: World) -> No
     await funded(world, agent, "1", n=10_001)
     assert (await report(world, agent, out, "30", "out")).status == 201
     assert (await report(world, agent, 77, "1", "out")).status == 201
-    watch = Confirmations(world.deps)
+    watch = TransferConfirmer(world.deps)
     assert await watch.round(CHAIN_ID) == 2
     assert await held(world, agent) == {"idle": "110.000000", "in_transit": "1.000000"}
     stored = await world.store.read(lambda uow: uow.transfers.get(CHAIN_ID, into))
@@ -250,7 +252,7 @@ async def test_a_transaction_of_somebody_else_is_confirmed_for_nobody(world: Wor
     _, two = await world.agent(owner)
     foreign = await sent(world, one, two.address, "40")
     assert (await report(world, agent, foreign, "40", "in")).status == 201
-    watch = Confirmations(world.deps)
+    watch = TransferConfirmer(world.deps)
     assert await watch.round(CHAIN_ID) == 0
     assert await held(world, agent) == {"idle": "0.000000", "in_transit": "40.000000"}
     world.clock.forward(hours=24)
@@ -264,7 +266,7 @@ async def test_an_address_that_signed_nothing_confirms_nothing_until_it_does(bot
     _, other = await both.agent(owner)
     hashed = await sent(both, other, wallet.address, "40")
     assert (await report(both, agent, hashed, "40", "in")).status == 201
-    watch = Confirmations(both.deps)
+    watch = TransferConfirmer(both.deps)
     assert await watch.round(CHAIN_ID) == 0
     assert await held(both, agent) == {"idle": "0.000000", "in_transit": "40.000000"}
     await both.prove(agent, wallet)
@@ -281,7 +283,7 @@ async def test_naming_another_agents_address_takes_none_of_its_money(both: World
     assert told["proven"] is False
     into = await sent(both, other, wallet.address, "40")
     assert (await report(both, thief, into, "40", "in")).status == 201
-    watch = Confirmations(both.deps)
+    watch = TransferConfirmer(both.deps)
     assert await watch.round(CHAIN_ID) == 0
     assert await held(both, thief) == {"idle": "0.000000", "in_transit": "40.000000"}
     assert await held(both, agent) == {"idle": "40.000000", "in_transit": "0.000000"}
@@ -301,7 +303,7 @@ async def test_a_report_on_the_wrong_side_is_not_confirmed(world: World) -> None
     await funded(world, agent, "100")
     into = await sent(world, other, wallet.address, "40")
     assert (await report(world, agent, into, "40", "out")).status == 201
-    watch = Confirmations(world.deps)
+    watch = TransferConfirmer(world.deps)
     assert await watch.round(CHAIN_ID) == 0
     assert await status_of(world, into) == (agent.user_id, "reported")
     world.clock.forward(hours=24)
@@ -325,7 +327,7 @@ async def test_a_transfer_between_two_agents_is_in_both_balances_whoever_reports
     receipt = await both.chains.get(CHAIN_ID).receipt(hashed)
     assert receipt is not None
     found = [(hashed, g) for g in receipt.transfers]
-    watch = Confirmations(both.deps)
+    watch = TransferConfirmer(both.deps)
     for _ in range(2):
         await watch.round(CHAIN_ID)
         await both.store.write(
@@ -350,7 +352,7 @@ async def test_what_nobody_can_ask_about_fails_after_a_day(
     hashed = await sent(world, other, wallet.address, "1")
     given = {"chain_id": chain_id, "asset": asset}
     assert (await report(world, agent, hashed, "5", "in", **given)).status == 201
-    watch = Confirmations(world.deps)
+    watch = TransferConfirmer(world.deps)
 
     async def settled() -> int:
         return await watch.round(CHAIN_ID) + await watch.expire()
@@ -373,7 +375,7 @@ async def test_what_failed_is_confirmed_late_with_compensating_rows(
     pair = (other, wallet) if direction == "in" else (wallet, other)
     hashed = await sent(both, pair[0], pair[1].address, "30")
     assert (await report(both, agent, hashed, "30", direction)).status == 201
-    watch = Confirmations(both.deps)
+    watch = TransferConfirmer(both.deps)
     both.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 1
     assert await held(both, agent) == {"idle": "100.000000", "in_transit": "0.000000"}
@@ -411,7 +413,7 @@ async def test_a_report_of_another_asset_is_not_settled_in_usdc(world: World) ->
     _, other = await world.agent(owner)
     hashed = await sent(world, other, wallet.address, "30")
     assert (await report(world, agent, hashed, "1", "in", asset="WETH")).status == 201
-    await Confirmations(world.deps).round(CHAIN_ID)
+    await TransferConfirmer(world.deps).round(CHAIN_ID)
     rows = (await world.ok("agent_balances", agent, agent_id=agent.user_id))["balances"]
     told = {r["asset"]: (r["idle"], r["in_transit"]) for r in rows}
     assert told == {"USDC": ("30.000000", "0.000000"), "WETH": ("0.000000", "1.000000")}
@@ -429,7 +431,7 @@ async def test_waiting_reports_are_asked_about_in_turn(
         world.clock.forward(seconds=1)
     late = await sent(world, other, wallet.address, "1")
     await report(world, agent, late, "1", "in")
-    watch = Confirmations(world.deps)
+    watch = TransferConfirmer(world.deps)
     assert [await watch.round(CHAIN_ID) for _ in range(3)] == [0, 0, 1]
 
 
@@ -470,7 +472,7 @@ async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World
         assert (await report(both, thief, hashed, "1", "in")).status == 201
     await funded(both, agent, "100")
     assert (await report(both, agent, out, "30")).body["error"] == "duplicate_transfer"
-    watch = Confirmations(both.deps)
+    watch = TransferConfirmer(both.deps)
     assert await watch.round(CHAIN_ID) == 0
     assert await held(both, agent) == {"idle": "110.000000", "in_transit": "0.000000"}
     assert (await held(both, thief))["idle"] == "0.000000"

@@ -16,7 +16,16 @@ from server.wiring import SystemIds
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
-from tools.call.operation import Ask, Caller, Deps, Effect, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.call.run import run
 
 AGENT = Caller("agent", "u_agent", "u_owner")
@@ -24,13 +33,13 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 LOOK = NextStep("Read the order", None, "GET /wallet/order/{order_id}")
 
 
-class Order(Takes):
+class Order(RequestModel):
     """What to buy."""
 
     size: int
 
 
-class Ordered(Gives):
+class Ordered(ResponseModel):
     """What was bought."""
 
     size: int
@@ -62,23 +71,27 @@ class Venue:
     posts: list[int] = field(default_factory=list)
     fails_to_finish: bool = False
 
-    def begin(self, uow: UnitOfWork, ask: Ask[Order, None]) -> int:
-        uow.switches.set("order", "executing", ask.now, "test")
-        return ask.asked.size
+    def begin(self, uow: UnitOfWork, ctx: RequestContext[Order, None]) -> int:
+        uow.switches.set("order", "executing", ctx.now, "test")
+        return ctx.request.size
 
     async def act(self, deps: Deps, caller: Caller, size: int) -> int:
         self.posts.append(size)
         await self.on_post()
         return size
 
-    def finish(self, uow: UnitOfWork, ask: Ask[Order, None], begun: int, done: int) -> Reply:
-        uow.switches.set("order", "executed", ask.now, "test")
+    def finish(
+        self, uow: UnitOfWork, ctx: RequestContext[Order, None], started: int, done: int
+    ) -> OperationResult:
+        uow.switches.set("order", "executed", ctx.now, "test")
         if self.fails_to_finish:
             raise LookupError("no such row")
-        return Reply(201, {"size": done, "secret": "s"}, kept={"size": done, "secret": None})
+        return OperationResult(
+            201, {"size": done, "secret": "s"}, stored_body={"size": done, "secret": None}
+        )
 
-    def undo(self, uow: UnitOfWork, ask: Ask[Order, None], begun: int) -> None:
-        uow.switches.set("order", "rejected", ask.now, "test")
+    def undo(self, uow: UnitOfWork, ctx: RequestContext[Order, None], started: int) -> None:
+        uow.switches.set("order", "rejected", ctx.now, "test")
 
     @property
     def operation(self) -> Operation:
@@ -88,10 +101,10 @@ class Venue:
             summary="Posts it.",
             auth="agent",
             route=("POST", "/wallet/order"),
-            takes=Order,
-            gives=Ordered,
+            request_model=Order,
+            response_model=Ordered,
             writes=True,
-            effect=Effect(
+            effect=ExternalEffect(
                 begin=self.begin,
                 act=self.act,
                 finish=self.finish,
@@ -107,7 +120,9 @@ def deps_on(store: Store, clock: Clock) -> Deps:
     return Deps(store, EvmChains([]), clock, SystemIds(), Config(), cast(SignIn, None))
 
 
-async def order(venue: Venue, deps: Deps, *, size: int = 7, key: str | None = "k") -> Reply:
+async def order(
+    venue: Venue, deps: Deps, *, size: int = 7, key: str | None = "k"
+) -> OperationResult:
     return await run(venue.operation, deps, AGENT, {"size": size}, key=key)
 
 

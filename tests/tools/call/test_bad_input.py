@@ -8,7 +8,7 @@ import pytest
 
 from storage.store import Store
 from tests.world import BY_NAME, World, drafted, working
-from tools.call.operation import NOBODY, Caller
+from tools.call.operation import ANONYMOUS, Caller
 from tools.call.run import run
 from tools.call.wire import encoded
 from tools.catalogue import OPERATIONS
@@ -151,7 +151,7 @@ async def test_every_operation_refuses_a_caller_of_another_role(world: World) ->
     for op in OPERATIONS:
         if op.auth == "open":
             continue
-        assert (await world.do(op.name, NOBODY)).body["error"] == "unauthenticated", op.name
+        assert (await world.do(op.name, ANONYMOUS)).body["error"] == "unauthenticated", op.name
         wrong = {
             "owner": agent,
             "agent": owner,
@@ -227,12 +227,12 @@ async def test_a_refusal_names_the_first_wrong_fields_and_counts_the_rest(
     world: World, surface: Literal["http", "mcp"]
 ) -> None:
     op, given = BY_NAME["mandate_draft"], {f"k{n}": 1 for n in range(4_900)} | {"note": "a"}
-    told = await run(op, world.deps, NOBODY, given, surface=surface)
+    told = await run(op, world.deps, ANONYMOUS, given, transport=surface)
     assert (told.status, told.body["error"]) == (400, "invalid_request")
     detail: Any = told.body["detail"]
     assert [f["loc"] for f in detail["fields"]] == [f"k{n}" for n in range(20)]
     assert detail["more"] == 4_880
-    long = await run(op, world.deps, NOBODY, {"é" * 50_000: 1, "note": "a"}, surface=surface)
+    long = await run(op, world.deps, ANONYMOUS, {"é" * 50_000: 1, "note": "a"}, surface=surface)
     few: Any = long.body["detail"]
     assert len(few["fields"]) == 1
     assert "more" not in few

@@ -198,13 +198,13 @@ async def test_a_node_that_changed_its_chain_behind_its_address_is_told_and_not_
     m = await working(world)
     async with behind(world) as (node, chains):
         assert "data_issue" not in (await m.read())["progress"]
-        assert chains.trouble() == {}
+        assert chains.node_problem() == {}
         node.serves = "0x1"
         await chains.get(CHAIN_ID).node().close()  # the next answer comes over a new connection
         told = await m.read()
         assert told["progress"]["data_issue"] is True
         assert told["chain_state"]["age_s"] is not None
-        assert chains.trouble() == {CHAIN_ID: "its node serves chain 1"}
+        assert chains.node_problem() == {CHAIN_ID: "its node serves chain 1"}
         app = web.Application()
         deps, app[READY] = world.deps, Readiness(world.deps)
         app[DEPS] = deps
@@ -218,4 +218,4 @@ async def test_a_node_that_changed_its_chain_behind_its_address_is_told_and_not_
         assert chains.gauges()[gauge] == 1
         node.serves = None
         assert "data_issue" not in (await m.read())["progress"]
-        assert chains.trouble() == {}
+        assert chains.node_problem() == {}

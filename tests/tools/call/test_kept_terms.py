@@ -6,17 +6,19 @@ from dataclasses import replace
 
 from domain.money import Usdc
 from domain.reads.view import OF_TERMS, PARTS
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from tests.domain.material import case
-from tools.call.kept import Kept
+from tools.call.kept import RenderCache
 
 
-def _shown(kept: Kept, of: Case) -> list[object]:
-    return [kept.of_terms(of, name, lambda name=name: PARTS[name](of)) for name in sorted(OF_TERMS)]
+def _shown(kept: RenderCache, of: MandateSnapshot) -> list[object]:
+    return [
+        kept.terms_part(of, name, lambda name=name: PARTS[name](of)) for name in sorted(OF_TERMS)
+    ]
 
 
 def test_parts_of_the_terms_are_kept_for_a_mandate_that_is_read_again() -> None:
-    kept, one = Kept(), case()
+    kept, one = RenderCache(), case()
     first = _shown(kept, one)
     again = _shown(
         kept,
@@ -26,7 +28,7 @@ def test_parts_of_the_terms_are_kept_for_a_mandate_that_is_read_again() -> None:
 
 
 def test_a_changed_mandate_or_switch_makes_them_anew() -> None:
-    kept, one = Kept(), case()
+    kept, one = RenderCache(), case()
     _shown(kept, one)
     richer = replace(one, mandate=replace(one.mandate, budget_usdc=Usdc.parse("77")))
     switched = replace(one, switches=replace(one.switches, approval_gate=False))

@@ -14,7 +14,7 @@ from domain.reads.rows import payload
 from domain.reads.shapes import Payload
 from domain.rules.codes import CLAUSE_OF
 from tests.domain.ledger.test_payloads import TOLD
-from tools.call.wire import told
+from tools.call.wire import to_json
 
 NUMBERS = st.none() | st.sampled_from(["0.000000", "12.500000"])
 DETAILS = st.fixed_dictionaries(
@@ -29,6 +29,8 @@ BROKEN = st.dictionaries(st.sampled_from(sorted(CLAUSE_OF)), DETAILS, min_size=1
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(row=TOLD, violation=st.none() | BROKEN)
-def test_a_shown_payload_is_the_stored_one(row: p.Told, violation: p.Violation | None) -> None:
+def test_a_shown_payload_is_the_stored_one(
+    row: p.EventPayload, violation: p.Violation | None
+) -> None:
     row = replace(row, violation=violation)
-    assert told(payload(row), Payload) == write(row)
+    assert to_json(payload(row), Payload) == write(row)

@@ -11,7 +11,7 @@ import pytest
 from domain.mandates.mandate import Status
 from tests.world import START, Mandated, World, signed
 from tools.call import allowance
-from tools.call.operation import Caller, Reply
+from tools.call.operation import Caller, OperationResult
 from tools.call.stored import Stored
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ def small(both: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     both.deps = before
 
 
-async def told(m: Mandated, agent: Caller, n: int) -> Reply:
+async def told(m: Mandated, agent: Caller, n: int) -> OperationResult:
     payload = {"text": f"{n} " + "x" * 900}
     asked = {"public_id": m.id, "kind": "note", "payload": payload}
     return await m.world.do("mandate_report_event", agent, **asked)

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from domain.refusals import Refused
 from domain.text import MARKS_MAX, composed, shown, unfit
 from tests.world import World, drafted, working
-from tools.call.refused_inputs import FIELD_MAX, FIELDS_MAX, countable, folded, legible
+from tools.call.refused_inputs import (
+    FIELD_MAX,
+    FIELDS_MAX,
+    check_size,
+    confusable_skeleton,
+    normalize_text,
+)
 
 HOSTILE = {
     "line feed": "a\nb", "carriage return": "a\rb", "escape": "a\x1b[31mb", "NUL": "a\x00b", "delete": "a\x7fb", "C1": "a\x85b",
@@ -60,14 +66,14 @@ HEAPS = {
 
 @pytest.mark.parametrize("text", HEAPS.values(), ids=list(HEAPS))
 def test_marks_without_end_cost_no_more_than_other_text(text: str) -> None:
-    for does in (composed, folded, lambda t: unfit(t, lines=True)):
+    for does in (composed, confusable_skeleton, lambda t: unfit(t, lines=True)):
         spent = []
         for _ in range(3):
             before = time.thread_time()
             does(text)
             spent.append(time.thread_time() - before)
         # A name is never so long, and folding takes it apart three times.
-        assert min(spent) < (0.2 if does is folded else 0.05)
+        assert min(spent) < (0.2 if does is confusable_skeleton else 0.05)
 
 
 @pytest.mark.parametrize("mark", ["\u0301", "\u0f73", "\u3099", "\U0001e94a"])
@@ -75,7 +81,7 @@ def test_marks_are_taken_as_far_as_anybody_writes_them(mark: str) -> None:
     assert unfit("a" + mark * MARKS_MAX + "b" + mark * MARKS_MAX, lines=False) is None
     for text in (mark * (MARKS_MAX + 1), "b" * 7 + mark * (MARKS_MAX + 1) + "b"):
         assert "marks" in (unfit(text, lines=False) or "")
-        assert folded("api" + text + "key").count(mark) == 0
+        assert confusable_skeleton("api" + text + "key").count(mark) == 0
 
 
 def test_the_names_of_fields_are_bounded() -> None:
@@ -86,12 +92,12 @@ def test_the_names_of_fields_are_bounded() -> None:
     ]
     for body in bodies:
         with pytest.raises(Refused, match="invalid_request"):
-            countable(body)
+            check_size(body)
     with pytest.raises(Refused, match="invalid_request"):
-        legible({"a" + "\u0301" * (MARKS_MAX + 1): 1})
+        normalize_text({"a" + "\u0301" * (MARKS_MAX + 1): 1})
     most = {"x" * FIELD_MAX: 1, "a": [{f"{n}" + "x" * 190: n} for n in range(FIELDS_MAX // 200)]}
-    countable(most)
-    assert legible(most) == most
+    check_size(most)
+    assert normalize_text(most) == most
 
 
 @given(st.text())

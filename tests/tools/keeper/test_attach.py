@@ -12,25 +12,25 @@ from typing import Any
 import pytest
 
 from chain.evm import EvmChain, EvmChains
-from chain.reader import Reader
+from chain.reader import LogReader
 from domain.facts import Call
-from server.reading import Reading
+from server.reading import ChainSync
 from storage.unit_of_work import UnitOfWork
 from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
-from tools.call.asking import ask_of
+from tools.call.asking import request_context
 from tools.call.case import signed_vault
-from tools.keeper.intake import take_receipt
+from tools.keeper.intake import ingest_receipt
 
 pytestmark = pytest.mark.anyio
 
 
-def reading(world: World, confirmations: int = 0) -> Reading:
+def reading(world: World, confirmations: int = 0) -> ChainSync:
     chains = EvmChains([world.evm.facts(confirmations=confirmations)])
     world.wallets.append(chains)  # type: ignore[arg-type]  # closed with the wallets
     world.deps = replace(world.deps, chains=chains)
-    return Reading(world.deps, Reader(chains.get(CHAIN_ID)))
+    return ChainSync(world.deps, LogReader(chains.get(CHAIN_ID)))
 
 
 async def create(world: World, m: Mandated, by: Any = None) -> str:
@@ -102,13 +102,13 @@ async def naming_another(world: World, vault: str) -> AsyncIterator[EvmChain]:
             topics[3] = "0x" + vault[2:].lower().rjust(64, "0")
         return log | {"topics": topics}
 
-    def distort(asked: dict[str, Any], told: Any) -> Any:
-        result = told.get("result")
-        if asked["method"] == "eth_getLogs":
-            return told | {"result": [forged(g) for g in result]}
-        if asked["method"] == "eth_getTransactionReceipt" and result:
-            return told | {"result": result | {"logs": [forged(g) for g in result["logs"]]}}
-        return told
+    def distort(request: dict[str, Any], raw: Any) -> Any:
+        result = raw.get("result")
+        if request["method"] == "eth_getLogs":
+            return raw | {"result": [forged(g) for g in result]}
+        if request["method"] == "eth_getTransactionReceipt" and result:
+            return raw | {"result": result | {"logs": [forged(g) for g in result["logs"]]}}
+        return raw
 
     async with distorted(world.evm.chain, distort) as url:
         chains = EvmChains([replace(world.evm.facts(), rpc_url=url)])
@@ -128,7 +128,7 @@ async def test_no_node_can_attach_another_address_to_signed_terms(world: World) 
     async with naming_another(world, thief) as chain:
         told = await m.as_owner("owner_vault_attach", tx_hash=tx)
         assert (told.status, told.body["error"]) == (409, "vault_mismatch")
-        await Reading(world.deps, Reader(chain)).on()
+        await ChainSync(world.deps, LogReader(chain)).on()
         assert await vault_of(m) is None
         known = await world.store.read(lambda uow: uow.chainlog.vaults(CHAIN_ID))
     assert known == []
@@ -277,8 +277,8 @@ async def test_a_receipt_of_a_block_that_is_gone_is_not_believed(world: World) -
         mandate = uow.mandates.get(m.id, lock=True)
         assert mandate is not None
         assert old is not None
-        ask = ask_of(uow, world.deps, m.owner, world.clock.now())
-        take_receipt(uow, ask, chain, mandate, old)
+        ask = request_context(uow, world.deps, m.owner, world.clock.now())
+        ingest_receipt(uow, ask, chain, mandate, old)
 
     await world.store.write(late)
     assert (await m.read())["progress"]["cash"] == "500.000000"

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.world import CHAIN_ID, Mandated, World, working
 from venue.venues import Networks
 
 pytestmark = pytest.mark.anyio
 
 
-def ticks(world: World) -> Ticks:
+def ticks(world: World) -> KeeperScheduler:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
+    return KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({})))
 
 
 async def sent(world: World, m: Mandated, wallet: Any, name: str) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from chain import codec
-from chain.faults import RpcFault
+from chain.faults import NodeError
 from chain.inbound import inbound
 from domain.facts import Call
 from domain.money import Usdc
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.world import CHAIN_ID, World
 from tools.call.operation import Caller
 from tools.call.wire import wire
@@ -22,9 +22,9 @@ from venue.venues import Networks
 pytestmark = pytest.mark.anyio
 
 
-def ticks(world: World) -> Ticks:
+def ticks(world: World) -> KeeperScheduler:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
+    return KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({})))
 
 
 async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
@@ -151,7 +151,7 @@ async def test_a_range_that_the_provider_refuses_is_halved(
 
     async def narrow(method: str, *params: Any) -> Any:
         if method == "eth_getLogs" and params[0]["fromBlock"] != params[0]["toBlock"]:
-            raise RpcFault(-32005, "too many results", None)
+            raise NodeError(-32005, "too many results", None)
         return await ask(method, *params)
 
     monkeypatch.setattr(chain.node(), "ask", narrow)

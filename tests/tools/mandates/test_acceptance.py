@@ -15,7 +15,7 @@ from domain.money import Usdc
 from tests.domain.material import START as NOW
 from tests.domain.material import mandate as a_mandate
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, market_targets
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 from tools.call.signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +55,7 @@ async def _accepted(world: World, **terms: Any) -> Mandated:
     return m
 
 
-async def _corrected(m: Mandated, **changes: Any) -> Reply:
+async def _corrected(m: Mandated, **changes: Any) -> OperationResult:
     reply = await m.as_owner("owner_mandate_correct", **_body(m, **changes))
     assert reply.status == 200, reply.body
     return reply

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def _asked(m: Mandated, amount: str) -> str:
     return str(told["approval"]["approval_id"])
 
 
-async def _decide(m: Mandated, item: str, decision: str) -> Reply:
+async def _decide(m: Mandated, item: str, decision: str) -> OperationResult:
     return await m.as_owner("owner_approval_decide", approval_id=item, decision=decision)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.world import CHAIN_ID, Mandated, World, drafted, market_targets, signed, working
-from tools.call.operation import NOBODY
+from tools.call.operation import ANONYMOUS
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +22,7 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
     owner, _ = await world.owner()
     agent, _ = await world.agent(owner)
     note = "500 USDC for two weeks, at most $50 per action"
-    told = await world.do("mandate_draft", NOBODY, note=note)
+    told = await world.do("mandate_draft", ANONYMOUS, note=note)
     assert (told.status, told.body["saved"], told.body["public_id"]) == (200, False, None)
     assert told.body["draft"]["per_tx_cap_usdc"] == "50.000000"
     assert {u["term"] for u in told.body["understood"]} >= {
@@ -30,7 +30,7 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
         "per_tx_cap_usdc",
         "horizon_days",
     }
-    assert (await world.do("mandate_draft", NOBODY, note=note, save=True)).body[
+    assert (await world.do("mandate_draft", ANONYMOUS, note=note, save=True)).body[
         "error"
     ] == "unauthenticated"
     assert (await world.do("mandate_draft", agent, note=note, save=True)).body[
@@ -47,10 +47,10 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
 
 async def test_a_market_is_chosen_by_its_id_and_by_no_word_of_a_note(world: World) -> None:
     note = "$500. Use the Test Market."
-    told = await world.ok("mandate_draft", NOBODY, note=note)
+    told = await world.ok("mandate_draft", ANONYMOUS, note=note)
     assert (told["needs_review"], told["draft"]["allowed_targets"]) == (True, None)
     terms = {"markets": ["test-market"], "chain_id": CHAIN_ID}
-    typed = await world.ok("mandate_draft", NOBODY, note=note, terms=terms)
+    typed = await world.ok("mandate_draft", ANONYMOUS, note=note, terms=terms)
     assert typed["needs_review"] is False
     assert typed["draft"]["markets"] == ["test-market"]
 
@@ -58,7 +58,7 @@ async def test_a_market_is_chosen_by_its_id_and_by_no_word_of_a_note(world: Worl
 async def test_every_sentence_of_a_note_is_told_where_it_went(world: World) -> None:
     told = await world.ok(
         "mandate_draft",
-        NOBODY,
+        ANONYMOUS,
         note="Budget 700 USDC. Never act without asking me. Be nice to strangers.",
     )
     assert told["understood"] == [
@@ -96,7 +96,7 @@ async def test_typed_terms_win_over_the_note_and_settle_what_it_leaves_open(worl
     owner, _ = await world.owner()
     note = "Budget 500 USDC, 50 per trade. Take whatever cut you think fair."
     terms = {"per_tx_cap_usdc": "20", "payout_rule": {"bps": 500}, "target_bps": None}
-    open_still = await world.ok("mandate_draft", NOBODY, note=note, terms=terms)
+    open_still = await world.ok("mandate_draft", ANONYMOUS, note=note, terms=terms)
     assert "payout_rule" not in open_still["draft"]["unclear_terms"]
     told = (await world.do("mandate_draft", owner, note=note, terms=terms, save=True)).body
     typed = {u["term"]: u["value"] for u in told["understood"] if u["text"] is None}
@@ -122,7 +122,7 @@ async def test_typed_terms_win_over_the_note_and_settle_what_it_leaves_open(worl
 async def test_typed_terms_are_validated_like_a_create_body(
     world: World, terms: dict[str, Any], loc: str
 ) -> None:
-    told = await world.do("mandate_draft", NOBODY, note="a plan", terms=terms)
+    told = await world.do("mandate_draft", ANONYMOUS, note="a plan", terms=terms)
     assert (told.status, told.body["error"]) == (400, "invalid_request")
     assert [f["loc"] for f in told.body["detail"]["fields"]] == [loc]
 
@@ -174,7 +174,7 @@ async def test_a_note_understood_whole_is_signed_as_it_was_read(world: World) ->
     "note", ["$500, aim for 99999999%", "ask me for anything from $0.000001 up", "$0.000001"]
 )
 async def test_a_note_at_the_edges_is_read_and_not_refused(world: World, note: str) -> None:
-    assert (await world.do("mandate_draft", NOBODY, note=note)).status == 200
+    assert (await world.do("mandate_draft", ANONYMOUS, note=note)).status == 200
 
 
 async def test_the_standard_preset_fills_what_is_left_out(world: World) -> None:

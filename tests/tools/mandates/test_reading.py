@@ -8,7 +8,7 @@ import pytest
 
 from domain.reads.view import PARTS
 from tests.world import Mandated, World, drafted, working
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 from tools.call.run import run
 from tools.call.wire import encoded
 from tools.catalogue import OPERATIONS
@@ -18,10 +18,10 @@ BY_NAME = {op.name: op for op in OPERATIONS}
 LONG = "because the price moved, " * 60
 
 
-async def over_mcp(m: Mandated, name: str, **arguments: Any) -> Reply:
+async def over_mcp(m: Mandated, name: str, **arguments: Any) -> OperationResult:
     """The agent's call as a tool."""
     reply = await run(
-        BY_NAME[name], m.world.deps, m.agent, {"public_id": m.id, **arguments}, surface="mcp"
+        BY_NAME[name], m.world.deps, m.agent, {"public_id": m.id, **arguments}, transport="mcp"
     )
     assert reply.status == 200, reply.body
     return reply

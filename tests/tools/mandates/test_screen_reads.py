@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chain.known import KnownChain
+from chain.known import OfflineChain
 from domain.money import Usdc
 from tests.tools.mandates.test_calls import bought, down, sent_by_owner
 from tests.world import CHAIN_ID, World, signed, working
@@ -46,13 +46,13 @@ async def test_what_was_signed_is_hashed_only_where_an_answer_tells_of_it(
     m = await working(world)
     hashed: list[str] = []
     for name in ("digest", "targets_hash"):
-        plain = getattr(KnownChain, name)
+        plain = getattr(OfflineChain, name)
 
-        def counted(chain: KnownChain, of: Any, name: str = name, plain: Any = plain) -> str:
+        def counted(chain: OfflineChain, of: Any, name: str = name, plain: Any = plain) -> str:
             hashed.append(name)
             return str(plain(chain, of))
 
-        monkeypatch.setattr(KnownChain, name, counted)
+        monkeypatch.setattr(OfflineChain, name, counted)
     await m.as_agent("mandate_limits")
     await m.as_owner("mandate_series")
     some = (await m.as_owner("mandate_get", parts="mandate,progress,limits")).body

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chain.evm import ChainFacts, EvmChains
+from chain.evm import ChainConfig, EvmChains
 from chain.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
@@ -26,7 +26,7 @@ ROWS, MANDATES = 100, 45
 @pytest.fixture
 async def deps(sqlite_url: str) -> AsyncIterator[Deps]:
     build(sqlite_url, rows=ROWS, mandates=MANDATES)
-    store, chains = await open_store(sqlite_url, PATIENT), EvmChains([ChainFacts(CHAIN_ID)])
+    store, chains = await open_store(sqlite_url, PATIENT), EvmChains([ChainConfig(CHAIN_ID)])
     try:
         yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
     finally:

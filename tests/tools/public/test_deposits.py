@@ -60,8 +60,8 @@ async def test_a_chain_that_is_not_known_is_no_destination(rails: World) -> None
 async def test_no_bridge_leads_from_a_chain_to_itself_or_to_where_it_does_not_go(
     rails: World,
 ) -> None:
-    async def found(**asked: str) -> list[str]:
-        return [r["id"] for r in (await rails.ok("deposit_routes", **asked))["items"]]
+    async def found(**request: str) -> list[str]:
+        return [r["id"] for r in (await rails.ok("deposit_routes", **request))["items"]]
 
     assert await found(chain="1") == ["same-chain", "exchange"]
     assert await found(chain="1", source_chain="1") == ["same-chain", "exchange"]

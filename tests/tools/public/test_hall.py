@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from chain import codec
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.ledger.performance import DayParts
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from storage.rows.hall import SORTS
 from storage.unit_of_work import UnitOfWork
 from tests.world import CHAIN_ID, START, World, drafted, working
@@ -53,7 +53,7 @@ async def told(
     world.clock.forward(seconds=1)
     now = world.clock.now()
     new = NewEvent(
-        kind=Kind(kind),
+        kind=LedgerKind(kind),
         reported_by=Reporter(by),
         occurred_at=now,
         amount_usdc=None if amount is None else Usdc.parse(amount),
@@ -78,9 +78,9 @@ async def mark(world: World, public_id: str, cash: str, positions: str) -> None:
     )
 
 
-def ticks(world: World) -> Ticks:
+def ticks(world: World) -> KeeperScheduler:
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return Ticks(Wired(settings, world.deps, world.chains, Networks({})))
+    return KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({})))
 
 
 async def an_agent(world: World) -> tuple[Caller, Caller]:
@@ -386,7 +386,7 @@ async def test_a_long_ledger_is_rolled_up_in_parts_and_twice_at_once(both: World
     def fill(uow: UnitOfWork) -> None:
         for _ in range(ROWS_AT_ONCE):
             new = NewEvent(
-                kind=Kind.BUY,
+                kind=LedgerKind.BUY,
                 reported_by=Reporter.AGENT,
                 occurred_at=now,
                 amount_usdc=Usdc.parse("1"),
@@ -426,7 +426,7 @@ async def test_days_that_are_further_back_than_the_newest_state_are_derived_agai
         for n in (*range(1, 50), 0):
             what = {"executed": {"spent": "1", "received": "0"}} if n != 1 else {}
             new = NewEvent(
-                kind=Kind.MOVE if what else Kind.DEPOSIT,
+                kind=LedgerKind.MOVE if what else LedgerKind.DEPOSIT,
                 reported_by=Reporter.CHAIN,
                 occurred_at=begun + timedelta(days=n),
                 amount_usdc=Usdc.parse("100" if not what else "1"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from domain.ledger.books import Books, from_json, to_json
+from domain.ledger.books import LedgerState, from_json, to_json
 from domain.money import Usdc
 from domain.rules.standing import acted_for
 from tests.domain.material import START, Ledger, mandate, row
@@ -61,7 +61,7 @@ async def test_what_was_executed_before_accepting_counts_from_the_first_call_on(
     assert (await loser.as_agent("mandate_get")).body["mandate"]["accepted_at"] is None
 
 
-def _called_by(*agents: str) -> Books:
+def _called_by(*agents: str) -> LedgerState:
     book = Ledger()
     for n, agent in enumerate(agents):
         told = {"target": "0x" + "ee" * 20, "selector": None, "spent": "0.000000"}

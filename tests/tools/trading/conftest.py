@@ -27,9 +27,9 @@ from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.waiting import LoopClock
 from tests.world import BY_NAME, Clock
-from tools.call.operation import NOBODY, Caller, Deps, Reply
+from tools.call.operation import ANONYMOUS, Caller, Deps, OperationResult
 from tools.call.run import run
-from tools.trading.paper.desk import Desk as PaperDesk
+from tools.trading.paper.desk import SimulatedExchange as PaperDesk
 from venue import signing
 from venue.devvenue import DevVenue, Fault, Rules, serve
 from venue.devvenue.faults import Faults
@@ -94,20 +94,20 @@ class Desk:
     urls: tuple[str, str] = ("", "")
 
     async def do(
-        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
-    ) -> Reply:
+        self, name: str, who: Caller = ANONYMOUS, /, *, key: str | None = None, **arguments: Any
+    ) -> OperationResult:
         return await run(BY_NAME[name], self.deps, who, arguments, key=key)
 
     async def ok(
-        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
+        self, name: str, who: Caller = ANONYMOUS, /, *, key: str | None = None, **arguments: Any
     ) -> dict[str, Any]:
         reply = await self.do(name, who, key=key, **arguments)
         assert not reply.refused, reply.body
         return dict(reply.body)
 
     async def refused(
-        self, name: str, who: Caller = NOBODY, /, *, key: str | None = None, **arguments: Any
-    ) -> Reply:
+        self, name: str, who: Caller = ANONYMOUS, /, *, key: str | None = None, **arguments: Any
+    ) -> OperationResult:
         reply = await self.do(name, who, key=key, **arguments)
         assert reply.refused, reply.body
         return reply
@@ -252,8 +252,8 @@ async def a_desk(
     )
     desk = Desk(store, deps, clock, networks, main, test, urls=(main_url, test_url))
 
-    async def wait(span: timedelta) -> None:
-        clock.at += span
+    async def wait(period: timedelta) -> None:
+        clock.at += period
         for act in desk.meanwhile:
             act()
 

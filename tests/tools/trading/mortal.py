@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.tools.trading.stop_line import Lines
 from tools.call.operation import Deps
-from tools.trading.stop_line.keeper import StopLines
+from tools.trading.stop_line.keeper import StopLineKeeper
 
 
 class Killed(BaseException):
@@ -75,8 +75,8 @@ def process(deps: Deps, fate: Fate) -> Deps:
     )
 
 
-def mortal(lines: Lines, holder: str, fate: Fate) -> StopLines:
+def mortal(lines: Lines, holder: str, fate: Fate) -> StopLineKeeper:
     """A keeper of a process with a fate of its own."""
     deps = process(lines.desk.deps, fate)
     signer = Mortal(deps.signer, fate, {"keeper_signed"})
-    return StopLines(replace(deps, signer=signer), holder)  # type: ignore[arg-type]
+    return StopLineKeeper(replace(deps, signer=signer), holder)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from eth_account import Account
 from domain.trading.orders import Order
 from tests.tools.trading.conftest import Desk, Person, order_key
 from tests.world import free_name
-from tools.call.operation import Caller, Reply
+from tools.call.operation import Caller, OperationResult
 
 BTC = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20"}
 
@@ -39,32 +39,34 @@ class Trader:
             s, v = n - s, 55 - v
         return {"r": f"0x{made.r:064x}", "s": f"0x{s:064x}", "v": v}
 
-    async def prepare(self, **asked: Any) -> dict[str, Any]:
+    async def prepare(self, **request: Any) -> dict[str, Any]:
         return await self.desk.ok(
-            "order_prepare", self.caller, **{**BTC, "mode_seen": "live", **asked}
+            "order_prepare", self.caller, **{**BTC, "mode_seen": "live", **request}
         )
 
-    async def execute(self, made: dict[str, Any], **changes: Any) -> Reply:
+    async def execute(self, created: dict[str, Any], **changes: Any) -> OperationResult:
         body = {
-            "order_id": made["order"]["order_id"],
-            "confirm_id": made["confirm_id"],
-            "signature": self.sign(made["to_sign"]),
+            "order_id": created["order"]["order_id"],
+            "confirm_id": created["confirm_id"],
+            "signature": self.sign(created["to_sign"]),
         }
         return await self.desk.do("order_execute", self.caller, **(body | changes))
 
-    async def door(self, **asked: Any) -> dict[str, Any]:
+    async def door(self, **request: Any) -> dict[str, Any]:
         return await self.desk.ok(
-            "trade_order", self.caller, **{**BTC, "mode_seen": "live", **asked}
+            "trade_order", self.caller, **{**BTC, "mode_seen": "live", **request}
         )
 
-    async def bring(self, made: dict[str, Any], name: str = "trade_order", **more: Any) -> Reply:
+    async def bring(
+        self, created: dict[str, Any], name: str = "trade_order", **more: Any
+    ) -> OperationResult:
         """The second step at the door."""
-        body = {"confirm_id": made["confirm_id"], "signature": self.sign(made["to_sign"])}
+        body = {"confirm_id": created["confirm_id"], "signature": self.sign(created["to_sign"])}
         return await self.desk.do(name, self.caller, **(body | more))
 
-    async def close(self, **asked: Any) -> Reply:
+    async def close(self, **request: Any) -> OperationResult:
         body = {"product": "BTC", "mode_seen": "live"}
-        return await self.desk.do("trade_close", self.caller, **(body | asked))
+        return await self.desk.do("trade_close", self.caller, **(body | request))
 
     async def bought(self, size: str = "0.001", network: str = "testnet") -> None:
         """A position at the venue, from before."""
@@ -89,41 +91,41 @@ class Trader:
         return found
 
 
-async def allow(desk: Desk, *items: str) -> None:
-    await desk.store.write(
-        lambda uow: uow.allowlist.seed(tuple(i.lower() for i in items), desk.clock.now())
+async def allow(ingest_context: Desk, *items: str) -> None:
+    await ingest_context.store.write(
+        lambda uow: uow.allowlist.seed(tuple(i.lower() for i in items), ingest_context.clock.now())
     )
 
 
-async def trader(desk: Desk, *, listed: bool = True, **more: Any) -> Trader:
+async def trader(ingest_context: Desk, *, listed: bool = True, **more: Any) -> Trader:
     """A person who may trade live on the terminal."""
-    return await trading(desk, await desk.linked(**more), listed=listed)
+    return await trading(ingest_context, await ingest_context.linked(**more), listed=listed)
 
 
-async def trading(desk: Desk, p: Person, *, listed: bool = True) -> Trader:
+async def trading(ingest_context: Desk, p: Person, *, listed: bool = True) -> Trader:
     """The same of somebody who has linked a wallet."""
-    key = desk.next_nonce()
-    await desk.enabled(p, order_key(key))
+    key = ingest_context.next_nonce()
+    await ingest_context.enabled(p, order_key(key))
     if listed:
-        await allow(desk, p.wallet.address)
-    for venue in (desk.main, desk.test):
+        await allow(ingest_context, p.wallet.address)
+    for venue in (ingest_context.main, ingest_context.test):
         account = venue.state.account(p.wallet.address)
         for coin in ("BTC", "ETH", "kPEPE", "xyz:XYZ100") if account else ():
             account.leverage[coin] = (coin[:4] != "xyz:", 3)
-    desk.switched(live_terminal=True)
-    return Trader(desk, p, key)
+    ingest_context.switched(live_terminal=True)
+    return Trader(ingest_context, p, key)
 
 
-async def agent(desk: Desk, t: Trader, **policy: Any) -> Caller:
+async def agent(ingest_context: Desk, t: Trader, **policy: Any) -> Caller:
     """An agent of a trader, with a policy that names the venue."""
-    name = await free_name(desk.store, t.caller)
-    told = await desk.ok("owner_agent_register", t.caller, name=name)
+    name = await free_name(ingest_context.store, t.caller)
+    told = await ingest_context.ok("owner_agent_register", t.caller, name=name)
     fields = {"accepts_mandates": True, "venues": ["hyperliquid"]} | policy
-    await desk.ok("owner_agent_policy_put", t.caller, agent_id=told["agent_id"], **fields)
+    await ingest_context.ok("owner_agent_policy_put", t.caller, agent_id=told["agent_id"], **fields)
     return Caller("agent", told["agent_id"], t.caller.user_id, None, name, "k")
 
 
-async def day_use(desk: Desk) -> dict[str, tuple[int, int]]:
+async def day_use(ingest_context: Desk) -> dict[str, tuple[int, int]]:
     """Every counter: what is used and what is reserved."""
-    rows = await desk.rows("order_counters")
+    rows = await ingest_context.rows("order_counters")
     return {r["scope"]: (int(r["used_micros"]), int(r["reserved_micros"])) for r in rows}

@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from secrets import randbits
 
-from server.signer.line import SignerLine
+from server.signer.line import SignerClient
 from server.signer.process import Signer, listening
 from tests.tools.trading.conftest import Desk
 from venue.keystore import Keystore
 
 
 @asynccontextmanager
-async def a_signer(desk: Desk) -> AsyncIterator[SignerLine]:
+async def a_signer(desk: Desk) -> AsyncIterator[SignerClient]:
     """A signer with keys of its own, which the desk's service asks over a socket."""
     with tempfile.TemporaryDirectory(prefix="wsig") as name:
         folder = Path(name)
@@ -26,6 +26,6 @@ async def a_signer(desk: Desk) -> AsyncIterator[SignerLine]:
         keys = Keystore(folder / "keys", seal, lambda: randbits(256))
         signer = Signer(keys=keys, clock=desk.clock, venue=desk.networks.get)
         async with listening(signer, folder / "s", os.getuid()):
-            line = SignerLine(folder / "s")
+            line = SignerClient(folder / "s")
             object.__setattr__(desk.deps, "signer", line)
             yield line

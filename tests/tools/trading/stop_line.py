@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from chain import eip712
-from domain.ledger.events import Kind, NewEvent, Reporter
-from domain.mandates.mandate import Mandate, Signed, Status
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from domain.mandates.mandate import Mandate, SignedTerms, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.money import ZERO, Usdc
 from domain.trading.orders import Envelope, Order, OrderAction, OrderFill
 from domain.trading.own import milliseconds
-from domain.trading.stop_line import Keeping
-from server.signer.line import SignerLine
+from domain.trading.stop_line import StopLineState
+from server.signer.line import SignerClient
 from server.signer.process import Signer, listening
 from server.venues import venues
 from tests.tools.trading.conftest import PATIENCE_S, Desk, Person
-from tools.trading.stop_line.keeper import Round, StopLines
+from tools.trading.stop_line.keeper import RoundResult, StopLineKeeper
 from venue import actions, signing
 from venue.keystore import Keystore
 
@@ -50,24 +50,24 @@ class Lines:
     """A desk with a signer and a keeper."""
 
     desk: Desk
-    signer: SignerLine
+    signer: SignerClient
     log: Requests
-    keeper: StopLines
+    keeper: StopLineKeeper
     keys: Path
     n: int = 0
 
-    def another(self, holder: str) -> StopLines:
+    def another(self, holder: str) -> StopLineKeeper:
         """A process that has just started."""
-        return StopLines(self.desk.deps, holder)
+        return StopLineKeeper(self.desk.deps, holder)
 
-    async def tick(self, keeper: StopLines | None = None) -> Round:
+    async def tick(self, keeper: StopLineKeeper | None = None) -> RoundResult:
         self.desk.clock.at += TICK
         self.desk.test.move("ETH", self.desk.test.market("ETH").mark)  # time moves there too
         return await (keeper or self.keeper).round()
 
     def switched(self, **values: bool) -> None:
         self.desk.switched(**values)
-        self.keeper = StopLines(self.desk.deps, "one")
+        self.keeper = StopLineKeeper(self.desk.deps, "one")
 
     async def person(self, **more: Any) -> Person:
         """Somebody who linked a wallet and approved the signer's key for it."""
@@ -86,7 +86,7 @@ class Lines:
         m = mandate_of(p, self.desk.deps.ids.short("m_"), coins or ("BTC",), **changes)
         now = self.desk.clock.now()
         paid = NewEvent(
-            kind=Kind.DEPOSIT, reported_by=Reporter.CHAIN, occurred_at=now, amount_usdc=m.budget_usdc, tx_hash=f"0x{self.n:064x}",
+            kind=LedgerKind.DEPOSIT, reported_by=Reporter.CHAIN, occurred_at=now, amount_usdc=m.budget_usdc, tx_hash=f"0x{self.n:064x}",
             chain_id=m.chain_id, log_index=0, block_number=5, payload={},
         )  # fmt: skip
 
@@ -154,11 +154,13 @@ class Lines:
         assert "resting" in str(told), told
         return cloid
 
-    async def bought(self, p: Person, m: Mandate, coin: str = "BTC", size: str = "0.01") -> Order:
+    async def bought(
+        self, p: Person, mandate: Mandate, coin: str = "BTC", size: str = "0.01"
+    ) -> Order:
         """A position that an order of the mandate opened; a negative size is a short one."""
         told = self.trade(p, coin, size)["filled"]
         assert Decimal(told["totalSz"]) == abs(Decimal(size))
-        order = self.order(p, m, coin, size, f"0x{self.n:032x}")
+        order = self.order(p, mandate, coin, size, f"0x{self.n:032x}")
         order = replace(
             order,
             status="executed",
@@ -178,18 +180,22 @@ class Lines:
         await self.desk.store.write(work)
         return order
 
-    async def resting(self, p: Person, m: Mandate | None, coin: str, size: str, px: str) -> Order:
+    async def resting(
+        self, p: Person, mandate: Mandate | None, coin: str, size: str, px: str
+    ) -> Order:
         """An order that stands in the book; of nobody's mandate it is the owner's own affair."""
         told = self.trade(p, coin, size, tif="Gtc", px=px)
         assert "resting" in told, told
         envelope = Envelope(nonce=1, expires_after=milliseconds(self.desk.clock.now()) + 60_000)
         cloid = f"0x{self.n:032x}"
-        order = self.order(p, m, coin, size, cloid, px=px, status="resting", envelope=envelope)
+        order = self.order(
+            p, mandate, coin, size, cloid, px=px, status="resting", envelope=envelope
+        )
         await self.desk.store.write(lambda uow: uow.orders.add(order))
         return order
 
     def order(
-        self, p: Person, m: Mandate | None, coin: str, size: str, cloid: str, **changes: Any
+        self, p: Person, mandate: Mandate | None, coin: str, size: str, cloid: str, **changes: Any
     ) -> Order:
         now, is_buy = self.desk.clock.now(), not size.startswith("-")
         market = self.desk.test.market(coin)
@@ -199,7 +205,7 @@ class Lines:
             "closing": False, "mode": "live", "mode_seen": "live", "network": "testnet", "wallet": p.wallet.address, "book": None,
             "product": coin, "side": "buy" if is_buy else "sell", "type": "market", "slippage_bps": 50, "leverage": 3, "notional": Usdc(10**7),
             "envelope": None, "sign_mode": "client", "status": "executed", "version": 1, "attempt": 1, "by": "owner",
-            "mandate_id": m.public_id if m else None, "intent_id": None, "why": None, "asked": {}, "created_at": now, "expires_at": now,
+            "mandate_id": mandate.public_id if mandate else None, "intent_id": None, "why": None, "asked": {}, "created_at": now, "expires_at": now,
             "counted": ZERO, "counted_day": None,
             "action": OrderAction(asset_id=market.asset, is_buy=is_buy, limit_px=Decimal(px), size=abs(Decimal(size)), reduce_only=False, tif="ioc", cloid=cloid),
         }  # fmt: skip
@@ -208,23 +214,25 @@ class Lines:
     def held(self, p: Person, coin: str = "BTC") -> Decimal:
         return Decimal(self.desk.test.account(p.wallet.address).position(coin))
 
-    async def keeping(self, m: Mandate) -> Keeping | None:
-        return await self.desk.store.read(lambda uow: uow.venue_keeping.get(m.public_id, "testnet"))
+    async def keeping(self, mandate: Mandate) -> StopLineState | None:
+        return await self.desk.store.read(
+            lambda uow: uow.venue_keeping.get(mandate.public_id, "testnet")
+        )
 
-    async def stored(self, m: Mandate) -> Mandate:
-        found = await self.desk.store.read(lambda uow: uow.mandates.get(m.public_id))
+    async def stored(self, mandate: Mandate) -> Mandate:
+        found = await self.desk.store.read(lambda uow: uow.mandates.get(mandate.public_id))
         assert found is not None
         return found
 
-    async def closes(self, m: Mandate) -> list[Order]:
+    async def closes(self, mandate: Mandate) -> list[Order]:
         orders = await self.desk.store.read(
-            lambda uow: uow.orders.live_of_mandate(m.public_id, "testnet")
+            lambda uow: uow.orders.live_of_mandate(mandate.public_id, "testnet")
         )
         return [o for o in orders if o.source == "keeper"]
 
-    async def told(self, m: Mandate) -> list[tuple[str, str]]:
+    async def told(self, mandate: Mandate) -> list[tuple[str, str]]:
         """The keeper's rows in the ledger."""
-        events = await self.desk.store.read(lambda uow: uow.ledger.newest(m.public_id))
+        events = await self.desk.store.read(lambda uow: uow.ledger.newest(mandate.public_id))
         return [
             (e.kind.value, str(e.payload.get("text") or e.payload.get("reason")))
             for e in reversed(events)
@@ -279,7 +287,7 @@ def mandate_of(
     signature = "0x" + (by or p.wallet).sign_typed_data(
         full_message=whole
     ).signature.hex().removeprefix("0x")
-    signed = Signed("2", message, 84532, contract, signature, "eoa", None)
+    signed = SignedTerms("2", message, 84532, contract, signature, "eoa", None)
     from tests.tools.trading.conftest import Clock
 
     plain: dict[str, Any] = {
@@ -308,16 +316,16 @@ async def lines_of(desk: Desk, folder: Path) -> AsyncIterator[Lines]:
     log = Requests()
     noted(desk, log)
     async with listening(signer, folder / "s.sock", os.getuid()):
-        line = SignerLine(folder / "s.sock")
+        line = SignerClient(folder / "s.sock")
         desk.deps = replace(desk.deps, signer=line)
         desk.switched(stop_line_dry_run=False)
-        yield Lines(desk, line, log, StopLines(desk.deps, "one"), folder / "keys")
+        yield Lines(desk, line, log, StopLineKeeper(desk.deps, "one"), folder / "keys")
     await networks.close()
 
 
-def noted(desk: Desk, log: Requests) -> None:
+def noted(ingest_context: Desk, log: Requests) -> None:
     """Keep what the testnet is asked and told."""
-    info, exchange = desk.test.info, desk.test.exchange
+    info, exchange = ingest_context.test.info, ingest_context.test.exchange
 
     def asked(body: Any) -> Any:
         log.info.append(dict(body))
@@ -327,5 +335,5 @@ def noted(desk: Desk, log: Requests) -> None:
         log.exchange.append(body["action"])
         return exchange(body)
 
-    desk.test.info = asked  # type: ignore[method-assign]
-    desk.test.exchange = told  # type: ignore[method-assign]
+    ingest_context.test.info = asked  # type: ignore[method-assign]
+    ingest_context.test.exchange = told  # type: ignore[method-assign]

@@ -16,7 +16,7 @@ from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.mortal import Killed
 from tests.tools.trading.orders import day_use, trader
 from tests.tools.trading.stop_line import Lines, lines_of
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -102,7 +102,7 @@ async def test_abuse_39_a_forged_answer_moves_nothing_until_the_venue_says_so(de
     assert all(reserved.values()), "its part of the day stays bound"
     for _ in range(20):
         desk.clock.forward(seconds=61)
-        await settle_due(desk.deps)
+        await sync_due_orders(desk.deps)
     told = await desk.ok("order_get", t.caller, order_id=body["order_id"])
     assert (told["status"], told["verified"], told["filled_size"]) == ("recorded", False, None)
     assert set((await day_use(desk)).values()) == {(0, 0)}, "nothing was traded"
@@ -120,7 +120,7 @@ async def test_abuse_44_an_order_against_ones_own_is_cancelled_by_the_venue_and_
     met = await t.execute(meets)
     assert met.body["status"] == "rejected", met.body
     desk.clock.forward(seconds=31)
-    await settle_due(desk.deps)
+    await sync_due_orders(desk.deps)
     own = await desk.ok("order_get", t.caller, order_id=rests["order"]["order_id"])
     assert (own["status"], own["venue"]["status"], own["filled_size"], own["fills"]) == (
         "cancelled",
@@ -153,7 +153,7 @@ async def test_abuse_44_two_paper_orders_of_one_person_never_fill_each_other(des
     for _ in range(5):
         desk.clock.forward(seconds=30)
         desk.main.book("BTC", [("63000", "1")], [("65000", "1")])
-        await settle_due(desk.deps)
+        await sync_due_orders(desk.deps)
     assert await desk.rows("paper_entries") == []
 
 

@@ -14,7 +14,7 @@ from server.cli import main
 from storage.store import open_store
 from tests.databases import PATIENT
 from tests.tools.trading.conftest import Desk
-from tools.call.operation import NOBODY, Caller
+from tools.call.operation import ANONYMOUS, Caller
 
 pytestmark = pytest.mark.anyio
 ADMIN = Caller("admin", credential="x")
@@ -84,7 +84,7 @@ async def test_only_an_admin_key_reads_or_sets_it(desk: Desk) -> None:
         ("admin_limit_log", {}),
         ("admin_allowlist_set", {"item": p.caller.user_id, "allowed": True, "why": "x"}),
     ):
-        for who, status in ((NOBODY, 401), (p.caller, 403), (Caller("keeper"), 403)):
+        for who, status in ((ANONYMOUS, 401), (p.caller, 403), (Caller("keeper"), 403)):
             assert (await desk.refused(name, who, **asked)).status == status, name
     assert await desk.rows("limit_log") == []
 
@@ -138,8 +138,8 @@ async def test_the_command_line_does_the_same(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WALLET_DATABASE_URL", sqlite_url)
 
-    async def wallet(*asked: str, code: int = 0) -> str:
-        done = await asyncio.to_thread(CliRunner().invoke, main, ["allowlist", *asked])
+    async def wallet(*request: str, code: int = 0) -> str:
+        done = await asyncio.to_thread(CliRunner().invoke, main, ["allowlist", *request])
         assert done.exit_code == code, done.output
         return done.output
 

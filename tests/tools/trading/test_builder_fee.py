@@ -19,9 +19,9 @@ pytestmark = pytest.mark.anyio
 ADMIN = Caller("admin")
 
 
-def approve(desk: Desk, p: Person, rate: str) -> None:
+def approve(ingest_context: Desk, p: Person, rate: str) -> None:
     """The owner approves at the venue, as his browser does."""
-    nonce = int(desk.clock.now().timestamp() * 1_000) + desk.next_nonce()
+    nonce = int(ingest_context.clock.now().timestamp() * 1_000) + ingest_context.next_nonce()
     action = actions.approve_builder_fee(
         "testnet",
         builder=BUILDER.address,
@@ -30,12 +30,14 @@ def approve(desk: Desk, p: Person, rate: str) -> None:
         signature_chain_id="0xa4b1",
     )
     made = signing.sign(signing.key_from(bytes(p.wallet.key)), signing.user_digest(action))
-    told = desk.test.exchange({"action": dict(action), "nonce": nonce, "signature": made.as_json()})
+    told = ingest_context.test.exchange(
+        {"action": dict(action), "nonce": nonce, "signature": made.as_json()}
+    )
     assert told["status"] == "ok", told
 
 
-async def record(desk: Desk, p: Person, **more: Any) -> dict[str, Any]:
-    return await desk.ok(
+async def record(ingest_context: Desk, p: Person, **more: Any) -> dict[str, Any]:
+    return await ingest_context.ok(
         "builder_fee_record",
         p.caller,
         **({"wallet": p.wallet.address, "max_fee_rate": "0.1%"} | more),

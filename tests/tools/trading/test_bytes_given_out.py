@@ -10,15 +10,15 @@ import pytest
 
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import Trader, day_use, trader
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 
 
-def posts(t: Trader, made: dict[str, Any]) -> dict[str, Any]:
+def posts(t: Trader, created: dict[str, Any]) -> dict[str, Any]:
     """The browser sends the bytes by itself, and tells nobody."""
-    told = made["to_sign"]
+    told = created["to_sign"]
     body = {
         "action": json.loads(told["action"]),
         "nonce": told["nonce"],
@@ -28,20 +28,20 @@ def posts(t: Trader, made: dict[str, Any]) -> dict[str, Any]:
     return dict(t.desk.test.exchange(body))
 
 
-async def later(desk: Desk, *seconds: float) -> None:
+async def later(ingest_context: Desk, *seconds: float) -> None:
     for span in seconds:
-        desk.clock.forward(seconds=span)
-        await settle_due(desk.deps)
+        ingest_context.clock.forward(seconds=span)
+        await sync_due_orders(ingest_context.deps)
 
 
-async def reopened(t: Trader, made: dict[str, Any]) -> dict[str, Any]:
+async def reopened(t: Trader, created: dict[str, Any]) -> dict[str, Any]:
     t.desk.clock.forward(seconds=20)
     t.desk.test.move("BTC", "64200")
-    return await t.desk.ok("order_open", t.caller, order_id=made["order"]["order_id"])
+    return await t.desk.ok("order_open", t.caller, order_id=created["order"]["order_id"])
 
 
-async def use(desk: Desk) -> tuple[int, int]:
-    (found,) = set((await day_use(desk)).values())
+async def use(ingest_context: Desk) -> tuple[int, int]:
+    (found,) = set((await day_use(ingest_context)).values())
     return found
 
 

@@ -22,20 +22,20 @@ def code(reply: Any) -> tuple[int, str]:
     return reply.status, str(reply.body.get("error"))
 
 
-async def door(desk: Desk, **more: Any) -> Any:
+async def door(ingest_context: Desk, **more: Any) -> Any:
     """A trader at an open door; mainnet is on, so the link is made there."""
-    desk.switched(venue_mainnet=True, live_door=True)
-    p = await desk.linked(**more)
-    n = desk.next_nonce()
+    ingest_context.switched(venue_mainnet=True, live_door=True)
+    p = await ingest_context.linked(**more)
+    n = ingest_context.next_nonce()
     from tests.tools.trading.conftest import order_key
     from tests.tools.trading.orders import Trader
 
-    await desk.enabled(p, order_key(n), network="mainnet")
-    await allow(desk, p.wallet.address)
-    account = desk.main.account(p.wallet.address)
+    await ingest_context.enabled(p, order_key(n), network="mainnet")
+    await allow(ingest_context, p.wallet.address)
+    account = ingest_context.main.account(p.wallet.address)
     for coin in ("BTC", "ETH"):
         account.leverage[coin] = (True, 3)
-    return Trader(desk, p, n)
+    return Trader(ingest_context, p, n)
 
 
 async def test_a_live_order_takes_two_steps_of_one_route(both: Desk) -> None:
@@ -128,8 +128,8 @@ async def test_abuse_2_taken_off_the_list_before_the_second_step_sends_nothing(d
 # -- the limits
 
 
-async def put(desk: Desk, who: Caller, **limits: Any) -> Any:
-    return await desk.do("trade_limits", who, **limits)
+async def put(ingest_context: Desk, who: Caller, **limits: Any) -> Any:
+    return await ingest_context.do("trade_limits", who, **limits)
 
 
 async def test_abuse_25_limits_only_fall_all_or_nothing(both: Desk) -> None:

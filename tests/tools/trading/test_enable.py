@@ -20,14 +20,14 @@ from venue.devvenue import Fault, Rules
 pytestmark = pytest.mark.anyio
 
 
-async def refused(desk: Desk, p: Person, **asked: Any) -> tuple[int, str]:
-    reply = await desk.refused("own_enable_relay", p.caller, **asked)
+async def refused(ingest_context: Desk, p: Person, **request: Any) -> tuple[int, str]:
+    reply = await ingest_context.refused("own_enable_relay", p.caller, **request)
     return reply.status, str(reply.body["error"])
 
 
-def posted(desk: Desk) -> list[str]:
+def posted(ingest_context: Desk) -> list[str]:
     """What the venue was told to approve."""
-    return [a for account in desk.test.state.accounts.values() for a in account.agents]
+    return [a for account in ingest_context.test.state.accounts.values() for a in account.agents]
 
 
 async def test_an_approved_key_is_named_by_the_venue_and_enabled(both: Desk) -> None:
@@ -189,9 +189,9 @@ async def test_enabling_again_takes_the_old_keys_place(desk: Desk) -> None:
     assert rows[order_key(2).lower()] is None
 
 
-async def revocation(desk: Desk, p: Person, **changes: Any) -> dict[str, Any]:
+async def revocation(ingest_context: Desk, p: Person, **changes: Any) -> dict[str, Any]:
     name = agent_name(str(p.caller.user_id), "testnet", "order")
-    return desk.approval(p, NOBODY, revoke=True, **({"agent_name": name} | changes))
+    return ingest_context.approval(p, NOBODY, revoke=True, **({"agent_name": name} | changes))
 
 
 async def test_abuse_09_a_key_revoked_one_second_ago_is_dead_though_the_venue_still_lists_it(

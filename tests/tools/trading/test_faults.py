@@ -13,7 +13,7 @@ import pytest
 from domain.refusals import Refused
 from domain.trading.own import TERMS
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed
-from tools.call.operation import Caller, Reply
+from tools.call.operation import Caller, OperationResult
 from tools.catalogue import OPERATIONS
 from venue.budget import A_MINUTE
 from venue.devvenue import Fault
@@ -21,7 +21,7 @@ from venue.devvenue.faults import Effect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 WHO = "0x" + "ab" * 20
-Call = Callable[[Desk, Person], Awaitable[Reply]]
+Call = Callable[[Desk, Person], Awaitable[OperationResult]]
 TABLES = ("venue_links", "venue_agent_keys", "venue_builder_fees", "venue_intents")
 # Without an answer: the words of the refusal, or what is said in place of one.
 OPEN: dict[str, dict[str, Any]] = {
@@ -36,7 +36,7 @@ EFFECTS: list[tuple[Effect, dict[str, Any]]] = [
 IDS = [f"{e}-{next(iter(m.values()), '')}" for e, m in EFFECTS]
 
 
-async def in_time(desk: Desk, name: str, who: Caller, **asked: Any) -> Reply:
+async def in_time(ingest_context: Desk, name: str, who: Caller, **request: Any) -> OperationResult:
     """The reply, after two silences of the venue at most, while the loop keeps turning.
 
     Held is counted in CPU of the loop's thread, which a loaded machine does not change; a call that
@@ -53,9 +53,9 @@ async def in_time(desk: Desk, name: str, who: Caller, **asked: Any) -> Reply:
 
     beating = asyncio.ensure_future(beat())
     try:
-        before = desk.outlasted()
-        reply = await desk.do(name, who, **asked)
-        assert desk.outlasted() - before <= 2, "it waits for every silence anew"
+        before = ingest_context.outlasted()
+        reply = await ingest_context.do(name, who, **request)
+        assert ingest_context.outlasted() - before <= 2, "it waits for every silence anew"
     finally:
         done = True
         await beating
@@ -63,8 +63,8 @@ async def in_time(desk: Desk, name: str, who: Caller, **asked: Any) -> Reply:
     return reply
 
 
-def broken(desk: Desk, effect: Effect, more: dict[str, Any]) -> None:
-    for venue in (desk.main, desk.test):
+def broken(ingest_context: Desk, effect: Effect, more: dict[str, Any]) -> None:
+    for venue in (ingest_context.main, ingest_context.test):
         venue.faults.add(Fault(effect=effect, **more))
 
 
@@ -156,22 +156,22 @@ async def test_verify_status_and_builder_fee_say_that_they_do_not_know(
         ) == (200, False, None)
 
 
-async def quiet(desk: Desk, p: Person) -> list[Reply]:
+async def quiet(ingest_context: Desk, p: Person) -> list[OperationResult]:
     """Every route that asks the venue nothing."""
     admin = Caller("admin", credential="x")
     return [
-        await in_time(desk, "own_terms", Caller("nobody")),
-        await in_time(desk, "builder_fee_config", Caller("nobody")),
-        await in_time(desk, "builder_fee_count", admin),
+        await in_time(ingest_context, "own_terms", Caller("nobody")),
+        await in_time(ingest_context, "builder_fee_config", Caller("nobody")),
+        await in_time(ingest_context, "builder_fee_count", admin),
         await in_time(
-            desk,
+            ingest_context,
             "own_link_challenge",
             p.caller,
             address=p.wallet.address,
             terms_sha256=TERMS.sha256,
         ),
-        await in_time(desk, "own_intent", p.caller, kind="hold"),
-        await in_time(desk, "own_status", p.caller),
+        await in_time(ingest_context, "own_intent", p.caller, kind="hold"),
+        await in_time(ingest_context, "own_status", p.caller),
     ]
 
 
@@ -218,8 +218,8 @@ async def test_unknown_fields_change_no_answer(desk: Desk) -> None:
     broken(desk, "unknown_field", {})
     again = [await desk.ok(name, **asked) for name, asked in OPEN.items()]
 
-    def timeless(told: Any) -> Any:
-        return {k: v for k, v in told.items() if k not in ("as_of", "indices", "data")}
+    def timeless(raw: Any) -> Any:
+        return {k: v for k, v in raw.items() if k not in ("as_of", "indices", "data")}
 
     for one, two in zip(plain, again, strict=True):
         assert timeless(one).keys() == timeless(two).keys()

@@ -13,8 +13,8 @@ import pytest
 
 from domain.trading.own import NOBODY, agent_name
 from server.settings import Settings
-from server.ticks import Ticks
-from server.wiring import Wired
+from server.ticks import KeeperScheduler
+from server.wiring import Runtime
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key
 from tools.trading.keys import A_ROUND, check_due
 from venue.devvenue import Fault
@@ -39,16 +39,18 @@ async def signing(database_url: str) -> AsyncIterator[Desk]:
         yield opened
 
 
-async def with_keeper(desk: Desk) -> Person:
-    p = await desk.linked()
-    offered = (await desk.ok("own_status", p.caller))["enable_keeper"]
-    await desk.enabled(p, offered["agent_address"], kind="keeper")
-    await desk.ok("own_enable_verify", p.caller)
+async def with_keeper(ingest_context: Desk) -> Person:
+    p = await ingest_context.linked()
+    offered = (await ingest_context.ok("own_status", p.caller))["enable_keeper"]
+    await ingest_context.enabled(p, offered["agent_address"], kind="keeper")
+    await ingest_context.ok("own_enable_verify", p.caller)
     return p
 
 
-async def key_rows(desk: Desk) -> list[dict[str, Any]]:
-    return sorted(await desk.rows("venue_agent_keys"), key=lambda r: str(r["approval_id"]))
+async def key_rows(ingest_context: Desk) -> list[dict[str, Any]]:
+    return sorted(
+        await ingest_context.rows("venue_agent_keys"), key=lambda r: str(r["approval_id"])
+    )
 
 
 async def test_keeper_keys_are_asked_for_once_an_hour_by_one_process(signing: Desk) -> None:
@@ -113,7 +115,9 @@ async def test_a_round_asks_for_few_and_the_next_goes_on(signing: Desk) -> None:
 async def test_the_keepers_round_asks_too(signing: Desk) -> None:
     await with_keeper(signing)
     signing.clock.forward(hours=2)
-    ticks = Ticks(Wired(Settings(), signing.deps, signing.deps.chains, signing.networks))  # type: ignore[arg-type]
+    ticks = KeeperScheduler(
+        Runtime(Settings(), signing.deps, signing.deps.chains, signing.networks)
+    )  # type: ignore[arg-type]
     signing.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
     await ticks.round()
     assert [r["listed"] for r in await key_rows(signing)] == [0]
@@ -122,8 +126,8 @@ async def test_the_keepers_round_asks_too(signing: Desk) -> None:
 # -- what the owner is told ----------------------------------------------------------------------------------------
 
 
-async def step(desk: Desk, p: Person) -> tuple[str, str] | None:
-    told = (await desk.ok("own_status", p.caller))["next"]
+async def step(ingest_context: Desk, p: Person) -> tuple[str, str] | None:
+    told = (await ingest_context.ok("own_status", p.caller))["next"]
     return next(
         ((s["step"], s["text"]) for s in told if s["step"] in ("enable", "verify", "renew")), None
     )

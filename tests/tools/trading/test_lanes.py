@@ -9,18 +9,18 @@ import pytest
 from domain.refusals import Refused
 from tests.tools.trading.conftest import Desk, Person, a_desk
 from tests.tools.trading.orders import agent, allow, trader
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue import reads
 from venue.devvenue import Fault, Rules
 
 pytestmark = pytest.mark.anyio
 
 
-async def relayed(desk: Desk) -> int:
+async def relayed(ingest_context: Desk) -> int:
     """A stranger's relays until none goes through; how many did."""
     done = 0
     for network in ("mainnet", "testnet"):
-        venue = desk.networks.get(network)  # type: ignore[arg-type]  # both are
+        venue = ingest_context.networks.get(network)  # type: ignore[arg-type]  # both are
         for n in range(100):
             try:
                 read = reads.RELAYED["userFees"]
@@ -50,18 +50,18 @@ async def test_with_fifty_pages_open_there_is_room_for_orders(sqlite_url: str) -
             desk.clock.forward(seconds=5)
 
 
-async def over_the_hour(desk: Desk, *coins: str) -> str:
+async def over_the_hour(ingest_context: Desk, *coins: str) -> str:
     """A paper book that holds something of each product over a full hour; its name."""
-    p = await desk.person()
-    book = str((await desk.ok("own_paper_book_open", p.caller, name="B"))["book"])
+    p = await ingest_context.person()
+    book = str((await ingest_context.ok("own_paper_book_open", p.caller, name="B"))["book"])
     order = {"side": "buy", "type": "market", "notional_usdc": "45", "mode_seen": "paper"}
     for coin in coins:
-        desk.main.funding(coin, "0.0001")
-        await desk.ok("trade_order", p.caller, **order, product=coin, book=book)
-    while desk.clock.now().hour == 12:
-        desk.clock.forward(seconds=29)
-        desk.main.move("BTC", "64000")
-        await watched(desk, seconds=0)
+        ingest_context.main.funding(coin, "0.0001")
+        await ingest_context.ok("trade_order", p.caller, **order, product=coin, book=book)
+    while ingest_context.clock.now().hour == 12:
+        ingest_context.clock.forward(seconds=29)
+        ingest_context.main.move("BTC", "64000")
+        await watched(ingest_context, seconds=0)
     return book
 
 
@@ -115,7 +115,7 @@ async def test_a_live_order_is_settled_while_relays_and_pages_have_spent_all_of_
         assert (await t.stored(made["order"]["order_id"])).status == "unknown"
         await relayed(desk)
         desk.clock.forward(seconds=31)
-        await settle_due(desk.deps, "live")
+        await sync_due_orders(desk.deps, "live")
         assert (await t.stored(made["order"]["order_id"])).status == "executed"
 
 
@@ -175,15 +175,15 @@ async def test_a_reduce_only_paper_order_passes_a_day_that_is_used_up(desk: Desk
     assert done["status"] == "executed"
 
 
-async def watched(desk: Desk, seconds: int = 31) -> None:
-    assert desk.deps.paper is not None
-    desk.clock.forward(seconds=seconds)
-    await desk.deps.paper.watch(desk.networks.get("mainnet"))
+async def watched(ingest_context: Desk, seconds: int = 31) -> None:
+    assert ingest_context.deps.paper is not None
+    ingest_context.clock.forward(seconds=seconds)
+    await ingest_context.deps.paper.watch(ingest_context.networks.get("mainnet"))
 
 
-async def funded(desk: Desk) -> dict[str, int]:
+async def funded(ingest_context: Desk) -> dict[str, int]:
     found: dict[str, int] = {}
-    for row in await desk.rows("paper_entries"):
+    for row in await ingest_context.rows("paper_entries"):
         if row["kind"] == "funding":
             coin = str(row["ref"]).split("@")[0]
             found[coin] = found.get(coin, 0) + 1

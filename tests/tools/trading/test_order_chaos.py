@@ -23,8 +23,8 @@ from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.mortal import Fate, Killed, process
 from tests.tools.trading.orders import Trader, trader
-from tools.call.operation import Reply
-from tools.trading.orders.settling import settle_due
+from tools.call.operation import OperationResult
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 from venue.devvenue.accounts import Account
 
@@ -105,35 +105,37 @@ class Play:
         finally:
             self.desk.deps = whole
 
-    async def do(self, name: str, **asked: Any) -> dict[str, Any] | None:
+    async def do(self, name: str, **request: Any) -> dict[str, Any] | None:
         """A call of hers; None where it was refused or never answered."""
-        reply: Reply | None = await self.through(lambda: self.desk.do(name, self.t.caller, **asked))
+        reply: OperationResult | None = await self.through(
+            lambda: self.desk.do(name, self.t.caller, **request)
+        )
         return None if reply is None or reply.refused else dict(reply.body)
 
     async def passes(self, seconds: float) -> None:
         """Time, with the tick that settles orders in it."""
         self.desk.clock.forward(seconds=seconds)
         self.desk.test.move("ETH", self.desk.test.market("ETH").mark)
-        await self.through(lambda: settle_due(self.desk.deps))
+        await self.through(lambda: sync_due_orders(self.desk.deps))
 
     # -- what she does
 
-    async def prepared(self, **asked: Any) -> dict[str, Any] | None:
+    async def prepared(self, **request: Any) -> dict[str, Any] | None:
         plain = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "12"}
-        return await self.do("order_prepare", **(plain | {"mode_seen": "live"} | asked))
+        return await self.do("order_prepare", **(plain | {"mode_seen": "live"} | request))
 
-    async def sends(self, made: dict[str, Any] | None) -> None:
-        if made is None:
+    async def sends(self, created: dict[str, Any] | None) -> None:
+        if created is None:
             return
-        body = {"confirm_id": made["confirm_id"], "signature": self.t.sign(made["to_sign"])}
-        await self.do("order_execute", order_id=made["order"]["order_id"], **body)
+        body = {"confirm_id": created["confirm_id"], "signature": self.t.sign(created["to_sign"])}
+        await self.do("order_execute", order_id=created["order"]["order_id"], **body)
 
-    def posts(self, made: dict[str, Any] | None) -> None:
+    def posts(self, created: dict[str, Any] | None) -> None:
         """The browser sends the bytes by itself."""
-        if made is None:
+        if created is None:
             return
-        told = made["to_sign"]
-        self.by_browser.add(made["order"]["cloid"])
+        told = created["to_sign"]
+        self.by_browser.add(created["order"]["cloid"])
         body = {"action": json.loads(told["action"]), "nonce": told["nonce"]}
         more = {"expiresAfter": told["expires_after"], "signature": self.t.sign(told)}
         self.desk.test.exchange(body | more)
@@ -250,9 +252,9 @@ async def orders_of(t: Trader) -> list[Order]:
     return [order for _, order in found]
 
 
-def counted_posts(desk: Desk, sent: Counter[str], by_browser: set[str]) -> None:
+def counted_posts(ingest_context: Desk, sent: Counter[str], by_browser: set[str]) -> None:
     """Count what the service itself sends, by the id of the order."""
-    exchange = desk.test.exchange
+    exchange = ingest_context.test.exchange
 
     def told(body: Any) -> Any:
         if body["action"]["type"] == "order":
@@ -260,7 +262,7 @@ def counted_posts(desk: Desk, sent: Counter[str], by_browser: set[str]) -> None:
             sent[order["c"]] += 1
         return exchange(body)
 
-    desk.test.exchange = told  # type: ignore[method-assign]
+    ingest_context.test.exchange = told  # type: ignore[method-assign]
 
 
 def traded(account: Account) -> dict[str, Decimal]:
@@ -279,7 +281,7 @@ async def sound(play: Play) -> None:
     for seconds in (1, 5, 31, *[61] * 16):
         desk.clock.forward(seconds=seconds)
         desk.test.move("ETH", desk.test.market("ETH").mark)
-        await settle_due(desk.deps)
+        await sync_due_orders(desk.deps)
     account = desk.test.account(t.person.wallet.address)
     on_record = {o.action.cloid for o in await orders_of(t) if o.status == "resting"}
     assert on_record == {o.cloid for o in account.orders.values()}, "what stands there rests here"
@@ -288,7 +290,7 @@ async def sound(play: Play) -> None:
     await play.cancels()
     for _ in range(3):
         desk.clock.forward(seconds=61)
-        await settle_due(desk.deps)
+        await sync_due_orders(desk.deps)
     true, standing = traded(account), {o.cloid for o in account.orders.values()}
     twice = [c for c, n in play.sent.items() if n - (c in play.by_browser) > 1]
     assert not twice, f"sent more than once: {twice}"
@@ -318,12 +320,12 @@ def describe(order: Order, traded: Decimal) -> str:
     return f"{traded} traded at the venue; on record {short}"
 
 
-async def counters_agree(desk: Desk, orders: list[Order]) -> None:
+async def counters_agree(ingest_context: Desk, orders: list[Order]) -> None:
     """The day is what its orders come to."""
     counted = [o for o in orders if o.counted_day is not None]
     used = sum(o.counted.micros for o in counted if o.status in DONE)
     reserved = sum(o.counted.micros for o in counted if o.status not in DONE)
-    for row in await desk.rows("order_counters"):
+    for row in await ingest_context.rows("order_counters"):
         assert (int(row["used_micros"]), int(row["reserved_micros"])) == (used, reserved), row
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 from venue.devvenue import Fault
 from venue.devvenue.faults import Effect
 
@@ -20,7 +20,7 @@ EFFECTS: list[tuple[Effect, dict[str, Any]]] = [
 ]  # fmt: skip
 IDS = [f"{e}-{next(iter(m.values()), '')}" for e, m in EFFECTS]
 Made = dict[str, Any]
-Call = Callable[[Trader, Made], Awaitable[Reply]]
+Call = Callable[[Trader, Made], Awaitable[OperationResult]]
 ROUTES: dict[str, Call] = {
     "order_prepare": lambda t, made: t.desk.do("order_prepare", t.caller, **BTC, mode_seen="live"),
     "order_open": lambda t, made: t.desk.do(
@@ -30,11 +30,11 @@ ROUTES: dict[str, Call] = {
 }
 
 
-async def in_time(desk: Desk, call: Awaitable[Reply]) -> Reply:
+async def in_time(ingest_context: Desk, call: Awaitable[OperationResult]) -> OperationResult:
     """The reply of a call that waited for two silences of the venue at most."""
-    before = desk.outlasted()
+    before = ingest_context.outlasted()
     reply = await call
-    assert desk.outlasted() - before <= 2
+    assert ingest_context.outlasted() - before <= 2
     return reply
 
 

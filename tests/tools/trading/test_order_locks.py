@@ -18,7 +18,7 @@ from tests.tools.trading.orders import agent, day_use, trader
 from tests.tools.trading.stop_line import mandate_of
 from tests.tools.trading.test_paper import BUY, code, limit, paper, prepare
 from tests.waiting import STUCK_S
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 GIVEN_BACK = "UPDATE order_counters SET used_micros = used_micros"
@@ -75,9 +75,9 @@ async def beside(
     return await task
 
 
-async def used(desk: Desk) -> int:
+async def used(ingest_context: Desk) -> int:
     """What the fullest counter says; nothing is held back any more."""
-    found = (await day_use(desk)).values()
+    found = (await day_use(ingest_context)).values()
     assert {held for _, held in found} == {0}
     return max(done for done, _ in found)
 
@@ -173,7 +173,7 @@ async def test_the_door_and_the_keeper_race_without_a_deadlock(desk: Desk) -> No
     desk.main.book("BTC", bids=[("59990", "5")], asks=[("59995", "5")])
     desk.clock.forward(minutes=2)
     async with asyncio.TaskGroup() as group:
-        group.create_task(settle_due(desk.deps))
+        group.create_task(sync_due_orders(desk.deps))
         door = [
             group.create_task(desk.do("trade_order", p.caller, **BUY, notional_usdc="20"))
             for _ in range(4)

@@ -12,7 +12,7 @@ from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import day_use, trader
 from tests.tools.trading.stop_line import mandate_of
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
@@ -28,10 +28,10 @@ async def test_an_order_that_is_priced_anew_while_its_signature_is_checked_is_no
     venue = both.networks.get("testnet")
     real, opened = venue.agents, list[dict[str, Any]]()
 
-    async def meanwhile(*told: Any, **more: Any) -> Any:
+    async def meanwhile(*raw: Any, **more: Any) -> Any:
         monkeypatch.setattr(venue, "agents", real)
         opened.append(await both.ok("order_open", t.caller, order_id=order_id))
-        return await real(*told, **more)
+        return await real(*raw, **more)
 
     monkeypatch.setattr(venue, "agents", meanwhile)
     reply = await t.execute(made)
@@ -78,9 +78,9 @@ async def test_fills_that_the_venue_tells_one_after_the_other_are_waited_for(bot
     assert set((await day_use(both)).values()) == {(whole, 0)}
 
 
-async def _a_round(desk: Desk) -> None:
-    desk.clock.forward(seconds=15)
-    await settle_due(desk.deps)
+async def _a_round(ingest_context: Desk) -> None:
+    ingest_context.clock.forward(seconds=15)
+    await sync_due_orders(ingest_context.deps)
 
 
 async def test_an_order_of_yesterday_that_is_opened_again_has_no_part_of_today(desk: Desk) -> None:

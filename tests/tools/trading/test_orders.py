@@ -11,7 +11,7 @@ import pytest
 from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import Desk, order_key
 from tests.tools.trading.orders import agent, day_use, trader
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
@@ -152,7 +152,7 @@ async def test_an_order_that_nobody_signs_ends_with_its_time(desk: Desk) -> None
     assert read["status"] == "expired"
     assert code(await t.execute(made)) == (422, "wallet_signature_invalid")
     desk.clock.forward(seconds=5)
-    await settle_due(desk.deps)
+    await sync_due_orders(desk.deps)
     assert (await t.stored(made["order"]["order_id"])).status == "expired"
     assert set((await day_use(desk)).values()) == {(0, 0)}
     assert t.posted() == 0
@@ -165,7 +165,7 @@ async def test_an_order_that_the_browser_sent_and_never_told_of_is_found_before_
     made = await t.prepare()
     await _post(desk, t, made)
     desk.clock.forward(seconds=126)
-    await settle_due(desk.deps)
+    await sync_due_orders(desk.deps)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified) == ("executed", True)
     assert {u for u, _ in (await day_use(desk)).values()} == {stored.counted.micros}
@@ -202,10 +202,10 @@ async def test_while_the_venue_is_silent_what_the_browser_may_have_sent_is_not_c
     assert told["order"]["status"] == "cancelled"
 
 
-async def _post(desk: Desk, t: Any, made: dict[str, Any]) -> None:
+async def _post(ingest_context: Desk, t: Any, created: dict[str, Any]) -> None:
     """The browser posts by itself."""
-    told = made["to_sign"]
-    answer = desk.test.exchange(
+    told = created["to_sign"]
+    answer = ingest_context.test.exchange(
         {
             "action": json.loads(told["action"]),
             "nonce": told["nonce"],
@@ -225,7 +225,7 @@ async def test_a_record_is_true_only_by_the_venues_word(both: Desk) -> None:
     assert (told["status"], told["verified"], told["filled_size"]) == ("recorded", False, None)
     await _post(both, t, made)
     both.clock.forward(seconds=4)
-    await settle_due(both.deps)
+    await sync_due_orders(both.deps)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified) == ("executed", True)
     assert format((stored.filled_size or Decimal(0)).normalize(), "f") == made["order"]["size"]
@@ -238,11 +238,11 @@ async def test_a_record_without_a_trace_keeps_its_reservation_for_ten_minutes(de
     await desk.ok("order_record", t.caller, **body)
     for _ in range(20):
         desk.clock.forward(seconds=20)
-        await settle_due(desk.deps)
+        await sync_due_orders(desk.deps)
     assert all(reserved > 0 for _, reserved in (await day_use(desk)).values())
     for _ in range(15):
         desk.clock.forward(seconds=20)
-        await settle_due(desk.deps)
+        await sync_due_orders(desk.deps)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified, stored.next_check_at) == ("recorded", False, None)
     assert set((await day_use(desk)).values()) == {(0, 0)}

@@ -21,10 +21,12 @@ pytestmark = pytest.mark.anyio
 N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
-async def link_refused(desk: Desk, p: Person, challenge_id: str, signature: str) -> str:
+async def link_refused(ingest_context: Desk, p: Person, challenge_id: str, signature: str) -> str:
     return str(
         (
-            await desk.refused("own_link", p.caller, challenge_id=challenge_id, signature=signature)
+            await ingest_context.refused(
+                "own_link", p.caller, challenge_id=challenge_id, signature=signature
+            )
         ).body["error"]
     )
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from domain.money import ZERO, Usdc
-from domain.trading.paper.entries import Entry, Filled, Funded, Gap, Liquidated, Settled
-from domain.trading.paper.meeting import Sight
+from domain.trading.paper.entries import DelistedClose, Entry, Filled, Funded, Gap, Liquidated
+from domain.trading.paper.meeting import MarketSnapshot
 from storage.verify import verify
 from tests.storage import material as m
 from tests.tools.trading.conftest import Desk, Person
 from tests.tools.trading.orders import agent, day_use, trader
-from tools.call.operation import Caller, Reply
-from tools.trading.orders.settling import settle_due
+from tools.call.operation import Caller, OperationResult
+from tools.trading.orders.settling import sync_due_orders
 from tools.trading.paper.market import figures, snapshot
 from venue.devvenue import Fault
 
@@ -27,47 +27,51 @@ THIN = [("64001", "0.0006"), ("64002", "0.0004"), ("64003", "0.0002")]
 BIDS = [("63999", "1")]
 
 
-def code(reply: Reply) -> tuple[int, str]:
+def code(reply: OperationResult) -> tuple[int, str]:
     return reply.status, str(reply.body.get("error"))
 
 
-async def prepare(desk: Desk, who: Caller, **asked: Any) -> str:
-    made = await desk.ok("order_prepare", who, **{**BUY, **asked})
+async def prepare(ingest_context: Desk, who: Caller, **request: Any) -> str:
+    made = await ingest_context.ok("order_prepare", who, **{**BUY, **request})
     return str(made["order"]["order_id"])
 
 
-async def paper(desk: Desk, p: Person, **asked: Any) -> dict[str, Any]:
-    return await desk.ok("order_execute", p.caller, order_id=await prepare(desk, p.caller, **asked))
-
-
-async def limit(desk: Desk, p: Person, px: str, size: str, **asked: Any) -> dict[str, Any]:
-    return await paper(
-        desk, p, **{"type": "limit", "limit_px": px, "size": size, "tif": "gtc"} | asked
+async def paper(ingest_context: Desk, p: Person, **request: Any) -> dict[str, Any]:
+    return await ingest_context.ok(
+        "order_execute", p.caller, order_id=await prepare(ingest_context, p.caller, **request)
     )
 
 
-async def whole(desk: Desk, p: Person, book: str) -> dict[str, Any]:
-    return await desk.ok("own_paper_book", p.caller, book=book)
+async def limit(
+    ingest_context: Desk, p: Person, px: str, size: str, **request: Any
+) -> dict[str, Any]:
+    return await paper(
+        ingest_context, p, **{"type": "limit", "limit_px": px, "size": size, "tif": "gtc"} | request
+    )
 
 
-async def watch(desk: Desk) -> int:
-    assert desk.deps.paper is not None
-    return await desk.deps.paper.watch(desk.networks.get("mainnet"))
+async def whole(ingest_context: Desk, p: Person, book: str) -> dict[str, Any]:
+    return await ingest_context.ok("own_paper_book", p.caller, book=book)
 
 
-async def kinds(desk: Desk, book: str) -> list[Any]:
-    return [e.what for e in await entries_of(desk, book)]
+async def watch(ingest_context: Desk) -> int:
+    assert ingest_context.deps.paper is not None
+    return await ingest_context.deps.paper.watch(ingest_context.networks.get("mainnet"))
 
 
-async def entries_of(desk: Desk, book: str) -> list[Entry]:
+async def kinds(ingest_context: Desk, book: str) -> list[Any]:
+    return [e.what for e in await entries_of(ingest_context, book)]
+
+
+async def entries_of(ingest_context: Desk, book: str) -> list[Entry]:
     """The whole of a book."""
-    found = await desk.store.read(lambda uow: uow.paper.get(book))
+    found = await ingest_context.store.read(lambda uow: uow.paper.get(book))
     assert found is not None
-    return (await desk.store.read(lambda uow: uow.paper.recent(found, 10**9)))[1]
+    return (await ingest_context.store.read(lambda uow: uow.paper.recent(found, 10**9)))[1]
 
 
-async def proves(desk: Desk) -> None:
-    report = await verify(desk.store.url)
+async def proves(ingest_context: Desk) -> None:
+    report = await verify(ingest_context.store.url)
     assert report.ok, report.findings
     assert report.paper_books
 
@@ -124,10 +128,10 @@ async def test_orders_of_several_books_never_have_the_same_size_of_one_snapshot_
         sights.append(await _sight(both, venue, order))
     assert len({s.snapshot.hash for s in sights}) == 1
 
-    def fill(order_id: str, sight: Any) -> Any:
+    def fill(order_id: str, market_snapshot: Any) -> Any:
         def work(uow: Any) -> Any:
             order = uow.orders.get(order_id, lock=True)
-            return desk.fill(uow, order, sight, both.clock.now())
+            return desk.fill(uow, order, market_snapshot, both.clock.now())
 
         return both.store.write(work)
 
@@ -136,10 +140,10 @@ async def test_orders_of_several_books_never_have_the_same_size_of_one_snapshot_
     assert total == Decimal("0.0006")
 
 
-async def _sight(desk: Desk, venue: Any, order: Any) -> Any:
+async def _sight(ingest_context: Desk, venue: Any, order: Any) -> Any:
     """The one snapshot that is held for a minute."""
-    seen = await snapshot(venue, order.product, desk.clock, "house", 60)
-    return Sight(snapshot=seen, perps=await figures(venue, ("",)))
+    seen = await snapshot(venue, order.product, ingest_context.clock, "house", 60)
+    return MarketSnapshot(snapshot=seen, perps=await figures(venue, ("",)))
 
 
 @pytest.mark.parametrize("fault", ["stale", "one side", "silent", "silent later"])
@@ -184,17 +188,17 @@ async def test_an_order_that_waits_fills_when_the_market_goes_through_it(both: D
     assert (told["status"], told["fills"]) == ("resting", [])
     both.clock.forward(seconds=31)
     both.main.book("BTC", [("62000", "1")], [("63000", "1")])
-    await settle_due(both.deps)
+    await sync_due_orders(both.deps)
     touched = await both.ok("order_get", p.caller, order_id=told["order_id"])
     assert touched["status"] == "resting"
     both.clock.forward(seconds=31)
     both.main.book("BTC", [("62000", "1")], [("62999", "0.0004"), ("63000", "1")])
-    await settle_due(both.deps)
+    await sync_due_orders(both.deps)
     part = await both.ok("order_get", p.caller, order_id=told["order_id"])
     assert (part["status"], part["filled_size"]) == ("resting", "0.0002")
     both.clock.forward(seconds=31)
     both.main.book("BTC", [("62000", "1")], [("62900", "1")])
-    await settle_due(both.deps)
+    await sync_due_orders(both.deps)
     done = await both.ok("order_get", p.caller, order_id=told["order_id"])
     assert (done["status"], done["filled_size"], done["avg_px"]) == ("executed", "0.0004", "63000")
     assert [f["px"] for f in done["fills"]] == ["63000", "63000"]
@@ -209,7 +213,7 @@ async def test_an_order_that_waits_is_cancelled_with_what_it_has(desk: Desk) -> 
     told = await limit(desk, p, "63000", "0.0004")
     desk.clock.forward(seconds=31)
     desk.main.book("BTC", [("62000", "1")], [("62999", "0.0004")])
-    await settle_due(desk.deps)
+    await sync_due_orders(desk.deps)
     done = await desk.ok("order_cancel", p.caller, order_id=told["order_id"])
     assert (done["order"]["status"], done["order"]["filled_size"]) == ("cancelled", "0.0002")
     assert set((await day_use(desk)).values()) == {(12_600_000, 0)}
@@ -228,7 +232,7 @@ async def test_a_paper_order_that_a_dead_process_left_is_rejected(desk: Desk) ->
     assert (await desk.do("order_execute", p.caller, order_id=order_id)).status == 504
     assert (await desk.ok("order_get", p.caller, order_id=order_id))["status"] == "executing"
     desk.clock.forward(seconds=61)
-    await settle_due(desk.deps)
+    await sync_due_orders(desk.deps)
     assert (await desk.ok("order_get", p.caller, order_id=order_id))["status"] == "rejected"
     assert {reserved for _, reserved in (await day_use(desk)).values()} == {0}
 
@@ -419,7 +423,7 @@ async def test_a_position_in_a_product_that_is_delisted_ends_at_its_mark(desk: D
     desk.main.halt("BTC", delist=True)
     await watch(desk)
     ended = (await kinds(desk, told["book"]))[-1]
-    assert isinstance(ended, Settled)
+    assert isinstance(ended, DelistedClose)
     assert (ended.coin, ended.px) == ("BTC", Decimal(65_000))
     shown = await whole(desk, p, told["book"])
     assert (shown["positions"], shown["fees_usdc"]) == ([], before["fees_usdc"])
@@ -436,7 +440,7 @@ async def test_an_order_that_waits_in_a_product_that_is_delisted_is_cancelled(de
     assert waits["status"] == "resting"
     desk.main.halt("BTC", delist=True)
     desk.clock.forward(seconds=31)
-    await settle_due(desk.deps)
+    await sync_due_orders(desk.deps)
     told = await desk.ok("order_get", p.caller, order_id=waits["order_id"])
     assert (told["status"], told["venue"]["status"]) == ("cancelled", "delistedCanceled")
     assert set((await day_use(desk)).values()) == {(0, 0)}

@@ -31,11 +31,11 @@ def _fill(n: int) -> Filled:
     )  # fmt: skip
 
 
-async def _filled(desk: Desk) -> tuple[Person, PaperBook, list[Entry]]:
+async def _filled(ingest_context: Desk) -> tuple[Person, PaperBook, list[Entry]]:
     """A book with fills and gaps, some of which are told late."""
-    p = await desk.person()
-    told = await desk.ok("own_paper_book_open", p.caller, name="Long")
-    start = desk.clock.now()
+    p = await ingest_context.person()
+    told = await ingest_context.ok("own_paper_book_open", p.caller, name="Long")
+    start = ingest_context.clock.now()
     marks = {"BTC": Decimal(60_500), "ETH": Decimal(60_500)}
 
     def work(uow: UnitOfWork) -> None:
@@ -44,11 +44,11 @@ async def _filled(desk: Desk) -> tuple[Person, PaperBook, list[Entry]]:
             what = Gap(since=at, until=at + timedelta(1)) if n % 11 == 0 else _fill(n)
             uow.paper.append(told["book"], str(n), at, marks, what)
 
-    await desk.store.write(work)
+    await ingest_context.store.write(work)
 
-    book = await desk.store.read(lambda uow: uow.paper.get(told["book"]))
+    book = await ingest_context.store.read(lambda uow: uow.paper.get(told["book"]))
     assert book is not None
-    return p, book, await entries_of(desk, told["book"])
+    return p, book, await entries_of(ingest_context, told["book"])
 
 
 async def test_an_account_from_a_checkpoint_is_the_replay(both: Desk) -> None:

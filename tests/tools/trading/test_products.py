@@ -16,8 +16,8 @@ from venue.devvenue import Fault
 pytestmark = pytest.mark.anyio
 
 
-async def listed(desk: Desk, **asked: Any) -> dict[str, dict[str, Any]]:
-    return {i["sym"]: i for i in (await desk.ok("indices_list", **asked))["indices"]}
+async def listed(ingest_context: Desk, **request: Any) -> dict[str, dict[str, Any]]:
+    return {i["sym"]: i for i in (await ingest_context.ok("indices_list", **request))["indices"]}
 
 
 async def test_the_allowed_dexes_indices_are_listed_with_their_figures(desk: Desk) -> None:

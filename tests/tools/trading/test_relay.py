@@ -12,7 +12,7 @@ from aiohttp import ClientSession
 from http_shim.application import build
 from http_shim.listening import listen
 from tests.tools.trading.conftest import Desk, a_desk
-from tools.call.operation import NOBODY
+from tools.call.operation import ANONYMOUS
 from tools.catalogue import OPERATIONS
 from venue.budget import RELAYS_AT_MOST
 from venue.devvenue import Fault, Rules
@@ -294,4 +294,4 @@ async def test_one_address_is_answered_thirty_times_a_minute_over_all_relays(
 
 
 async def test_a_caller_without_an_address_is_not_counted(desk: Desk) -> None:
-    await desk.ok("info_meta", NOBODY)
+    await desk.ok("info_meta", ANONYMOUS)

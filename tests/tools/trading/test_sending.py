@@ -11,7 +11,7 @@ import pytest
 
 from tests.tools.trading.conftest import Desk, a_desk, order_key
 from tests.tools.trading.orders import BTC, agent, day_use, trader
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 from venue.devvenue.faults import Effect
 
@@ -24,10 +24,10 @@ def code(reply: Any) -> tuple[int, str]:
     return reply.status, str(reply.body.get("error"))
 
 
-async def settled(desk: Desk, *, seconds: float = 15, rounds: int = 1) -> None:
+async def settled(ingest_context: Desk, *, seconds: float = 15, rounds: int = 1) -> None:
     for _ in range(rounds):
-        desk.clock.forward(seconds=seconds)
-        await settle_due(desk.deps)
+        ingest_context.clock.forward(seconds=seconds)
+        await sync_due_orders(ingest_context.deps)
 
 
 # -- signatures
@@ -328,9 +328,9 @@ async def test_abuse_23_a_process_that_dies_leaves_an_order_that_is_settled_by_i
     client = both.networks.get("testnet").client
     real = client.send
 
-    async def dies(*told: Any, **more: Any) -> Any:
+    async def dies(*raw: Any, **more: Any) -> Any:
         if after:
-            await real(*told, **more)
+            await real(*raw, **more)
         raise Killed
 
     monkeypatch.setattr(client, "send", dies)

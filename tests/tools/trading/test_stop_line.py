@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
-from domain.rules.standing import standing
+from domain.rules.standing import derive_status
 from domain.trading.orders import Envelope
 from domain.trading.own import milliseconds
 from domain.trading.stop_line import cloid_of
@@ -27,7 +27,7 @@ from storage.schema import metadata
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.orders import allow
 from tests.tools.trading.stop_line import Lines, lines_of
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -359,7 +359,7 @@ async def test_an_order_that_the_venue_forgot_holds_no_close(
     lines.desk.test.faults.add(lie)
     for _ in range(9):
         lines.desk.clock.forward(seconds=61)
-        await settle_due(lines.desk.deps)
+        await sync_due_orders(lines.desk.deps)
     found = await lines.desk.store.read(lambda uow: uow.orders.get(order.order_id))
     assert found is not None
     assert found.status in ("cancelled", "resting")
@@ -487,7 +487,7 @@ async def test_a_close_that_is_only_said_to_be_filled_is_tried_again(lines: Line
         await lines.tick()
     assert lines.held(p) == 0
     lines.desk.clock.forward(seconds=2)
-    await settle_due(lines.desk.deps)
+    await sync_due_orders(lines.desk.deps)
     assert [o.verified for o in await lines.closes(m)] == [False, True]
 
 
@@ -618,7 +618,7 @@ async def test_a_close_never_pays_a_builder_and_never_needs_his_approval(lines: 
     assert not [a for a in lines.log.info if a["type"] == "maxBuilderFee"]
     (close,) = await lines.closes(m)
     lines.desk.clock.forward(seconds=2)
-    await settle_due(lines.desk.deps)
+    await sync_due_orders(lines.desk.deps)
     found = await lines.desk.store.read(lambda uow: uow.orders.get(close.order_id))
     assert found is not None
     assert [f.builder_fee for f in found.fills] == [0]
@@ -648,7 +648,7 @@ async def test_where_the_vault_itself_stopped_at_its_line_what_it_holds_at_the_v
     m = await lines.mandate(p)
     await lines.bought(p, m)
     stop = NewEvent(
-        kind=Kind.STOP, reported_by=Reporter.CHAIN, occurred_at=lines.desk.clock.now(), tx_hash="0x" + "5" * 64, chain_id=m.chain_id,
+        kind=LedgerKind.STOP, reported_by=Reporter.CHAIN, occurred_at=lines.desk.clock.now(), tx_hash="0x" + "5" * 64, chain_id=m.chain_id,
         log_index=1, block_number=9, payload={"reason": "floor"},
     )  # fmt: skip
 
@@ -666,7 +666,7 @@ async def test_a_stopped_record_stays_stopped_when_the_chain_is_read_again(lines
     _, m = await at_line(lines)
     await lines.tick()
     books = await lines.desk.store.read(lambda uow: uow.ledger.state(m.public_id))
-    assert standing(await lines.stored(m), books).status is Status.STOPPED
+    assert derive_status(await lines.stored(m), books).status is Status.STOPPED
     assert books.measured.stopped is None, "the vault was not"
 
 

@@ -17,7 +17,7 @@ from domain.mandates.mandate import Mandate, Status
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.mortal import Fate, Killed, mortal
 from tests.tools.trading.stop_line import Lines, lines_of
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -131,7 +131,7 @@ class Scene:
         lines = self.lines
         for _ in range(12):
             lines.desk.clock.forward(seconds=61)
-            await settle_due(lines.desk.deps)
+            await sync_due_orders(lines.desk.deps)
         assert lines.held(self.p) == 0
         assert (await lines.stored(self.m)).status is Status.STOPPED
         stops = [kind for kind, _ in await lines.told(self.m) if kind == "stop"]

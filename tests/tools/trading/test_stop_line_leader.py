@@ -19,8 +19,8 @@ from storage.verify import verify
 from tests.databases import PATIENT
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.stop_line import TICK, Lines, lines_of
-from tools.trading.orders.settling import settle_due
-from tools.trading.stop_line.keeper import WEIGHT_A_ROUND, StopLines
+from tools.trading.orders.settling import sync_due_orders
+from tools.trading.stop_line.keeper import WEIGHT_A_ROUND, StopLineKeeper
 from tools.trading.stop_line.telling import gauges_of
 from venue import reads
 from venue.budget import RESERVE
@@ -66,7 +66,7 @@ async def holding(
 async def test_of_two_processes_one_leads_and_the_other_reads_nothing(both: Lines) -> None:
     ((p, m),) = await holding(both, 1)
     other_store = await open_store(both.desk.store.url, PATIENT)
-    other = StopLines(replace(both.desk.deps, store=other_store), "two")
+    other = StopLineKeeper(replace(both.desk.deps, store=other_store), "two")
     both.desk.test.move("BTC", "58000")
     for _ in range(3):
         both.desk.clock.at += TICK
@@ -319,7 +319,7 @@ async def test_the_keepers_orders_are_settled_and_shown_like_all_others(lines: L
     for _ in range(2):
         await lines.tick()
     lines.desk.clock.forward(seconds=2)
-    await settle_due(lines.desk.deps)
+    await sync_due_orders(lines.desk.deps)
     (close,) = await lines.closes(m)
     told = await lines.desk.ok("order_get", p.caller, order_id=close.order_id)
     assert (told["source"], told["sign_mode"], told["prepared_by"]["kind"]) == (

@@ -14,7 +14,7 @@ from domain.trading.outcome import Part
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
 from tools.trading.orders.ending import CONTRADICTIONS
-from tools.trading.orders.settling import settle_due
+from tools.trading.orders.settling import sync_due_orders
 from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
@@ -22,20 +22,22 @@ STATUSES = ("response", "data", "statuses")
 UNHEARD = {"status": "err", "response": "Something else went wrong"}
 
 
-def answers(desk: Desk, value: Any, *path: str | int, times: int = 1) -> None:
+def answers(ingest_context: Desk, value: Any, *path: str | int, times: int = 1) -> None:
     """The next order is done, and answered otherwise."""
     lie = Fault(effect="malformed", kind="order", path=path, value=value, times=times)
-    desk.test.faults.add(lie)
+    ingest_context.test.faults.add(lie)
 
 
-def says(desk: Desk, kind: str, value: Any, *path: str | int) -> Fault:
-    return desk.test.faults.add(Fault(effect="malformed", kind=kind, path=path, value=value))
+def says(ingest_context: Desk, kind: str, value: Any, *path: str | int) -> Fault:
+    return ingest_context.test.faults.add(
+        Fault(effect="malformed", kind=kind, path=path, value=value)
+    )
 
 
-async def settled(desk: Desk, *, seconds: float = 61, rounds: int = 1) -> None:
+async def settled(ingest_context: Desk, *, seconds: float = 61, rounds: int = 1) -> None:
     for _ in range(rounds):
-        desk.clock.forward(seconds=seconds)
-        await settle_due(desk.deps)
+        ingest_context.clock.forward(seconds=seconds)
+        await sync_due_orders(ingest_context.deps)
 
 
 async def rests(t: Trader) -> Any:

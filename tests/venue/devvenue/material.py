@@ -153,19 +153,21 @@ class Desk:
         return str(told["order"]["status"]) if told["status"] == "order" else str(told["status"])
 
 
-def btc(desk: Desk, buy: bool, px: str, sz: str, tif: str = "Gtc", **more: Any) -> dict[str, Any]:
-    return limit(desk.id("BTC"), buy, px, sz, tif, **more)
+def btc(
+    ingest_context: Desk, buy: bool, px: str, sz: str, tif: str = "Gtc", **more: Any
+) -> dict[str, Any]:
+    return limit(ingest_context.id("BTC"), buy, px, sz, tif, **more)
 
 
-def refused(desk: Desk, wire: dict[str, Any]) -> tuple[str, str]:
+def refused(ingest_context: Desk, wire: dict[str, Any]) -> tuple[str, str]:
     """The words, and the status in the history."""
-    words = desk.order(ALICE, wire | {"c": CLOID})["error"]
+    words = ingest_context.order(ALICE, wire | {"c": CLOID})["error"]
     suffix = f" asset={wire['a']}"
     assert words.endswith(suffix)
-    return words.removesuffix(suffix), desk.status(ALICE, CLOID)
+    return words.removesuffix(suffix), ingest_context.status(ALICE, CLOID)
 
 
-def hold(desk: Desk, sz: str = "0.00015") -> None:
+def hold(ingest_context: Desk, sz: str = "0.00015") -> None:
     """Long a little BTC."""
-    told = desk.order(ALICE, btc(desk, True, "66700", sz, "Ioc"))
+    told = ingest_context.order(ALICE, btc(ingest_context, True, "66700", sz, "Ioc"))
     assert told["filled"]["totalSz"] == sz

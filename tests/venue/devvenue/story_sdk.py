@@ -17,8 +17,8 @@ def plain(*texts: Any) -> list[str]:
     return [f"{float(text):.12g}" for text in texts]
 
 
-def first(told: Any) -> Any:
-    return told["response"]["data"]["statuses"][0]
+def first(raw: Any) -> Any:
+    return raw["response"]["data"]["statuses"][0]
 
 
 def approved(owner: Any, agent: str, story: dict[str, Any]) -> None:

@@ -36,8 +36,8 @@ def another(n: int) -> LocalAccount:
     return Account.from_key(n.to_bytes(32, "big"))
 
 
-def noop(desk: Desk, who: LocalAccount, **more: Any) -> str:
-    told = desk.act(who, {"type": "noop"}, **more)
+def noop(ingest_context: Desk, who: LocalAccount, **more: Any) -> str:
+    told = ingest_context.act(who, {"type": "noop"}, **more)
     return "ok" if told["status"] == "ok" else str(told["response"])
 
 
@@ -181,9 +181,9 @@ def test_an_agent_of_the_master_trades_a_sub_account_and_a_stranger_does_not(des
     assert role == {"role": "subAccount", "data": {"master": address(ALICE)}}
 
 
-def builder_order(desk: Desk, fee: int) -> Any:
-    wire = limit(desk.id("BTC"), True, "64500", "0.001", "Ioc")
-    return desk.order(ALICE, wire, builder={"b": address(BUILDER), "f": fee})
+def builder_order(ingest_context: Desk, fee: int) -> Any:
+    wire = limit(ingest_context.id("BTC"), True, "64500", "0.001", "Ioc")
+    return ingest_context.order(ALICE, wire, builder={"b": address(BUILDER), "f": fee})
 
 
 def test_a_builder_takes_no_more_than_was_approved_and_nothing_unapproved(desk: Desk) -> None:

@@ -22,8 +22,8 @@ CLOID = "0x" + "c1" * 16
 class Line:
     """A desk, and a client that asks it over HTTP."""
 
-    def __init__(self, desk: Desk, url: str, session: aiohttp.ClientSession):
-        self.desk, self.url, self.session = desk, url, session
+    def __init__(self, ingest_context: Desk, url: str, session: aiohttp.ClientSession):
+        self.desk, self.url, self.session = ingest_context, url, session
 
     async def post(self, path: str, body: Any, **headers: str) -> tuple[int, str]:
         async with self.session.post(self.url + path, json=body, headers=headers) as told:

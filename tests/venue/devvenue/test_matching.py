@@ -110,11 +110,11 @@ def test_no_micro_dollar_appears_or_is_lost(
     assert_book_is_what_is_open(desk, coin, dex)
 
 
-def assert_book_is_what_is_open(desk: Desk, coin: str, dex: str) -> None:
+def assert_book_is_what_is_open(ingest_context: Desk, coin: str, dex: str) -> None:
     rows: list[dict[str, Any]] = [
-        row for person in (ALICE, BOB) for row in desk.ask("openOrders", person, dex=dex)
+        row for person in (ALICE, BOB) for row in ingest_context.ask("openOrders", person, dex=dex)
     ]
-    bids, asks = desk.ask("l2Book", coin=coin)["levels"]
+    bids, asks = ingest_context.ask("l2Book", coin=coin)["levels"]
     for side, levels in (("B", bids), ("A", asks)):
         standing: dict[str, Decimal] = {}
         for row in rows:
@@ -133,21 +133,21 @@ HOURS = st.tuples(st.just("hours"), st.integers(1, 30), st.integers(-9, 9), st.j
 EVENTS = st.lists(st.one_of(TRADES, MOVES, HOURS), max_size=30)
 
 
-def happen(desk: Desk, event: tuple[str, Any, Any, Any]) -> None:
+def happen(ingest_context: Desk, event: tuple[str, Any, Any, Any]) -> None:
     kind, first, second, third = event
     if kind == "trade":
-        market = desk.venue.market(COIN_OF[first])
+        market = ingest_context.venue.market(COIN_OF[first])
         px = canonical((market.mark * Decimal("1.2" if second else "0.8")).to_integral_value())
         size = canonical(Decimal(third).scaleb(-2))
-        desk.order(ALICE, limit(market.asset, second, px, size, "Ioc"))
+        ingest_context.order(ALICE, limit(market.asset, second, px, size, "Ioc"))
     elif kind == "move":
-        market = desk.venue.market(COIN_OF[first])
-        desk.venue.move(market.coin, (market.mark * second / 100).to_integral_value())
+        market = ingest_context.venue.market(COIN_OF[first])
+        ingest_context.venue.move(market.coin, (market.mark * second / 100).to_integral_value())
     else:
         for coin in COIN_OF.values():
-            desk.venue.funding(coin, Decimal(second).scaleb(-4))
-        desk.now += first * HOUR
-        desk.venue.catch_up()
+            ingest_context.venue.funding(coin, Decimal(second).scaleb(-4))
+        ingest_context.now += first * HOUR
+        ingest_context.venue.catch_up()
 
 
 @pytest.mark.slow

@@ -18,21 +18,21 @@ def desk() -> Desk:
     return Desk()
 
 
-def take(desk: Desk, coin: str, buy: bool, sz: str) -> dict[str, Any]:
-    market = desk.venue.market(coin)
+def take(ingest_context: Desk, coin: str, buy: bool, sz: str) -> dict[str, Any]:
+    market = ingest_context.venue.market(coin)
     px = market.mark * (Decimal("1.1") if buy else Decimal("0.9"))
-    told = desk.order(ALICE, limit(market.asset, buy, str(int(px)), sz, "Ioc"))
+    told = ingest_context.order(ALICE, limit(market.asset, buy, str(int(px)), sz, "Ioc"))
     return dict(told["filled"])
 
 
-def figures(desk: Desk, dex: str = "") -> dict[str, Decimal]:
-    state = desk.ask("clearinghouseState", ALICE, dex=dex)
+def figures(ingest_context: Desk, dex: str = "") -> dict[str, Decimal]:
+    state = ingest_context.ask("clearinghouseState", ALICE, dex=dex)
     return {k: Decimal(v) for k, v in state["marginSummary"].items()}
 
 
-def lever(desk: Desk, coin: str, cross: bool, leverage: int) -> str:
-    action = {"type": "updateLeverage", "asset": desk.id(coin)}
-    told = desk.act(ALICE, action | {"isCross": cross, "leverage": leverage})
+def lever(ingest_context: Desk, coin: str, cross: bool, leverage: int) -> str:
+    action = {"type": "updateLeverage", "asset": ingest_context.id(coin)}
+    told = ingest_context.act(ALICE, action | {"isCross": cross, "leverage": leverage})
     return "ok" if told["status"] == "ok" else str(told["response"])
 
 

@@ -65,20 +65,20 @@ def desk() -> Desk:
     return made
 
 
-def context(desk: Desk, coin: str) -> Any:
-    market = desk.venue.market(coin)
-    rows = desk.ask("metaAndAssetCtxs", dex=market.dex)
+def context(ingest_context: Desk, coin: str) -> Any:
+    market = ingest_context.venue.market(coin)
+    rows = ingest_context.ask("metaAndAssetCtxs", dex=market.dex)
     return rows[1][[row["name"] for row in rows[0]["universe"]].index(coin)]
 
 
-def without_book(desk: Desk) -> Any:
-    desk.venue.book("SOL", [], [])
-    return context(desk, "SOL")
+def without_book(ingest_context: Desk) -> Any:
+    ingest_context.venue.book("SOL", [], [])
+    return context(ingest_context, "SOL")
 
 
-def predicted(desk: Desk) -> Any:
+def predicted(ingest_context: Desk) -> Any:
     """The other exchange's rate is null here: only this venue's own is compared."""
-    coin, rows = desk.ask("predictedFundings")[0]
+    coin, rows = ingest_context.ask("predictedFundings")[0]
     return [[coin, [[rows[0][0], rows[1][1]], rows[1]]]]
 
 

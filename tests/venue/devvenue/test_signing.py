@@ -72,8 +72,8 @@ def desk() -> Desk:
     return Desk()
 
 
-def order_of(desk: Desk, **more: Any) -> dict[str, Any]:
-    wire = limit(desk.id("BTC"), True, "60000", "0.001")
+def order_of(ingest_context: Desk, **more: Any) -> dict[str, Any]:
+    wire = limit(ingest_context.id("BTC"), True, "60000", "0.001")
     return {"type": "order", "orders": [wire | more], "grouping": "na"}
 
 
@@ -220,8 +220,8 @@ def test_a_user_signed_action_has_no_expiry(desk: Desk) -> None:
         desk.venue.exchange(body)
 
 
-def by_signer(desk: Desk, who: LocalAccount, nonce: int) -> Any:
-    told = desk.act(who, {"type": "noop"}, nonce=nonce)
+def by_signer(ingest_context: Desk, who: LocalAccount, nonce: int) -> Any:
+    told = ingest_context.act(who, {"type": "noop"}, nonce=nonce)
     return "ok" if told["status"] == "ok" else told["response"]
 
 

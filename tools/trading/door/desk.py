@@ -14,27 +14,34 @@ from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from domain.trading.caps import OrderLimits
 from domain.trading.form import limit_of
-from domain.trading.gate import Fault, Raise, invalid_order
+from domain.trading.gate import FieldProblem, Raise, invalid_order
 from domain.trading.indices import text, usdc_text
 from domain.trading.own import Link, usable
 from domain.trading.throttle import A_MINUTE, AN_HOUR
-from domain.trading.venue import NETWORKS, DexAccount, Held, Lane, Position
+from domain.trading.venue import NETWORKS, CachedValue, DexAccount, Position, Priority
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Nothing
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.call.wire import wire
 from tools.trading.fields import Amount, Figure, Moment, NetworkName, own_write, signed_in, venue_of
 from tools.trading.orders.market import AGENTS_S, FIRST_DEX
 from tools.trading.orders.reads import CapOut, LimitsPair, caps_of, log_limits
 from tools.trading.orders.shapes import MaybePx, ModeName, Size
 from tools.trading.orders.standing import (
-    Standing,
-    passed,
+    TraderContext,
+    require_allowed,
     standing,
-    standing_of,
     throttle_key,
+    trader_context,
 )
-from tools.trading.orders.takes import Sent
+from tools.trading.orders.takes import LenientRequest
 from tools.trading.own_status import agents_told
 
 POSITIONS_S: Final = 15
@@ -43,7 +50,7 @@ SHOWN_AFTER: Final = timedelta(seconds=3)
 _LIMITS: Final = ("per_order_usdc", "per_day_usdc")
 
 
-class Locks(Gives):
+class Locks(ResponseModel):
     """What has to be open for a live order; null where the venue does not say."""
 
     door: bool
@@ -54,7 +61,7 @@ class Locks(Gives):
     builder_fee: bool | None = Field(description="never required")
 
 
-class ThrottleTold(Gives):
+class ThrottleTold(ResponseModel):
     """Orders and closes together, of one wallet and in one process of the service."""
 
     per_minute: int
@@ -64,7 +71,7 @@ class ThrottleTold(Gives):
     per_process: bool
 
 
-class MeOut(Gives):
+class MeOut(ResponseModel):
     """Who the caller is to the door."""
 
     user: str
@@ -78,7 +85,7 @@ class MeOut(Gives):
     books: list[str]
 
 
-class PositionOut(Gives):
+class PositionOut(ResponseModel):
     """One open position. Units: USDC."""
 
     product: str
@@ -98,7 +105,7 @@ class PositionOut(Gives):
     est: bool
 
 
-class PositionsOut(Gives):
+class PositionsOut(ResponseModel):
     """Positions, live and on paper apart; live ones are null while the venue is silent."""
 
     live: list[PositionOut] | None
@@ -107,7 +114,7 @@ class PositionsOut(Gives):
     stale: bool
 
 
-class LimitsOut(Gives):
+class LimitsOut(ResponseModel):
     """The door's limits as they stand."""
 
     own: LimitsPair
@@ -116,7 +123,7 @@ class LimitsOut(Gives):
     changed: bool
 
 
-class LimitsIn(Sent):
+class LimitsIn(LenientRequest):
     """New limits of one's own; they only fall. Null keeps one."""
 
     per_order_usdc: Annotated[
@@ -138,35 +145,35 @@ class LimitsIn(Sent):
 # -- me
 
 
-async def me(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Who the caller is to the door, and which locks are open."""
-    stand, now = await standing(deps, caller, "door"), deps.clock.now()
-    told = None if stand.link is None else await agents_told(deps, stand.link, good_for_s=AGENTS_S)
+    trader, now = await standing(deps, caller, "door"), deps.clock.now()
+    told = None if trader.link is None else await agents_told(deps, trader.link, max_age_s=AGENTS_S)
     key: bool | None = False
-    if stand.link is not None:
-        key = None if told is None or told.stale else usable(stand.key, told.value, now)
+    if trader.link is not None:
+        key = None if told is None or told.stale else usable(trader.key, told.value, now)
 
     def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], bool | None]:
-        books = list(deps.paper.books(uow, stand.owner_id)) if deps.paper else []
-        return caps_of(uow, stand, now), books, _fee(uow, stand)
+        books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
+        return caps_of(uow, trader, now), books, _fee(uow, trader)
 
     caps, books, fee = await deps.store.read(read)
-    minute, hour = deps.throttle.left(throttle_key(stand), now)
-    on = stand.switches
+    minute, hour = deps.throttle.left(throttle_key(trader), now)
+    on = trader.switches
     body = {
         "user": signed_in(caller),
-        "wallet": stand.link.wallet if stand.link else None,
-        "mode": stand.mode,
-        "network": stand.network,
+        "wallet": trader.link.wallet if trader.link else None,
+        "mode": trader.mode,
+        "network": trader.network,
         "locks": {
             "door": on.live_door,
             "mainnet": on.venue_mainnet,
-            "allowlist": stand.allowed,
-            "linked": stand.link is not None,
+            "allowlist": trader.allowed,
+            "linked": trader.link is not None,
             "order_key": key,
             "builder_fee": fee,
         },
-        "limits": _pair(stand.limits),
+        "limits": _pair(trader.limits),
         "used_today": caps,
         "throttle": {
             "per_minute": A_MINUTE,
@@ -177,12 +184,12 @@ async def me(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         },
         "books": books,
     }
-    return Reply(200, wire(body))
+    return OperationResult(200, wire(body))
 
 
-def _fee(uow: UnitOfWork, stand: Standing) -> bool | None:
+def _fee(uow: UnitOfWork, trader: TraderContext) -> bool | None:
     """Whether the venue said last that the builder fee is approved; None without a builder."""
-    builder, link = stand.trading.builder_address, stand.link
+    builder, link = trader.trading.builder_address, trader.link
     if builder is None or link is None:
         return None
     row = uow.builder_fees.get(link.network, link.wallet, builder)
@@ -196,7 +203,7 @@ def _pair(limits: OrderLimits) -> dict[str, Usdc]:
 # -- positions
 
 
-async def positions(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def positions(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Positions of every linked account, shown whether or not live orders are on, and of paper."""
     user, now = signed_in(caller), deps.clock.now()
 
@@ -206,10 +213,10 @@ async def positions(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         return found, [_paper(p.book, p.position) for p in held], uow.orders.moved_at(user)
 
     links, paper, moved = await deps.store.read(read)
-    good_for_s = _held_for(moved, now)
+    max_age_s = _held_for(moved, now)
     dexes = (FIRST_DEX, *deps.config.trading.dexes)
     asked_for = [(link, dex) for link in links for dex in dexes]
-    told = await asyncio.gather(*(_account(deps, link, dex, good_for_s) for link, dex in asked_for))
+    told = await asyncio.gather(*(_account(deps, link, dex, max_age_s) for link, dex in asked_for))
     silent = any(t is None for t in told)
     live = [
         _live(link, position)
@@ -224,7 +231,7 @@ async def positions(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         "as_of": timestamp(min((t.as_of for t in told if t is not None), default=now)),
         "stale": silent or any(t is not None and t.stale for t in told),
     }
-    return Reply(200, body)
+    return OperationResult(200, body)
 
 
 def _held_for(moved: datetime | None, now: datetime) -> int:
@@ -236,12 +243,14 @@ def _held_for(moved: datetime | None, now: datetime) -> int:
     return max(0, min(POSITIONS_S, int((now - moved - SHOWN_AFTER).total_seconds())))
 
 
-async def _account(deps: Deps, link: Link, dex: str, good_for_s: int) -> Held[DexAccount] | None:
+async def _account(
+    deps: Deps, link: Link, dex: str, max_age_s: int
+) -> CachedValue[DexAccount] | None:
     venue = venue_of(deps, link.network)
     # What a person's own order did is not a page's to wait for.
-    lane: Lane = "page" if good_for_s == POSITIONS_S else "order"
+    priority: Priority = "page" if max_age_s == POSITIONS_S else "order"
     try:
-        return await venue.account(link.wallet, dex, lane=lane, good_for_s=good_for_s)
+        return await venue.account(link.wallet, dex, priority=priority, max_age_s=max_age_s)
     except Refused:
         return None
 
@@ -274,32 +283,32 @@ def _shown(position: Position) -> dict[str, object]:
 # -- limits
 
 
-def put_limits(uow: UnitOfWork, ask: Ask[LimitsIn, None]) -> Reply:
+def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> OperationResult:
     """Lower the door's own limits, all of what is asked or nothing.
 
     Errors: `wallet_invalid_order`; `wallet_limit_raise` where one would go up, whatever races.
     """
-    stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, "door")
-    told = {n: limit_of(n, getattr(ask.asked, n)) for n in _LIMITS}
-    fault = next((v for v in told.values() if isinstance(v, Fault)), None)
+    trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, "door")
+    raw = {n: limit_of(n, getattr(ctx.request, n)) for n in _LIMITS}
+    fault = next((v for v in raw.values() if isinstance(v, FieldProblem)), None)
     if fault is not None:
         raise Refused(invalid_order(fault))
-    order, day = (told[n] for n in _LIMITS)
+    order, day = (raw[n] for n in _LIMITS)
     if order is None and day is None:
-        raise Refused(invalid_order(Fault(field=_LIMITS[0], rule="one limit or both")))
-    uow.own_limits.begin(stand.owner_id, "door", stand.own)
-    was = uow.own_limits.get(stand.owner_id, "door", lock=True) or stand.own
-    stand = replace(stand, own=was)
+        raise Refused(invalid_order(FieldProblem(field=_LIMITS[0], rule="one limit or both")))
+    uow.own_limits.begin(trader.owner_id, "door", trader.own)
+    was = uow.own_limits.get(trader.owner_id, "door", lock=True) or trader.own
+    trader = replace(trader, own=was)
     after = OrderLimits(
         per_order=order if isinstance(order, Usdc) else was.per_order,
         per_day=day if isinstance(day, Usdc) else was.per_day,
     )
-    passed(stand.attempt(mode_seen="paper", names_book=True, raised=_raised(was, after)))
+    require_allowed(trader.attempt(mode_seen="paper", names_book=True, raised=_raised(was, after)))
     if after != was:
-        if not uow.own_limits.lower(stand.owner_id, "door", after):
+        if not uow.own_limits.reduce(trader.owner_id, "door", after):
             raise Refused(refusal("conflict", why="The limits were changed at the same time."))
-        log_limits(uow, stand, after, stand.owner_id, None, ask.now)
-    return Reply(200, _limits_told(replace(stand, own=after), changed=after != was))
+        log_limits(uow, trader, after, trader.owner_id, None, ctx.now)
+    return OperationResult(200, _limits_told(replace(trader, own=after), changed=after != was))
 
 
 def _raised(was: OrderLimits, after: OrderLimits) -> Raise | None:
@@ -313,11 +322,11 @@ def _raised(was: OrderLimits, after: OrderLimits) -> Raise | None:
     return Raise(field=up[0], limit=str(up[1]), limits=stands)
 
 
-def _limits_told(stand: Standing, *, changed: bool) -> dict[str, object]:
+def _limits_told(trader: TraderContext, *, changed: bool) -> dict[str, object]:
     return {
-        "own": _pair(stand.own),
-        "operator": _pair(stand.operator),
-        "effective": _pair(stand.limits),
+        "own": _pair(trader.own),
+        "operator": _pair(trader.operator),
+        "effective": _pair(trader.limits),
         "changed": changed,
     }
 
@@ -329,9 +338,9 @@ OPERATIONS: Final = (
         summary="Live or paper, which locks are open, your limits and what is used of them.",
         auth="owner",
         route=("GET", "/app/trade/me"),
-        takes=Nothing,
-        gives=MeOut,
-        passes=me,
+        request_model=Nothing,
+        response_model=MeOut,
+        pass_through=me,
         sessions_only=True,
         family="trade door",
         open_world=True,
@@ -343,9 +352,9 @@ OPERATIONS: Final = (
         summary="Open positions, live and on paper apart.",
         auth="owner",
         route=("GET", "/app/trade/positions"),
-        takes=Nothing,
-        gives=PositionsOut,
-        passes=positions,
+        request_model=Nothing,
+        response_model=PositionsOut,
+        pass_through=positions,
         sessions_only=True,
         family="trade door",
         open_world=True,
@@ -357,8 +366,8 @@ OPERATIONS: Final = (
         summary="Set lower limits of your own; they never go up here. 0 stops new orders.",
         auth="owner",
         route=("PUT", "/app/trade/limits"),
-        takes=LimitsIn,
-        gives=LimitsOut,
+        request_model=LimitsIn,
+        response_model=LimitsOut,
         handler=put_limits,
         writes=True,
         idempotent=True,

@@ -8,91 +8,97 @@ from functools import partial
 from typing import Final
 
 from domain.money import Usdc
-from domain.trading.form import Wanted, wanted
-from domain.trading.gate import Fault
+from domain.trading.form import OrderRequest, wanted
+from domain.trading.gate import FieldProblem
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
-from tools.call.asking import ask_of
-from tools.call.operation import Caller, Deps, Effect, Reply
+from tools.call.asking import request_context
+from tools.call.operation import Caller, Deps, ExternalEffect, OperationResult
 from tools.call.switches import switches
 from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import LOOK_UNDER_WAY, own_write
 from tools.trading.orders.making import (
-    Known,
-    Made,
-    find_out,
-    make,
+    NewOrder,
+    OrderInputs,
+    decide_and_reserve,
+    gather_inputs,
     reserved,
-    stored,
+    store_order,
 )
 from tools.trading.orders.routes import CITING, WRITES
-from tools.trading.orders.standing import Standing, counted_at_door, standing_of
-from tools.trading.orders.sweeping import holds_late, swept
+from tools.trading.orders.standing import TraderContext, counted_at_door, trader_context
+from tools.trading.orders.sweeping import expire_overdue, has_overdue
 from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class DoorOrderStart:
     """What an order begins with, in one read.
 
     `latency` is how long after its acceptance it meets the market on paper; `late`: orders of the
     same person hold a part of the day though their time is up.
     """
 
-    stand: Standing
+    trader: TraderContext
     latency: timedelta
     late: bool
 
 
-async def order(deps: Deps, caller: Caller, asked: DoorOrderIn) -> Reply:
+async def order(deps: Deps, caller: Caller, request: DoorOrderIn) -> OperationResult:
     """Take an order, or the signature of one that was prepared here before. Errors: the 13."""
-    sent = asked.sent()
+    sent = request.sent()
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=False)
-    want = wanted(sent, seen_required=True)
-    begun = await deps.store.read(lambda uow: _begun(uow, deps, caller, want))
-    if begun.late:
-        await swept(deps, begun.stand.owner_id, deps.clock.now())
-    facts = await find_out(deps, want, begun.stand)
+    close_request = wanted(sent, seen_required=True)
+    started = await deps.store.read(lambda uow: _begun(uow, deps, caller, close_request))
+    if started.late:
+        await expire_overdue(deps, started.trader.owner_id, deps.clock.now())
+    facts = await gather_inputs(deps, close_request, started.trader)
     accepted = deps.clock.now()
-    seen = await _seen(deps, begun, facts)
+    seen = await _seen(deps, started, facts)
 
-    def work(uow: UnitOfWork) -> Reply | Order:
-        ask = ask_of(uow, deps, caller, accepted, asked=asked)
-        made = make(uow, ask, facts, "door", at_once=seen is not None)
+    def work(uow: UnitOfWork) -> OperationResult | Order:
+        ctx = request_context(uow, deps, caller, accepted, request=request)
+        created = decide_and_reserve(uow, ctx, facts, "door", at_once=seen is not None)
         if seen is not None:
-            counted = partial(_counted, uow, made)
-            return at_once(uow, deps, made.order, seen, counted)
-        return stored(uow, ask, facts, made.stand, made.order, made.decided)
+            counted = partial(_counted, uow, created)
+            return at_once(uow, deps, created.order, seen, counted)
+        return store_order(uow, ctx, facts, created.trader, created.order, created.decided)
 
     return first(deps, await deps.store.write(work))
 
 
-def _counted(uow: UnitOfWork, made: Made, order: Order, used: Usdc | None) -> Order:
-    return reserved(uow, replace(made, order=order), used)
+def _counted(uow: UnitOfWork, created: NewOrder, order: Order, used: Usdc | None) -> Order:
+    return reserved(uow, replace(created, order=order), used)
 
 
-def _begun(uow: UnitOfWork, deps: Deps, caller: Caller, want: Wanted | Fault) -> Begun:
-    stand = standing_of(uow, switches(uow, deps.defaults), deps.config.trading, caller, "door")
-    if isinstance(want, Fault):
-        return Begun(stand=stand, latency=timedelta(0), late=False)
-    desk, owner_id = deps.paper, stand.owner_id
-    return Begun(
-        stand=stand,
-        latency=timedelta(0) if desk is None else desk.latency(uow, owner_id, want.book),
-        late=holds_late(uow, owner_id, deps.clock.now()),
+def _begun(
+    uow: UnitOfWork, deps: Deps, caller: Caller, close_request: OrderRequest | FieldProblem
+) -> DoorOrderStart:
+    trader = trader_context(uow, switches(uow, deps.defaults), deps.config.trading, caller, "door")
+    if isinstance(close_request, FieldProblem):
+        return DoorOrderStart(trader=trader, latency=timedelta(0), late=False)
+    ingest_context, owner_id = deps.paper, trader.owner_id
+    return DoorOrderStart(
+        trader=trader,
+        latency=timedelta(0)
+        if ingest_context is None
+        else ingest_context.latency(uow, owner_id, close_request.book),
+        late=has_overdue(uow, owner_id, deps.clock.now()),
     )
 
 
-async def _seen(deps: Deps, begun: Begun, facts: Known) -> Seen | None:
+async def _seen(deps: Deps, started: DoorOrderStart, facts: OrderInputs) -> Seen | None:
     """What an order on paper will be filled on; None for one that is live, or that is refused for
     what is known already.
     """
-    want = facts.wanted
+    close_request = facts.wanted
     refused = facts.market.fault is not None or facts.market.silent is not None
-    if isinstance(want, Fault) or facts.mode == "live" or refused:
+    if isinstance(close_request, FieldProblem) or facts.mode == "live" or refused:
         return None
-    return await ahead(deps, want.product, latency=begun.latency, reduces=want.reduce_only)
+    return await ahead(
+        deps, close_request.product, latency=started.latency, reduces=close_request.reduce_only
+    )
 
 
 OPERATIONS: Final = (
@@ -101,9 +107,9 @@ OPERATIONS: Final = (
         title="Order",
         summary="Order: on paper at once, live with your signature in a second step.",
         route=("POST", "/app/trade/order"),
-        takes=DoorOrderIn,
-        effect=Effect(act=order, reconcile=(LOOK_UNDER_WAY,)),
-        counts=counted_at_door,
+        request_model=DoorOrderIn,
+        effect=ExternalEffect(act=order, reconcile=(LOOK_UNDER_WAY,)),
+        count_call=counted_at_door,
         idempotency=own_write("/app/trade/order"),
         refusals=(*HERE, *CITING, *WRITES, "outcome_unknown"),
     ),

@@ -17,9 +17,9 @@ from domain.trading.indices import index_coins, text
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.precision import tick
 from domain.trading.pricing import LEAST, taker_tenths_bps
-from domain.trading.venue import Held, Perp
+from domain.trading.venue import CachedValue, Perp
 from tools.call.fields import Nothing
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import Caller, Deps, Operation, OperationResult, ResponseModel
 from tools.call.switches import switches
 from tools.trading.fields import Figure, Moment, NetworkName, venue_of
 from tools.trading.orders.market import FIRST_DEX
@@ -31,7 +31,7 @@ _USDC: Final = 0
 Bps = Annotated[str, Field(description="basis points, two decimals")]
 
 
-class Product(Gives):
+class Product(ResponseModel):
     """One product. `live`: orders of it can be live here at all, whoever asks."""
 
     product: str
@@ -51,7 +51,7 @@ class Product(Gives):
     live: bool
 
 
-class ProductsOut(Gives):
+class ProductsOut(ResponseModel):
     """Every product; the list is whole. An outage gives an empty or an old one, never an invented
     one."""
 
@@ -62,7 +62,7 @@ class ProductsOut(Gives):
     products: list[Product]
 
 
-async def products(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def products(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Every perpetual of the first and of the allowed dexes that is counted in USDC."""
     now = deps.clock.now()
     on = await deps.store.read(lambda uow: switches(uow, deps.defaults))
@@ -86,16 +86,16 @@ async def products(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         "products": rows,
     }
     headers = {"Cache-Control": f"public, max-age={CACHED_S}"}
-    return Reply(200, body, headers)
+    return OperationResult(200, body, headers)
 
 
-def _old(read: list[Held[tuple[Perp, ...]]], now: datetime) -> bool:
+def _old(read: list[CachedValue[tuple[Perp, ...]]], now: datetime) -> bool:
     return any(now - h.as_of > OLD for h in read)
 
 
-async def _of(venue: Venue, dex: str) -> Held[tuple[Perp, ...]] | None:
+async def _of(venue: Venue, dex: str) -> CachedValue[tuple[Perp, ...]] | None:
     try:
-        return await venue.perps(dex, good_for_s=CACHED_S)
+        return await venue.perps(dex, max_age_s=CACHED_S)
     except Refused:
         return None
 
@@ -150,9 +150,9 @@ OPERATIONS: Final = (
         summary="Products that can be traded, with price, tick, least order and fees.",
         auth="open",
         route=("GET", "/app/trade/products"),
-        takes=Nothing,
-        gives=ProductsOut,
-        passes=products,
+        request_model=Nothing,
+        response_model=ProductsOut,
+        pass_through=products,
         on_mcp=True,
         open_world=True,
         family="trade door",

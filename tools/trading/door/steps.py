@@ -10,17 +10,17 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.refusals import REFUSALS, Refusal, Refused, refusal
-from domain.trading.gate import Fault, invalid_order
+from domain.trading.gate import FieldProblem, invalid_order
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.orders import UNSENT, Order
-from domain.trading.outcome import End
-from domain.trading.paper.meeting import Sight
+from domain.trading.outcome import OrderEnd
+from domain.trading.paper.meeting import MarketSnapshot
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import Caller, Deps, Operation, OperationResult, ResponseModel
 from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.confirming import confirm_hash
 from tools.trading.orders.ending import Counting, end_order
-from tools.trading.orders.on_paper import begun_on_paper, met
+from tools.trading.orders.on_paper import apply_execution, begun_on_paper
 from tools.trading.orders.routes import named, signed_of
 from tools.trading.orders.sending import send_live
 from tools.trading.orders.shapes import (
@@ -34,7 +34,7 @@ from tools.trading.orders.shapes import (
 from tools.trading.orders.takes import STEP_TWO
 
 
-class DoorOrderOut(Gives):
+class DoorOrderOut(ResponseModel):
     """An order at the door; the first step of a live one carries what is to be signed."""
 
     order: OrderOut
@@ -51,7 +51,7 @@ ALL_13: Final = tuple(code for code in REFUSALS if code.startswith("wallet_"))
 HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
 
 
-Seen = Sight | Refused
+Seen = MarketSnapshot | Refused
 
 
 async def ahead(deps: Deps, product: str, *, latency: timedelta, reduces: bool) -> Seen:
@@ -82,18 +82,18 @@ def at_once(
     now = deps.clock.now()
     order = begun_on_paper(order, now)
     if isinstance(seen, Refused):
-        end = End(happening="refuse", refusal=seen.refusal, whole=True)
+        end = OrderEnd(happening="refuse", refusal=seen.refusal, whole=True)
     else:
-        end = met(uow, desk_of(deps), order, seen, now)
+        end = apply_execution(uow, desk_of(deps), order, seen, now)
     return end_order(uow, order, end, now, first=counted)
 
 
-def first(deps: Deps, made: Reply | Order) -> Reply:
+def first(deps: Deps, created: OperationResult | Order) -> OperationResult:
     """The first answer: what is to be signed, or on paper what became of it at once."""
-    if isinstance(made, Order):
-        return _answer(made, deps)
-    kept = None if made.kept is None else _with_mode(made.kept)
-    return Reply(201, _with_mode(made.body), kept=kept)
+    if isinstance(created, Order):
+        return _answer(created, deps)
+    kept = None if created.stored_body is None else _with_mode(created.stored_body)
+    return OperationResult(201, _with_mode(created.body), stored_body=kept)
 
 
 def _with_mode(body: Mapping[str, object]) -> dict[str, object]:
@@ -103,7 +103,9 @@ def _with_mode(body: Mapping[str, object]) -> dict[str, object]:
     return {**body, **{n: order[n] for n in ("mode", "mode_seen", "network")}}
 
 
-async def second(deps: Deps, caller: Caller, sent: Mapping[str, object], *, closing: bool) -> Reply:
+async def second(
+    deps: Deps, caller: Caller, sent: Mapping[str, object], *, closing: bool
+) -> OperationResult:
     """The signature of a prepared order. What is told besides has to be what was asked before."""
     signed = signed_of(sent)
     hashed = confirm_hash(named(sent, "confirm_id"))
@@ -114,13 +116,13 @@ async def second(deps: Deps, caller: Caller, sent: Mapping[str, object], *, clos
     for name in sent.keys() - STEP_TWO:
         if sent[name] != found.asked.get(name):
             rule = "as it was when the order was prepared"
-            raise Refused(invalid_order(Fault(field=name, rule=rule)))
+            raise Refused(invalid_order(FieldProblem(field=name, rule=rule)))
     if found.status not in UNSENT:
         return _answer(found, deps)
     return _answer(await send_live(deps, caller, found, signed), deps)
 
 
-def _answer(order: Order, deps: Deps) -> Reply:
+def _answer(order: Order, deps: Deps) -> OperationResult:
     """An order as the door answers it: what came to nothing is a refusal here.
 
     Errors: the refusal that the order ended with.
@@ -131,7 +133,7 @@ def _answer(order: Order, deps: Deps) -> Reply:
     waits = order.status in ("unknown", "executing")
     body = _with_mode({"order": shown(order, now), "next": steps(order)})
     empty = {"confirm_id": None, "to_sign": None, "checks": None}
-    return Reply(202 if waits else 200, body | empty)
+    return OperationResult(202 if waits else 200, body | empty)
 
 
 def _again(order: Order, told_order: dict[str, object]) -> Refusal:
@@ -154,7 +156,7 @@ def _again(order: Order, told_order: dict[str, object]) -> Refusal:
 door_operation: Final = partial(
     Operation,
     auth="owner",
-    gives=DoorOrderOut,
+    response_model=DoorOrderOut,
     writes=True,
     sessions_only=True,
     open_world=True,

@@ -11,31 +11,38 @@ from typing import Any, Final
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.trading.form import wanted
-from domain.trading.gate import VenueSaid, rejected
+from domain.trading.gate import VenueRejection, rejected
 from domain.trading.orders import (
     DONE,
     UNSENT,
     CancelAction,
     Envelope,
     Order,
-    becomes,
+    next_status,
     proof_due,
 )
 from domain.trading.own import AgentKey, Link, milliseconds
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+)
 from tools.trading.fields import LOOK_AT_WAITING, order_write, venue_of
 from tools.trading.orders.confirming import confirm_hash, confirm_id
 from tools.trading.orders.ending import traded
 from tools.trading.orders.making import (
-    Known,
+    OrderInputs,
     action_of,
     decide,
-    find_out,
-    stored,
+    gather_inputs,
+    store_order,
     ttl,
 )
-from tools.trading.orders.market import why_silent
+from tools.trading.orders.market import outage_reason
 from tools.trading.orders.reserving import release, reserve
 from tools.trading.orders.routes import (
     CITING,
@@ -44,62 +51,64 @@ from tools.trading.orders.routes import (
     seen_order,
     signed_of,
 )
-from tools.trading.orders.sending import Signed, again
-from tools.trading.orders.settling import look, seen_of
+from tools.trading.orders.sending import SignedConfirmation, reload
+from tools.trading.orders.settling import seen_of, sync_status
 from tools.trading.orders.shapes import PreparedOut, shown, steps, to_sign
-from tools.trading.orders.standing import counted, standing, standing_of, surface_of
+from tools.trading.orders.standing import counted, standing, surface_of, trader_context
 from tools.trading.orders.takes import CancelIn, OneOrder
 
 CANCEL_S: Final = 120
 
 
-def _conflict(why: str) -> Refused:
-    return Refused(refusal("conflict", why=why))
+def _conflict(reason: str) -> Refused:
+    return Refused(refusal("conflict", why=reason))
 
 
 # -- open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reopening:
+class Repricing:
     """An order with what the venue says of its product now; `sent`: the venue has it already."""
 
-    facts: Known
+    facts: OrderInputs
     sent: bool
 
 
-async def gather_open(deps: Deps, caller: Caller, asked: OneOrder) -> Reopening:
+async def gather_open(deps: Deps, caller: Caller, request: OneOrder) -> Repricing:
     """Ask for a new price, and whether earlier bytes of the order arrived after all."""
-    order = await deps.store.read(lambda uow: seen_order(uow, caller, asked.order_id))
-    stand = await standing(deps, caller, surface_of(order.source))
+    order = await deps.store.read(lambda uow: seen_order(uow, caller, request.order_id))
+    trader = await standing(deps, caller, surface_of(order.source))
     told = wanted(order.asked, seen_required=False)
-    facts = await find_out(deps, told, stand)
+    facts = await gather_inputs(deps, told, trader)
     sent = False
     if order.envelope is not None and order.wallet is not None:
         try:
             _, seen = await seen_of(venue_of(deps, order.network), order, "order")
         except Refused as refused:
-            why = why_silent(refused)
+            why = outage_reason(refused)
             raise Refused(refusal("wallet_venue_unavailable", why=why)) from None
         sent = seen is not None
-    return Reopening(facts=facts, sent=sent)
+    return Repricing(facts=facts, sent=sent)
 
 
-def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
+def open_order(uow: UnitOfWork, ctx: RequestContext[OneOrder, Repricing]) -> OperationResult:
     """Price the order anew and give out what is to be signed; the former confirm id is void.
 
     Errors: `conflict` for an order that is past this, the 13, the mandate's.
     """
-    was = seen_order(uow, ask.caller, ask.asked.order_id, lock=True)
-    facts = ask.facts.facts
-    if was.status not in ("awaiting_owner", "awaiting_signature") or ask.now >= was.expires_at:
-        raise _conflict(f"The order is {was.shown_status(ask.now)}; prepare a new one.")
+    was = seen_order(uow, ctx.caller, ctx.request.order_id, lock=True)
+    facts = ctx.facts.facts
+    if was.status not in ("awaiting_owner", "awaiting_signature") or ctx.now >= was.expires_at:
+        raise _conflict(f"The order is {was.shown_status(ctx.now)}; prepare a new one.")
     if was.closing:
         raise _conflict("A close is prepared anew, not opened.")
-    if ask.facts.sent:
+    if ctx.facts.sent:
         raise _conflict("The venue has this order already; record it.")
-    stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, surface_of(was.source))
-    place = (stand.network_of("live"), stand.wallet_of("live"))
+    trader = trader_context(
+        uow, ctx.switches, ctx.config.trading, ctx.caller, surface_of(was.source)
+    )
+    place = (trader.network_of("live"), trader.wallet_of("live"))
     if was.envelope is not None and place != (was.network, was.wallet):
         raise _conflict("It is for another network or wallet than yours is now; prepare a new one.")
     if was.agent_id is not None:
@@ -107,12 +116,12 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
         uow.identities.agent(was.agent_id, lock=True)
     freed = release(uow, was)
     told = facts.wanted
-    bound = replace(stand, agent_id=was.agent_id)
-    decided = decide(uow, ask, bound, facts, was=was)
-    action = action_of(ask, told, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
+    bound = replace(trader, agent_id=was.agent_id)
+    decided = decide(uow, ctx, bound, facts, was=was)
+    action = action_of(ctx, told, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
     order = replace(
         freed,
-        status=becomes(was.status, "open"),
+        status=next_status(was.status, "open"),
         action=action,
         network=place[0],
         wallet=place[1],
@@ -120,13 +129,13 @@ def open_order(uow: UnitOfWork, ask: Ask[OneOrder, Reopening]) -> Reply:
         leverage=facts.account.leverage,
         former=was.former if was.envelope is None else (*was.former, was.action),
         attempt=was.attempt + 1,
-        expires_at=ask.now + ttl(stand),
+        expires_at=ctx.now + ttl(trader),
     )
     if decided.counters:
-        order = reserve(uow, stand, order, ask.now)
+        order = reserve(uow, trader, order, ctx.now)
     else:
         order = replace(order, counted=order.notional, counted_day=None)
-    return stored(uow, ask, facts, stand, order, decided, was)
+    return store_order(uow, ctx, facts, trader, order, decided, was)
 
 
 # -- cancel
@@ -142,48 +151,52 @@ class Cancelling:
     given_out: bool = False
     link: Link | None = None
     key: AgentKey | None = None
-    signed: Signed | None = None
+    signed: SignedConfirmation | None = None
     confirm: str | None = None
 
 
-def begin_cancel(uow: UnitOfWork, ask: Ask[CancelIn, None]) -> Cancelling:
+def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancelling:
     """Take back what was not sent; for what rests at the venue give out or read a signature.
 
     No switch stands in the way. Errors: `conflict` while nobody knows what became of it,
     `forbidden` for an agent that would take back a live order at the venue.
     """
-    asked = ask.asked.sent()
-    order = seen_order(uow, ask.caller, ask.asked.order_id, lock=True)
+    request = ctx.request.sent()
+    order = seen_order(uow, ctx.caller, ctx.request.order_id, lock=True)
     if order.status in DONE:
         return Cancelling(order=order)
     if order.status == "awaiting_signature":
         return Cancelling(order=order, given_out=True)
     if order.status in UNSENT or (order.status == "resting" and order.mode == "paper"):
-        return Cancelling(order=_cancelled(uow, order, ask.now))
+        return Cancelling(order=_cancelled(uow, order, ctx.now))
     if order.status != "resting":
         raise _conflict("It is not known yet what became of the order.")
-    if ask.caller.role == "agent":
+    if ctx.caller.role == "agent":
         raise Refused(refusal("forbidden", why="its owner signs what the venue is told"))
     link = uow.venue.link_of(order.owner_id, order.network)
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
-    if "confirm_id" in asked or "signature" in asked:
-        return Cancelling(order=order, link=link, key=key, signed=signed_of(asked))
-    return _asked_for(uow, ask, order, link, key)
+    if "confirm_id" in request or "signature" in request:
+        return Cancelling(order=order, link=link, key=key, signed=signed_of(request))
+    return _asked_for(uow, ctx, order, link, key)
 
 
 def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    status = becomes(order.status, "cancel")
+    status = next_status(order.status, "cancel")
     used = traded(order, order.counted)
     after = replace(release(uow, order, used), status=status, done_at=now)
     return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
 
 
 def _asked_for(
-    uow: UnitOfWork, ask: Ask[Any, Any], order: Order, link: Link | None, key: AgentKey | None
+    uow: UnitOfWork,
+    ctx: RequestContext[Any, Any],
+    order: Order,
+    link: Link | None,
+    key: AgentKey | None,
 ) -> Cancelling:
-    told = confirm_id(ask.ids)
-    nonce = uow.signer_nonces.next(_signer(order), milliseconds(ask.now))
-    until = ask.now + timedelta(seconds=CANCEL_S)
+    told = confirm_id(ctx.ids)
+    nonce = uow.signer_nonces.next(_signer(order), milliseconds(ctx.now))
+    until = ctx.now + timedelta(seconds=CANCEL_S)
     envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
     after = replace(order, cancelling=envelope, cancel_hash=confirm_hash(told))
     return Cancelling(order=uow.orders.save(after, order), link=link, key=key, confirm=told)
@@ -193,24 +206,24 @@ def _signer(order: Order) -> str:
     return f"{order.network}:{(order.wallet or '').lower()}"
 
 
-async def cancel(deps: Deps, caller: Caller, begun: Cancelling) -> Mapping[str, object]:
+async def cancel(deps: Deps, caller: Caller, started: Cancelling) -> Mapping[str, object]:
     """Send a signed cancellation, and say how the order stands then."""
-    order, now = begun.order, deps.clock.now()
-    if begun.signed is not None:
-        order = await _sent(deps, begun, begun.signed)
-    elif begun.given_out:
+    order, now = started.order, deps.clock.now()
+    if started.signed is not None:
+        order = await _sent(deps, started, started.signed)
+    elif started.given_out:
         order = await _taken_back(deps, order)
     body: dict[str, object] = {
         "order": shown(order, now),
-        "confirm_id": begun.confirm,
+        "confirm_id": started.confirm,
         "to_sign": None,
         "checks": None,
         "next": steps(order),
     }
-    if begun.confirm is not None and order.cancelling is not None:
+    if started.confirm is not None and order.cancelling is not None:
         venue = venue_of(deps, order.network)
         written = venue.to_sign(_action(order), order.cancelling)
-        key = begun.key.agent if begun.key is not None else None
+        key = started.key.agent if started.key is not None else None
         body["to_sign"] = to_sign(venue, order, written, order.cancelling, key)
     return body
 
@@ -220,7 +233,7 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
     venue says. Errors: `wallet_venue_unavailable`; the bytes end soon by themselves.
     """
     try:
-        found = await look(deps, order, lane="close")
+        found = await sync_status(deps, order, priority="close")
     except Refused as refused:
         raise _silent(deps, refused) from None
     if found.status != "awaiting_signature":
@@ -237,7 +250,7 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
 
 
 def _silent(deps: Deps, refused: Refused) -> Refused:
-    why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
+    why, soon = outage_reason(refused), deps.clock.now() + timedelta(seconds=2)
     return Refused(refusal("wallet_venue_unavailable", why=why, retry_at=soon))
 
 
@@ -245,22 +258,22 @@ def _action(order: Order) -> CancelAction:
     return CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
 
 
-async def _sent(deps: Deps, begun: Cancelling, signed: Signed) -> Order:
-    order, venue = begun.order, venue_of(deps, begun.order.network)
-    envelope = _checked(deps, venue, begun, signed)
+async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> Order:
+    order, venue = started.order, venue_of(deps, started.order.network)
+    envelope = _checked(deps, venue, started, signed)
     try:
-        placed = await venue.place(_action(order), envelope, signed.signature, lane="close")
+        placed = await venue.place(_action(order), envelope, signed.signature, priority="close")
     except Refused as refused:
         raise _silent(deps, refused) from None
     if placed.outcome == "refused" and placed.kind != "no_order":
         words, kind = placed.words or "it gave no words", placed.kind or "other"
-        raise Refused(rejected(VenueSaid(words=words, kind=kind)))
+        raise Refused(rejected(VenueRejection(words=words, kind=kind)))
     # Neither its cancellation nor its status knows it: then it can stand nowhere any more.
     gone = placed.outcome == "refused"
     try:
-        found = await look(deps, order, "close", forgotten=gone)
+        found = await sync_status(deps, order, "close", forgotten=gone)
     except Refused:
-        found = await again(deps, order)
+        found = await reload(deps, order)
     if found.status == "resting":
         detail = {"order_id": order.order_id, "order": shown(found, deps.clock.now())}
         told = refusal("wallet_outcome_unknown", detail=detail, order_id=order.order_id)
@@ -268,9 +281,9 @@ async def _sent(deps: Deps, begun: Cancelling, signed: Signed) -> Order:
     return found
 
 
-def _checked(deps: Deps, venue: Venue, begun: Cancelling, signed: Signed) -> Envelope:
+def _checked(deps: Deps, venue: Venue, started: Cancelling, signed: SignedConfirmation) -> Envelope:
     """The bytes, if the owner signed them. Errors: `wallet_signature_invalid`."""
-    order, now = begun.order, deps.clock.now()
+    order, now = started.order, deps.clock.now()
     envelope = order.cancelling
     told = confirm_hash(signed.confirm_id)
     if envelope is None or not hmac.compare_digest(order.cancel_hash or "", told):
@@ -280,25 +293,27 @@ def _checked(deps: Deps, venue: Venue, begun: Cancelling, signed: Signed) -> Env
     try:
         signer = venue.action_signer(_action(order), envelope, signed.signature)
     except Refused as refused:
-        raise _bad(why_silent(refused)) from None
+        raise _bad(outage_reason(refused)) from None
     by_key = (
-        begun.key is not None and begun.key.alive(now) and (signer or "").lower() == begun.key.agent
+        started.key is not None
+        and started.key.alive(now)
+        and (signer or "").lower() == started.key.agent
     )
-    if not by_key and (begun.link is None or signer != begun.link.wallet):
+    if not by_key and (started.link is None or signer != started.link.wallet):
         raise _bad("neither the linked wallet nor its order key signed these bytes")
     return envelope
 
 
-def _bad(why: str) -> Refused:
-    return Refused(refusal("wallet_signature_invalid", why=why))
+def _bad(reason: str) -> Refused:
+    return Refused(refusal("wallet_signature_invalid", why=reason))
 
 
 def finish_cancel(
-    uow: UnitOfWork, ask: Ask[Any, None], begun: Cancelling, done: Mapping[str, object]
-) -> Reply:
+    uow: UnitOfWork, ctx: RequestContext[Any, None], started: Cancelling, done: Mapping[str, object]
+) -> OperationResult:
     """How it stands; what is shown once is left out of what a repeat gets."""
-    kept = None if begun.confirm is None else {**done, "confirm_id": None, "to_sign": None}
-    return Reply(200, done, kept=kept)
+    kept = None if started.confirm is None else {**done, "confirm_id": None, "to_sign": None}
+    return OperationResult(200, done, stored_body=kept)
 
 
 OPERATIONS: Final = (
@@ -308,11 +323,11 @@ OPERATIONS: Final = (
         summary="Price an order anew and get what to sign; an earlier confirm_id is void.",
         auth="owner",
         route=("POST", "/wallet/order/{order_id}/open"),
-        takes=OneOrder,
-        gives=PreparedOut,
+        request_model=OneOrder,
+        response_model=PreparedOut,
         handler=open_order,
         gather=gather_open,
-        counts=counted,
+        count_call=counted,
         writes=True,
         open_world=True,
         family="orders",
@@ -325,9 +340,9 @@ OPERATIONS: Final = (
         summary="Take an order back; one that rests at the venue by a signature of its owner.",
         auth="owner_or_agent",
         route=("POST", "/wallet/order/{order_id}/cancel"),
-        takes=CancelIn,
-        gives=PreparedOut,
-        effect=Effect(
+        request_model=CancelIn,
+        response_model=PreparedOut,
+        effect=ExternalEffect(
             begin=begin_cancel, act=cancel, finish=finish_cancel, reconcile=(LOOK_AT_WAITING,)
         ),
         writes=True,

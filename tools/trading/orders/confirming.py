@@ -22,9 +22,9 @@ def confirm_id(ids: Ids) -> str:
     return "c_" + base64.b32encode(drawn.to_bytes(16, "big")).decode().rstrip("=").lower()
 
 
-def confirm_hash(told: str) -> str:
+def confirm_hash(text: str) -> str:
     """What is kept of a confirm id."""
-    return hashlib.sha256(told.encode()).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def new_cloid(ids: Ids) -> str:

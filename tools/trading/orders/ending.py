@@ -26,12 +26,12 @@ from domain.trading.orders import (
     OrderAction,
     SeenAtVenue,
     Status,
-    asks_again,
-    becomes,
+    next_poll_at,
+    next_status,
     proof_due,
     unproved,
 )
-from domain.trading.outcome import PARTS, Doubt, End, Part, contradiction, filled_size
+from domain.trading.outcome import PARTS, Doubt, OrderEnd, Part, contradiction, filled_size
 from domain.trading.own import milliseconds
 from domain.trading.precision import notional
 from domain.trading.venue import NETWORKS, Network, OrderSeen
@@ -52,7 +52,7 @@ Counting = Callable[[Order, Usdc | None], Order]
 
 
 def end_order(
-    uow: UnitOfWork, order: Order, end: End, now: datetime, *, first: Counting | None = None
+    uow: UnitOfWork, order: Order, end: OrderEnd, now: datetime, *, first: Counting | None = None
 ) -> Order:
     """Write down what happened. Errors: `conflict` where it has changed since it was read.
 
@@ -63,7 +63,7 @@ def end_order(
     why = contradiction(order, end)
     if why is not None:
         return doubted(uow, order, end, why, now)
-    status = becomes(order.status, end.happening)
+    status = next_status(order.status, end.happening)
     seen, done = _seen(order, end, now), status in DONE
     # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
     # ring.
@@ -97,7 +97,7 @@ def end_order(
     return uow.orders.save(after, order) if first is None else uow.orders.add(after)
 
 
-def doubted(uow: UnitOfWork, order: Order, end: End, doubt: Doubt, now: datetime) -> Order:
+def doubted(uow: UnitOfWork, order: Order, end: OrderEnd, doubt: Doubt, now: datetime) -> Order:
     """Write down that the venue's word cannot be this order's: nothing of it is taken, nothing that
     is reserved is given back, and the operator reads why.
     """
@@ -106,10 +106,10 @@ def doubted(uow: UnitOfWork, order: Order, end: End, doubt: Doubt, now: datetime
     known = order.status in DONE or order.status == "unknown"
     after = replace(
         order,
-        status=order.status if known else becomes(order.status, "lose"),
+        status=order.status if known else next_status(order.status, "lose"),
         seen=_seen(order, end, now),
         tries=order.tries + 1,
-        next_check_at=asks_again(order.tries, now),
+        next_check_at=next_poll_at(order.tries, now),
     )
     if order.status not in DONE:
         reason = f"The venue contradicts the order: {doubt.why}."
@@ -122,7 +122,7 @@ def doubted(uow: UnitOfWork, order: Order, end: End, doubt: Doubt, now: datetime
 def filled_more(
     uow: UnitOfWork,
     order: Order,
-    end: End,
+    end: OrderEnd,
     now: datetime,
     *,
     last: bool = False,
@@ -146,17 +146,17 @@ def filled_more(
     return uow.orders.save(replace(after, **changes), order)  # type: ignore[arg-type]  # an order's fields
 
 
-def traded(order: Order, most: Usdc) -> Usdc:
+def traded(order: Order, limit: Usdc) -> Usdc:
     """What an order that is done counts against its day: what it filled, at its limit price.
 
     That is never more than was reserved, whatever better price it got.
     """
     if order.filled_size is None:
-        return ZERO if order.status != "executed" else most
-    return min(most, notional(order.filled_size, order.action.limit_px))
+        return ZERO if order.status != "executed" else limit
+    return min(limit, notional(order.filled_size, order.action.limit_px))
 
 
-def _size(order: Order, end: End, done: bool) -> Decimal | None:
+def _size(order: Order, end: OrderEnd, done: bool) -> Decimal | None:
     known = order.filled_size
     told = end.size if end.size is not None else filled_size(end.fills) if end.fills else None
     if told is None:
@@ -164,21 +164,21 @@ def _size(order: Order, end: End, done: bool) -> Decimal | None:
     return told if known is None else max(told, known)
 
 
-def _seen(order: Order, end: End, now: datetime) -> SeenAtVenue | None:
-    if end.word is None:
+def _seen(order: Order, end: OrderEnd, now: datetime) -> SeenAtVenue | None:
+    if end.venue_message is None:
         return order.seen
     oid = end.oid if end.oid is not None else (order.seen.oid if order.seen else None)
-    return SeenAtVenue(oid=oid, status=end.word, checked_at=now)
+    return SeenAtVenue(oid=oid, status=end.venue_message, checked_at=now)
 
 
 def asks_next(status: Status, tries: int, now: datetime) -> datetime:
     """When the venue is asked about an order next."""
     if status == "resting":
         return now + timedelta(seconds=RESTING_S)
-    return asks_again(tries, now)
+    return next_poll_at(tries, now)
 
 
-def _refusal(order: Order, end: End) -> dict[str, str] | None:
+def _refusal(order: Order, end: OrderEnd) -> dict[str, str] | None:
     """Why it came to nothing. What traded after all was refused by nobody."""
     if end.refusal is not None:
         return _told(end.refusal)
@@ -187,21 +187,21 @@ def _refusal(order: Order, end: End) -> dict[str, str] | None:
 
 
 def _told(refused: Refusal) -> dict[str, str]:
-    told = {"error": refused.kind.code, "reason": refused.reason}
+    raw = {"error": refused.kind.code, "reason": refused.reason}
     kind = (refused.remaining or {}).get("venue_kind")
-    return told | ({"venue_kind": str(kind)} if kind else {})
+    return raw | ({"venue_kind": str(kind)} if kind else {})
 
 
 def expired(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     """Write down that an order's time is up, and give its part of the day back."""
-    status = becomes(order.status, "expire")
+    status = next_status(order.status, "expire")
     after = replace(release(uow, order), status=status, done_at=now)
     return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
 
 
 def revived(uow: UnitOfWork, order: Order) -> Order:
     """An order that was given up and that the venue has: it counts in its day again, whole."""
-    status = becomes(order.status, "find")
+    status = next_status(order.status, "find")
     after = replace(retaken(uow, order), status=status, done_at=None, tries=0)
     return uow.orders.save(after, order)
 
@@ -218,9 +218,9 @@ def recorded(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     """An order that somebody says the browser has sent."""
     after = replace(
         order,
-        status=becomes(order.status, "record"),
+        status=next_status(order.status, "record"),
         sent_at=now,
-        next_check_at=asks_again(0, now),
+        next_check_at=next_poll_at(0, now),
         tries=0,
     )
     return uow.orders.save(after, order)
@@ -235,8 +235,8 @@ class News:
 
     action: OrderAction
     seen: OrderSeen | None
-    end: End | None
-    more: End | None
+    end: OrderEnd | None
+    more: OrderEnd | None
 
 
 def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
@@ -267,9 +267,11 @@ def _not_over(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order
     if lost is not None:
         return end_order(uow, order, lost, now)
     if more is not None:
-        word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now) if seen else order.seen
+        venue_message = (
+            SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now) if seen else order.seen
+        )
         later = asks_next(order.status, 0, now)
-        return filled_more(uow, order, more, now, seen=word, next_check_at=later, tries=0)
+        return filled_more(uow, order, more, now, seen=venue_message, next_check_at=later, tries=0)
     return _ask_later(uow, order, seen, now)
 
 
@@ -280,7 +282,7 @@ def _priced_as(uow: UnitOfWork, order: Order, action: OrderAction) -> Order:
     return retaken(uow, replace(order, action=action, former=others, notional=worth))
 
 
-def _after_all(uow: UnitOfWork, order: Order, end: End | None, now: datetime) -> Order:
+def _after_all(uow: UnitOfWork, order: Order, end: OrderEnd | None, now: datetime) -> Order:
     """What becomes of an order that was given up by a word alone."""
     if end is None or end.happening == "refuse":
         return sought(uow, order, now)
@@ -290,29 +292,29 @@ def _after_all(uow: UnitOfWork, order: Order, end: End | None, now: datetime) ->
     return end_order(uow, revived(uow, order), end, now)
 
 
-def _lost(order: Order, now: datetime) -> End | None:
+def _lost(order: Order, now: datetime) -> OrderEnd | None:
     """What an order comes to that the venue does not know and never named."""
     if order.envelope is None or order.status not in ("executing", "unknown"):
         return None
-    named = order.seen is not None and order.seen.oid is not None
+    name = order.seen is not None and order.seen.oid is not None
     over = milliseconds(now - VOID_AFTER) > order.envelope.expires_after
     refused = order.refusal if order.refusal and order.refusal["error"] != UNKNOWN else None
-    if refused is not None and not named:
+    if refused is not None and not name:
         if over or refused.get("venue_kind") != UNNAMED:
-            return End(happening="refuse", word="rejected", whole=True, verified=over)
-    elif over and not named:
+            return OrderEnd(happening="refuse", venue_message="rejected", whole=True, verified=over)
+    elif over and not name:
         why = "it never arrived, and its bytes have ended"
         lost = refusal("wallet_venue_unavailable", why=why)
-        return End(happening="void", refusal=lost, whole=True)
-    return End(happening="lose") if order.status == "executing" else None
+        return OrderEnd(happening="void", refusal=lost, whole=True)
+    return OrderEnd(happening="lose") if order.status == "executing" else None
 
 
 def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:
     stands = seen is not None and seen.seen_as == "open"
     after = replace(order, tries=0 if stands else order.tries + 1)
     if seen is not None:
-        word = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
-        after = replace(after, seen=word, verified=order.verified or stands)
+        venue_message = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
+        after = replace(after, seen=venue_message, verified=order.verified or stands)
     unseen = order.status == "recorded" and seen is None
     if unseen and now >= (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS:
         after = replace(release(uow, after), next_check_at=None)

@@ -13,8 +13,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from domain.ledger.events import NewEvent
-from domain.ledger.kinds import Kind, Reporter
-from domain.ledger.payloads import Told, VenueFilled
+from domain.ledger.kinds import LedgerKind, Reporter
+from domain.ledger.payloads import EventPayload, VenueFilled
 from domain.ledger.venue_book import worth_of
 from domain.ledger.written import written
 from domain.money import Usdc
@@ -68,12 +68,12 @@ def row_of(
         at=fill.at,
     )
     return NewEvent(
-        kind=Kind.BUY if bought else Kind.SELL,
+        kind=LedgerKind.BUY if bought else LedgerKind.SELL,
         reported_by=Reporter.KEEPER,
         occurred_at=now,
-        amount_usdc=Usdc(worth_of(fill.size, fill.px, paid=bought)),
+        amount_usdc=Usdc(worth_of(fill.size, fill.px, prepaid_cost=bought)),
         payload=written(what),
-        parsed=Told(what=what),
+        parsed=EventPayload(what=what),
     )
 
 
@@ -88,5 +88,5 @@ def average(fills: Sequence[OrderFill]) -> Decimal | None:
     size = filled_size(fills)
     if not size:
         return None
-    paid = sum((f.size * f.px for f in fills), Decimal(0))
-    return (paid / size).quantize(Decimal("0.00000001")).normalize() + Decimal(0)
+    prepaid_cost = sum((f.size * f.px for f in fills), Decimal(0))
+    return (prepaid_cost / size).quantize(Decimal("0.00000001")).normalize() + Decimal(0)

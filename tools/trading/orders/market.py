@@ -10,17 +10,17 @@ from typing import Final
 from domain.ports import Venue
 from domain.refusals import Refused
 from domain.trading.builder import order_fee
-from domain.trading.gate import Fault, Missing
+from domain.trading.gate import FieldProblem, Missing
 from domain.trading.indices import dex_of
 from domain.trading.modes import Mode
 from domain.trading.orders import PaidBuilder
 from domain.trading.own import Link, usable
 from domain.trading.pricing import NoPrice, Quote, quote_of, tradable
-from domain.trading.venue import ApprovedAgent, Held, Lane, Perp
+from domain.trading.venue import ApprovedAgent, CachedValue, Perp, Priority
 from tools.call.operation import Deps
 from tools.trading.builder_fee import CHECK_S, approved_now
 from tools.trading.fields import venue_of
-from tools.trading.orders.standing import Standing
+from tools.trading.orders.standing import TraderContext
 
 PERPS_S: Final = 20
 BOOK_S: Final = 1
@@ -32,11 +32,11 @@ _POOLED: Final = frozenset({"unifiedAccount", "portfolioMargin"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Market:
+class MarketState:
     """A product as the venue has it now; `silent` says why a part is missing."""
 
     perp: Perp | None = None
-    fault: Fault | None = None
+    fault: FieldProblem | None = None
     quote: Quote | None = None
     at_cap: bool = False
     silent: str | None = None
@@ -44,7 +44,7 @@ class Market:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class AccountState:
     """A linked account as the venue has it now.
 
     `agents` are its approved keys as told last; `missing` what it lacks to trade the product.
@@ -52,52 +52,56 @@ class Account:
 
     agents: tuple[ApprovedAgent, ...] | None = None
     missing: Missing | None = None
-    fault: Fault | None = None
+    fault: FieldProblem | None = None
     leverage: int | None = None
     builder: PaidBuilder | None = None
     silent: str | None = None
 
 
-def why_silent(refused: Refused) -> str:
+def outage_reason(refused: Refused) -> str:
     """Why the venue gave nothing, in one clause."""
     return refused.refusal.reason.rstrip(".")
 
 
-async def product(venue: Venue, deps: Deps, coin: str, *, lane: Lane = "order") -> Market:
+async def product(
+    venue: Venue, deps: Deps, coin: str, *, priority: Priority = "order"
+) -> MarketState:
     """A product of the allowed dexes, by its full name."""
     dex = dex_of(coin)
     if dex not in (FIRST_DEX, *deps.config.trading.dexes):
         rule = "its dex is not traded here"
-        return Market(fault=Fault(field="product", rule=rule))
+        return MarketState(fault=FieldProblem(field="product", rule=rule))
     try:
-        held = await venue.perps(dex, lane=lane, good_for_s=PERPS_S)
+        held = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
     except Refused as refused:
         if refused.code == "not_found":
-            return Market(fault=Fault(field="product", rule=f"{coin} is none of the products"))
-        return Market(silent=why_silent(refused))
+            return MarketState(
+                fault=FieldProblem(field="product", rule=f"{coin} is none of the products")
+            )
+        return MarketState(silent=outage_reason(refused))
     if held.stale:
-        return Market(silent="its list of products is not fresh")
+        return MarketState(silent="its list of products is not fresh")
     perp = next((p for p in held.value if p.coin == coin), None)
     if perp is not None and perp.collateral_token not in (None, _USDC):
-        return Market(fault=Fault(field="product", rule="it is not counted in USDC"))
-    return Market(perp=perp)
+        return MarketState(fault=FieldProblem(field="product", rule="it is not counted in USDC"))
+    return MarketState(perp=perp)
 
 
 async def market(
-    deps: Deps, venue: Venue, coin: str, *, lane: Lane = "order", opens: bool = True
-) -> Market:
+    deps: Deps, venue: Venue, coin: str, *, priority: Priority = "order", opens: bool = True
+) -> MarketState:
     """A product with its touch; `opens`: also whether it takes more open interest."""
-    found = await product(venue, deps, coin, lane=lane)
+    found = await product(venue, deps, coin, priority=priority)
     if found.fault is not None or found.silent is not None:
         return found
     perp = tradable(found.perp, coin)
-    if isinstance(perp, Fault):
+    if isinstance(perp, FieldProblem):
         return replace(found, fault=perp)
     try:
-        book = await venue.book(coin, lane=lane, good_for_s=BOOK_S)
+        book = await venue.book(coin, priority=priority, max_age_s=BOOK_S)
         capped = opens and coin in (await venue.at_open_interest_cap(perp.dex)).value
     except Refused as refused:
-        return replace(found, silent=why_silent(refused))
+        return replace(found, silent=outage_reason(refused))
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
         return replace(found, silent=quote.why)
@@ -105,54 +109,63 @@ async def market(
 
 
 async def agents_of(
-    venue: Venue, link: Link, *, good_for_s: int = AGENTS_S, lane: Lane = "order"
-) -> Held[tuple[ApprovedAgent, ...]]:
+    venue: Venue, link: Link, *, max_age_s: int = AGENTS_S, priority: Priority = "order"
+) -> CachedValue[tuple[ApprovedAgent, ...]]:
     """The approved keys of a wallet, never older than a minute. Errors: `venue_unavailable`."""
-    return await venue.agents(link.wallet, good_for_s=good_for_s, fresh=True, lane=lane)
+    return await venue.agents(link.wallet, max_age_s=max_age_s, fresh=True, priority=priority)
 
 
 async def account(
-    deps: Deps, stand: Standing, perp: Perp | None, *, opens: bool, lane: Lane = "order"
-) -> Account:
+    deps: Deps,
+    trader: TraderContext,
+    perp: Perp | None,
+    *,
+    opens: bool,
+    priority: Priority = "order",
+) -> AccountState:
     """What a linked account has and lacks for a live order."""
-    link = stand.link
+    link = trader.link
     if link is None:
-        return Account(missing=Missing(step="link"))
+        return AccountState(missing=Missing(step="link"))
     venue = venue_of(deps, link.network)
     try:
-        told = (await agents_of(venue, link, lane=lane)).value
-        if not usable(stand.key, told, deps.clock.now()):
-            return Account(agents=told, missing=Missing(step="enable"))
+        told = (await agents_of(venue, link, priority=priority)).value
+        if not usable(trader.key, told, deps.clock.now()):
+            return AccountState(agents=told, missing=Missing(step="enable"))
         if not opens or perp is None:
-            return Account(agents=told)
+            return AccountState(agents=told)
         missing = await _unfunded(venue, link, perp)
-        told_now = await venue.leverage(link.wallet, perp.coin, lane=lane, good_for_s=LEVERAGE_S)
+        told_now = await venue.leverage(
+            link.wallet, perp.coin, priority=priority, max_age_s=LEVERAGE_S
+        )
     except Refused as refused:
-        return Account(silent=why_silent(refused))
+        return AccountState(silent=outage_reason(refused))
     setting = told_now.value.value
     fault = too_high(setting, deps.config.trading.max_leverage)
     builder = await _builder(deps, link)
-    return Account(agents=told, missing=missing, fault=fault, leverage=setting, builder=builder)
+    return AccountState(
+        agents=told, missing=missing, fault=fault, leverage=setting, builder=builder
+    )
 
 
-def too_high(setting: int, most: int) -> Fault | None:
+def too_high(setting: int, limit: int) -> FieldProblem | None:
     """What is wrong with an account's leverage for a product."""
-    if setting <= most:
+    if setting <= limit:
         return None
-    rule = f"the account's leverage for it is {setting}; set it to {most} or less at the venue"
-    return Fault(field="product", rule=rule, nearest=str(most))
+    rule = f"the account's leverage for it is {setting}; set it to {limit} or less at the venue"
+    return FieldProblem(field="product", rule=rule, nearest=str(limit))
 
 
 async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
     """Whether margin is missing where the product is traded; a pooled account has it in its spot
     balances.
     """
-    mode = (await venue.abstraction(link.wallet, lane="order")).value
+    mode = (await venue.abstraction(link.wallet, priority="order")).value
     if mode in _POOLED:
-        rows = (await venue.balances(link.wallet, good_for_s=5, lane="order")).value
+        rows = (await venue.balances(link.wallet, max_age_s=5, priority="order")).value
         worth = sum((b.total for b in rows if b.token == _USDC), Decimal(0))
     else:
-        held = await venue.account(link.wallet, perp.dex, lane="order", good_for_s=5)
+        held = await venue.account(link.wallet, perp.dex, priority="order", max_age_s=5)
         worth = held.value.account_value
     if worth > 0:
         return None
@@ -165,13 +178,15 @@ async def _builder(deps: Deps, link: Link) -> PaidBuilder | None:
     trading = deps.config.trading
     if trading.builder_address is None:
         return None
-    told = await approved_now(deps, link, trading.builder_address, good_for_s=CHECK_S, lane="order")
+    told = await approved_now(
+        deps, link, trading.builder_address, max_age_s=CHECK_S, priority="order"
+    )
     if told is None or told.stale:
         return None
     fee = order_fee(told.value, trading.builder_fee_tenths_bps)
     return PaidBuilder(address=trading.builder_address, fee_tenths_bps=fee) if fee else None
 
 
-def meant(stand: Standing, seen: Mode | None, *, names_book: bool) -> Mode:
+def meant(trader: TraderContext, seen: Mode | None, *, names_book: bool) -> Mode:
     """The mode that an order is meant for, whether or not it may have it."""
-    return "paper" if names_book else seen or stand.mode
+    return "paper" if names_book else seen or trader.mode

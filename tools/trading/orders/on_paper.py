@@ -7,19 +7,19 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from domain.refusals import Refused
-from domain.trading.gate import Fault, VenueSaid, rejected
-from domain.trading.orders import Order, becomes, wants_less
-from domain.trading.outcome import End
-from domain.trading.paper.meeting import Sight
+from domain.trading.gate import FieldProblem, VenueRejection, rejected
+from domain.trading.orders import Order, is_reduce_only, next_status
+from domain.trading.outcome import OrderEnd
+from domain.trading.paper.meeting import MarketSnapshot
 from storage.unit_of_work import UnitOfWork
-from tools.call.asking import ask_of
+from tools.call.asking import request_context
 from tools.call.operation import Caller, Deps
-from tools.call.paper import PaperDesk, PaperOutcome
+from tools.call.paper import PaperExchange, PaperExecution
 from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.ending import end_order
 from tools.trading.orders.policies import still_allowed
-from tools.trading.orders.sending import again, caps_now, counted_today, ended
-from tools.trading.orders.standing import passed, standing_of, surface_of
+from tools.trading.orders.sending import caps_now, counted_today, ended, reload
+from tools.trading.orders.standing import require_allowed, surface_of, trader_context
 
 PAPER_TAKES: Final = timedelta(seconds=60)
 
@@ -31,20 +31,24 @@ async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
         return _marked(uow, deps, caller, order)
 
     marked = await deps.store.write(mark)
-    return await (again(deps, order) if marked is None else fill_paper(deps, marked))
+    return await (reload(deps, order) if marked is None else fill_paper(deps, marked))
 
 
 async def fill_paper(deps: Deps, marked: Order) -> Order:
     """Fill a paper order that is marked as being executed. Errors: the 13."""
-    desk, venue = desk_of(deps), venue_of(deps, marked.network)
-    latency = await deps.store.read(lambda uow: desk.latency(uow, marked.owner_id, marked.book))
+    ingest_context, venue = desk_of(deps), venue_of(deps, marked.network)
+    latency = await deps.store.read(
+        lambda uow: ingest_context.latency(uow, marked.owner_id, marked.book)
+    )
     try:
-        sight = await desk.sight(venue, marked.product, latency=latency, reduces=wants_less(marked))
+        market_snapshot = await ingest_context.sight(
+            venue, marked.product, latency=latency, reduces=is_reduce_only(marked)
+        )
     except Refused as refused:
         await ended(
             deps,
             marked,
-            End(happening="refuse", refusal=refused.refusal, whole=True),
+            OrderEnd(happening="refuse", refusal=refused.refusal, whole=True),
         )
         raise
     now = deps.clock.now()
@@ -53,14 +57,22 @@ async def fill_paper(deps: Deps, marked: Order) -> Order:
         was = uow.orders.get(marked.order_id, lock=True)
         if was is None or was.version != marked.version:
             return was or marked
-        return end_order(uow, was, met(uow, desk, was, sight, now), now)
+        return end_order(
+            uow, was, apply_execution(uow, ingest_context, was, market_snapshot, now), now
+        )
 
     return await deps.store.write(book)
 
 
-def met(uow: UnitOfWork, desk: PaperDesk, order: Order, sight: Sight, now: datetime) -> End:
+def apply_execution(
+    uow: UnitOfWork,
+    ingest_context: PaperExchange,
+    order: Order,
+    market_snapshot: MarketSnapshot,
+    now: datetime,
+) -> OrderEnd:
     """What a paper order met on a snapshot, written into its book; how it ends by that."""
-    return _end(desk.fill(uow, order, sight, now))
+    return _end(ingest_context.fill(uow, order, market_snapshot, now))
 
 
 def begun_on_paper(order: Order, now: datetime) -> Order:
@@ -68,40 +80,40 @@ def begun_on_paper(order: Order, now: datetime) -> Order:
 
     Where this process ends before the fill, the tick gives the order up.
     """
-    status = becomes(order.status, "execute")
+    status = next_status(order.status, "execute")
     return replace(order, status=status, sent_at=now, next_check_at=now + PAPER_TAKES)
 
 
-def _end(met: PaperOutcome) -> End:
+def _end(met: PaperExecution) -> OrderEnd:
     if met.refused is not None:
-        return End(happening="refuse", refusal=met.refused, whole=True)
+        return OrderEnd(happening="refuse", refusal=met.refused, whole=True)
     if met.rests:
-        return End(happening="rest", fills=met.fills, word=met.word)
+        return OrderEnd(happening="rest", fills=met.fills, venue_message=met.word)
     if met.fills:
-        return End(happening="fill", fills=met.fills, whole=True, word="filled")
-    nobody = VenueSaid(words="nobody stands within the limit", kind="no_liquidity")
-    return End(happening="refuse", refusal=rejected(nobody), whole=True)
+        return OrderEnd(happening="fill", fills=met.fills, whole=True, venue_message="filled")
+    nobody = VenueRejection(words="nobody stands within the limit", kind="no_liquidity")
+    return OrderEnd(happening="refuse", refusal=rejected(nobody), whole=True)
 
 
 def _marked(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> Order | None:
     now = deps.clock.now()
-    ask = ask_of(uow, deps, caller, now)
+    ctx = request_context(uow, deps, caller, now)
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.status != "prepared":
         return None
-    stand = standing_of(uow, ask.switches, ask.config.trading, caller, surface_of(order.source))
-    late = Fault(field="order_id", rule="its time is up; prepare it again")
-    passed(
-        stand.attempt(
+    trader = trader_context(uow, ctx.switches, ctx.config.trading, caller, surface_of(order.source))
+    late = FieldProblem(field="order_id", rule="its time is up; prepare it again")
+    require_allowed(
+        trader.attempt(
             mode_seen=order.mode_seen,
             prepared=None if order.closing else order.mode,
             closing=order.closing,
             names_book="book" in order.asked,
             product=order.product,
             fault=late if now >= order.expires_at else None,
-            caps=() if order.closing else caps_now(uow, stand, order, now),
+            caps=() if order.closing else caps_now(uow, trader, order, now),
             position="open" if order.closing else "unasked",
         )
     )
-    still_allowed(uow, ask, order, {})
-    return uow.orders.save(begun_on_paper(counted_today(uow, stand, order, now), now), order)
+    still_allowed(uow, ctx, order, {})
+    return uow.orders.save(begun_on_paper(counted_today(uow, trader, order, now), now), order)

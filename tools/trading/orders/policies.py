@@ -9,71 +9,77 @@ from typing import Any
 
 from domain.money import ZERO, Usdc
 from domain.refusals import Refusal, Refused, refusal
-from domain.rules.ordering import OrderWanted, mandate_refuses, policy_refuses
+from domain.rules.ordering import OrderCheck, mandate_refuses, policy_refuses
 from domain.times import day_of
-from domain.trading.form import Wanted
+from domain.trading.form import OrderRequest
 from domain.trading.modes import Mode
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import own_agent_mandate, seen_mandate
-from tools.call.case import Facts, load_case
-from tools.call.operation import Ask
-from tools.trading.orders.standing import Standing
+from tools.call.access import agent_mandate, visible_mandate
+from tools.call.case import GatheredFacts, load_snapshot
+from tools.call.operation import RequestContext
+from tools.trading.orders.standing import TraderContext
 
 Marks = Mapping[str, Mapping[str, Decimal]]
 
 
 def policy_allows(
     uow: UnitOfWork,
-    ask: Ask[Any, Any],
-    stand: Standing,
-    wanted: Wanted,
+    ctx: RequestContext[Any, Any],
+    trader: TraderContext,
+    request: OrderRequest,
     mode: Mode,
     amount: Usdc,
     was: Order | None,
-    marks: Marks,
+    mark_prices: Marks,
 ) -> None:
     """Refuse what the owner's policy for the agent, or the cited mandate, does not allow.
 
     Agent and mandate are locked, so that parallel orders see each other. `was` is the same order
     as it was priced before, `marks` the venue's prices of what the mandate holds there.
     """
-    if stand.agent_id is not None and mode == "live":
-        uow.identities.agent(stand.agent_id, lock=True)
-        policy = uow.policies.get(stand.agent_id)
-        open_now = uow.orders.open_of_agent(stand.agent_id) - (was.counted if was else ZERO)
-        _raise(policy_refuses(policy, wanted.product, amount, open_now))
-    if wanted.mandate_id is not None:
-        find = own_agent_mandate if ask.caller.role == "agent" else seen_mandate
-        m = find(uow, ask.caller, wanted.mandate_id, lock=True)
-        told = OrderWanted(
-            product=wanted.product,
+    if trader.agent_id is not None and mode == "live":
+        uow.identities.agent(trader.agent_id, lock=True)
+        policy = uow.policies.get(trader.agent_id)
+        open_now = uow.orders.open_of_agent(trader.agent_id) - (was.counted if was else ZERO)
+        _raise(policy_refuses(policy, request.product, amount, open_now))
+    if request.mandate_id is not None:
+        find = agent_mandate if ctx.caller.role == "agent" else visible_mandate
+        mandate = find(uow, ctx.caller, request.mandate_id, lock=True)
+        told = OrderCheck(
+            product=request.product,
             mode=mode,
             amount=amount,
-            reduce_only=wanted.reduce_only,
-            own=_of_today(was, ask.now) if was else ZERO,
+            reduce_only=request.reduce_only,
+            own=_of_today(was, ctx.now) if was else ZERO,
         )
-        _raise(mandate_refuses(load_case(uow, ask, m, Facts(marks=marks), events=0), told))
+        _raise(
+            mandate_refuses(
+                load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0), told
+            )
+        )
 
 
-def still_allowed(uow: UnitOfWork, ask: Ask[Any, Any], order: Order, marks: Marks) -> None:
+def still_allowed(
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], order: Order, mark_prices: Marks
+) -> None:
     """The mandate's word once more, when the bytes are given out or leave; the order's own part of
     the day is not counted twice.
     """
     if order.mandate_id is None or order.closing:
         return
-    m = uow.mandates.get(order.mandate_id, lock=True)
-    if m is None:
+    mandate = uow.mandates.get(order.mandate_id, lock=True)
+    if mandate is None:
         raise Refused(refusal("not_found", what="mandate"))
     _raise(
         mandate_refuses(
-            load_case(uow, ask, m, Facts(marks=marks), events=0),
-            OrderWanted(
+            load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0),
+            OrderCheck(
                 product=order.product,
                 mode=order.mode,
                 amount=order.notional,
                 reduce_only=order.action.reduce_only,
-                own=_of_today(order, ask.now),
+                own=_of_today(order, ctx.now),
             ),
         )
     )

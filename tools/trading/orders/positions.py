@@ -12,7 +12,7 @@ from domain.trading.venue import Position
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LocatedPosition:
     """A position, as the venue has just shown it, or as a paper book has it (without a link)."""
 
     link: Link | None
@@ -20,25 +20,25 @@ class Place:
 
     def told(self) -> dict[str, object]:
         """What a refused close says of it."""
-        held = self.position
+        position = self.position
         return {
-            "product": held.coin,
-            "size": format(held.size, "f"),
-            "entry_px": text(held.entry_px),
+            "product": position.coin,
+            "size": format(position.size, "f"),
+            "entry_px": text(position.entry_px),
         }
 
 
-async def place_of(venue: Venue, link: Link, coin: str) -> Place | None:
+async def place_of(venue: Venue, link: Link, coin: str) -> LocatedPosition | None:
     """A wallet's position in a product, read from the venue now; None where there is none.
 
     Errors: `venue_unavailable`.
     """
-    held = await venue.account(link.wallet, dex_of(coin), lane="close", good_for_s=0, fresh=True)
+    held = await venue.account(link.wallet, dex_of(coin), priority="close", max_age_s=0, fresh=True)
     found = next((p for p in held.value.positions if p.coin == coin and p.size), None)
-    return None if found is None else Place(link, found)
+    return None if found is None else LocatedPosition(link, found)
 
 
-def shrinks(action: OrderAction, position: Position) -> bool:
+def only_reduces(action: OrderAction, position: Position) -> bool:
     """Whether an action can do nothing but take off from a position: reduce-only, immediate, on the
     other side, no larger, and paying nobody.
     """

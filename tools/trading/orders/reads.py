@@ -14,31 +14,37 @@ from domain.trading.limits import LimitChange
 from storage.paging import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.call.fields import Cursor, Limit, Nothing, Page
-from tools.call.operation import Ask, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.trading.fields import Moment, NetworkName, own_write, signed_in
 from tools.trading.orders.routes import seen_order
 from tools.trading.orders.shapes import ModeName, OrderOut, shown
 from tools.trading.orders.standing import (
-    Standing,
+    TraderContext,
     first_limits,
-    standing_of,
+    trader_context,
 )
 from tools.trading.orders.takes import OneOrder, StepIn
 
 
-class PendingOut(Gives):
+class PendingOut(ResponseModel):
     """Orders that wait for somebody, newest first; the list is whole."""
 
     orders: list[OrderOut]
 
 
-class UnderWayOut(Gives):
+class UnderWayOut(ResponseModel):
     """Orders that were sent and are not over, newest first, at most 200."""
 
     orders: list[OrderOut]
 
 
-class HistoryIn(Takes):
+class HistoryIn(RequestModel):
     """Which of them."""
 
     limit: Limit = 50
@@ -49,14 +55,14 @@ class HistoryOut(Page[OrderOut]):
     """Live orders, whatever became of them, newest first."""
 
 
-class LimitTold(Gives):
+class LimitTold(ResponseModel):
     """A limit, and whose it is."""
 
     limit: Usdc
     source: Literal["operator", "own"]
 
 
-class CountedAmount(Gives):
+class CountedAmount(ResponseModel):
     """What was measured, by whom, and how."""
 
     value: Usdc
@@ -64,7 +70,7 @@ class CountedAmount(Gives):
     basis: str
 
 
-class DayTold(Gives):
+class DayTold(ResponseModel):
     """The day's limit and what is taken of it."""
 
     limit: Usdc
@@ -74,26 +80,26 @@ class DayTold(Gives):
     remaining: Usdc
 
 
-class JustLimit(Gives):
+class JustLimit(ResponseModel):
     """A limit."""
 
     limit: Usdc
 
 
-class LimitsPair(Gives):
+class LimitsPair(ResponseModel):
     """A limit an order and a day."""
 
     per_order: Usdc
     per_day: Usdc
 
 
-class PaperUse(Gives):
+class PaperUse(ResponseModel):
     """What paper orders took of the same limits, on counters of their own."""
 
     used: CountedAmount
 
 
-class CapOut(Gives):
+class CapOut(ResponseModel):
     """The terminal's caps and what is used of them today."""
 
     mode: ModeName
@@ -108,66 +114,68 @@ class CapOut(Gives):
     resets_at: Moment
 
 
-def get_order(uow: UnitOfWork, ask: Ask[OneOrder, None]) -> Reply:
+def get_order(uow: UnitOfWork, ctx: RequestContext[OneOrder, None]) -> OperationResult:
     """One order."""
-    return Reply(200, shown(seen_order(uow, ask.caller, ask.asked.order_id), ask.now))
+    return OperationResult(200, shown(seen_order(uow, ctx.caller, ctx.request.order_id), ctx.now))
 
 
-def pending(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def pending(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """An owner's own and those of his agents; an agent's own."""
-    agent = ask.caller.role == "agent"
+    agent = ctx.caller.role == "agent"
     rows = (
-        uow.orders.pending(agent_id=ask.caller.user_id)
+        uow.orders.pending(agent_id=ctx.caller.user_id)
         if agent
-        else uow.orders.pending(owner_id=ask.caller.user_id)
+        else uow.orders.pending(owner_id=ctx.caller.user_id)
     )
-    waiting = [o for o in rows if o.shown_status(ask.now) == o.status]
-    return Reply(200, {"orders": [shown(o, ask.now) for o in waiting]})
+    waiting = [o for o in rows if o.shown_status(ctx.now) == o.status]
+    return OperationResult(200, {"orders": [shown(o, ctx.now) for o in waiting]})
 
 
-def under_way(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def under_way(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """What rests at the venue or in a paper book, is on its way, or of which nobody knows: an
     owner's own and those of his agents.
     """
-    rows = uow.orders.under_way(signed_in(ask.caller))
-    return Reply(200, {"orders": [shown(o, ask.now) for o in rows]})
+    rows = uow.orders.under_way(signed_in(ctx.caller))
+    return OperationResult(200, {"orders": [shown(o, ctx.now) for o in rows]})
 
 
-def history(uow: UnitOfWork, ask: Ask[HistoryIn, None]) -> Reply:
+def history(uow: UnitOfWork, ctx: RequestContext[HistoryIn, None]) -> OperationResult:
     """An owner's own live orders and those of his agents, a page at a time."""
-    limit, cursor = ask.asked.limit, ask.asked.cursor
+    limit, cursor = ctx.request.limit, ctx.request.cursor
     before = keys_of(cursor, (int, str)) if cursor else None
-    found = uow.orders.live_of(signed_in(ask.caller), before, limit + 1)
+    found = uow.orders.live_of(signed_in(ctx.caller), before, limit + 1)
     page, more = found[:limit], None
     if len(found) > limit:
         created, last = page[-1]
         more = cursor_of(created, last.order_id)
-    return Reply(200, {"items": [shown(o, ask.now) for _, o in page], "next_cursor": more})
+    return OperationResult(
+        200, {"items": [shown(o, ctx.now) for _, o in page], "next_cursor": more}
+    )
 
 
-def cap(uow: UnitOfWork, ask: Ask[Nothing, None]) -> Reply:
+def cap(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """The terminal's caps."""
-    stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, "terminal")
-    return Reply(200, caps_of(uow, stand, ask.now))
+    trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, "terminal")
+    return OperationResult(200, caps_of(uow, trader, ctx.now))
 
 
-def caps_of(uow: UnitOfWork, stand: Standing, now: datetime) -> dict[str, object]:
+def caps_of(uow: UnitOfWork, trader: TraderContext, now: datetime) -> dict[str, object]:
     """The caps of a surface and what is used of them: of the two counters the one that leaves
     less.
     """
-    live = uow.order_counters.uses(stand.counters("live", now))
+    live = uow.order_counters.uses(trader.counters("live", now))
     tight = min(live, key=lambda c: c.limit - live[c].taken)
     _, own = live
-    paper = list(uow.order_counters.uses(stand.counters("paper", now)).values())[1]
-    use, limits = live[tight], stand.limits
+    paper = list(uow.order_counters.uses(trader.counters("paper", now)).values())[1]
+    use, limits = live[tight], trader.limits
     who = "own" if tight is own else "operator"
     return {
-        "mode": stand.mode,
-        "network": stand.network,
+        "mode": trader.mode,
+        "network": trader.network,
         "day": day_of(now),
         "per_order": {
             "limit": limits.per_order,
-            "source": "own" if stand.own.per_order < stand.operator.per_order else "operator",
+            "source": "own" if trader.own.per_order < trader.operator.per_order else "operator",
         },
         "per_day": {
             "limit": tight.limit,
@@ -176,9 +184,9 @@ def caps_of(uow: UnitOfWork, stand: Standing, now: datetime) -> dict[str, object
             "reserved": _counted(use.reserved, "prepared or sent, and not yet done"),
             "remaining": max(ZERO, tight.limit - use.taken),
         },
-        "per_close": {"limit": Usdc(stand.trading.cap_per_close_micros)},
-        "own": _pair(stand.own),
-        "operator": _pair(stand.operator),
+        "per_close": {"limit": Usdc(trader.trading.cap_per_close_micros)},
+        "own": _pair(trader.own),
+        "operator": _pair(trader.operator),
         "paper": {"used": _counted(_taken(paper), "paper orders of the UTC day on this surface")},
         "resets_at": timestamp(midnight(now)),
     }
@@ -196,50 +204,50 @@ def _pair(limits: OrderLimits) -> dict[str, Usdc]:
     return {"per_order": limits.per_order, "per_day": limits.per_day}
 
 
-def raise_cap(uow: UnitOfWork, ask: Ask[StepIn, None]) -> Reply:
+def raise_cap(uow: UnitOfWork, ctx: RequestContext[StepIn, None]) -> OperationResult:
     """One step up of the terminal's own limits, never above the operator's caps.
 
     Errors: `wallet_limit_raise` at the ceiling. The door never reads these.
     """
-    stand = standing_of(uow, ask.switches, ask.config.trading, ask.caller, "terminal")
-    step, most = first_limits(stand.trading), stand.operator
+    trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, "terminal")
+    step, most = first_limits(trader.trading), trader.operator
     after = OrderLimits(
-        per_order=_step(stand.own.per_order, step.per_order, most.per_order),
-        per_day=_step(stand.own.per_day, step.per_day, most.per_day),
+        per_order=_step(trader.own.per_order, step.per_order, most.per_order),
+        per_day=_step(trader.own.per_day, step.per_day, most.per_day),
     )
-    if after == stand.own:
-        told = {"per_order_usdc": str(stand.own.per_order), "per_day_usdc": str(stand.own.per_day)}
-        field, limit = "per_order_usdc", str(stand.own.per_order)
-        raise Refused(refusal("wallet_limit_raise", remaining=told, field=field, limit=limit))
-    uow.own_limits.begin(stand.owner_id, "terminal", stand.own)
-    if not uow.own_limits.change(stand.owner_id, "terminal", stand.own, after):
+    if after == trader.own:
+        raw = {"per_order_usdc": str(trader.own.per_order), "per_day_usdc": str(trader.own.per_day)}
+        field, limit = "per_order_usdc", str(trader.own.per_order)
+        raise Refused(refusal("wallet_limit_raise", remaining=raw, field=field, limit=limit))
+    uow.own_limits.begin(trader.owner_id, "terminal", trader.own)
+    if not uow.own_limits.change(trader.owner_id, "terminal", trader.own, after):
         raise Refused(refusal("conflict", why="The limits were changed at the same time."))
-    log_limits(uow, stand, after, stand.owner_id, None, ask.now)
-    return Reply(200, caps_of(uow, replace(stand, own=after), ask.now))
+    log_limits(uow, trader, after, trader.owner_id, None, ctx.now)
+    return OperationResult(200, caps_of(uow, replace(trader, own=after), ctx.now))
 
 
-def _step(own: Usdc, step: Usdc, most: Usdc) -> Usdc:
+def _step(own: Usdc, step: Usdc, limit: Usdc) -> Usdc:
     """One step up, and never down where the operator's cap fell below what stands."""
-    return max(own, min(own + step, most))
+    return max(own, min(own + step, limit))
 
 
 def log_limits(
     uow: UnitOfWork,
-    stand: Standing,
+    trader: TraderContext,
     after: OrderLimits,
     by: str,
     reason: str | None,
     now: datetime,
 ) -> None:
     """Write a change of own limits into the log."""
-    was = stand.own
+    was = trader.own
     pairs = (("per_order_usdc", was.per_order, after.per_order),
              ("per_day_usdc", was.per_day, after.per_day))  # fmt: skip
     changes = {name: {"from": str(a), "to": str(b)} for name, a, b in pairs if a != b}
     uow.limit_log.add(
         LimitChange(
             what="limits",
-            subject=f"{stand.owner_id}:{stand.surface}",
+            subject=f"{trader.owner_id}:{trader.transport}",
             changes=changes,
             changed_at=now,
             changed_by=by,
@@ -257,8 +265,8 @@ OPERATIONS: Final = (
         summary="Orders that wait for a signature, or for the venue to say what became of them.",
         auth="owner_or_agent",
         route=("GET", "/wallet/order/pending"),
-        takes=Nothing,
-        gives=PendingOut,
+        request_model=Nothing,
+        response_model=PendingOut,
         handler=pending,
         on_mcp=True,
         family="orders",
@@ -270,8 +278,8 @@ OPERATIONS: Final = (
         summary="Orders that rest, are on their way, or of which nobody knows what became.",
         auth="owner",
         route=("GET", "/wallet/order/under-way"),
-        takes=Nothing,
-        gives=UnderWayOut,
+        request_model=Nothing,
+        response_model=UnderWayOut,
         handler=under_way,
         family="orders",
         refusals=READS,
@@ -282,8 +290,8 @@ OPERATIONS: Final = (
         summary="Every live order, whatever became of it; a paper book lists its own.",
         auth="owner",
         route=("GET", "/wallet/order/history"),
-        takes=HistoryIn,
-        gives=HistoryOut,
+        request_model=HistoryIn,
+        response_model=HistoryOut,
         handler=history,
         family="orders",
         refusals=READS,
@@ -294,8 +302,8 @@ OPERATIONS: Final = (
         summary="How much may be ordered today, and what is used of it.",
         auth="owner_or_agent",
         route=("GET", "/wallet/order/cap"),
-        takes=Nothing,
-        gives=CapOut,
+        request_model=Nothing,
+        response_model=CapOut,
         handler=cap,
         family="orders",
         refusals=READS,
@@ -306,8 +314,8 @@ OPERATIONS: Final = (
         summary="One step of the terminal's own limits, never above the operator's caps.",
         auth="owner",
         route=("POST", "/wallet/order/cap/raise"),
-        takes=StepIn,
-        gives=CapOut,
+        request_model=StepIn,
+        response_model=CapOut,
         handler=raise_cap,
         writes=True,
         family="orders",
@@ -321,8 +329,8 @@ OPERATIONS: Final = (
         summary="One order, from its preparation to its end.",
         auth="owner_or_agent",
         route=("GET", "/wallet/order/{order_id}"),
-        takes=OneOrder,
-        gives=OrderOut,
+        request_model=OneOrder,
+        response_model=OrderOut,
         handler=get_order,
         family="orders",
         refusals=READS,

@@ -15,17 +15,17 @@ from domain.times import day_of
 from domain.trading.caps import day_checks
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
-from tools.trading.orders.standing import Standing, scopes
+from tools.trading.orders.standing import TraderContext, scopes
 
 
 def reserve(
-    uow: UnitOfWork, stand: Standing, order: Order, now: datetime, used: Usdc | None = None
+    uow: UnitOfWork, trader: TraderContext, order: Order, now: datetime, used: Usdc | None = None
 ) -> Order:
     """Take an order's part of the day; of one that is done what it `used`, if all of it would have
     fitted. Errors: `wallet_over_cap`, decided by the statement that takes it.
     """
     _mandate_first(uow, order)
-    for counter in stand.counters(order.mode, now):
+    for counter in trader.counters(order.mode, now):
         if not uow.order_counters.reserve(counter, order.notional, used):
             uses = uow.order_counters.uses([counter])
             (check,) = day_checks(uses, order.notional, now)

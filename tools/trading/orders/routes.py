@@ -9,20 +9,27 @@ from typing import Any, Final
 
 from domain.refusals import Refused, refusal
 from domain.trading.form import wanted
-from domain.trading.gate import Fault, invalid_order
+from domain.trading.gate import FieldProblem, invalid_order
 from domain.trading.orders import DONE, UNSENT, Order
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
-from tools.call.operation import Ask, Caller, Deps, Effect, Operation, Reply
+from tools.call.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+)
 from tools.trading.fields import LOOK_AT_WAITING, own_write
 from tools.trading.orders.ending import recorded
-from tools.trading.orders.making import Known, known, prepare
+from tools.trading.orders.making import OrderInputs, gather_for_caller, prepare
 from tools.trading.orders.on_paper import send_paper
-from tools.trading.orders.sending import Signed, again, fits, send_live
-from tools.trading.orders.settling import look
+from tools.trading.orders.sending import SignedConfirmation, confirm_id_matches, reload, send_live
+from tools.trading.orders.settling import sync_status
 from tools.trading.orders.shapes import OrderOut, PreparedOut, shown
 from tools.trading.orders.standing import counted
-from tools.trading.orders.takes import ExecuteIn, OrderIn, RecordIn
+from tools.trading.orders.takes import ExecuteIn, OrderIn, RecordOrderIn
 
 CLAIM_AT_MOST: Final = 8_192
 
@@ -77,78 +84,82 @@ def seen_order(uow: UnitOfWork, caller: Caller, order_id: str, *, lock: bool = F
     return order
 
 
-def named(asked: Mapping[str, object], name: str) -> str:
+def named(request: Mapping[str, object], name: str) -> str:
     """A text that the route cannot do without. Errors: `wallet_invalid_order`."""
-    told = asked.get(name)
-    if not isinstance(told, str) or not 0 < len(told) <= 64:
-        raise Refused(invalid_order(Fault(field=name, rule="the text that was given out")))
-    return told
+    raw = request.get(name)
+    if not isinstance(raw, str) or not 0 < len(raw) <= 64:
+        raise Refused(invalid_order(FieldProblem(field=name, rule="the text that was given out")))
+    return raw
 
 
-def signed_of(asked: Mapping[str, object]) -> Signed:
+def signed_of(request: Mapping[str, object]) -> SignedConfirmation:
     """What the owner brings. Errors: `wallet_invalid_order`."""
-    signature = asked.get("signature")
+    signature = request.get("signature")
     if not isinstance(signature, dict) or set(signature) != {"r", "s", "v"}:
         rule = "an object with r, s and v"
-        raise Refused(invalid_order(Fault(field="signature", rule=rule)))
-    return Signed(confirm_id=named(asked, "confirm_id"), signature=signature)
+        raise Refused(invalid_order(FieldProblem(field="signature", rule=rule)))
+    return SignedConfirmation(confirm_id=named(request, "confirm_id"), signature=signature)
 
 
 # -- prepare
 
 
-async def gather_order(deps: Deps, caller: Caller, asked: OrderIn) -> Known:
+async def gather_order(deps: Deps, caller: Caller, request: OrderIn) -> OrderInputs:
     """What the venue says before the order is decided about."""
-    return await known(deps, caller, wanted(asked.sent(), seen_required=False), "terminal")
+    return await gather_for_caller(
+        deps, caller, wanted(request.sent(), seen_required=False), "terminal"
+    )
 
 
-def prepare_order(uow: UnitOfWork, ask: Ask[OrderIn, Known]) -> Reply:
+def prepare_order(uow: UnitOfWork, ctx: RequestContext[OrderIn, OrderInputs]) -> OperationResult:
     """Decide, reserve and store."""
-    return prepare(uow, ask, ask.facts, "terminal")
+    return prepare(uow, ctx, ctx.facts, "terminal")
 
 
 # -- execute
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class ExecutionStart:
     """An order that is to be executed, as it stood."""
 
     order: Order
-    signed: Signed | None
+    signed: SignedConfirmation | None
 
 
-def begin_execute(uow: UnitOfWork, ask: Ask[ExecuteIn, None]) -> Begun:
+def begin_execute(uow: UnitOfWork, ctx: RequestContext[ExecuteIn, None]) -> ExecutionStart:
     """Find the order; one that was sent before is only shown."""
-    asked = ask.asked.sent()
-    order = seen_order(uow, ask.caller, named(asked, "order_id"))
+    request = ctx.request.sent()
+    order = seen_order(uow, ctx.caller, named(request, "order_id"))
     if order.status not in UNSENT or order.mode == "paper":
-        return Begun(order, None)
-    if ask.caller.role == "agent":
+        return ExecutionStart(order, None)
+    if ctx.caller.role == "agent":
         raise Refused(refusal("forbidden", why="a live order is signed by its owner"))
-    return Begun(order, signed_of(asked))
+    return ExecutionStart(order, signed_of(request))
 
 
-async def execute(deps: Deps, caller: Caller, begun: Begun) -> Order:
+async def execute(deps: Deps, caller: Caller, started: ExecutionStart) -> Order:
     """Send it, if nobody has; what was sent before is shown as it stands.
 
     Errors: the 13; `wallet_outcome_unknown` to whoever sent it.
     """
-    order = begun.order
+    order = started.order
     if order.status not in UNSENT:
         return order
     if order.mode == "paper":
         return await send_paper(deps, caller, order)
-    if begun.signed is None:
+    if started.signed is None:
         raise TypeError("a live order is sent with a signature")
-    return await send_live(deps, caller, order, begun.signed)
+    return await send_live(deps, caller, order, started.signed)
 
 
-def finish(uow: UnitOfWork, ask: Ask[Any, None], begun: Any, done: Order) -> Reply:
+def finish(
+    uow: UnitOfWork, ctx: RequestContext[Any, None], started: Any, result: Order
+) -> OperationResult:
     """The order as it stands; 202 while nobody knows what became of it."""
-    order = uow.orders.get(done.order_id) or done
+    order = uow.orders.get(result.order_id) or result
     waits = order.status in ("unknown", "executing")
-    return Reply(202 if waits else 200, shown(order, ask.now))
+    return OperationResult(202 if waits else 200, shown(order, ctx.now))
 
 
 # -- record
@@ -162,48 +173,48 @@ class Claimed:
     news: bool
 
 
-def begin_record(uow: UnitOfWork, ask: Ask[RecordIn, None]) -> Claimed:
+def begin_record(uow: UnitOfWork, ctx: RequestContext[RecordOrderIn, None]) -> Claimed:
     """Keep what is claimed; the truth is asked of the venue.
 
     An owner names the confirm id; an agent's word is only a reason to look.
     """
-    asked = ask.asked.sent()
-    order = seen_order(uow, ask.caller, named(asked, "order_id"), lock=True)
-    if ask.caller.role == "agent":
+    request = ctx.request.sent()
+    order = seen_order(uow, ctx.caller, named(request, "order_id"), lock=True)
+    if ctx.caller.role == "agent":
         return Claimed(order, news=False)
     if order.status != "awaiting_signature":
         return Claimed(order, news=False)
-    if not fits(order, named(asked, "confirm_id")):
+    if not confirm_id_matches(order, named(request, "confirm_id")):
         why = "the confirm_id is not this order's"
         raise Refused(refusal("wallet_signature_invalid", why=why))
-    claim = _claim(asked)
-    order = recorded(uow, order, ask.now)
+    claim = _claim(request)
+    order = recorded(uow, order, ctx.now)
     kept = replace(order, claimed=claim) if claim else order
     return Claimed(uow.orders.save(kept, order) if claim else order, news=True)
 
 
-def _claim(asked: Mapping[str, object]) -> dict[str, object]:
+def _claim(request: Mapping[str, object]) -> dict[str, object]:
     """What the venue is said to have answered; it moves no figure."""
-    told = asked.get("venue_response")
-    if told is not None and not isinstance(told, dict):
-        raise Refused(invalid_order(Fault(field="venue_response", rule="an object")))
-    if told is not None and len(json.dumps(told)) > CLAIM_AT_MOST:
-        raise Refused(invalid_order(Fault(field="venue_response", rule="at most 8 kB")))
-    oid = asked.get("oid")
+    raw = request.get("venue_response")
+    if raw is not None and not isinstance(raw, dict):
+        raise Refused(invalid_order(FieldProblem(field="venue_response", rule="an object")))
+    if raw is not None and len(json.dumps(raw)) > CLAIM_AT_MOST:
+        raise Refused(invalid_order(FieldProblem(field="venue_response", rule="at most 8 kB")))
+    oid = request.get("oid")
     if oid is not None and (type(oid) is not int or not 0 < oid < 2**63):
-        raise Refused(invalid_order(Fault(field="oid", rule="the venue's whole number")))
-    return {n: v for n, v in (("venue_response", told), ("oid", oid)) if v is not None}
+        raise Refused(invalid_order(FieldProblem(field="oid", rule="the venue's whole number")))
+    return {n: v for n, v in (("venue_response", raw), ("oid", oid)) if v is not None}
 
 
-async def reconcile(deps: Deps, caller: Caller, begun: Claimed) -> Order:
+async def reconcile(deps: Deps, caller: Caller, started: Claimed) -> Order:
     """Ask the venue; where it says nothing the order stays as it was."""
-    order = begun.order
+    order = started.order
     if order.mode == "paper" or order.status in DONE or order.envelope is None:
         return order
     try:
-        return await look(deps, order)
+        return await sync_status(deps, order)
     except Refused:
-        return await again(deps, order)
+        return await reload(deps, order)
 
 
 OPERATIONS: Final = (
@@ -213,11 +224,11 @@ OPERATIONS: Final = (
         summary="Prepare an order: paper, or live for its owner to sign. Nothing is sent yet.",
         auth="owner_or_agent",
         route=("POST", "/wallet/order"),
-        takes=OrderIn,
-        gives=PreparedOut,
+        request_model=OrderIn,
+        response_model=PreparedOut,
         handler=prepare_order,
         gather=gather_order,
-        counts=counted,
+        count_call=counted,
         writes=True,
         on_mcp=True,
         open_world=True,
@@ -232,12 +243,12 @@ OPERATIONS: Final = (
         summary="Execute a prepared order once: paper at once, live with its owner's signature.",
         auth="owner_or_agent",
         route=("POST", "/wallet/order/execute"),
-        takes=ExecuteIn,
-        gives=OrderOut,
-        effect=Effect(
+        request_model=ExecuteIn,
+        response_model=OrderOut,
+        effect=ExternalEffect(
             begin=begin_execute, act=execute, finish=finish, reconcile=(LOOK_AT_WAITING,)
         ),
-        counts=counted,
+        count_call=counted,
         writes=True,
         idempotent=True,
         on_mcp=True,
@@ -253,9 +264,9 @@ OPERATIONS: Final = (
         summary="Tell that the browser sent the order itself; the venue is asked what is true.",
         auth="owner_or_agent",
         route=("POST", "/wallet/order/record"),
-        takes=RecordIn,
-        gives=OrderOut,
-        effect=Effect(
+        request_model=RecordOrderIn,
+        response_model=OrderOut,
+        effect=ExternalEffect(
             begin=begin_record, act=reconcile, finish=finish, reconcile=(LOOK_AT_WAITING,)
         ),
         writes=True,

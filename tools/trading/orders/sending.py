@@ -17,9 +17,9 @@ from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.times import day_of
 from domain.trading.caps import CapCheck, day_checks
-from domain.trading.gate import Attempt, Fault, Missing, PositionSeen
-from domain.trading.orders import Order, becomes
-from domain.trading.outcome import End
+from domain.trading.gate import FieldProblem, GateInput, Missing, PositionSeen
+from domain.trading.orders import Order, next_status
+from domain.trading.outcome import OrderEnd
 from domain.trading.own import AgentKey, Link, usable
 from domain.trading.pricing import (
     NoPrice,
@@ -27,27 +27,27 @@ from domain.trading.pricing import (
     quote_of,
     within_slippage,
 )
-from domain.trading.venue import ApprovedAgent, Lane
+from domain.trading.venue import ApprovedAgent, Priority
 from storage.unit_of_work import UnitOfWork
-from tools.call.asking import ask_of
+from tools.call.asking import request_context
 from tools.call.operation import Caller, Deps
 from tools.trading.fields import venue_of
 from tools.trading.orders.confirming import confirm_hash
 from tools.trading.orders.ending import end_order
 from tools.trading.orders.making import marks_of_mandate
-from tools.trading.orders.market import agents_of, product, too_high, why_silent
+from tools.trading.orders.market import agents_of, outage_reason, product, too_high
 from tools.trading.orders.policies import still_allowed
-from tools.trading.orders.positions import Place, place_of, shrinks
+from tools.trading.orders.positions import LocatedPosition, only_reduces, place_of
 from tools.trading.orders.reserving import release, reserve
-from tools.trading.orders.settling import agreed, fees_of, look
+from tools.trading.orders.settling import agreed, sync_fees, sync_status
 from tools.trading.orders.shapes import shown
 from tools.trading.orders.standing import (
-    Standing,
-    passed,
+    TraderContext,
     per_close,
     per_order,
-    standing_of,
+    require_allowed,
     surface_of,
+    trader_context,
 )
 
 log = logging.getLogger("wallet.orders")
@@ -57,7 +57,7 @@ LOOK_AGAIN_S: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signed:
+class SignedConfirmation:
     """What the owner brings: the id that was shown to him once, and his signature."""
 
     confirm_id: str
@@ -65,28 +65,28 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class SubmissionCheck:
     """What was found out right before sending."""
 
     link: Link | None
     signer: str | None = None
     bad: str | None = None
     agents: tuple[ApprovedAgent, ...] | None = None
-    fault: Fault | None = None
+    fault: FieldProblem | None = None
     position: PositionSeen = "unasked"
     position_now: Mapping[str, object] | None = None
     silent: str | None = None
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
 
-def fits(order: Order, told: str) -> bool:
+def confirm_id_matches(order: Order, text: str) -> bool:
     """Whether a confirm id is the order's; compared in constant time."""
     return order.confirm_hash is not None and hmac.compare_digest(
-        order.confirm_hash, confirm_hash(told)
+        order.confirm_hash, confirm_hash(text)
     )
 
 
-async def send_live(deps: Deps, caller: Caller, order: Order, signed: Signed) -> Order:
+async def send_live(deps: Deps, caller: Caller, order: Order, signed: SignedConfirmation) -> Order:
     """Send a signed order once; the order as it stands after at most a few seconds.
 
     Errors: the 13, all of them before anything is sent but for `wallet_outcome_unknown`.
@@ -99,24 +99,24 @@ async def send_live(deps: Deps, caller: Caller, order: Order, signed: Signed) ->
 
     marked = await deps.store.write(mark)
     if marked is None:
-        return await again(deps, order)
-    return answered(await _sent(deps, venue, marked, signed.signature), deps)
+        return await reload(deps, order)
+    return require_known_outcome(await _sent(deps, venue, marked, signed.signature), deps)
 
 
-def answered(order: Order, deps: Deps) -> Order:
+def require_known_outcome(order: Order, deps: Deps) -> Order:
     """The order that was sent, if it is known what became of it. Errors:
     `wallet_outcome_unknown`."""
     if order.status not in ("unknown", "executing"):
         return order
-    told = {
+    raw = {
         "order_id": order.order_id,
         "cloid": order.action.cloid,
         "order": shown(order, deps.clock.now()),
     }
-    raise Refused(refusal("wallet_outcome_unknown", detail=told, order_id=order.order_id))
+    raise Refused(refusal("wallet_outcome_unknown", detail=raw, order_id=order.order_id))
 
 
-async def again(deps: Deps, order: Order) -> Order:
+async def reload(deps: Deps, order: Order) -> Order:
     """An order as it stands now."""
     found = await deps.store.read(lambda uow: uow.orders.get(order.order_id))
     if found is None:
@@ -124,54 +124,62 @@ async def again(deps: Deps, order: Order) -> Order:
     return found
 
 
-async def _checked(deps: Deps, venue: Venue, order: Order, signed: Signed) -> Checked:
+async def _checked(
+    deps: Deps, venue: Venue, order: Order, signed: SignedConfirmation
+) -> SubmissionCheck:
     """The signature, the account and the market, as they are now."""
     link = await deps.store.read(lambda uow: uow.venue.link_of(order.owner_id, order.network))
-    if order.envelope is None or not fits(order, signed.confirm_id):
-        return Checked(link=link, bad="the confirm_id is not this order's")
+    if order.envelope is None or not confirm_id_matches(order, signed.confirm_id):
+        return SubmissionCheck(link=link, bad="the confirm_id is not this order's")
     try:
         signer = venue.action_signer(order.action, order.envelope, signed.signature)
     except Refused as refused:
-        return Checked(link=link, bad=why_silent(refused))
+        return SubmissionCheck(link=link, bad=outage_reason(refused))
     if link is None:
-        return Checked(link=None)
-    found = Checked(link=link, signer=signer)
+        return SubmissionCheck(link=None)
+    found = SubmissionCheck(link=link, signer=signer)
     try:
         if signer != link.wallet:
             found = replace(found, agents=(await agents_of(venue, link)).value)
     except Refused as refused:
-        return replace(found, silent=why_silent(refused))
+        return replace(found, silent=outage_reason(refused))
     if order.closing:
         return await _position(deps, venue, order, link, found)
     return await _opening(deps, venue, order, link, found)
 
 
-async def _opening(deps: Deps, venue: Venue, order: Order, link: Link, found: Checked) -> Checked:
+async def _opening(
+    deps: Deps, venue: Venue, order: Order, link: Link, found: SubmissionCheck
+) -> SubmissionCheck:
     """Whether the market is still where it was, and the account's leverage within the limit."""
     seen = await product(venue, deps, order.product)
     fault, silent = seen.fault, seen.silent
     if seen.perp is not None and out_of_band(order.action.limit_px, seen.perp):
-        fault = Fault(field="limit_px", rule="the market moved away; prepare it again")
+        fault = FieldProblem(field="limit_px", rule="the market moved away; prepare it again")
     if seen.perp is not None and seen.perp.delisted:
-        fault = Fault(field="product", rule="it is delisted; the venue has settled its positions")
+        fault = FieldProblem(
+            field="product", rule="it is delisted; the venue has settled its positions"
+        )
     if fault is None and silent is None and not order.action.reduce_only:
         try:
-            told = await venue.leverage(link.wallet, order.product, lane="order", good_for_s=0)
+            told = await venue.leverage(link.wallet, order.product, priority="order", max_age_s=0)
             fault = too_high(told.value.value, deps.config.trading.max_leverage)
         except Refused as refused:
-            silent = why_silent(refused)
+            silent = outage_reason(refused)
     marks = await marks_of_mandate(deps, order.mandate_id)
     return replace(found, fault=fault, silent=silent, marks=marks)
 
 
-async def _position(deps: Deps, venue: Venue, order: Order, link: Link, found: Checked) -> Checked:
+async def _position(
+    deps: Deps, venue: Venue, order: Order, link: Link, found: SubmissionCheck
+) -> SubmissionCheck:
     """Whether the venue shows now what the close takes off, at a price that is near."""
     try:
-        place: Place | None = await place_of(venue, link, order.product)
-        book = await venue.book(order.product, lane="close", good_for_s=1)
+        place: LocatedPosition | None = await place_of(venue, link, order.product)
+        book = await venue.book(order.product, priority="close", max_age_s=1)
     except Refused as refused:
-        return replace(found, position="unreadable", silent=why_silent(refused))
-    if place is None or not shrinks(order.action, place.position):
+        return replace(found, position="unreadable", silent=outage_reason(refused))
+    if place is None or not only_reduces(order.action, place.position):
         now = place.told() if place is not None else None
         return replace(found, position="none", position_now=now)
     quote = quote_of(book.value, deps.clock.now())
@@ -181,13 +189,15 @@ async def _position(deps: Deps, venue: Venue, order: Order, link: Link, found: C
     is_buy = order.action.is_buy
     touch = quote.touch(order.side)
     if not within_slippage(order.action.limit_px, touch, bps, is_buy=is_buy):
-        fault = Fault(field="limit_px", rule="the market moved beyond the slippage; prepare again")
+        fault = FieldProblem(
+            field="limit_px", rule="the market moved beyond the slippage; prepare again"
+        )
         return replace(found, position="open", fault=fault)
     return replace(found, position="open")
 
 
 def _marked(
-    uow: UnitOfWork, deps: Deps, caller: Caller, read: Order, checked: Checked
+    uow: UnitOfWork, deps: Deps, caller: Caller, read: Order, checked: SubmissionCheck
 ) -> Order | None:
     """Decide once more and mark the order as being sent; its confirm id is used up with that.
 
@@ -195,23 +205,23 @@ def _marked(
     its signature was looked at: that is over other bytes than would leave.
     """
     now = deps.clock.now()
-    ask = ask_of(uow, deps, caller, now)
+    ctx = request_context(uow, deps, caller, now)
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.status != "awaiting_signature":
         return None
     if (order.envelope, order.action) != (read.envelope, read.action):
         raise Refused(refusal("conflict", why="The order was priced anew at the same time."))
-    stand = standing_of(uow, ask.switches, ask.config.trading, caller, surface_of(order.source))
+    trader = trader_context(uow, ctx.switches, ctx.config.trading, caller, surface_of(order.source))
     link = uow.venue.link_of(order.owner_id, order.network)
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
-    passed(_attempt(uow, stand, order, checked, link, key, now))
-    if not order.closing and order.network != stand.network:
-        raise Refused(refusal("wallet_mode_changed", seen="live", mode=f"live on {stand.network}"))
-    still_allowed(uow, ask, order, checked.marks)
-    after = counted_today(uow, stand, order, now)
+    require_allowed(_attempt(uow, trader, order, checked, link, key, now))
+    if not order.closing and order.network != trader.network:
+        raise Refused(refusal("wallet_mode_changed", seen="live", mode=f"live on {trader.network}"))
+    still_allowed(uow, ctx, order, checked.marks)
+    after = counted_today(uow, trader, order, now)
     after = replace(
         after,
-        status=becomes(order.status, "execute"),
+        status=next_status(order.status, "execute"),
         sent_at=now,
         next_check_at=now + LEFT_BEHIND,
         tries=0,
@@ -221,13 +231,13 @@ def _marked(
 
 def _attempt(
     uow: UnitOfWork,
-    stand: Standing,
+    trader: TraderContext,
     order: Order,
-    checked: Checked,
+    checked: SubmissionCheck,
     link: Link | None,
     key: AgentKey | None,
     now: datetime,
-) -> Attempt:
+) -> GateInput:
     bad, missing = checked.bad, None
     if link is None or link.wallet != order.wallet:
         missing = Missing(step="link")
@@ -240,14 +250,14 @@ def _attempt(
             missing = Missing(step="enable")
     if bad is None and now >= order.expires_at:
         bad = "its time is up"
-    return stand.attempt(
+    return trader.attempt(
         mode_seen=order.mode_seen or order.mode,
         closing=order.closing,
         prepared=None if order.closing else order.mode,
         product=order.product,
         fault=checked.fault,
         missing=missing,
-        caps=() if order.closing else caps_now(uow, stand, order, now),
+        caps=() if order.closing else caps_now(uow, trader, order, now),
         position=checked.position,
         position_now=checked.position_now,
         bad_signature=bad,
@@ -271,70 +281,72 @@ def unsigned(order: Order) -> dict[str, object]:
     }
 
 
-def caps_now(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> tuple[CapCheck, ...]:
+def caps_now(
+    uow: UnitOfWork, trader: TraderContext, order: Order, now: datetime
+) -> tuple[CapCheck, ...]:
     """The limits as they are now, without what the order itself has taken of them."""
     if order.counted_day is None:
-        return (per_close(stand, order.notional),) if order.mode == "live" else ()
-    uses = uow.order_counters.uses(stand.counters(order.mode, now))
+        return (per_close(trader, order.notional),) if order.mode == "live" else ()
+    uses = uow.order_counters.uses(trader.counters(order.mode, now))
     own = order.counted if order.counted_day == day_of(now) else Usdc(0)
     checks = day_checks(uses, order.notional, now)
     return (
-        per_order(stand, order.notional),
+        per_order(trader, order.notional),
         *(replace(c, used=max(Usdc(0), c.used - own)) for c in checks),
     )
 
 
-def counted_today(uow: UnitOfWork, stand: Standing, order: Order, now: datetime) -> Order:
+def counted_today(uow: UnitOfWork, trader: TraderContext, order: Order, now: datetime) -> Order:
     """An order of yesterday that is sent today counts today. Errors: `wallet_over_cap`."""
     if order.counted_day is None or order.counted_day == day_of(now):
         return order
-    return reserve(uow, stand, release(uow, order), now)
+    return reserve(uow, trader, release(uow, order), now)
 
 
 async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> Order:
     """Post the bytes once, and know within a few seconds what became of them, or say so."""
     with anyio.move_on_after(deps.config.trading.result_s):
         await _carried(deps, venue, order, signature)
-    found = await again(deps, order)
+    found = await reload(deps, order)
     if found.status == "executing":
-        found = await ended(deps, found, End(happening="lose"))
+        found = await ended(deps, found, OrderEnd(happening="lose"))
     return found
 
 
 async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> None:
     """Post, write the answer down, and ask where there was none."""
-    lane: Lane = "close" if order.closing else "order"
+    priority: Priority = "close" if order.closing else "order"
     if order.envelope is None:
         raise TypeError("an order that was marked has bytes")
     try:
-        placed = await venue.place(order.action, order.envelope, signature, lane=lane)
+        placed = await venue.place(order.action, order.envelope, signature, priority=priority)
     except Refused as refused:
-        why, soon = why_silent(refused), deps.clock.now() + timedelta(seconds=2)
+        why, soon = outage_reason(refused), deps.clock.now() + timedelta(seconds=2)
         nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
-        end = End(happening="refuse", refusal=nothing, whole=True)
+        end = OrderEnd(happening="refuse", refusal=nothing, whole=True)
         await ended(deps, order, end)
         raise Refused(nothing) from None
-    done = await ended(deps, order, await agreed(venue, order, placed, lane))
-    if done.status == "executed":
-        await fees_of(deps, done)
-    elif done.status == "resting":
-        await _looked(deps, done, lane)
-    while done.status == "unknown":
-        done = await _looked(deps, done, lane)
-        if done.status == "unknown":
+    result = await ended(deps, order, await agreed(venue, order, placed, priority))
+    if result.status == "executed":
+        await sync_fees(deps, result)
+    elif result.status == "resting":
+        await _looked(deps, result, priority)
+    while result.status == "unknown":
+        result = await _looked(deps, result, priority)
+        if result.status == "unknown":
             await anyio.sleep(LOOK_AGAIN_S)
 
 
-async def _looked(deps: Deps, order: Order, lane: Lane) -> Order:
+async def _looked(deps: Deps, order: Order, priority: Priority) -> Order:
     """What the venue says of an order now; as it was where the venue says nothing."""
     try:
-        return await look(deps, order, lane)
+        return await sync_status(deps, order, priority)
     except Refused as refused:
         log.info("order %s: %s", order.order_id, refused.refusal.reason)
         return order
 
 
-async def ended(deps: Deps, order: Order, end: End) -> Order:
+async def ended(deps: Deps, order: Order, end: OrderEnd) -> Order:
     """Write the end down; where the tick was first, its word stands."""
     now = deps.clock.now()
 

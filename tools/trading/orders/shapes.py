@@ -14,7 +14,7 @@ from domain.times import timestamp
 from domain.trading.orders import UNSENT, Envelope, Order, OrderFill
 from domain.trading.port import Venue
 from domain.trading.venue import ToSign
-from tools.call.operation import Gives
+from tools.call.operation import ResponseModel
 from tools.trading.fields import MaybeMoment, Moment, NetworkName
 
 ModeName = Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
@@ -28,7 +28,7 @@ MaybeFee = Annotated[
 OrderIdText = Annotated[str, Field(description="the order's id")]
 
 
-class OrderFillOut(Gives):
+class OrderFillOut(ResponseModel):
     """One fill. Units: USDC to the venue's own decimals; `fee_usdc` includes the builder's."""
 
     px: Px
@@ -40,21 +40,21 @@ class OrderFillOut(Gives):
     snapshot: str | None = Field(description="the book that a paper order took it from")
 
 
-class OrderBuilderOut(Gives):
+class OrderBuilderOut(ResponseModel):
     """Who is paid for bringing the order."""
 
     address: str
     fee_tenths_bps: int
 
 
-class PreparedBy(Gives):
+class PreparedBy(ResponseModel):
     """Who prepared it."""
 
     kind: Literal["owner", "agent", "keeper"]
     id: str
 
 
-class OrderAtVenue(Gives):
+class OrderAtVenue(ResponseModel):
     """What the venue said of it last."""
 
     oid: int | None
@@ -62,7 +62,7 @@ class OrderAtVenue(Gives):
     checked_at: Moment
 
 
-class RefusalShown(Gives):
+class RefusalShown(ResponseModel):
     """Why it came to nothing: the refusal's code and sentence."""
 
     error: str
@@ -70,7 +70,7 @@ class RefusalShown(Gives):
     venue_kind: str | None = None
 
 
-class OrderOut(Gives):
+class OrderOut(ResponseModel):
     """One order, from its preparation to its end."""
 
     order_id: OrderIdText
@@ -120,7 +120,7 @@ class OrderOut(Gives):
     why: str | None = Field(description="own words of whoever prepared it")
 
 
-class TypedDataOut(Gives):
+class TypedDataOut(ResponseModel):
     """EIP-712 typed data, as a wallet takes it."""
 
     domain: dict[str, object]
@@ -129,7 +129,7 @@ class TypedDataOut(Gives):
     message: dict[str, str]
 
 
-class ToSignOut(Gives):
+class ToSignOut(ResponseModel):
     """What an order key signs. `action` is JSON text in the one key order that the venue hashes."""
 
     scheme: Literal["l1_action"]
@@ -143,7 +143,7 @@ class ToSignOut(Gives):
     signer_must_be: list[str] = Field(description="the wallet, and its approved order key")
 
 
-class CapTold(Gives):
+class CapTold(ResponseModel):
     """What the order is held to, and what is left of the day with it."""
 
     limit: Usdc
@@ -152,7 +152,7 @@ class CapTold(Gives):
     remaining: Usdc
 
 
-class PriceTold(Gives):
+class PriceTold(ResponseModel):
     """The touch that it was priced by."""
 
     bid: MaybePx
@@ -161,7 +161,7 @@ class PriceTold(Gives):
     as_of: MaybeMoment
 
 
-class OrderChecks(Gives):
+class OrderChecks(ResponseModel):
     """What was looked at. The fees are estimates, rounded to the nearest millionth."""
 
     cap: CapTold | None
@@ -171,7 +171,7 @@ class OrderChecks(Gives):
     liquidation_px_est: MaybePx
 
 
-class OrderStep(Gives):
+class OrderStep(ResponseModel):
     """What can be done next with it."""
 
     text: str = Field(description="the service's own words")
@@ -179,7 +179,7 @@ class OrderStep(Gives):
     route: str | None = None
 
 
-class PreparedOut(Gives):
+class PreparedOut(ResponseModel):
     """A prepared order. A repeat with the same key shows neither `confirm_id` nor `to_sign`."""
 
     order: OrderOut
@@ -250,10 +250,10 @@ def _sum(fills: tuple[OrderFill, ...], name: str) -> str:
 
 
 def _builder(order: Order) -> dict[str, object] | None:
-    paid = order.action.builder
-    if paid is None:
+    prepaid_cost = order.action.builder
+    if prepaid_cost is None:
         return None
-    return {"address": paid.address, "fee_tenths_bps": paid.fee_tenths_bps}
+    return {"address": prepaid_cost.address, "fee_tenths_bps": prepaid_cost.fee_tenths_bps}
 
 
 def _seen(order: Order) -> dict[str, object] | None:

@@ -11,11 +11,11 @@ from domain.refusals import Refusal, Refused, refusal
 from domain.settings import Switches, Trading
 from domain.times import day_of
 from domain.trading.caps import CapCheck, Counter, OrderLimits, surface_scope, wallet_scope
-from domain.trading.gate import Attempt, gate
+from domain.trading.gate import GateInput, gate
 from domain.trading.modes import (
     MARKET_NETWORK,
     Mode,
-    Surface,
+    TradingSurface,
     allowlisted,
     effective_mode,
     live_network,
@@ -29,7 +29,7 @@ from tools.call.switches import switches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class TraderContext:
     """A person on one surface, and the agent that acts for him where one does.
 
     `network` is that of live orders; `own` are his limits here, `operator` those of everybody.
@@ -37,7 +37,7 @@ class Standing:
 
     owner_id: str
     agent_id: str | None
-    surface: Surface
+    transport: TradingSurface
     switches: Switches
     trading: Trading
     network: Network
@@ -50,7 +50,7 @@ class Standing:
     @property
     def mode(self) -> Mode:
         """Live or paper, as orders go now."""
-        return effective_mode(self.switches, self.surface, allowed=self.allowed)
+        return effective_mode(self.switches, self.transport, allowed=self.allowed)
 
     @property
     def limits(self) -> OrderLimits:
@@ -75,22 +75,22 @@ class Standing:
                 limit=self.operator.per_day,
             ),
             Counter(
-                scope=surface_scope(mode, self.surface, self.owner_id),
+                scope=surface_scope(mode, self.transport, self.owner_id),
                 day=day,
                 limit=self.own.per_day,
             ),
         )
 
-    def attempt(self, **known: object) -> Attempt:
+    def attempt(self, **known: object) -> GateInput:
         """What the gate is told of this person, with what else is known."""
-        made = partial(
-            Attempt,
-            surface=self.surface,
+        created = partial(
+            GateInput,
+            transport=self.transport,
             switches=self.switches,
             allowed=self.allowed,
             closes_need_allowlist=self.trading.close_needs_allowlist,
         )
-        return made(**({"mode_seen": None} | known))  # type: ignore[arg-type]  # Attempt's own fields
+        return created(**({"mode_seen": None} | known))  # type: ignore[arg-type]  # Attempt's own fields
 
 
 def operator_limits(trading: Trading) -> OrderLimits:
@@ -115,40 +115,40 @@ def owner_of(caller: Caller) -> str:
     return caller.owner_id
 
 
-def standing_of(
-    uow: UnitOfWork, now_on: Switches, trading: Trading, caller: Caller, surface: Surface
-) -> Standing:
+def trader_context(
+    uow: UnitOfWork, now_on: Switches, trading: Trading, caller: Caller, transport: TradingSurface
+) -> TraderContext:
     """Read how a caller stands, in this transaction."""
     owner, network = owner_of(caller), live_network(now_on)
     link = uow.venue.link_of(owner, network)
     wallet = link.wallet if link else None
-    return Standing(
+    return TraderContext(
         owner_id=owner,
         agent_id=caller.user_id if caller.role == "agent" else None,
-        surface=surface,
+        transport=transport,
         switches=now_on,
         trading=trading,
         network=network,
         link=link,
         allowed=allowlisted(uow.allowlist.all(), owner, wallet),
         key=uow.venue.key_in_use(link.link_id, "order") if link else None,
-        own=uow.own_limits.get(owner, surface) or first_limits(trading),
+        own=uow.own_limits.get(owner, transport) or first_limits(trading),
         operator=operator_limits(trading),
     )
 
 
-async def standing(deps: Deps, caller: Caller, surface: Surface) -> Standing:
+async def standing(deps: Deps, caller: Caller, transport: TradingSurface) -> TraderContext:
     """The same, in a read of its own."""
     return await deps.store.read(
-        lambda uow: standing_of(
-            uow, switches(uow, deps.defaults), deps.config.trading, caller, surface
+        lambda uow: trader_context(
+            uow, switches(uow, deps.defaults), deps.config.trading, caller, transport
         )
     )
 
 
-def throttle_key(stand: Standing) -> str:
+def throttle_key(trader: TraderContext) -> str:
     """Whose calls are counted together: the linked wallet's, else the person's."""
-    return _key_of(stand.link, stand.owner_id)
+    return _key_of(trader.link, trader.owner_id)
 
 
 def _key_of(link: Link | None, owner_id: str) -> str:
@@ -176,15 +176,15 @@ async def counted_close(deps: Deps, caller: Caller) -> None:
     await _counted(deps, caller, "door", closing=True)
 
 
-async def _counted(deps: Deps, caller: Caller, surface: Surface, *, closing: bool) -> None:
+async def _counted(deps: Deps, caller: Caller, transport: TradingSurface, *, closing: bool) -> None:
     key = await deps.store.read(lambda uow: _counted_as(uow, deps, caller))
     reserve = deps.config.trading.throttle_close_reserve
     full = deps.throttle.take(key, deps.clock.now(), closing=closing, reserve=reserve)
     if full is not None:
-        passed((await standing(deps, caller, surface)).attempt(throttled=full))
+        require_allowed((await standing(deps, caller, transport)).attempt(throttled=full))
 
 
-def passed(attempt: Attempt) -> Mode:
+def require_allowed(attempt: GateInput) -> Mode:
     """The mode in which it goes through. Errors: the first of the 13 refusals that holds."""
     verdict = gate(attempt)
     if isinstance(verdict, Refusal):
@@ -192,19 +192,19 @@ def passed(attempt: Attempt) -> Mode:
     return verdict
 
 
-def per_order(stand: Standing, amount: Usdc) -> CapCheck:
+def per_order(trader: TraderContext, amount: Usdc) -> CapCheck:
     """The limit on one order."""
-    limit = stand.limits.per_order
+    limit = trader.limits.per_order
     return CapCheck(name="per_order", limit=limit, used=Usdc(0), attempted=amount)
 
 
-def per_close(stand: Standing, amount: Usdc) -> CapCheck:
+def per_close(trader: TraderContext, amount: Usdc) -> CapCheck:
     """The limit on a reduce-only order that nobody verified."""
-    limit = Usdc(stand.trading.cap_per_close_micros)
+    limit = Usdc(trader.trading.cap_per_close_micros)
     return CapCheck(name="per_close", limit=limit, used=Usdc(0), attempted=amount)
 
 
-def surface_of(source: Source) -> Surface:
+def surface_of(source: Source) -> TradingSurface:
     """The surface whose switch and limits an order is under."""
     return "door" if source == "door" else "terminal"
 

@@ -15,17 +15,17 @@ from domain.trading.own import usable
 from domain.trading.venue import VENUE
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
-from tools.call.operation import Caller, Deps, Gives, Operation, Reply
+from tools.call.operation import Caller, Deps, Operation, OperationResult, ResponseModel
 from tools.call.wire import wire
 from tools.trading.fields import NetworkName
-from tools.trading.orders.market import Account, account
+from tools.trading.orders.market import AccountState, account
 from tools.trading.orders.reads import READS, CapOut, caps_of
 from tools.trading.orders.shapes import ModeName
-from tools.trading.orders.standing import Standing, standing, throttle_key
+from tools.trading.orders.standing import TraderContext, standing, throttle_key
 from tools.trading.orders.takes import AgentQuery
 
 
-class StatusCheck(Gives):
+class StatusCheck(ResponseModel):
     """One thing that has to hold before a live order goes through."""
 
     name: Literal[
@@ -37,7 +37,7 @@ class StatusCheck(Gives):
     detail: str
 
 
-class AgentStatusOut(Gives):
+class AgentStatusOut(ResponseModel):
     """Whether orders of an agent go through live, and why not. Paper goes through either way."""
 
     agent_id: str | None
@@ -50,71 +50,71 @@ class AgentStatusOut(Gives):
     books: list[str] = Field(description="paper books")
 
 
-async def status(deps: Deps, caller: Caller, asked: AgentQuery) -> Reply:
+async def status(deps: Deps, caller: Caller, request: AgentQuery) -> OperationResult:
     """Whether live orders go through, and every reason why not."""
-    agent_id = await _whose(deps, caller, asked.agent_id)
-    stand = replace(await standing(deps, caller, "terminal"), agent_id=agent_id)
-    held = Account()
-    if stand.link is not None:
-        held = await account(deps, stand, None, opens=False, lane="page")
+    agent_id = await _whose(deps, caller, request.agent_id)
+    trader = replace(await standing(deps, caller, "terminal"), agent_id=agent_id)
+    held = AccountState()
+    if trader.link is not None:
+        held = await account(deps, trader, None, opens=False, priority="page")
     now = deps.clock.now()
 
     def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], list[dict[str, object]]]:
-        caps = caps_of(uow, stand, now)
-        books = list(deps.paper.books(uow, stand.owner_id)) if deps.paper else []
-        return caps, books, _checks(uow, deps, stand, held, now)
+        caps = caps_of(uow, trader, now)
+        books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
+        return caps, books, _checks(uow, deps, trader, held, now)
 
     caps, books, checks = await deps.store.read(read)
-    reasons = _reasons(stand, held, checks)
+    reasons = _reasons(trader, held, checks)
     body = {
         "agent_id": agent_id,
         "may_trade": not reasons,
-        "mode": stand.mode,
-        "network": stand.network,
+        "mode": trader.mode,
+        "network": trader.network,
         "reasons": reasons,
         "checks": checks,
         "caps": caps,
         "books": books,
     }
-    return Reply(200, wire(body))
+    return OperationResult(200, wire(body))
 
 
-async def _whose(deps: Deps, caller: Caller, named: str | None) -> str | None:
+async def _whose(deps: Deps, caller: Caller, name: str | None) -> str | None:
     """The agent that is asked about. Errors: `not_found` for one that is not the caller's."""
     if caller.role == "agent":
-        if named not in (None, caller.user_id):
+        if name not in (None, caller.user_id):
             raise not_found("agent")
         return caller.user_id
-    if named is None:
+    if name is None:
         return None
-    agent = await deps.store.read(lambda uow: uow.identities.agent(named))
+    agent = await deps.store.read(lambda uow: uow.identities.agent(name))
     if agent is None or agent.owner_id != caller.user_id:
         raise not_found("agent")
     return agent.agent_id
 
 
 def _checks(
-    uow: UnitOfWork, deps: Deps, stand: Standing, held: Account, now: datetime
+    uow: UnitOfWork, deps: Deps, trader: TraderContext, held: AccountState, now: datetime
 ) -> list[dict[str, object]]:
-    policy = uow.policies.get(stand.agent_id) if stand.agent_id else None
-    left = min(deps.throttle.left(throttle_key(stand), now))
-    key = None if held.agents is None else usable(stand.key, held.agents, now)
-    on = stand.switches
-    builder = stand.trading.builder_address
-    asked = stand.agent_id is not None
+    policy = uow.policies.get(trader.agent_id) if trader.agent_id else None
+    left = min(deps.throttle.left(throttle_key(trader), now))
+    key = None if held.agents is None else usable(trader.key, held.agents, now)
+    on = trader.switches
+    builder = trader.trading.builder_address
+    request = trader.agent_id is not None
     rows: list[tuple[str, bool | None, str, str]] = [
-        ("policy_set", policy is not None if asked else None, "owner", "a policy of the agent"),
+        ("policy_set", policy is not None if request else None, "owner", "a policy of the agent"),
         (
             "venue_in_policy",
-            VENUE in venues_of(policy) if asked else None,
+            VENUE in venues_of(policy) if request else None,
             "owner",
             f"the policy's venues name {VENUE}",
         ),
         ("mandate_working", None, "owner", "needed where an order cites a mandate"),
-        ("owner_wallet_linked", stand.link is not None, "owner", "a linked wallet"),
+        ("owner_wallet_linked", trader.link is not None, "owner", "a linked wallet"),
         ("live_switch", on.live_terminal, "operator", "the terminal's live switch"),
         ("mainnet", on.venue_mainnet, "operator", "off: live orders go to the testnet"),
-        ("allowlisted", stand.allowed, "operator", "the owner or the linked wallet is listed"),
+        ("allowlisted", trader.allowed, "operator", "the owner or the linked wallet is listed"),
         ("order_key", key, "owner", "a key that the venue names and that is in date"),
         ("builder_fee", None if builder is None else True, "owner", "never required"),
         ("funded", None, "owner", "looked at with each live order, where its product trades"),
@@ -123,14 +123,16 @@ def _checks(
     return [dict(zip(("name", "ok", "who_fixes", "detail"), row, strict=True)) for row in rows]
 
 
-def _reasons(stand: Standing, held: Account, checks: list[dict[str, object]]) -> list[str]:
+def _reasons(
+    trader: TraderContext, held: AccountState, checks: list[dict[str, object]]
+) -> list[str]:
     """Codes of what a live order would be refused with, in their order."""
-    missing = Missing(step="link") if stand.link is None else held.missing
-    attempt = stand.attempt(mode_seen="live", missing=missing, silent=held.silent)
+    missing = Missing(step="link") if trader.link is None else held.missing
+    attempt = trader.attempt(mode_seen="live", missing=missing, silent=held.silent)
     verdict = gate(attempt)
     found = [verdict.kind.code] if isinstance(verdict, Refusal) else []
     lacks = {c["name"] for c in checks if c["ok"] is False}
-    if not stand.allowed and "wallet_not_allowlisted" not in found:
+    if not trader.allowed and "wallet_not_allowlisted" not in found:
         found.append("wallet_not_allowlisted")
     if missing is not None and "wallet_not_ready" not in found:
         found.append("wallet_not_ready")
@@ -148,9 +150,9 @@ OPERATIONS: Final = (
         summary="Whether an agent's live orders go through, why not, its caps and paper books.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agent/status"),
-        takes=AgentQuery,
-        gives=AgentStatusOut,
-        passes=status,
+        request_model=AgentQuery,
+        response_model=AgentStatusOut,
+        pass_through=status,
         on_mcp=True,
         open_world=True,
         family="orders",

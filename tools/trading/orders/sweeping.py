@@ -12,12 +12,12 @@ from tools.trading.orders.settling import expire_of
 SWEPT: Final = 20
 
 
-def holds_late(uow: UnitOfWork, owner_id: str, now: datetime) -> bool:
+def has_overdue(uow: UnitOfWork, owner_id: str, now: datetime) -> bool:
     """Whether orders of a person hold a part of the day though their time is up."""
     return bool(uow.orders.past(now, 1, owner_id=owner_id))
 
 
-async def swept(deps: Deps, owner_id: str, now: datetime) -> None:
+async def expire_overdue(deps: Deps, owner_id: str, now: datetime) -> None:
     """End a person's orders whose time is up, in a transaction of its own: it takes counters, and
     whoever makes an order takes agent, mandate and book before those.
     """

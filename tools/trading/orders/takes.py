@@ -11,51 +11,56 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from tools.call.operation import Takes
+from tools.call.operation import RequestModel
 
 
-def _any(kind: str, description: str, *examples: Any, **more: Any) -> Any:
+def any_json_field(kind: str, description: str, *examples: Any, **more: Any) -> Any:
     """A field of any JSON value, described as the one that it should be."""
-    told = {"type": kind, **more} | ({"examples": list(examples)} if examples else {})
-    return Field(default=None, description=description, json_schema_extra=told)
+    raw = {"type": kind, **more} | ({"examples": list(examples)} if examples else {})
+    return Field(default=None, description=description, json_schema_extra=raw)
 
 
 def _needs(*names: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"required": list(names)})
 
 
-Product = Annotated[Any, _any("string", "the product's full name", "BTC", maxLength=24)]
-SideIn = Annotated[Any, _any("string", "buy or sell", "buy", enum=["buy", "sell"])]
-TypeIn = Annotated[Any, _any("string", "market or limit", "market", enum=["market", "limit"])]
-SizeIn = Annotated[Any, _any("string", "size in the coin; this or a notional", "0.001")]
-Notional = Annotated[Any, _any("string", "USDC; this or a size", "20.000000")]
-LimitPx = Annotated[Any, _any("string", "limit orders: on the tick", "64000")]
-TifIn = Annotated[
-    Any, _any("string", "ioc where nothing is said; market is ioc", enum=["ioc", "gtc", "alo"])
+Product = Annotated[Any, any_json_field("string", "the product's full name", "BTC", maxLength=24)]
+SideIn = Annotated[Any, any_json_field("string", "buy or sell", "buy", enum=["buy", "sell"])]
+TypeIn = Annotated[
+    Any, any_json_field("string", "market or limit", "market", enum=["market", "limit"])
 ]
-Slippage = Annotated[Any, _any("integer", "basis points, default 50")]
-ReduceOnly = Annotated[Any, _any("boolean", "only shrink a position")]
-BookIn = Annotated[Any, _any("string", "a paper book")]
+SizeIn = Annotated[Any, any_json_field("string", "size in the coin; this or a notional", "0.001")]
+Notional = Annotated[Any, any_json_field("string", "USDC; this or a size", "20.000000")]
+LimitPx = Annotated[Any, any_json_field("string", "limit orders: on the tick", "64000")]
+TifIn = Annotated[
+    Any,
+    any_json_field(
+        "string", "ioc where nothing is said; market is ioc", enum=["ioc", "gtc", "alo"]
+    ),
+]
+Slippage = Annotated[Any, any_json_field("integer", "basis points, default 50")]
+ReduceOnly = Annotated[Any, any_json_field("boolean", "only shrink a position")]
+BookIn = Annotated[Any, any_json_field("string", "a paper book")]
 SignModeIn = Annotated[
-    Any, _any("string", "client: the owner's order key signs", enum=["none", "client"])
+    Any, any_json_field("string", "client: the owner's order key signs", enum=["none", "client"])
 ]
 SeenIn = Annotated[
     Any,
-    _any("string", "the mode that was shown", "paper", enum=["paper", "live"]),
+    any_json_field("string", "the mode that was shown", "paper", enum=["paper", "live"]),
 ]
-MandateIdIn = Annotated[Any, _any("string", "the mandate that it is for")]
-IntentIdIn = Annotated[Any, _any("string", "an intent of the owner")]
-WhyIn = Annotated[Any, _any("string", "your reason", maxLength=500)]
+MandateIdIn = Annotated[Any, any_json_field("string", "the mandate that it is for")]
+IntentIdIn = Annotated[Any, any_json_field("string", "an intent of the owner")]
+WhyIn = Annotated[Any, any_json_field("string", "your reason", maxLength=500)]
 ConfirmIn = Annotated[
-    Any, _any("string", "shown once when it was prepared or opened", maxLength=64)
+    Any, any_json_field("string", "shown once when it was prepared or opened", maxLength=64)
 ]
-SignedIn = Annotated[Any, _any("object", "{r, s, v} of the order key over to_sign")]
-OrderIdIn = Annotated[Any, _any("string", "the order's id", "o_abcdefgh23", maxLength=64)]
+SignedIn = Annotated[Any, any_json_field("object", "{r, s, v} of the order key over to_sign")]
+OrderIdIn = Annotated[Any, any_json_field("string", "the order's id", "o_abcdefgh23", maxLength=64)]
 
 STEP_TWO: Final = frozenset({"confirm_id", "signature"})
 
 
-class Sent(Takes):
+class LenientRequest(RequestModel):
     """What somebody sent, as he sent it."""
 
     def sent(self) -> dict[str, object]:
@@ -64,7 +69,7 @@ class Sent(Takes):
         return {n: v for n, v in values.items() if v is not None}
 
 
-class OrderIn(Sent):
+class OrderIn(LenientRequest):
     """An order."""
 
     model_config = _needs("product", "side", "type")
@@ -86,7 +91,7 @@ class OrderIn(Sent):
     why: WhyIn = None
 
 
-class DoorOrderIn(Sent):
+class DoorOrderIn(LenientRequest):
     """An order at the door; with `confirm_id` and `signature` the second step of a live one."""
 
     model_config = _needs("mode_seen")
@@ -109,7 +114,7 @@ class DoorOrderIn(Sent):
     signature: SignedIn = None
 
 
-class CloseIn(Sent):
+class CloseIn(LenientRequest):
     """A close at the door; with `confirm_id` and `signature` the second step of a live one."""
 
     model_config = _needs("product", "mode_seen")
@@ -117,14 +122,16 @@ class CloseIn(Sent):
     product: Product = None
     mode_seen: SeenIn = None
     book: BookIn = None
-    fraction: Annotated[Any, _any("string", "above 0, at most 1; the whole by default", "1")] = None
+    fraction: Annotated[
+        Any, any_json_field("string", "above 0, at most 1; the whole by default", "1")
+    ] = None
     size: SizeIn = None
     slippage_bps: Slippage = None
     confirm_id: ConfirmIn = None
     signature: SignedIn = None
 
 
-class ExecuteIn(Sent):
+class ExecuteIn(LenientRequest):
     """A prepared order to execute; a live one with what its owner signed."""
 
     model_config = _needs("order_id")
@@ -134,7 +141,7 @@ class ExecuteIn(Sent):
     signature: SignedIn = None
 
 
-class RecordIn(Sent):
+class RecordOrderIn(LenientRequest):
     """An order that the browser sent by itself."""
 
     model_config = _needs("order_id")
@@ -142,9 +149,9 @@ class RecordIn(Sent):
     order_id: OrderIdIn = None
     confirm_id: ConfirmIn = None
     venue_response: Annotated[
-        Any, _any("object", "what the venue answered, kept as a claim; at most 8 kB")
+        Any, any_json_field("object", "what the venue answered, kept as a claim; at most 8 kB")
     ] = None
-    oid: Annotated[Any, _any("integer", "the venue's id of it")] = None
+    oid: Annotated[Any, any_json_field("integer", "the venue's id of it")] = None
 
 
 OrderPathId = Annotated[
@@ -152,13 +159,13 @@ OrderPathId = Annotated[
 ]
 
 
-class OneOrder(Takes):
+class OneOrder(RequestModel):
     """An order."""
 
     order_id: OrderPathId
 
 
-class CancelIn(Sent):
+class CancelIn(LenientRequest):
     """An order to cancel; one that rests at the venue with what its owner signed."""
 
     order_id: OrderPathId
@@ -166,7 +173,7 @@ class CancelIn(Sent):
     signature: SignedIn = None
 
 
-class AgentQuery(Takes):
+class AgentQuery(RequestModel):
     """Which agent; an agent's own where none is named."""
 
     agent_id: str | None = Field(
@@ -174,7 +181,7 @@ class AgentQuery(Takes):
     )
 
 
-class StepIn(Takes):
+class StepIn(RequestModel):
     """How many steps."""
 
     step: Literal[1] = Field(default=1, description="one step at a time")

@@ -13,9 +13,9 @@ from domain.trading.caps import Counter, DayUse
 from domain.trading.orders import Order
 from domain.trading.pricing import Priced, fee_est, taker_tenths_bps
 from domain.trading.venue import Perp
-from tools.call.operation import Reply
+from tools.call.operation import OperationResult
 from tools.trading.orders.shapes import opens, shown, steps, to_sign
-from tools.trading.orders.standing import Standing
+from tools.trading.orders.standing import TraderContext
 
 
 def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, object] | None:
@@ -43,7 +43,7 @@ def checks_told(
     """What was looked at, as it is shown. `liquidation` is told of paper: the end of a live account
     rests on all that it holds, and the venue shows it.
     """
-    paid = order.action.builder
+    prepaid_cost = order.action.builder
     rate = taker_tenths_bps(perp) if perp else None
     return {
         "cap": cap,
@@ -54,25 +54,27 @@ def checks_told(
             "as_of": timestamp(figures.quote.at),
         },
         "fee_est": fee_est(order.notional, rate) if rate is not None else ZERO,
-        "builder_fee_est": fee_est(order.notional, Decimal(paid.fee_tenths_bps)) if paid else ZERO,
+        "builder_fee_est": fee_est(order.notional, Decimal(prepaid_cost.fee_tenths_bps))
+        if prepaid_cost
+        else ZERO,
         "liquidation_px_est": None if liquidation is None else format(liquidation, "f"),
     }
 
 
-def told(
+def order_body(
     order: Order,
     now: datetime,
     venue: Venue | None,
-    stand: Standing,
+    trader: TraderContext,
     confirm: str | None,
     checks: dict[str, object] | None,
     status: int = 201,
-) -> Reply:
+) -> OperationResult:
     """A prepared order; what is shown once is left out of what a repeat gets."""
     signing = None
     if confirm is not None and venue is not None and order.envelope is not None:
         written = venue.to_sign(order.action, order.envelope)
-        key = stand.key.agent if stand.key is not None else None
+        key = trader.key.agent if trader.key is not None else None
         signing = to_sign(venue, order, written, order.envelope, key)
     body = {
         "order": shown(order, now),
@@ -84,4 +86,4 @@ def told(
     kept = None
     if confirm is not None:
         kept = body | {"confirm_id": None, "to_sign": None, "next": opens(order)}
-    return Reply(status, body, kept=kept)
+    return OperationResult(status, body, stored_body=kept)

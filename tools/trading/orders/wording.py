@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from domain.refusals import Refusal, refusal
-from domain.trading.gate import Missing, Step, VenueSaid, not_ready, rejected
+from domain.trading.gate import Missing, Step, VenueRejection, not_ready, rejected
 from domain.trading.venue import Placed
 
 _STEPS: Final[dict[str, Step]] = {"builder": "builder_fee", "signer": "enable", "unfunded": "fund"}
 
 
-def in_our_words(placed: Placed) -> Refusal:
+def refusal_for(placed: Placed) -> Refusal:
     """The refusal for what the venue refused. Some of its words say what the account lacks."""
     kind, words = placed.kind or "other", placed.words or "it gave no words"
     if kind in _STEPS:
@@ -21,7 +21,7 @@ def in_our_words(placed: Placed) -> Refusal:
     if kind in ("nonce", "expired"):
         why = "the venue does not take its nonce or its time any more"
         return refusal("wallet_signature_invalid", detail={"venue": words}, why=why)
-    return rejected(VenueSaid(words=words, kind=kind))
+    return rejected(VenueRejection(words=words, kind=kind))
 
 
 def kind_of(status: str) -> str:

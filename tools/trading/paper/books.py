@@ -25,12 +25,20 @@ from domain.trading.paper.entries import (
 )
 from domain.trading.paper.margin import liquidation_px
 from domain.trading.paper.meeting import marks_of
-from domain.trading.paper.replay import Account, Holding, at_equity, curve, opened
+from domain.trading.paper.replay import Holding, PaperAccount, at_equity, curve, opened
 from storage.paging import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.call.access import not_found
 from tools.call.fields import AgentId, Cursor, Line, Nothing, Page
-from tools.call.operation import Ask, Caller, Deps, Gives, Operation, Reply, Takes
+from tools.call.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 from tools.call.wire import wire
 from tools.trading.door.desk import PositionOut
 from tools.trading.fields import MaybeMoment, Moment, NetworkName, own_write, signed_in, venue_of
@@ -45,7 +53,7 @@ BookId = Annotated[
 Money = Annotated[Usdc | None, Field(description="null while a mark price is missing")]
 
 
-class BookIn(Takes):
+class BookIn(RequestModel):
     """What a paper book is opened with; nothing of it changes later."""
 
     name: Annotated[Line, Field(min_length=1, max_length=40)] = Field(
@@ -55,14 +63,14 @@ class BookIn(Takes):
     agent_id: AgentId | None = Field(default=None, description="an agent of yours that may use it")
 
 
-class BookRef(Takes):
+class BookRef(RequestModel):
     """Which book."""
 
     book: BookId
     cursor: Cursor = None
 
 
-class ModelOut(Gives):
+class ModelOut(ResponseModel):
     """How its orders are filled."""
 
     depth_share: str = Field(description="the part of each level shown that can be had")
@@ -71,14 +79,14 @@ class ModelOut(Gives):
     version: int
 
 
-class GapOut(Gives):
+class GapOut(ResponseModel):
     """Nobody looked at the book then; nothing is made up for it."""
 
     since: Moment
     until: Moment
 
 
-class BookOut(Gives):
+class BookOut(ResponseModel):
     """A paper book. Every figure is an estimate: nobody traded."""
 
     book: str
@@ -105,14 +113,14 @@ class BookOut(Gives):
     stale: bool = Field(description="true where the venue gives no mark price of what it holds")
 
 
-class BooksOut(Gives):
+class BooksOut(ResponseModel):
     """A person's paper books, oldest first, and how many were ever opened."""
 
     books: list[BookOut]
     opened_total: int
 
 
-class PointOut(Gives):
+class PointOut(ResponseModel):
     """What a book was worth."""
 
     at: Moment
@@ -129,51 +137,53 @@ class BookWhole(BookOut):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PaperBookState:
     """A book with what it comes to, and the mark prices of the moment."""
 
     book: PaperBook
-    account: Account
+    account: PaperAccount
     marks: Mapping[str, Decimal]
     now: datetime
 
 
-def open_book(uow: UnitOfWork, ask: Ask[BookIn, None]) -> Reply:
+def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> OperationResult:
     """Open a paper book; it cannot be edited, reset or closed.
 
     Errors: `conflict` for a name that another book has, and beyond ten books; `not_found` for an
     agent that is not the caller's.
     """
-    asked, owner_id, trading = ask.asked, signed_in(ask.caller), ask.config.trading
-    name = asked.name.strip()
+    request, owner_id, trading = ctx.request, signed_in(ctx.caller), ctx.config.trading
+    name = request.name.strip()
     if not name:
         raise invalid("name", "1 to 40 characters")
-    start = USUAL_START_MICROS if asked.start_usdc is None else asked.start_usdc.micros
+    start = USUAL_START_MICROS if request.start_usdc is None else request.start_usdc.micros
     if not LEAST_START_MICROS <= start <= MOST_START_MICROS:
         raise invalid("start_usdc", "10 to 100000 USDC")
-    if asked.agent_id is not None:
-        agent = uow.identities.agent(asked.agent_id)
+    if request.agent_id is not None:
+        agent = uow.identities.agent(request.agent_id)
         if agent is None or agent.owner_id != owner_id:
             raise not_found("agent")
     if len(uow.paper.of_owner(owner_id)) >= MOST_BOOKS:
         why = f"{MOST_BOOKS} paper books are open, and none is ever closed."
         raise Refused(refusal("conflict", why=why))
     book = PaperBook(
-        book=ask.ids.short("b_"),
+        book=ctx.ids.short("b_"),
         owner_id=owner_id,
-        agent_id=asked.agent_id,
+        agent_id=request.agent_id,
         name=name,
         start_micros=start,
         model=Model(depth_share=trading.paper_depth_share, latency_ms=trading.paper_latency_ms),
-        created_at=ask.now,
+        created_at=ctx.now,
     )
     if not uow.paper.open(book):
         raise Refused(refusal("conflict", why="Another paper book of yours has this name."))
     account = opened(start)
-    return Reply(201, _shown(Seen(book=book, account=account, marks={}, now=ask.now)))
+    return OperationResult(
+        201, _shown(PaperBookState(book=book, account=account, marks={}, now=ctx.now))
+    )
 
 
-async def list_books(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
+async def list_books(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Every book of the caller."""
     owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
 
@@ -182,29 +192,29 @@ async def list_books(deps: Deps, caller: Caller, asked: Nothing) -> Reply:
         return [_shown(_seen(uow, book, marks, now)) for book in books]
 
     books = await deps.store.read(read)
-    return Reply(200, wire({"books": books, "opened_total": len(books)}))
+    return OperationResult(200, wire({"books": books, "opened_total": len(books)}))
 
 
-async def get_book(deps: Deps, caller: Caller, asked: BookRef) -> Reply:
+async def get_book(deps: Deps, caller: Caller, request: BookRef) -> OperationResult:
     """One book whole. Errors: `not_found`."""
     owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
 
     def read(uow: UnitOfWork) -> dict[str, object]:
-        book = uow.paper.get(asked.book)
+        book = uow.paper.get(request.book)
         if book is None or book.owner_id != owner_id:
             raise not_found("paper book")
         seen = _seen(uow, book, marks, now)
         points = curve(*uow.paper.recent(book, MOST_POINTS))[-MOST_POINTS:]
         return _shown(seen) | {
             "positions": [_position(seen, coin) for coin in sorted(seen.account.holdings)],
-            "orders": _orders(uow, book, asked.cursor, now),
+            "orders": _orders(uow, book, request.cursor, now),
             "equity": [
                 {"at": timestamp(at), "equity_usdc": Usdc(equity), "est": True}
                 for at, equity in points
             ],
         }
 
-    return Reply(200, wire(await deps.store.read(read)))
+    return OperationResult(200, wire(await deps.store.read(read)))
 
 
 async def _marks(deps: Deps) -> Mapping[str, Decimal]:
@@ -216,8 +226,10 @@ async def _marks(deps: Deps) -> Mapping[str, Decimal]:
         return {}
 
 
-def _seen(uow: UnitOfWork, book: PaperBook, marks: Mapping[str, Decimal], now: datetime) -> Seen:
-    return Seen(book=book, account=uow.paper.account(book), marks=marks, now=now)
+def _seen(
+    uow: UnitOfWork, book: PaperBook, marks: Mapping[str, Decimal], now: datetime
+) -> PaperBookState:
+    return PaperBookState(book=book, account=uow.paper.account(book), marks=marks, now=now)
 
 
 def _orders(
@@ -233,7 +245,7 @@ def _orders(
     return {"items": [shown(order, now) for order in page], "next_cursor": more}
 
 
-def _shown(seen: Seen) -> dict[str, object]:
+def _shown(seen: PaperBookState) -> dict[str, object]:
     book, account = seen.book, seen.account
     equity, open_result = account.equity(seen.marks), account.unrealized(seen.marks)
     fallen = account if equity is None else at_equity(account, equity)
@@ -272,7 +284,7 @@ def _maybe(at: datetime | None) -> str | None:
     return None if at is None else timestamp(at)
 
 
-def _position(seen: Seen, coin: str) -> dict[str, object]:
+def _position(seen: PaperBookState, coin: str) -> dict[str, object]:
     held: Holding = seen.account.holdings[coin]
     mark = seen.marks.get(coin)
     end = liquidation_px(seen.account, coin, seen.marks)
@@ -304,8 +316,8 @@ OPERATIONS: Final = (
         summary="Open a book for paper orders; it is never edited, reset or closed.",
         auth="owner",
         route=("POST", "/wallet/own/paper/books"),
-        takes=BookIn,
-        gives=BookOut,
+        request_model=BookIn,
+        response_model=BookOut,
         handler=open_book,
         writes=True,
         family="own account",
@@ -326,9 +338,9 @@ OPERATIONS: Final = (
         summary="Every paper book with its result, and how many were opened.",
         auth="owner",
         route=("GET", "/wallet/own/paper/books"),
-        takes=Nothing,
-        gives=BooksOut,
-        passes=list_books,
+        request_model=Nothing,
+        response_model=BooksOut,
+        pass_through=list_books,
         family="own account",
         refusals=_READS,
     ),
@@ -338,9 +350,9 @@ OPERATIONS: Final = (
         summary="One paper book with its positions, orders and equity.",
         auth="owner",
         route=("GET", "/wallet/own/paper/books/{book}"),
-        takes=BookRef,
-        gives=BookWhole,
-        passes=get_book,
+        request_model=BookRef,
+        response_model=BookWhole,
+        pass_through=get_book,
         family="own account",
         refusals=_READS,
     ),

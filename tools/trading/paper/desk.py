@@ -11,9 +11,9 @@ from typing import Final
 from domain.ports import Clock, Ids, Venue
 from domain.refusals import Refusal, Refused, refusal
 from domain.settings import Trading
-from domain.trading.gate import Fault, invalid_order
-from domain.trading.orders import Order, OrderFill, wants_less
-from domain.trading.outcome import End, filled_size
+from domain.trading.gate import FieldProblem, invalid_order
+from domain.trading.orders import Order, OrderFill, is_reduce_only
+from domain.trading.outcome import OrderEnd, filled_size
 from domain.trading.paper.entries import (
     FIRST_NAME,
     USUAL_START_MICROS,
@@ -23,20 +23,20 @@ from domain.trading.paper.entries import (
     PaperBook,
 )
 from domain.trading.paper.filling import Taken
-from domain.trading.paper.margin import Waiting, liquidation_after
+from domain.trading.paper.margin import RestingOrder, liquidation_after
 from domain.trading.paper.meeting import (
-    Asked,
-    Met,
-    Sight,
-    arrived,
-    came_through,
+    Execution,
+    MarketSnapshot,
+    PaperOrder,
+    execute_on_arrival,
+    execute_resting,
     whole_at_limit,
 )
-from domain.trading.paper.replay import Account, after, closes
-from domain.trading.venue import Book, Lane, Perp, Position
+from domain.trading.paper.replay import PaperAccount, after, closes
+from domain.trading.venue import OrderBook, Perp, Position, Priority
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
-from tools.call.paper import PaperOutcome, PaperPosition
+from tools.call.paper import PaperExecution, PaperPosition
 from tools.trading.orders.ending import RESTING_S, end_order
 from tools.trading.orders.filling import average, keep_fills
 from tools.trading.paper.market import (
@@ -47,12 +47,12 @@ from tools.trading.paper.market import (
     second_snapshot,
     snapshot,
 )
-from tools.trading.paper.round import LOOK_S, watch_books
+from tools.trading.paper.round import LOOK_S, run_paper_round
 
 CROSSED: Final = "crossed"
 
 
-class Desk:
+class SimulatedExchange:
     """The `PaperDesk`. What it fills, it fills in one transaction with the order's own end."""
 
     def __init__(self, *, store: Store, clock: Clock, trading: Trading, wait: Pause = pause):
@@ -74,20 +74,20 @@ class Desk:
         *,
         owner_id: str,
         agent_id: str | None,
-        named: str | None,
+        name: str | None,
     ) -> str:
         """The book that an order goes to."""
-        if named is not None:
-            book = uow.paper.get(named)
+        if name is not None:
+            book = uow.paper.get(name)
             if book is None or not _may_use(book, owner_id, agent_id):
-                raise Refused(invalid_order(Fault(field="book", rule="it is none of yours")))
+                raise Refused(invalid_order(FieldProblem(field="book", rule="it is none of yours")))
             return book.book
         if agent_id is not None:
             rule = "an agent names a book that its owner opened for it"
-            raise Refused(invalid_order(Fault(field="book", rule=rule)))
+            raise Refused(invalid_order(FieldProblem(field="book", rule=rule)))
         for book in uow.paper.of_owner(owner_id):
             return book.book
-        made = PaperBook(
+        created = PaperBook(
             book=ids.short("b_"),
             owner_id=owner_id,
             agent_id=None,
@@ -96,8 +96,8 @@ class Desk:
             model=self.model(),
             created_at=now,
         )
-        if uow.paper.open(made):
-            return made.book
+        if uow.paper.open(created):
+            return created.book
         return uow.paper.of_owner(owner_id)[0].book
 
     def books(self, uow: UnitOfWork, owner_id: str) -> Sequence[str]:
@@ -127,40 +127,48 @@ class Desk:
 
     async def sight(
         self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
-    ) -> Sight:
+    ) -> MarketSnapshot:
         """The snapshot that fills an order, with the figures of its product."""
-        lane = _lane(reduces)
-        second = await second_snapshot(venue, product, self._clock, self._wait, latency, lane)
+        priority = _lane(reduces)
+        second = await second_snapshot(venue, product, self._clock, self._wait, latency, priority)
         dexes = dexes_of([product], self._trading.dexes)
-        return Sight(snapshot=second, perps=await figures(venue, dexes, lane, needs=product))
+        return MarketSnapshot(
+            snapshot=second, perps=await figures(venue, dexes, priority, needs=product)
+        )
 
-    def latency(self, uow: UnitOfWork, owner_id: str, named: str | None) -> timedelta:
+    def latency(self, uow: UnitOfWork, owner_id: str, name: str | None) -> timedelta:
         """How long after its acceptance an order meets the market."""
-        books = uow.paper.of_owner(owner_id) if named is None else [uow.paper.get(named)]
+        books = uow.paper.of_owner(owner_id) if name is None else [uow.paper.get(name)]
         first = next(iter(books), None)
         model = self.model() if first is None else first.model
         return timedelta(milliseconds=model.latency_ms)
 
-    def fill(self, uow: UnitOfWork, order: Order, sight: Sight, now: datetime) -> PaperOutcome:
+    def fill(
+        self, uow: UnitOfWork, order: Order, market_snapshot: MarketSnapshot, now: datetime
+    ) -> PaperExecution:
         """Write into the book what an order met."""
-        book, account, asked = self._ready(uow, order, sight.perp)
-        waiting = self._others(uow, order, sight.perps)
+        book, account, request = self._ready(uow, order, market_snapshot.perp)
+        waiting = self._others(uow, order, market_snapshot.perps)
         met = _on(
             uow,
-            sight.snapshot,
-            asked,
-            lambda taken: arrived(account, asked, sight, book.model, taken=taken, waiting=waiting),
+            market_snapshot.snapshot,
+            request,
+            lambda taken: execute_on_arrival(
+                account, request, market_snapshot, book.model, taken=taken, waiting=waiting
+            ),
         )
         if met.refused is not None:
-            return PaperOutcome(refused=met.refused)
-        fills = _booked(uow, order, account, met, sight)
+            return PaperExecution(refused=met.refused)
+        fills = _booked(uow, order, account, met, market_snapshot)
         if fills or met.rests:
             uow.paper.wake(book.book, now, now + timedelta(seconds=LOOK_S))
-        return PaperOutcome(
+        return PaperExecution(
             fills=fills, rests=met.rests, word=CROSSED if met.took and met.rests else "open"
         )
 
-    def _ready(self, uow: UnitOfWork, order: Order, perp: Perp) -> tuple[PaperBook, Account, Asked]:
+    def _ready(
+        self, uow: UnitOfWork, order: Order, perp: Perp
+    ) -> tuple[PaperBook, PaperAccount, PaperOrder]:
         """The order's book, locked, and what is left of the order."""
         book = uow.paper.get(order.book or "", lock=True)
         if book is None:
@@ -176,11 +184,11 @@ class Desk:
         fill = whole_at_limit(self._asked(order, perp), perp)
         return liquidation_after(uow.paper.account(book), fill, {perp.coin: perp.mark_px})
 
-    def _asked(self, order: Order, perp: Perp) -> Asked:
+    def _asked(self, order: Order, perp: Perp) -> PaperOrder:
         action, trading = order.action, self._trading
-        pays = trading.builder_address is not None and not wants_less(order)
+        pays = trading.builder_address is not None and not is_reduce_only(order)
         filled = order.filled_size or Decimal(0)
-        return Asked(
+        return PaperOrder(
             order_id=order.order_id,
             coin=order.product,
             is_buy=action.is_buy,
@@ -196,7 +204,7 @@ class Desk:
 
     def _others(
         self, uow: UnitOfWork, order: Order, perps: Mapping[str, Perp]
-    ) -> tuple[Waiting, ...]:
+    ) -> tuple[RestingOrder, ...]:
         """The orders of the same book that wait."""
         return tuple(
             self._asked(other, perps[other.product]).waiting()
@@ -216,28 +224,32 @@ class Desk:
         if perps[order.product].delisted:
             await self._store.write(lambda uow: _delisted(uow, order, self._clock.now()))
             return
-        seen = await snapshot(venue, order.product, self._clock, _lane(wants_less(order)), 1)
-        sight, now = Sight(snapshot=seen, perps=perps), self._clock.now()
-        await self._store.write(lambda uow: self._looked(uow, order, sight, now))
+        seen = await snapshot(venue, order.product, self._clock, _lane(is_reduce_only(order)), 1)
+        market_snapshot, now = MarketSnapshot(snapshot=seen, perps=perps), self._clock.now()
+        await self._store.write(lambda uow: self._looked(uow, order, market_snapshot, now))
 
-    def _looked(self, uow: UnitOfWork, read: Order, sight: Sight, now: datetime) -> None:
+    def _looked(
+        self, uow: UnitOfWork, read: Order, market_snapshot: MarketSnapshot, now: datetime
+    ) -> None:
         order = uow.orders.get(read.order_id, lock=True)
         if order is None or order.version != read.version:
             return
-        book, account, asked = self._ready(uow, order, sight.perp)
+        book, account, request = self._ready(uow, order, market_snapshot.perp)
         met = _on(
             uow,
-            sight.snapshot,
-            asked,
-            lambda taken: came_through(account, asked, sight, book.model, taken=taken),
+            market_snapshot.snapshot,
+            request,
+            lambda taken: execute_resting(
+                account, request, market_snapshot, book.model, taken=taken
+            ),
         )
         if met.refused is not None:
             _taken_back(uow, order, met.refused, now)
             return
-        fills = _booked(uow, order, account, met, sight)
+        fills = _booked(uow, order, account, met, market_snapshot)
         all_fills = (*order.fills, *fills)
         if not met.rests:
-            end_order(uow, order, End(happening="fill", fills=all_fills, whole=True), now)
+            end_order(uow, order, OrderEnd(happening="fill", fills=all_fills, whole=True), now)
             return
         keep_fills(uow, order, fills, now, order.seen)
         size = filled_size(all_fills)
@@ -254,22 +266,24 @@ class Desk:
 
     async def watch(self, venue: Venue) -> int:
         """One round over books with something open."""
-        return await watch_books(self._store, self._clock, self._trading, venue)
+        return await run_paper_round(self._store, self._clock, self._trading, venue)
 
 
 def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
     return book.owner_id == owner_id and (agent_id is None or book.agent_id == agent_id)
 
 
-def _lane(reduces: bool) -> Lane:
+def _lane(reduces: bool) -> Priority:
     return "close" if reduces else "order"
 
 
-def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met]) -> Met:
+def _on(
+    uow: UnitOfWork, seen: OrderBook, request: PaperOrder, meet: Callable[[Taken], Execution]
+) -> Execution:
     """What an order meets on a snapshot. One that fills something is stored, and where somebody
     took of it meanwhile it is met once more, while nobody else can.
     """
-    taken, takers = uow.paper.taken(seen.hash, is_buy=asked.is_buy)
+    taken, takers = uow.paper.taken(seen.hash, is_buy=request.is_buy)
     met = meet(taken)
     if not met.fills:
         return met
@@ -277,15 +291,19 @@ def _on(uow: UnitOfWork, seen: Book, asked: Asked, meet: Callable[[Taken], Met])
     uow.paper.keep(seen, known=takers > 0)
     if uow.paper.takers(seen.hash) == takers:
         return met
-    taken, _ = uow.paper.taken(seen.hash, is_buy=asked.is_buy)
+    taken, _ = uow.paper.taken(seen.hash, is_buy=request.is_buy)
     return meet(taken)
 
 
 def _booked(
-    uow: UnitOfWork, order: Order, account: Account, met: Met, sight: Sight
+    uow: UnitOfWork,
+    order: Order,
+    account: PaperAccount,
+    met: Execution,
+    market_snapshot: MarketSnapshot,
 ) -> tuple[OrderFill, ...]:
     """Append fills to the order's book."""
-    made, marks, at = [], sight.marks, sight.snapshot.at
+    created, marks, at = [], market_snapshot.marks, market_snapshot.snapshot.at
     entry: Entry | None = None
     for n, fill in enumerate(met.fills, start=len(order.fills)):
         account = account if entry is None else after(account, entry)
@@ -294,19 +312,19 @@ def _booked(
         entry = uow.paper.append(order.book or "", f"{fill.order_id}:{n}", at, known, fill)
         if entry is None:
             raise LookupError(f"{fill.order_id} has a fill {n} already")
-        made.append(_order_fill(fill, entry.n, at, realized))
-    return tuple(made)
+        created.append(_order_fill(fill, entry.n, at, realized))
+    return tuple(created)
 
 
 def _order_fill(fill: Filled, n: int, at: datetime, realized: int | None) -> OrderFill:
     """The same as an order shows it; its trade is named by its entry in the book."""
-    paid = fill.fee + fill.builder_fee
+    prepaid_cost = fill.fee + fill.builder_fee
     return OrderFill(
         px=fill.px,
         size=fill.size,
-        fee=_usdc(paid),
+        fee=_usdc(prepaid_cost),
         builder_fee=_usdc(fill.builder_fee),
-        closed_pnl=_usdc(0 if realized is None else realized - paid),
+        closed_pnl=_usdc(0 if realized is None else realized - prepaid_cost),
         at=at,
         tid=n,
         snapshot=fill.snapshot,
@@ -323,7 +341,7 @@ def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) 
         raise Refused(refused)
     reduces = refused.kind.code == "wallet_no_position"
     word = "reduceOnlyCanceled" if reduces else "marginCanceled"
-    end_order(uow, order, End(happening="cancel", word=word, whole=True), now)
+    end_order(uow, order, OrderEnd(happening="cancel", venue_message=word, whole=True), now)
 
 
 def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
@@ -331,7 +349,9 @@ def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.version != read.version:
         return
-    end_order(uow, order, End(happening="cancel", word="delistedCanceled", whole=True), now)
+    end_order(
+        uow, order, OrderEnd(happening="cancel", venue_message="delistedCanceled", whole=True), now
+    )
 
 
 def _given_up(uow: UnitOfWork, read: Order, now: datetime) -> None:
@@ -342,4 +362,4 @@ def _given_up(uow: UnitOfWork, read: Order, now: datetime) -> None:
     if order is None or order.version != read.version or order.status != "executing":
         return
     lost = refusal("wallet_venue_unavailable", why="the process ended before it was filled")
-    end_order(uow, order, End(happening="refuse", refusal=lost, whole=True), now)
+    end_order(uow, order, OrderEnd(happening="refuse", refusal=lost, whole=True), now)

@@ -14,7 +14,7 @@ from domain.refusals import Refused, refusal
 from domain.trading.indices import dex_of
 from domain.trading.paper.filling import later
 from domain.trading.pricing import NoPrice, quote_of
-from domain.trading.venue import Book, Lane, Perp
+from domain.trading.venue import OrderBook, Perp, Priority
 
 PERPS_S: Final = 20
 RATES_S: Final = 20
@@ -27,23 +27,25 @@ _AROUND: Final = timedelta(minutes=5)
 Pause = Callable[[timedelta], Awaitable[None]]
 
 
-async def pause(span: timedelta) -> None:
+async def pause(period: timedelta) -> None:
     """Wait."""
-    await anyio.sleep(span.total_seconds())
+    await anyio.sleep(period.total_seconds())
 
 
-def unavailable(why: str) -> Refused:
+def unavailable(reason: str) -> Refused:
     """Nothing fresh to fill on."""
-    return Refused(refusal("wallet_venue_unavailable", why=why))
+    return Refused(refusal("wallet_venue_unavailable", why=reason))
 
 
-async def snapshot(venue: Venue, coin: str, clock: Clock, lane: Lane, good_for_s: int) -> Book:
+async def snapshot(
+    venue: Venue, coin: str, clock: Clock, priority: Priority, max_age_s: int
+) -> OrderBook:
     """A fresh, two-sided book; never a mid, a mark or a last price in its place.
 
     Errors: `wallet_venue_unavailable`.
     """
     try:
-        held = await venue.book(coin, lane=lane, good_for_s=good_for_s)
+        held = await venue.book(coin, priority=priority, max_age_s=max_age_s)
     except Refused as refused:
         raise unavailable(refused.refusal.reason.rstrip(".")) from None
     quote = quote_of(held.value, clock.now())
@@ -53,19 +55,19 @@ async def snapshot(venue: Venue, coin: str, clock: Clock, lane: Lane, good_for_s
 
 
 async def second_snapshot(
-    venue: Venue, coin: str, clock: Clock, wait: Pause, latency: timedelta, lane: Lane
-) -> Book:
+    venue: Venue, coin: str, clock: Clock, wait: Pause, latency: timedelta, priority: Priority
+) -> OrderBook:
     """The snapshot `latency` after the one at acceptance, by the venue's own clock.
 
     Without a latency it is the one at acceptance, for measurements. Errors:
     `wallet_venue_unavailable`, also where the venue shows none so young.
     """
     if not latency:
-        return await snapshot(venue, coin, clock, lane, 1)
-    at_acceptance = await snapshot(venue, coin, clock, lane, 0)
+        return await snapshot(venue, coin, clock, priority, 1)
+    at_acceptance = await snapshot(venue, coin, clock, priority, 0)
     await wait(latency)
     for _ in range(_LOOKS):
-        second = await snapshot(venue, coin, clock, lane, 0)
+        second = await snapshot(venue, coin, clock, priority, 0)
         if later(second, at_acceptance, latency):
             return second
         await wait(_AGAIN)
@@ -73,7 +75,7 @@ async def second_snapshot(
 
 
 async def figures(
-    venue: Venue, dexes: Sequence[str], lane: Lane = "house", *, needs: str | None = None
+    venue: Venue, dexes: Sequence[str], priority: Priority = "house", *, needs: str | None = None
 ) -> Mapping[str, Perp]:
     """Every product of the dexes with its figures. Errors: `wallet_venue_unavailable`; a stale
     answer is none, nor is one without the product that it `needs`.
@@ -81,7 +83,7 @@ async def figures(
     found: dict[str, Perp] = {}
     for dex in dexes:
         try:
-            held = await venue.perps(dex, lane=lane, good_for_s=PERPS_S)
+            held = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
         except Refused as refused:
             if dex == FIRST_DEX:
                 raise unavailable(refused.refusal.reason.rstrip(".")) from None
@@ -99,8 +101,8 @@ async def rate_of(venue: Venue, coin: str, hour: datetime) -> Decimal | None:
     `venue_unavailable`.
     """
     # What was published stays so; what is not published yet is asked again soon.
-    for good_for_s in (PUBLISHED_S, RATES_S):
-        held = await venue.funding(coin, hour - _AROUND, good_for_s=good_for_s)
+    for max_age_s in (PUBLISHED_S, RATES_S):
+        held = await venue.funding(coin, hour - _AROUND, max_age_s=max_age_s)
         for row in held.value:
             at = datetime.fromtimestamp(row["time"] // 1_000, UTC)
             if row["coin"] == coin and abs(at - hour) <= _AROUND:
@@ -110,5 +112,5 @@ async def rate_of(venue: Venue, coin: str, hour: datetime) -> Decimal | None:
 
 def dexes_of(coins: Sequence[str], configured: Sequence[str]) -> tuple[str, ...]:
     """The dexes that hold these coins and those that are traded here, each once."""
-    named = (FIRST_DEX, *configured, *(dex_of(coin) for coin in coins))
-    return tuple(dict.fromkeys(named))
+    name = (FIRST_DEX, *configured, *(dex_of(coin) for coin in coins))
+    return tuple(dict.fromkeys(name))

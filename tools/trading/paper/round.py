@@ -16,10 +16,10 @@ from domain.refusals import Refused
 from domain.settings import Trading
 from domain.times import timestamp
 from domain.trading.paper.amounts import fee_tenths_bps
-from domain.trading.paper.entries import Gap, PaperBook, Settled, What
+from domain.trading.paper.entries import DelistedClose, EntryPayload, Gap, PaperBook
 from domain.trading.paper.margin import FUNDING_LATE, funding, hours, liquidation
 from domain.trading.paper.meeting import marks_of
-from domain.trading.paper.replay import Account
+from domain.trading.paper.replay import PaperAccount
 from domain.trading.venue import Perp
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -40,7 +40,7 @@ class Found:
     rates: Mapping[tuple[str, datetime], Decimal]
 
 
-async def watch_books(store: Store, clock: Clock, trading: Trading, venue: Venue) -> int:
+async def run_paper_round(store: Store, clock: Clock, trading: Trading, venue: Venue) -> int:
     """One round over books with something open; how many. Each is looked at once for each time
     that it is due, whichever process does it.
 
@@ -126,7 +126,7 @@ def _settle(uow: UnitOfWork, book: PaperBook, found: Found, now: datetime) -> No
         perp, account = found.perps.get(coin), uow.paper.account(book)
         if perp is None or not perp.delisted or perp.mark_px is None:
             continue
-        what = Settled(coin=coin, size=account.size(coin), px=perp.mark_px)
+        what = DelistedClose(coin=coin, size=account.size(coin), px=perp.mark_px)
         _append(uow, book, f"{coin}@{timestamp(now)}", now, found, account, what)
 
 
@@ -171,8 +171,8 @@ def _append(
     ref: str,
     now: datetime,
     found: Found,
-    account: Account,
-    what: What,
+    account: PaperAccount,
+    what: EntryPayload,
 ) -> None:
     marks = {c: px for c, px in marks_of(found.perps).items() if c in account.holdings}
     uow.paper.append(book.book, ref, now, marks, what)

@@ -10,26 +10,26 @@ from decimal import Decimal
 from functools import partial
 from typing import Final
 
-from domain.ledger.events import Kind, NewEvent, Reporter
+from domain.ledger.events import LedgerKind, NewEvent, Reporter
 from domain.ledger.payloads import Noted, Stopped
 from domain.ledger.written import written
 from domain.mandates.mandate import Status
-from domain.mandates.states import Action, moved
+from domain.mandates.states import LifecycleAction, moved
 from domain.refusals import Refused, refusal
-from domain.trading.keeping import NotSigned
+from domain.trading.keeping import SigningRefused
 from domain.trading.orders import DONE, CancelAction, Envelope, Order, OrderAction
-from domain.trading.outcome import End
+from domain.trading.outcome import OrderEnd
 from domain.trading.own import milliseconds
 from domain.trading.stop_line import (
     GOOD_FOR,
     REST,
     Blocked,
     Close,
-    Cut,
     Ended,
-    Keeping,
+    ReduceOrder,
     State,
-    View,
+    StopLineState,
+    StopLineView,
     Wait,
     bytes_about,
     cloid_of,
@@ -43,17 +43,17 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.approving import close_pending
 from tools.call.operation import Deps
 from tools.call.switches import switches
-from tools.trading.orders.market import why_silent
+from tools.trading.orders.market import outage_reason
 from tools.trading.orders.sending import ended
-from tools.trading.orders.settling import agreed, fees_of, look
+from tools.trading.orders.settling import agreed, sync_fees, sync_status
 from tools.trading.stop_line.closing import close_action, close_order
 from tools.trading.stop_line.watched import (
     FILLS,
     POST,
     SIGNER,
     STATUS,
-    Sight,
-    Watched,
+    TrackedMandate,
+    VenueSnapshot,
     load,
     terms_told,
 )
@@ -70,15 +70,17 @@ class Superseded(Exception):
     """Another process leads; this one stops where it stands."""
 
 
-class Unsigned(Exception):
+class SignerUnavailable(Exception):
     """Nobody signs for the keeper now; the sentence says why."""
 
 
-class Acting:
+class StopLineExecutor:
     """The hands of one round."""
 
-    def __init__(self, deps: Deps, sight: Sight, leads: Callable[[UnitOfWork], bool]):
-        self.deps, self.sight, self._leads = deps, sight, leads
+    def __init__(
+        self, deps: Deps, market_snapshot: VenueSnapshot, leads: Callable[[UnitOfWork], bool]
+    ):
+        self.deps, self.sight, self._leads = deps, market_snapshot, leads
 
     # -- on record
 
@@ -89,25 +91,25 @@ class Acting:
         if switches(uow, self.deps.defaults).stop_line_dry_run:
             raise Superseded  # switched while this round ran
 
-    async def stop(self, w: Watched) -> Watched:
+    async def stop(self, w: TrackedMandate) -> TrackedMandate:
         """Stop the mandate in the record, so that nothing new cites it, and open an episode."""
 
         def work(uow: UnitOfWork) -> None:
             self._insist(uow)
-            m = uow.mandates.get(w.mandate.public_id, lock=True)
-            if m is None or m.status is not Status.WORKING:
+            mandate = uow.mandates.get(w.mandate.public_id, lock=True)
+            if mandate is None or mandate.status is not Status.WORKING:
                 return
             now = self.deps.clock.now()
-            m = replace(m, status=moved(m, Action.STOP), stopped_at=now)
-            uow.mandates.save(m)
-            close_pending(uow, m)
-            self._append(uow, w, Kind.STOP, Stopped(reason="floor", record_only=True))
+            mandate = replace(mandate, status=moved(mandate, LifecycleAction.STOP), stopped_at=now)
+            uow.mandates.save(mandate)
+            close_pending(uow, mandate)
+            self._append(uow, w, LedgerKind.STOP, Stopped(reason="floor", record_only=True))
             self._keep(uow, w, "open", None, episode=1)
 
         await self.deps.store.write(work)
         return await self._again(w)
 
-    async def opened(self, w: Watched) -> Watched:
+    async def opened(self, w: TrackedMandate) -> TrackedMandate:
         """Open the next episode: the ladder begins anew."""
         episode = (w.keeping.episode if w.keeping else 0) + 1
         why = w.keeping.why if w.keeping else None
@@ -119,31 +121,33 @@ class Acting:
         await self.deps.store.write(work)
         return await self._again(w)
 
-    async def warn(self, w: Watched) -> None:
+    async def warn(self, w: TrackedMandate) -> None:
         """Say once that nobody can close for this mandate."""
         await self._told(w, "warned", f"the stop line is reached and nothing is closed: {NO_KEY}")
 
-    async def _told(self, w: Watched, state: State, why: str) -> None:
+    async def _told(self, w: TrackedMandate, state: State, reason: str) -> None:
         """Note why nothing more is done; the owner reads each reason once."""
         kept = w.keeping
-        if kept is not None and (kept.state, kept.why) == (state, why) and state != "blocked":
+        if kept is not None and (kept.state, kept.why) == (state, reason) and state != "blocked":
             return
 
         def work(uow: UnitOfWork) -> None:
             self._insist(uow)
             now = uow.venue_keeping.get(*w.id)
-            told = Noted(text=f"The keeper is blocked: {why}.", why=BLOCKED)
+            told = Noted(text=f"The keeper is blocked: {reason}.", why=BLOCKED)
             before = (e.payload.get("text") for e in uow.ledger.newest(w.mandate.public_id))
-            if (now is None or now.why != why) and told.text not in before:
-                self._append(uow, w, Kind.NOTE, told)
+            if (now is None or now.why != reason) and told.text not in before:
+                self._append(uow, w, LedgerKind.NOTE, told)
             again = self.deps.clock.now() + REST if state == "blocked" else None
             episode = now.episode if now is not None else 0
-            self._keep(uow, w, state, why, episode=episode, again=again)
+            self._keep(uow, w, state, reason, episode=episode, again=again)
 
         await self.deps.store.write(work)
-        log.warning("%s on %s: %s: %s", *w.id, BLOCKED, why)
+        log.warning("%s on %s: %s: %s", *w.id, BLOCKED, reason)
 
-    def _append(self, uow: UnitOfWork, w: Watched, kind: Kind, what: Stopped | Noted) -> None:
+    def _append(
+        self, uow: UnitOfWork, w: TrackedMandate, kind: LedgerKind, what: Stopped | Noted
+    ) -> None:
         now = self.deps.clock.now()
         row = NewEvent(
             kind=kind,
@@ -157,26 +161,26 @@ class Acting:
     def _keep(
         self,
         uow: UnitOfWork,
-        w: Watched,
+        w: TrackedMandate,
         state: State,
-        why: str | None,
+        reason: str | None,
         *,
         episode: int,
         again: datetime | None = None,
     ) -> None:
         uow.venue_keeping.put(
-            Keeping(
+            StopLineState(
                 public_id=w.mandate.public_id,
                 network=w.link.network,
                 episode=episode,
                 state=state,
-                why=why,
+                why=reason,
                 changed_at=self.deps.clock.now(),
                 again_at=again,
             )
         )
 
-    async def _again(self, w: Watched) -> Watched:
+    async def _again(self, w: TrackedMandate) -> TrackedMandate:
         """The mandate as it is on record now."""
         public_id, network = w.id
         find = partial(load, deps=self.deps, public_id=public_id, network=network)
@@ -187,7 +191,7 @@ class Acting:
 
     # -- in dry run
 
-    async def would(self, w: Watched) -> None:
+    async def would(self, w: TrackedMandate) -> None:
         """Say what would be done, to the last field; nothing is signed, sent or written."""
         episode = w.keeping.episode if w.keeping else 1
         standing = await self.sight.open(w)
@@ -206,7 +210,7 @@ class Acting:
 
     # -- step by step
 
-    async def steps(self, w: Watched) -> None:
+    async def steps(self, w: TrackedMandate) -> None:
         """Cancel what stands, ask what became of what was sent, and close what is held.
 
         Only the last has to succeed: nothing that the record or the venue leaves open holds it.
@@ -232,7 +236,7 @@ class Acting:
         elif isinstance(move, Ended):
             await self._ends(w)
 
-    async def _ends(self, w: Watched) -> None:
+    async def _ends(self, w: TrackedMandate) -> None:
         """Nothing is held: at once where the fills say so too, else once that was so for a while,
         since an answer without a position may be wrong.
         """
@@ -247,43 +251,45 @@ class Acting:
         await self.deps.store.write(partial(self._done, w))
         log.warning("%s on %s is closed", *w.id)
 
-    def _since_now(self, w: Watched, why: str | None, uow: UnitOfWork) -> None:
+    def _since_now(self, w: TrackedMandate, reason: str | None, uow: UnitOfWork) -> None:
         self._insist(uow)
         episode = w.keeping.episode if w.keeping else 1
-        self._keep(uow, w, "open", why, episode=episode)
+        self._keep(uow, w, "open", reason, episode=episode)
 
-    async def waits(self, w: Watched, why: str) -> None:
+    async def waits(self, w: TrackedMandate, reason: str) -> None:
         """Tell the owner why a tick neither closed anything nor ended; each reason once."""
-        await self._told(w, "open", why)
+        await self._told(w, "open", reason)
 
-    def _done(self, w: Watched, uow: UnitOfWork) -> None:
+    def _done(self, w: TrackedMandate, uow: UnitOfWork) -> None:
         self._insist(uow)
         episode = w.keeping.episode if w.keeping else 1
         self._keep(uow, w, "done", None, episode=episode)
 
-    async def _settled(self, w: Watched, held: Mapping[str, Decimal] | None) -> Watched:
+    async def _settled(
+        self, w: TrackedMandate, held: Mapping[str, Decimal] | None
+    ) -> TrackedMandate:
         """Ask what became of orders that nobody knows the end of, and what filled of those in a
         product that is `held` (None: in any); the mandate as it is then. What the venue does not
         say now is asked again.
         """
-        asked = False
+        request = False
         for order in w.orders:
             given_out = order.status in ("awaiting_signature", "expired")
             try:
                 if order.status in DONE and unsettled(order):
                     if held is None or held.get(order.product):
                         self.sight.meter.add(FILLS)
-                        await fees_of(self.deps, order, "keeper")
-                        asked = True
+                        await sync_fees(self.deps, order, "keeper")
+                        request = True
                 elif unsettled(order) or (given_out and bytes_about(order, w.now)):
                     self.sight.meter.add(STATUS)
-                    await look(self.deps, order, "keeper")
-                    asked = True
+                    await sync_status(self.deps, order, "keeper")
+                    request = True
             except Refused as refused:
                 log.info("order %s: %s", order.order_id, refused.refusal.reason)
-        return await self._again(w) if asked else w
+        return await self._again(w) if request else w
 
-    async def _cancelled(self, w: Watched, standing: frozenset[str]) -> frozenset[str]:
+    async def _cancelled(self, w: TrackedMandate, standing: frozenset[str]) -> frozenset[str]:
         """Cancel the mandate's own orders that stand at the venue; which may still stand."""
         gone = set()
         for order in w.orders:
@@ -293,9 +299,9 @@ class Acting:
             try:
                 signed = await self._signed(w, order.product, action)
                 self.sight.meter.add(POST + STATUS)
-                await self.sight.venue.place(action, *signed, lane="keeper")
-                found = await look(self.deps, order, "keeper")
-            except Unsigned as unsigned:
+                await self.sight.venue.place(action, *signed, priority="keeper")
+                found = await sync_status(self.deps, order, "keeper")
+            except SignerUnavailable as unsigned:
                 await self._told(w, "open", str(unsigned))
                 break
             except Refused as refused:
@@ -306,35 +312,37 @@ class Acting:
         return standing - gone
 
     async def _signed(
-        self, w: Watched, coin: str, action: OrderAction | CancelAction
+        self, w: TrackedMandate, coin: str, action: OrderAction | CancelAction
     ) -> tuple[Envelope, dict[str, object]]:
         """The signer's word over an action. Errors: Unsigned."""
         if self.deps.signer is None:
-            raise Unsigned("no signer is set")
+            raise SignerUnavailable("no signer is set")
         until = milliseconds(self.deps.clock.now() + GOOD_FOR)
         self.sight.meter.add(SIGNER)
         try:
             envelope, signature = await self.deps.signer.keeper_signed(
                 w.link.network, w.link.wallet, coin, action, until, terms_told(w.mandate)
             )
-        except NotSigned as refused:
-            raise Unsigned(f"the signer refuses: {refused}") from None
+        except SigningRefused as refused:
+            raise SignerUnavailable(f"the signer refuses: {refused}") from None
         except Refused as refused:
-            raise Unsigned(refused.refusal.reason) from None
+            raise SignerUnavailable(refused.refusal.reason) from None
         return envelope, dict(signature)
 
-    async def _all(self, w: Watched, view: View, cuts: Sequence[Cut]) -> None:
+    async def _all(
+        self, w: TrackedMandate, view: StopLineView, cuts: Sequence[ReduceOrder]
+    ) -> None:
         """One order a product; what nobody signs is told, and holds no other."""
         why = []
         for one in cuts:
             try:
                 await self._close(w, view, one)
-            except Unsigned as unsigned:
+            except SignerUnavailable as unsigned:
                 why.append(f"{one.coin}: {unsigned}")
         if why:
             await self._told(w, "open", "; ".join(why))
 
-    async def _close(self, w: Watched, view: View, cut: Cut) -> None:
+    async def _close(self, w: TrackedMandate, view: StopLineView, cut: ReduceOrder) -> None:
         """One reduce-only order: signed, then on record, then sent once."""
         attempt = len(tries_of(view, cut.coin))
         cloid = cloid_of(*w.id, cut.coin, view.episode, attempt)
@@ -357,13 +365,13 @@ class Acting:
             return
         await self._send(order, signed[1])
 
-    def _recorded(self, w: Watched, order: Order, uow: UnitOfWork) -> None:
+    def _recorded(self, w: TrackedMandate, order: Order, uow: UnitOfWork) -> None:
         """Put the order on record as being sent. Errors: Superseded, Unsigned,
         `Duplicate`."""
         self._insist(uow)
         key = uow.venue.key_in_use(w.link.link_id, "keeper")
         if key is None or not key.alive(self.deps.clock.now()):
-            raise Unsigned(NO_KEY)
+            raise SignerUnavailable(NO_KEY)
         uow.orders.add(order)
 
     async def _send(self, order: Order, signature: dict[str, object]) -> None:
@@ -373,17 +381,17 @@ class Acting:
             raise TypeError("an order that is sent has bytes")
         try:
             placed = await self.sight.venue.place(
-                order.action, order.envelope, signature, lane="keeper"
+                order.action, order.envelope, signature, priority="keeper"
             )
         except Refused as refused:
-            why, soon = why_silent(refused), self.deps.clock.now() + timedelta(seconds=2)
+            why, soon = outage_reason(refused), self.deps.clock.now() + timedelta(seconds=2)
             nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
             await ended(
                 self.deps,
                 order,
-                End(happening="refuse", refusal=nothing, whole=True),
+                OrderEnd(happening="refuse", refusal=nothing, whole=True),
             )
             return
         end = await agreed(self.sight.venue, order, placed, "keeper")
-        done = await ended(self.deps, order, end)
-        log.warning("%s: %s %s: %s", order.mandate_id, order.side, order.product, done.status)
+        result = await ended(self.deps, order, end)
+        log.warning("%s: %s %s: %s", order.mandate_id, order.side, order.product, result.status)

@@ -7,12 +7,12 @@ from datetime import datetime
 from domain.money import ZERO
 from domain.trading.orders import Envelope, Order, OrderAction
 from domain.trading.precision import notional
-from domain.trading.stop_line import GOOD_FOR, LADDER_BPS, Cut
+from domain.trading.stop_line import GOOD_FOR, LADDER_BPS, ReduceOrder
 from tools.trading.orders.sending import LEFT_BEHIND
-from tools.trading.stop_line.watched import Watched
+from tools.trading.stop_line.watched import TrackedMandate
 
 
-def close_action(cut: Cut, cloid: str) -> OrderAction:
+def close_action(cut: ReduceOrder, cloid: str) -> OrderAction:
     """Reduce-only, immediate, and paying nobody: a close never needs a fee."""
     return OrderAction(
         asset_id=cut.asset_id,
@@ -26,8 +26,8 @@ def close_action(cut: Cut, cloid: str) -> OrderAction:
 
 
 def close_order(
-    w: Watched,
-    cut: Cut,
+    w: TrackedMandate,
+    cut: ReduceOrder,
     action: OrderAction,
     envelope: Envelope,
     now: datetime,

@@ -18,13 +18,13 @@ import anyio
 
 from domain.mandates.mandate import Status
 from domain.refusals import Refused
-from domain.trading.stop_line import Keeping, Reading, reached
+from domain.trading.stop_line import StopLineState, WorthReading, reached
 from domain.trading.venue import NETWORKS, Network
 from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
-from tools.trading.stop_line.acting import Acting, Superseded
+from tools.trading.stop_line.acting import StopLineExecutor, Superseded
 from tools.trading.stop_line.telling import LEADER
-from tools.trading.stop_line.watched import Meter, Sight, Watched, load
+from tools.trading.stop_line.watched import Meter, TrackedMandate, VenueSnapshot, load
 
 log = logging.getLogger("wallet.stop_line")
 # Half of the reserve of a minute: there are two rounds in one.
@@ -38,7 +38,7 @@ _Id = tuple[str, Network]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
+class RoundResult:
     """What a round did: `led` is False where another process leads."""
 
     led: bool
@@ -46,7 +46,7 @@ class Round:
     weight: int = 0
 
 
-class StopLines:
+class StopLineKeeper:
     """The keeper of what mandates hold at the venue, in one process.
 
     What it remembers, the last look at each mandate and when that was, is its own and small: a new
@@ -56,25 +56,25 @@ class StopLines:
     def __init__(self, deps: Deps, holder: str, tick_s: int = 30, batch: int = BATCH):
         self.deps, self._holder, self._batch = deps, holder, batch
         self._lease = max(ROUNDS_A_LEASE * timedelta(seconds=tick_s), SHORTEST_LEASE)
-        self._looks: dict[_Id, Reading | None] = {}
+        self._looks: dict[_Id, WorthReading | None] = {}
         self._seen: dict[_Id, int] = {}
         self._round = 0
 
-    async def round(self) -> Round:
+    async def round(self) -> RoundResult:
         """Everything once, as far as the weight of a round goes; the least recently seen first.
 
         Errors: none of one mandate or of the venue ends the round for another.
         """
         if self.deps.venues is None:
-            return Round(led=False)
+            return RoundResult(led=False)
         if not await self._lead():
             self._looks.clear()
-            return Round(led=False)
+            return RoundResult(led=False)
         self._round += 1
         watched = await self.deps.store.read(lambda uow: uow.venue_keeping.watched())
         self._forget(watched)
         meter, looked = Meter(), 0
-        sights = {n: Sight(self.deps, n, meter) for n in NETWORKS}
+        sights = {n: VenueSnapshot(self.deps, n, meter) for n in NETWORKS}
         for one in sorted(watched, key=self._turn):
             if looked >= self._batch or meter.spent >= WEIGHT_A_ROUND:
                 break
@@ -85,7 +85,7 @@ class StopLines:
                 break
         if looked:
             log.info("looked at %s mandates at the venue, weight %s", looked, meter.spent)
-        return Round(led=True, looked=looked, weight=meter.spent)
+        return RoundResult(led=True, looked=looked, weight=meter.spent)
 
     async def release(self) -> None:
         """Let another process lead at once."""
@@ -102,7 +102,7 @@ class StopLines:
         writes nothing, and sends nothing.
         """
         now = self.deps.clock.now()
-        return uow.work.claim(*LEADER, self._holder, now, now + self._lease)
+        return uow.work.acquire(*LEADER, self._holder, now, now + self._lease)
 
     def _turn(self, one: _Id) -> tuple[int, int]:
         """Whose second look is due, then who was seen longest ago."""
@@ -114,63 +114,65 @@ class StopLines:
         self._looks = {k: v for k, v in self._looks.items() if k in there}
         self._seen = {k: v for k, v in self._seen.items() if k in there}
 
-    async def _bounded(self, one: _Id, sight: Sight) -> bool:
+    async def _bounded(self, one: _Id, market_snapshot: VenueSnapshot) -> bool:
         """Keep one mandate; its trouble and its venue's silence are its own."""
         self._seen[one] = self._round
         try:
             with anyio.fail_after(ONE_S):
-                return await self._one(one, sight)
+                return await self._one(one, market_snapshot)
         except Superseded:
             raise
         except Refused as refused:
             log.warning("%s on %s: %s", *one, refused.refusal.reason)
-            await self._says(one, sight, refused.refusal.reason.rstrip("."))
+            await self._says(one, market_snapshot, refused.refusal.reason.rstrip("."))
         except TimeoutError:
             log.warning("%s on %s: the venue takes too long", *one)
-            await self._says(one, sight, "the venue takes too long")
+            await self._says(one, market_snapshot, "the venue takes too long")
         except Exception:
             log.exception("keeping %s on %s failed", *one)
-            await self._says(one, sight, "of an error here, which its operator reads")
+            await self._says(one, market_snapshot, "of an error here, which its operator reads")
         self._looks.pop(one, None)
         return True
 
-    async def _says(self, one: _Id, sight: Sight, why: str) -> None:
+    async def _says(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
         """Tell the owner of a mandate that is being closed why this tick did nothing for it."""
         try:
-            await self._told(one, sight, why)
+            await self._told(one, market_snapshot, reason)
         except Superseded:
             raise
         except Exception:
             log.exception("telling the owner of %s on %s failed", *one)
 
-    async def _told(self, one: _Id, sight: Sight, why: str) -> None:
+    async def _told(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
         w = await self.deps.store.read(
             partial(load, deps=self.deps, public_id=one[0], network=one[1])
         )
         open_ = w is not None and w.keeping is not None and w.keeping.state == "open"
         if w is not None and open_ and not w.switches.stop_line_dry_run:
-            await Acting(self.deps, sight, self.leads).waits(w, why)
+            await StopLineExecutor(self.deps, market_snapshot, self.leads).waits(w, reason)
 
-    async def _one(self, one: _Id, sight: Sight) -> bool:
+    async def _one(self, one: _Id, market_snapshot: VenueSnapshot) -> bool:
         """Look at one mandate, and do what is due; False where there is nothing to keep."""
         w = await self.deps.store.read(
             partial(load, deps=self.deps, public_id=one[0], network=one[1])
         )
         if w is None:
             return False
-        acting = Acting(self.deps, sight, self.leads)
+        acting = StopLineExecutor(self.deps, market_snapshot, self.leads)
         if w.mandate.status is Status.STOPPED:
             if not (w.floored or w.keeping is not None):
                 return False
             await self._pursue(acting, w)
             return True
         before = self._looks.get(one)
-        now = self._looks[one] = await sight.reading(w)
+        now = self._looks[one] = await market_snapshot.reading(w)
         if reached(now, before) and now is not None:
             await self._at_line(acting, w, now)
         return True
 
-    async def _at_line(self, acting: Acting, w: Watched, now: Reading) -> None:
+    async def _at_line(
+        self, acting: StopLineExecutor, w: TrackedMandate, now: WorthReading
+    ) -> None:
         """Two looks in a row stood below the line."""
         log.warning(
             "%s on %s stands below its stop line: %s of %s micro-USDC", *w.id, now.worth, now.floor
@@ -182,7 +184,7 @@ class StopLines:
         else:
             await self._pursue(acting, await acting.stop(w))
 
-    async def _pursue(self, acting: Acting, w: Watched) -> None:
+    async def _pursue(self, acting: StopLineExecutor, w: TrackedMandate) -> None:
         """Go on with a mandate that stopped at its line, one step after another."""
         kept = w.keeping
         if w.switches.stop_line_dry_run:
@@ -198,5 +200,5 @@ class StopLines:
         await acting.steps(w)
 
 
-def _rested(kept: Keeping, w: Watched) -> bool:
+def _rested(kept: StopLineState, w: TrackedMandate) -> bool:
     return kept.state == "blocked" and kept.again_at is not None and w.now >= kept.again_at

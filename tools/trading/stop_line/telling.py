@@ -25,12 +25,12 @@ def gauges_of(uow: UnitOfWork, now: datetime) -> dict[str, int]:
     `wallet_keeper_blocked`, the mandates that stand at their line while nothing can be closed.
     """
     counts = uow.venue_keeping.counts()
-    told = {
+    raw = {
         f'wallet_keeper_mandates{{network="{network}",state="{state}"}}': n
         for (network, state), n in sorted(counts.items())
     }
     stuck = sum(n for (_, state), n in counts.items() if state in STUCK)
-    return told | {
+    return raw | {
         "wallet_keeper_blocked": stuck,
         "wallet_keeper_lease_seconds": lease_left_s(uow, now),
     }

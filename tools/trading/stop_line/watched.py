@@ -11,7 +11,7 @@ from typing import Final
 from domain.mandates.mandate import Mandate, Status
 from domain.ports import Venue
 from domain.refusals import Refused
-from domain.rules.case import Case
+from domain.rules.case import MandateSnapshot
 from domain.rules.stop_line import vault_worth
 from domain.rules.venue_side import at_venue
 from domain.rules.worth import floor_now
@@ -21,10 +21,10 @@ from domain.trading.orders import Order
 from domain.trading.own import AgentKey, Link, usable
 from domain.trading.pricing import NoPrice, Quote, quote_of
 from domain.trading.stop_line import (
-    Keeping,
-    Own,
-    Reading,
-    View,
+    OwnPosition,
+    StopLineState,
+    StopLineView,
+    WorthReading,
     closable,
     holds_a_look,
     may_stand,
@@ -36,7 +36,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.call.operation import Deps
 from tools.call.switches import switches
 from tools.trading.fields import venue_of
-from tools.trading.orders.market import why_silent
+from tools.trading.orders.market import outage_reason
 
 FLOOR: Final = "floor"  # the vault's own word for a stop at its line
 # An account that the venue dates further away than this is no fresh answer.
@@ -58,15 +58,15 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class TrackedMandate:
     """A mandate that asked to be closed at its line, and what is on record of it."""
 
     mandate: Mandate
     link: Link
     key: AgentKey | None
-    keeping: Keeping | None
+    keeping: StopLineState | None
     orders: tuple[Order, ...]
-    case: Case
+    snapshot: MandateSnapshot
     now: datetime
     switches: Switches = field(default_factory=Switches)
 
@@ -85,70 +85,77 @@ class Watched:
         """The products that its terms name; of an entry that names every one, those that its
         orders are in.
         """
-        named = coins_of(self.mandate)
+        name = coins_of(self.mandate)
         if not names_every(self.mandate):
-            return named
-        return named | {o.product for o in self.orders}
+            return name
+        return name | {o.product for o in self.orders}
 
     @property
     def floored(self) -> bool:
         """True where the vault itself stopped at its line."""
-        stopped = self.case.measured.stopped
+        stopped = self.snapshot.measured.stopped
         return stopped is not None and stopped.reason == FLOOR
 
 
-def coins_of(m: Mandate) -> frozenset[str]:
+def coins_of(mandate: Mandate) -> frozenset[str]:
     """The products of the venue that a mandate's terms name."""
     return frozenset(
         symbol
-        for target in m.allowed_targets
+        for target in mandate.allowed_targets
         if target.kind == "venue" and target.venue == VENUE
         for symbol in target.symbols
     )
 
 
-def names_every(m: Mandate) -> bool:
+def names_every(mandate: Mandate) -> bool:
     """Whether an entry of the venue names no product, and so every one of them."""
-    return any(t.kind == "venue" and t.venue == VENUE and not t.symbols for t in m.allowed_targets)
+    return any(
+        t.kind == "venue" and t.venue == VENUE and not t.symbols for t in mandate.allowed_targets
+    )
 
 
-def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> Watched | None:
+def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> TrackedMandate | None:
     """What is on record; None for a mandate that the keeper has nothing to do with (00.9)."""
-    m = uow.mandates.get(public_id)
-    if m is None or m.on_floor != "close" or m.signed is None or not at_venue(m):
+    mandate = uow.mandates.get(public_id)
+    if (
+        mandate is None
+        or mandate.on_floor != "close"
+        or mandate.signed is None
+        or not at_venue(mandate)
+    ):
         return None
-    if m.status not in (Status.WORKING, Status.STOPPED):
+    if mandate.status not in (Status.WORKING, Status.STOPPED):
         return None
-    link = uow.venue.link_of(m.owner_id, network)
+    link = uow.venue.link_of(mandate.owner_id, network)
     if link is None:
         return None
     now, on = deps.clock.now(), switches(uow, deps.defaults)
-    return Watched(
-        mandate=m,
+    return TrackedMandate(
+        mandate=mandate,
         link=link,
         key=uow.venue.key_in_use(link.link_id, "keeper"),
         keeping=uow.venue_keeping.get(public_id, network),
         orders=tuple(uow.orders.live_of_mandate(public_id, network)),
-        case=Case(m, uow.ledger.state(public_id), now, deps.config, on),
+        snapshot=MandateSnapshot(mandate, uow.ledger.state(public_id), now, deps.config, on),
         now=now,
         switches=on,
     )
 
 
-def terms_told(m: Mandate) -> dict[str, object]:
+def terms_told(mandate: Mandate) -> dict[str, object]:
     """The terms as the signer wants to see them: as signed, with the entries behind their hash."""
-    if m.signed is None:
+    if mandate.signed is None:
         raise TypeError("terms that nobody signed are not shown to the signer")
     return {
-        "message": dict(m.signed.message),
-        "chain_id": m.signed.chain_id,
-        "verifying_contract": m.signed.verifying_contract,
-        "signature": m.signed.signature,
-        "targets": [t.as_json() for t in m.allowed_targets],
+        "message": dict(mandate.signed.message),
+        "chain_id": mandate.signed.chain_id,
+        "verifying_contract": mandate.signed.verifying_contract,
+        "signature": mandate.signed.signature,
+        "targets": [t.as_json() for t in mandate.allowed_targets],
     }
 
 
-class Sight:
+class VenueSnapshot:
     """The venue as one round sees it; every account is read anew, and its weight counted."""
 
     def __init__(self, deps: Deps, network: Network, meter: Meter):
@@ -164,7 +171,7 @@ class Sight:
         found = []
         for dex in sorted(dexes):
             self.meter.add(ACCOUNT)
-            told = await self.venue.account(wallet, dex, lane="keeper", good_for_s=0, fresh=True)
+            told = await self.venue.account(wallet, dex, priority="keeper", max_age_s=0, fresh=True)
             if told.stale or abs(told.value.at - self._deps.clock.now()) > FRESH:
                 return None
             found.append(told.value)
@@ -174,25 +181,25 @@ class Sight:
         """A product with its figures."""
         self.meter.add(MARKETS if dex_of(coin) not in self._listed else 0)
         self._listed.add(dex_of(coin))
-        told = await self.venue.perps(dex_of(coin), lane="keeper", good_for_s=MARKET_S)
+        told = await self.venue.perps(dex_of(coin), priority="keeper", max_age_s=MARKET_S)
         return next((p for p in told.value if p.coin == coin), None)
 
     async def quote(self, coin: str) -> Quote | NoPrice:
         """The touch of a product now."""
         self.meter.add(BOOK)
-        held = await self.venue.book(coin, lane="keeper", good_for_s=1)
+        held = await self.venue.book(coin, priority="keeper", max_age_s=1)
         return quote_of(held.value, self._deps.clock.now())
 
     # -- what a decision rests on
 
-    async def reading(self, w: Watched) -> Reading | None:
+    async def reading(self, w: TrackedMandate) -> WorthReading | None:
         """What a mandate is worth now, its vault and what it holds at the venue together; None
         where any part of that is not known. Errors: `venue_unavailable`.
         """
-        vault = vault_worth(w.case)
+        vault = vault_worth(w.snapshot)
         if vault is None or any(holds_a_look(o, w.now) for o in w.orders):
             return None
-        own = {coin: held for coin, held in own_of(w.orders).items() if held != Own()}
+        own = {coin: held for coin, held in own_of(w.orders).items() if held != OwnPosition()}
         if not own:
             return None
         accounts = await self.accounts(w.link.wallet, {dex_of(coin) for coin in own})
@@ -202,13 +209,15 @@ class Sight:
         result = result_micros(own, marks)
         if result is None:
             return None
-        return Reading(
+        return WorthReading(
             at=min(a.at for a in accounts),
             worth=vault + result,
-            floor=floor_now(w.case).micros,
+            floor=floor_now(w.snapshot).micros,
         )
 
-    async def _marks(self, own: dict[str, Own], accounts: list[DexAccount]) -> dict[str, Decimal]:
+    async def _marks(
+        self, own: dict[str, OwnPosition], accounts: list[DexAccount]
+    ) -> dict[str, Decimal]:
         """What one of each is worth: by the account itself, else by the venue's mark price."""
         marks = {
             p.coin: p.value / abs(p.size)
@@ -224,7 +233,7 @@ class Sight:
                     marks[coin] = perp.mark_px
         return marks
 
-    async def held(self, w: Watched) -> dict[str, Decimal] | None:
+    async def held(self, w: TrackedMandate) -> dict[str, Decimal] | None:
         """The account's positions in the mandate's products; None where it cannot be seen.
 
         Errors: `venue_unavailable`.
@@ -238,11 +247,11 @@ class Sight:
 
     async def view(
         self,
-        w: Watched,
+        w: TrackedMandate,
         episode: int,
         open_: Collection[str] | None,
         held: Mapping[str, Decimal] | None,
-    ) -> View:
+    ) -> StopLineView:
         """Everything that the next move rests on: with the market of what is to be closed. A
         market that does not answer holds its own product alone.
         """
@@ -250,15 +259,15 @@ class Sight:
         markets: dict[str, Perp] = {}
         quotes: dict[str, Quote | NoPrice] = {}
         for coin, size in sorted((held or {}).items()):
-            if not closable(size, own.get(coin, Own()).size, scope):
+            if not closable(size, own.get(coin, OwnPosition()).size, scope):
                 continue
             try:
                 perp = await self.perp(coin)
                 if perp is not None:
                     markets[coin], quotes[coin] = perp, await self.quote(coin)
             except Refused as refused:
-                quotes[coin] = NoPrice(why_silent(refused))
-        return View(
+                quotes[coin] = NoPrice(outage_reason(refused))
+        return StopLineView(
             now=w.now,
             episode=episode,
             scope=scope,
@@ -270,7 +279,7 @@ class Sight:
             quotes=quotes,
         )
 
-    async def open(self, w: Watched) -> frozenset[str] | None:
+    async def open(self, w: TrackedMandate) -> frozenset[str] | None:
         """The cloids that stand open, None where the venue does not say; asked only where an order
         of the mandate may.
         """
@@ -279,7 +288,7 @@ class Sight:
         try:
             for dex in sorted(dexes):
                 self.meter.add(OPEN)
-                told = await self.venue.open_orders(w.link.wallet, dex, lane="keeper")
+                told = await self.venue.open_orders(w.link.wallet, dex, priority="keeper")
                 found |= {o.cloid for o in told if o.cloid is not None}
         except Refused:
             return None

@@ -33,14 +33,14 @@ TERMS: Final = {
 AMOUNTS: Final = ("budget", "tx", "day", "ask")
 
 
-def value_of(name: str, said: str) -> Any:
-    if said == "-":
+def value_of(name: str, statement: str) -> Any:
+    if statement == "-":
         return None
     if name in AMOUNTS:
-        return str(Usdc.parse(said))
+        return str(Usdc.parse(statement))
     if name == "fee":
-        return {"kind": "share_of_verified_gain", "bps": int(said)}
-    return said if name in ("on", "markets") else int(said)
+        return {"kind": "share_of_verified_gain", "bps": int(statement)}
+    return statement if name in ("on", "markets") else int(statement)
 
 
 def rows(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
