@@ -8,7 +8,7 @@ from typing import Literal
 
 from aiohttp import web
 
-from app.answer import PageRequest
+from app.page_context import PageRequest
 
 Handler = Callable[[PageRequest], Awaitable[web.Response]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from domain.wire import JsonObject
+from domain.wire_fields import JsonObject
 
 Json: TypeAlias = JsonObject
 """What an operation answered, or a part of it: its shape stands in docs/openapi.json. The view that

@@ -12,30 +12,30 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from multidict import MultiDict
 
-from app import assets, gate
-from app.answer import PageRequest
-from app.ask import OperationClient, OperationRefused
+from app import assets, session_guard
+from app.operations import OperationClient, OperationRefused
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.pages import (
     agents,
     books,
-    doors,
+    drafting,
     mandates,
     notices,
-    own,
     public,
     sending,
+    session,
     signing,
-    starting,
     statements,
     trading,
+    venue_account,
 )
 from app.views import arriving, sign_in
 from app.views import refused as refused_view
 from domain.refusals import Refused, refusal
-from tools.call.case import PageVaultCache, one_read_per_vault
-from tools.call.operation import ANONYMOUS, Deps, Operation
-from tools.call.run import refusal_of, refused_reply
+from tools.context.snapshot_loader import PageVaultCache, one_read_per_vault
+from tools.dispatch.run import refusal_of, refused_reply
+from tools.model.operation import ANONYMOUS, Deps, Operation
 
 log = logging.getLogger("wallet.screens")
 VAULTS_KEPT_S: Final = 2
@@ -43,16 +43,16 @@ READING: Final = frozenset({"GET", "HEAD"})
 
 _Answering = Callable[[web.Request], Awaitable[web.Response]]
 PAGES: Final[tuple[PageRoute, ...]] = (
-    *doors.PAGES,
+    *session.PAGES,
     *mandates.PAGES,
-    *starting.PAGES,
+    *drafting.PAGES,
     *signing.PAGES,
     *sending.PAGES,
     *statements.PAGES,
     *agents.PAGES,
     *trading.PAGES,
     *books.PAGES,
-    *own.PAGES,
+    *venue_account.PAGES,
     *notices.PAGES,
     *public.PAGES,
 )
@@ -84,7 +84,7 @@ def routes(
     handle = _handler(deps, by_name, lost, cache, demo=demo)
     return [
         *found,
-        web.route("*", gate.HOME, handle, name="screen.lost.home"),
+        web.route("*", session_guard.HOME, handle, name="screen.lost.home"),
         web.route("*", lost.path, handle, name="screen.lost"),
     ]
 
@@ -114,7 +114,7 @@ def _handler(
     demo: bool,
 ) -> _Answering:
     async def handle(request: web.Request) -> web.Response:
-        address = gate.where_from(deps, request)
+        address = session_guard.where_from(deps, request)
         visit = PageRequest(
             request=request,
             deps=deps,
@@ -147,20 +147,20 @@ def _handler(
 
 async def _recognised(visit: PageRequest) -> PageRequest:
     """The visit with who is behind its cookie."""
-    caller, token = await gate.who(visit.deps, visit.request, visit.ask.address)
+    caller, token = await session_guard.who(visit.deps, visit.request, visit.ask.address)
     return replace(visit, caller=caller, token=token, ask=replace(visit.ask, caller=caller))
 
 
 async def _answered(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
     request, nobody = visit.request, visit.caller is ANONYMOUS
     if page.method == "POST":
-        gate.check_site(request, visit.deps.config.base_url)
-        visit = replace(visit, form=await gate.form_of(request))
+        session_guard.check_site(request, visit.deps.config.base_url)
+        visit = replace(visit, form=await session_guard.form_of(request))
         if page.token and not nobody:
-            gate.check_token(visit.form, visit.token)
-    elif (once := gate.starts_over_unasked(request)) is not None:
+            session_guard.check_token(visit.form, visit.token)
+    elif (once := session_guard.starts_over_unasked(request)) is not None:
         return visit.go(once)
-    elif nobody and request.method in READING and gate.arrives_from_elsewhere(request):
+    elif nobody and request.method in READING and session_guard.arrives_from_elsewhere(request):
         return visit.show("arriving.html", arriving.Arriving())
     if page.owner and nobody:
         return _to_sign_in(page, visit)
@@ -175,12 +175,12 @@ def _to_sign_in(page: PageRoute, visit: PageRequest) -> web.Response:
     """To sign-in and back. What a form held is not kept, and the page says so: it was sent in
     nobody's name.
     """
-    over = gate.cookie_name(visit.deps.config.base_url) in visit.request.cookies
+    over = session_guard.cookie_name(visit.deps.config.base_url) in visit.request.cookies
     if page.method == "GET":
         asked = quote(visit.request.path_qs, safe="/")
         ended = "&ended=1" if over else ""
         return visit.go(f"/app/sign-in?next={asked}{ended}")
-    back = gate.next_of(urlsplit(visit.request.headers.get("Referer", "")).path)
+    back = session_guard.next_of(urlsplit(visit.request.headers.get("Referer", "")).path)
     shown = sign_in.view(back, ended=True, sent=True, base_url=visit.deps.config.base_url)
     return visit.show("sign_in.html", shown, status=401)
 

@@ -12,7 +12,7 @@ import jinja2
 from app import assets
 from app.fragments import FragmentCache
 from app.translated import TranslatedEnvironment
-from app.words import addresses, money, times, told
+from app.words import addresses, money, times, untrusted_text
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
 # English only so far: every text passes here, so that a catalogue of texts can take its place.
@@ -40,9 +40,9 @@ ENV.filters.update(
     clock=times.clock,
     addr=addresses.whole,
     short=addresses.short,
-    told=told.told,
-    named=told.named,
-    plain=told.plain,
+    told=untrusted_text.told,
+    named=untrusted_text.named,
+    plain=untrusted_text.plain,
 )
 
 

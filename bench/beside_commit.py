@@ -50,7 +50,7 @@ async def serve() -> None:
     )
     known = {op.name: op for op in tools.OPERATIONS}
     try:
-        run = importlib.import_module("tools.call.run").run
+        run = importlib.import_module("tools.dispatch.run").run
     except ImportError:
         run = importlib.import_module("tools.operation").run
     done = 0

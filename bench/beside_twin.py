@@ -21,7 +21,7 @@ from bench.client import Client
 from bench.lines import Found
 from bench.postgres import durable_postgres, new_database
 from bench.stage import KEY, NOW, fill, mandate, median, note
-from storage import migrate
+from storage.schema import migrate
 from storage.store import open_store
 
 TWIN: Final = Path(__file__).parent / "twin"

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.stage import NOW, Stage, listed, median, note, staged
-from storage.rows.hall import HallAgent
-from storage.rows.identities import Agent
+from storage.repositories.hall import HallAgent
+from storage.repositories.identities import Agent
 from storage.store import sqlite_path
-from tools.call.operation import ANONYMOUS
-from tools.call.run import run
 from tools.catalogue import OPERATIONS
-from tools.keeper.rollup import refresh
+from tools.dispatch.run import run
+from tools.keeper.hall_rollup import refresh
+from tools.model.operation import ANONYMOUS
 
 SMALL, LARGE, READS = 100, 10_000, 60
 # Agents: a page of so many is whole, whatever their figures; a longer one ends by its bytes.

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 from bench.stage import median
-from storage import migrate
+from devtools.devvenue.limits import info_weight
+from storage.schema import migrate
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.stop_line import Lines, lines_of
-from venue.devvenue.limits import info_weight
 
 MANDATES, ROUNDS = 20, 5
 

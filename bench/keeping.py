@@ -21,22 +21,22 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from eth_abi import decode, encode
 
-from chain import codec
-from chain.devchain import answer as truth
-from chain.evm import EvmChains
-from domain.ledger.events import NewEvent
+from chain.adapter import EvmChains
+from chain.contracts import abi_codec
+from devtools.devchain import answer as truth
+from domain.ledger.events.event import NewEvent
 from domain.mandates.mandate import Mandate
-from server.keeping import VaultUpkeep
+from server.keeper.vault_upkeep import VaultUpkeep
 from server.settings import Settings
-from storage import migrate
-from storage.rows.identities import Agent
+from storage.repositories.identities import Agent
+from storage.schema import migrate
 from storage.unit_of_work import UnitOfWork
 from tests.world import CHAIN_ID, Evm, World, a_world, running_evm, working
-from tools.keeper.rollup import refresh_stale
+from tools.keeper.hall_rollup import refresh_stale
 
 VAULTS, AGENTS = 20_000, 5_000
-TYPES = codec.items("VaultLens", "function")["read"].outputs
-LENS = "0x" + codec.calldata("VaultLens", "read", [()])[2:10]
+TYPES = abi_codec.items("VaultLens", "function")["read"].outputs
+LENS = "0x" + abi_codec.calldata("VaultLens", "read", [()])[2:10]
 
 
 @dataclass

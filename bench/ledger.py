@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 
 from bench.stage import KEY, NOW, Stage, median, note, settled, staged
 from http_shim.application import build
-from storage.rows.books import StateCache
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
+from storage.repositories.state_cache import StateCache
 from tools.catalogue import OPERATIONS
 
 SIZES = {"m_bench00001": 10, "m_bench00002": 1_000, "m_bench00003": 100_000}

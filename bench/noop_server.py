@@ -21,17 +21,17 @@ from starlette.routing import Mount, Route
 from bench.stage import KEY, staged
 from http_shim.application import build
 from http_shim.asgi_bridge import AsgiBridge
-from server.garbage import freeze_startup_objects
-from server.mcp_http import mcp_app
-from server.mcp_server import build_server
-from tools.call.operation import (
+from server.mcp_api.http_app import mcp_app
+from server.mcp_api.server import build_server
+from server.runtime.gc_tuning import freeze_startup_objects
+from tools.catalogue import OPERATIONS
+from tools.model.operation import (
     ExternalEffect,
     Operation,
     OperationResult,
     RequestModel,
     ResponseModel,
 )
-from tools.catalogue import OPERATIONS
 
 SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 

@@ -15,17 +15,17 @@ from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
 from bench.stage import KEY, NOW, Stage, median, staged
-from domain.trading.gate import TooMany
+from devtools.devvenue import DevVenue, Rules, serve
+from domain.trading.order_gate import TooMany
 from domain.trading.throttle import Throttle
 from http_shim.application import build
 from server.settings import Settings
 from server.venues import venues
 from server.wiring import SystemClock
-from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
-from tools.trading.paper.desk import SimulatedExchange
+from tools.context.credentials import hashed
+from tools.trading.paper.simulated_exchange import SimulatedExchange
 from venue.budget import InMemory
-from venue.devvenue import DevVenue, Rules, serve
 from venue.venues import Networks
 
 ROUNDS, CALLS, PREPARES = 5, 60, 60

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from aiohttp import ClientSession
 
-from app import gate
+from app import session_guard
 from bench.stage import median, settled
-from storage import migrate
+from storage.schema import migrate
 from tests.app.lives import at_work
 from tests.app.site import a_site
 from tests.world import a_world, running_evm
@@ -33,10 +33,10 @@ async def measure() -> dict[str, tuple[float, str]]:
         try:
             async with a_world(url, evm) as world, a_site(world) as site, ClientSession() as http:
                 m = await at_work(world)
-                token = (await site.signed_in(m.owner_wallet)).cookies[gate.LOCAL_COOKIE]
+                token = (await site.signed_in(m.owner_wallet)).cookies[session_guard.LOCAL_COOKIE]
                 page = (
                     f"{site.base}/app/mandates/{m.id}",
-                    {"Cookie": f"{gate.LOCAL_COOKIE}={token}"},
+                    {"Cookie": f"{session_guard.LOCAL_COOKIE}={token}"},
                 )
                 read = (
                     f"{site.base}/wallet/mandates/{m.id}",

@@ -17,7 +17,7 @@ from typing import Final
 from bench.client import Client
 from bench.postgres import durable_postgres, new_database
 from bench.stage import KEY, cpu_s, fill, median
-from storage import migrate
+from storage.schema import migrate
 from storage.store import open_store
 from tests.storage.statements import logging
 

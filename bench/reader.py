@@ -12,12 +12,12 @@ from pathlib import Path
 
 from bench.postgres import durable_postgres, new_database
 from bench.stage import listed, median
-from chain.reader import LogReader
-from chain.transport import Question
+from chain.logs.log_reader import LogReader
+from chain.rpc.http_transport import Question
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
-from storage import migrate
+from storage.schema import migrate
 from tests import npm
 from tests.anvil.chains import running_anvil
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working

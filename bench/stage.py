@@ -14,20 +14,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from chain.evm import EvmChains
-from chain.sign_in import SiweSignIn
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from chain.adapter import EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Switches
-from server.garbage import freeze_startup_objects
+from server.runtime.gc_tuning import freeze_startup_objects
 from server.settings import Settings
 from server.wiring import SystemClock, SystemIds
-from storage import migrate
-from storage.rows.identities import Agent
+from storage.repositories.identities import Agent
+from storage.schema import migrate
 from storage.store import Store, open_store
-from tools.call.credentials import hashed
-from tools.call.operation import Caller, Deps, OperationResult
+from tools.context.credentials import hashed
+from tools.model.operation import Caller, Deps, OperationResult
 
 KEY = "ak_" + "b" * 43
 NOW = datetime.now(UTC)

@@ -16,7 +16,7 @@ from typing import Final
 
 from bench.stage import KEY, Stage, median, note, staged
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from tools.catalogue import OPERATIONS
 
 MANY: Final = 1_000

@@ -18,6 +18,7 @@ from aiohttp.test_utils import TestServer
 from eth_utils import keccak
 
 from bench.stage import median, rate, staged
+from devtools.devvenue import DevVenue, serve
 from domain.trading.orders import PaidBuilder
 from http_shim.application import build
 from server.settings import Settings
@@ -26,7 +27,6 @@ from server.wiring import SystemClock
 from tools.catalogue import OPERATIONS
 from venue import actions, signing
 from venue.budget import InMemory
-from venue.devvenue import DevVenue, serve
 
 ROUNDS, SIGNED, CALLS, WORKERS = 7, 2_000, 3_000, 32
 KEY = signing.key_from(b"\x11" * 32)

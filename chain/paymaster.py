@@ -13,9 +13,9 @@ from eth_abi.exceptions import DecodingError
 from eth_utils import to_checksum_address
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from chain.faults import NodeError
-from chain.rpc import RpcClient
-from domain.facts import InnerCall
+from chain.rpc.client import RpcClient
+from chain.rpc.errors import NodeError
+from domain.chain_facts import InnerCall
 from domain.refusals import Refused
 
 TIMEOUT_S: Final = 5

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from domain.facts import (
+from domain.chain_facts import (
     BlockStamp,
     Call,
     DecodedCalldata,
@@ -24,10 +24,10 @@ from domain.mandates.actions import Actions
 from domain.mandates.approvals import ApprovalChain
 from domain.mandates.targets import Target
 from domain.money import Usdc
-from domain.trading.port import OrderSigner as OrderSigner
-from domain.trading.port import Venue as Venue
-from domain.trading.port import Venues as Venues
-from domain.wire import JsonObject
+from domain.trading.venue_port import OrderSigner as OrderSigner
+from domain.trading.venue_port import Venue as Venue
+from domain.trading.venue_port import Venues as Venues
+from domain.wire_fields import JsonObject
 
 
 class Clock(Protocol):

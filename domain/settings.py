@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Final, Literal
 
-from domain.wire import JsonObject
+from domain.wire_fields import JsonObject
 
 # How much of an account's position the keeper may close: what the mandate's own orders opened, or
 # all of it, where the account is there for mandates alone.

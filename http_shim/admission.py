@@ -12,13 +12,13 @@ from aiohttp import web
 from aiohttp.web_urldispatcher import MatchInfoError
 
 from domain.refusals import Refused
-from http_shim.about import HEALTH_PATHS
-from http_shim.asker import TOLD_MAX, RequestPrincipal, asker_of
 from http_shim.identity import origin_of
-from http_shim.parse import MAX_BODY
+from http_shim.json_body import MAX_BODY
+from http_shim.principal import TOLD_MAX, RequestPrincipal, asker_of
 from http_shim.seldom import Seldom
-from tools.call.charges import charge_stranger, is_proxy
-from tools.call.operation import ANONYMOUS, Deps
+from http_shim.service_routes import HEALTH_PATHS
+from tools.dispatch.rate_charging import charge_stranger, is_proxy
+from tools.model.operation import ANONYMOUS, Deps
 
 log = logging.getLogger("wallet.http")
 

@@ -15,24 +15,33 @@ from aiohttp import web
 
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
-from http_shim import about
-from http_shim.about import DEPS, DOCUMENT, GAUGES, METRICS, READY, Document, Gauges, Handler
+from http_shim import service_routes
 from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise
 from http_shim.admission import expected as _expected
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
+from http_shim.event_stream import LedgerStream, LedgerStreamHub
 from http_shim.identity import KEY_HEADER, idempotency_key, identify, request_id
-from http_shim.kept import ResponseCache
+from http_shim.json_body import MAX_BODY, aside, parsed
 from http_shim.metrics import Metrics
-from http_shim.parse import MAX_BODY, aside, parsed
-from http_shim.ready import Readiness
-from http_shim.stream import LedgerStream, LedgerStreamHub
+from http_shim.readiness import Readiness
+from http_shim.response_cache import ResponseCache
+from http_shim.service_routes import (
+    DEPS,
+    DOCUMENT,
+    GAUGES,
+    METRICS,
+    READY,
+    Document,
+    Gauges,
+    Handler,
+)
 from skill import text
-from storage.faults import Unavailable
-from tools.call.charges import charge_call
-from tools.call.operation import ANONYMOUS, Caller, Deps, Operation, OperationResult
-from tools.call.run import door_is_open, refused_reply, run, unavailable
-from tools.call.watch import log_context, mandate_of
-from tools.call.wire import encoded
+from storage.errors import Unavailable
+from tools.dispatch.rate_charging import charge_call
+from tools.dispatch.run import door_is_open, refused_reply, run, unavailable
+from tools.model.operation import ANONYMOUS, Caller, Deps, Operation, OperationResult
+from tools.model.serialization import encoded
+from tools.model.telemetry import log_context, mandate_of
 
 log = logging.getLogger("wallet.http")
 
@@ -99,7 +108,7 @@ def build(
             web.get("/wallet/door", _door(operations)),
             web.get("/wallet/skill.md", _skill(operations)),
             web.get("/wallet/mcp-tools", _tools(operations)),
-            *about.routes(operations),
+            *service_routes.routes(operations),
             *screens,
         ]
     )
@@ -123,7 +132,7 @@ def about_itself(deps: Deps, gauges: Gauges | None = None) -> web.Application:
     app = _beginning(deps)
     if gauges is not None:
         app[GAUGES] = gauges
-    app.add_routes([*about.HEALTH, about.FIGURES])
+    app.add_routes([*service_routes.HEALTH, service_routes.FIGURES])
     return app
 
 

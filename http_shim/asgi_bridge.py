@@ -12,8 +12,8 @@ from aiohttp import web
 
 from domain.refusals import Refused, refusal
 from http_shim.admission import ASKER
-from http_shim.asker import STATE
-from http_shim.parse import MAX_BODY
+from http_shim.json_body import MAX_BODY
+from http_shim.principal import STATE
 
 log = logging.getLogger("wallet.http")
 

@@ -18,8 +18,8 @@ from http_shim.application import SECURITY_HEADERS, answer
 from http_shim.identity import request_id
 from http_shim.metrics import Metrics
 from http_shim.seldom import Seldom
-from tools.call.charges import charge_stranger, counted_address, is_proxy
-from tools.call.operation import Deps, OperationResult
+from tools.dispatch.rate_charging import charge_stranger, counted_address, is_proxy
+from tools.model.operation import Deps, OperationResult
 
 log = logging.getLogger("wallet.http")
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from domain.ports import Ids
 from domain.refusals import Refused, invalid, refusal
-from tools.call.charges import WRONG_CREDENTIAL, charge_stranger, counted_address
-from tools.call.credentials import Header, hashed
-from tools.call.operation import ANONYMOUS, Caller, Deps
-from tools.signin import known
+from tools.context.credentials import Header, hashed
+from tools.dispatch.rate_charging import WRONG_CREDENTIAL, charge_stranger, counted_address
+from tools.model.operation import ANONYMOUS, Caller, Deps
+from tools.sign_in import known
 
 KEY_HEADER: Final = "X-Service-User-Key"
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")

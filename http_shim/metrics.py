@@ -30,7 +30,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 class Metrics:
     """The process's own figures, each under a label set of ours: no caller's word becomes one.
 
-    It is the `tools.call.watch.Telemetry` of a process that serves or keeps.
+    It is the `tools.model.telemetry.Telemetry` of a process that serves or keeps.
     """
 
     def __init__(self) -> None:

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from domain.refusals import REFUSALS
-from tools.call.describe import refusal_example, refusal_schema, takes_schema
-from tools.call.operation import Operation
-from tools.call.wire import Schema, schemas_of
+from tools.model.json_schema import refusal_example, refusal_schema, takes_schema
+from tools.model.operation import Operation
+from tools.model.serialization import Schema, schemas_of
 
 ALWAYS: Final = (
     "invalid_request",

@@ -1,5 +1,5 @@
 """`python -m server`: the command line."""
 
-from server.cli import main
+from server.cli.main import main
 
 main()

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from app import gate
+from app import session_guard
 from http_shim.application import build
 from http_shim.asgi_bridge import Asgi
-from server.late_screens import LateScreens
-from tools.call.operation import Deps
+from server.lazy.lazy_screens import LateScreens
 from tools.catalogue import OPERATIONS
+from tools.model.operation import Deps
 
 if TYPE_CHECKING:
-    from server.demo.wallet import DemoWallet
+    from devtools.demo.wallet import DemoWallet
 
 DEMO_ROUTE: Final = "/app/demo-wallet"
 
@@ -30,7 +30,7 @@ def application(deps: Deps, mcp: Asgi, demo: DemoWallet | None = None) -> web.Ap
         own = [] if demo is None else [web.post(DEMO_ROUTE, demo.handle, name="screen.demo")]
         return [*screens.routes(deps, OPERATIONS, demo=demo is not None), *own]
 
-    cookie = partial(gate.token_of, base_url=deps.config.base_url)
+    cookie = partial(session_guard.token_of, base_url=deps.config.base_url)
     app = build(deps, OPERATIONS, mcp=mcp, cookie=cookie)
     app.router.register_resource(LateScreens(pages))
     return app

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from chain.evm import EvmChain
-from domain.facts import VaultLog
+from chain.adapter import EvmChain
+from domain.chain_facts import VaultLog
 
 
 @dataclass(slots=True)

@@ -23,13 +23,13 @@ from pydantic_settings import (
 
 from domain.refusals import Refused
 from domain.settings import Config, Switches, Trading
-from domain.trading.builder import MOST_TENTHS_BPS
+from domain.trading.builder_fee import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
-from domain.trading.venue import Network
-from domain.wire import JsonObject
-from storage.faults import DatabaseTimeouts
-from tools.call.rates import networks
-from tools.call.switches import is_on
+from domain.trading.venue_values import Network
+from domain.wire_fields import JsonObject
+from storage.errors import DatabaseTimeouts
+from tools.model.rate_limiter import networks
+from tools.model.switches import is_on
 from venue.addresses import plain_http_is_local
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
@@ -258,7 +258,7 @@ class Settings(BaseSettings):
             return None
         try:
             # What checks an address talks to chains too, and takes a while to load.
-            from chain.evm import EvmChains
+            from chain.adapter import EvmChains
 
             return EvmChains([]).address(value)
         except Refused as refused:

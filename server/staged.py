@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.facts import BlockStamp, VaultLog
+from domain.chain_facts import BlockStamp, VaultLog
 from domain.times import timestamp
-from storage.rows.chainlog import Staged
+from storage.repositories.chain_index import Staged
 
 
 def staged(g: VaultLog) -> Staged:

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from domain.ports import Clock, Ids, OrderSigner
-from server.chains import LazyChains, LazyHouseKeeper, LazySignIn
-from server.chains import chain_facts as chain_facts
-from server.late_venues import LateVenues
+from server.lazy.lazy_chains import LazyChains, LazyHouseKeeper, LazySignIn
+from server.lazy.lazy_chains import chain_facts as chain_facts
+from server.lazy.lazy_venues import LateVenues
 from server.settings import Settings
 from storage.store import Store, open_store
-from tools.call.operation import Deps
-from tools.call.signing import WebhookSigning
-from tools.call.watch import NullTelemetry
+from tools.model.operation import Deps
+from tools.model.telemetry import NullTelemetry
+from tools.model.webhook_signing import WebhookSigning
 
 if TYPE_CHECKING:
-    from chain.evm import EvmChains
+    from chain.adapter import EvmChains
     from http_shim.metrics import Metrics
     from venue.venues import Networks
 
@@ -40,7 +40,7 @@ class SystemClock:
 
 log = logging.getLogger("wallet.start")
 _LATE: Final = (
-    "chain.evm", "chain.sender", "chain.sign_in", "server.venues", "server.ticks", "app.screens",
+    "chain.adapter", "chain.tx_sender", "chain.contracts.sign_in", "server.venues", "server.keeper.scheduler", "app.screens",
 )  # fmt: skip
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
 _BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
@@ -96,9 +96,9 @@ async def build_runtime(
     counts what is done.
 
     What talks to chains and to the venue is loaded by the first call that needs it, or by
-    `server.process` once it serves.
+    `server.runtime.serve` once it serves.
     """
-    from tools.trading.paper.desk import SimulatedExchange
+    from tools.trading.paper.simulated_exchange import SimulatedExchange
 
     store = await _opened(settings, metrics)
     time = clock or SystemClock()
@@ -134,13 +134,13 @@ async def build_runtime(
 async def _opened(settings: Settings, metrics: Metrics | None) -> Store:
     if metrics is None:
         return await open_store(settings.database_url, settings.patience())
-    from server.watched import watched_store
+    from server.runtime.instrumentation import watched_store
 
     return await watched_store(settings.database_url, settings.patience(), metrics)
 
 
 def _signer(socket: Path) -> OrderSigner:
-    from server.signer.line import SignerClient
+    from server.signer.client import SignerClient
 
     return SignerClient(socket)
 

@@ -13,8 +13,8 @@ from domain.next_steps import NextStep, steps_for
 from domain.refusals import REFUSALS, invalid
 from domain.settings import Config
 from skill.connecting import client_config, rate_limits
-from tools.call.describe import catalogue, hints, plain, takes_schema, tool_input
-from tools.call.operation import Operation
+from tools.model.json_schema import catalogue, hints, plain, takes_schema, tool_input
+from tools.model.operation import Operation
 
 MCP_REVISION: Final = "2026-07-28"
 MCP_NOTE: Final[Mapping[str, object]] = {
@@ -189,7 +189,7 @@ _ABOUT: Final = (
 def _step(base: str) -> list[str]:
     """One action from offer to report, and back; each block runs as it stands."""
     # What makes the parts takes a while to load, and a server that starts tells no skill.
-    from domain.reads.view import PARTS
+    from domain.reads.summary import PARTS
 
     mandate = "$BASE/wallet/mandates/$MANDATE"
     execute = f'{_CURL} "{mandate}/execute-call?target=$MARKET&data=$DATA&approve_amount='

@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from storage.brought.needs import ReadSet
-from storage.faults import (
+from storage.engine.blocking_worker import BlockingWorker
+from storage.engine.job import BATCH, TURN_MS, Job, OnBatch, fail, ignore_batch
+from storage.errors import (
     DatabaseTimeouts,
     Unavailable,
     is_locked,
@@ -24,11 +25,10 @@ from storage.faults import (
     sqlite_faults,
     sqlite_trouble,
 )
-from storage.jobs import BATCH, TURN_MS, Job, OnBatch, fail, ignore_batch
-from storage.rows.books import StateCache
+from storage.prefetch.read_set import ReadSet
+from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql
 from storage.unit_of_work import UnitOfWork
-from storage.waits import BlockingWorker
 
 log = logging.getLogger("wallet.storage")
 
@@ -77,7 +77,7 @@ class Store(Protocol):
 async def open_store(
     url: str, patience: DatabaseTimeouts | None = None, on_batch: OnBatch = ignore_batch
 ) -> Store:
-    """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.migrate`).
+    """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.schema.migrate`).
 
     Errors: ValueError for any other URL; `Unavailable` where a file does not open.
     """
@@ -87,7 +87,7 @@ async def open_store(
             return SqliteStore(url, patience, on_batch)
     if url.startswith(("postgresql://", "postgres://")):
         # What talks to PostgreSQL is loaded where it is needed: a start on SQLite is quicker.
-        from storage.postgres import PostgresStore
+        from storage.engine.postgres import PostgresStore
 
         return PostgresStore(url, patience, on_batch)
     raise ValueError("the database URL starts with sqlite:/// or postgresql://")

@@ -5,32 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from storage.counting import Counting
-from storage.lazily import lazy_property
-from storage.rows.addresses import Addresses
-from storage.rows.approvals import Approvals, Reservations
-from storage.rows.books import StateCache
-from storage.rows.chainlog import ChainIndex
-from storage.rows.hall import Hall
-from storage.rows.identities import Identities
-from storage.rows.ledger import Ledger
-from storage.rows.limits import OrderCounters, OwnLimits
-from storage.rows.mandates import Mandates
-from storage.rows.orders import Orders
-from storage.rows.paper import PaperBooks
-from storage.rows.policies import Policies
-from storage.rows.readings import ResyncRepository
-from storage.rows.signer_nonces import SignerNonces
-from storage.rows.stored import StoredDays
-from storage.rows.sums import VaultTotalsRepository
-from storage.rows.trading import BuilderFees, LimitLog, TradeAllowlist, VenueWeights
-from storage.rows.transfers import Transfers
-from storage.rows.venue import VenueAccounts
-from storage.rows.venue_keeping import VenueKeeping
-from storage.rows.webhooks import Webhooks
-from storage.rows.work import Idempotency, Leases, SwitchRepository
+from storage.lazy_property import lazy_property
+from storage.prefetch.write_counter import Counting
+from storage.repositories.approvals import Approvals, Reservations
+from storage.repositories.buffered_writes import BufferedWrites
+from storage.repositories.chain_index import ChainIndex
+from storage.repositories.deposit_addresses import Addresses
+from storage.repositories.hall import Hall
+from storage.repositories.identities import Identities
+from storage.repositories.leases import Idempotency, Leases, SwitchRepository
+from storage.repositories.ledger import Ledger
+from storage.repositories.mandates import Mandates
+from storage.repositories.order_limits import OrderCounters, OwnLimits
+from storage.repositories.orders import Orders
+from storage.repositories.paper_books import PaperBooks
+from storage.repositories.policies import Policies
+from storage.repositories.resync_progress import ResyncRepository
+from storage.repositories.signer_nonces import SignerNonces
+from storage.repositories.state_cache import StateCache
+from storage.repositories.stop_line_state import VenueKeeping
+from storage.repositories.stored_bytes import StoredDays
+from storage.repositories.trade_permissions import (
+    BuilderFees,
+    LimitLog,
+    TradeAllowlist,
+    VenueWeights,
+)
+from storage.repositories.transfers import Transfers
+from storage.repositories.vault_totals import VaultTotalsRepository
+from storage.repositories.venue_accounts import VenueAccounts
+from storage.repositories.webhooks import Webhooks
 from storage.sql import Sql
-from storage.together import BufferedWrites
 
 
 class UnitOfWork:

@@ -20,8 +20,8 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
-from storage import migrate
-from storage.faults import DatabaseTimeouts
+from storage.errors import DatabaseTimeouts
+from storage.schema import migrate
 from storage.store import Store, open_store
 from tests.ports import free_port
 

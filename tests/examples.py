@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.call.describe import takes_schema
-from tools.call.operation import Operation
+from tools.model.json_schema import takes_schema
+from tools.model.operation import Operation
 
 
 def least(op: Operation) -> dict[str, Any]:

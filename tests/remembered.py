@@ -26,9 +26,9 @@ from weakref import WeakKeyDictionary
 from eth.abc import SignedTransactionAPI
 from eth_typing import Address
 
-from chain.devchain import DevChain, RpcError
-from chain.devchain.blocks import Block, Log, Mined
-from chain.evm import EvmChains
+from chain.adapter import EvmChains
+from devtools.devchain import DevChain, RpcError
+from devtools.devchain.blocks import Block, Log, Mined
 from storage.store import SqliteStore, sqlite_path
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from chain import codec
-from chain.devchain import DevChain, serve_in_thread
-from chain.evm import ChainConfig, EvmChains
-from chain.local_wallet import LocalWallet, address_of
-from chain.sender import TxSender, deploy
-from chain.sign_in import SiweSignIn
-from domain.facts import Call
+from chain.adapter import ChainConfig, EvmChains
+from chain.contracts import abi_codec
+from chain.contracts.sign_in import SiweSignIn
+from chain.tx_sender import TxSender, deploy
+from devtools.devchain import DevChain, serve_in_thread
+from devtools.local_wallet import LocalWallet, address_of
+from domain.chain_facts import Call
 from domain.mandates.markets import from_config
 from domain.money import Usdc
 from domain.settings import Config, Switches
@@ -24,10 +24,10 @@ from server.wiring import SystemIds
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.remembered import RememberingChain, remembered
-from tools.call.credentials import hashed
-from tools.call.operation import ANONYMOUS, Caller, Deps, OperationResult
-from tools.call.run import run
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
+from tools.dispatch.run import run
+from tools.model.operation import ANONYMOUS, Caller, Deps, OperationResult
 
 CHAIN_ID = 31337
 PLENTY = 1_000_000  # of gas for any transaction of a set-up, whose estimate no test is about
@@ -187,12 +187,12 @@ class World:
         assert told["proven"]
 
     async def mint(self, to: str, amount: str) -> None:
-        data = codec.calldata("TestUSDC", "mint", (to, Usdc.parse(amount)))
+        data = abi_codec.calldata("TestUSDC", "mint", (to, Usdc.parse(amount)))
         await self.wallets[0].send(Call(CHAIN_ID, self.evm.usdc, data), gas=PLENTY)
 
     def deposit_data(self, vault: str, amount: str) -> str:
         """Calldata of the market's deposit for a vault."""
-        return codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), vault))
+        return abi_codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), vault))
 
     async def mined(
         self, wallet: LocalWallet, call: dict[str, Any], gas: int | None = PLENTY

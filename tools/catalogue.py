@@ -4,101 +4,107 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools import operator, signin
-from tools.acting import execute, held, reconcile, refused, reports
-from tools.agents import activity, auctions, balances, offers, policy, registry, transfers
-from tools.call.operation import Operation
-from tools.keeper import settlement
-from tools.mandates import (
-    approvals,
-    calls,
-    drafts,
-    funding,
-    leaving,
-    notes,
-    reading,
-    recording,
-    series,
-    sponsorship,
-    statements,
-    stream,
-    terms,
-    unwinding,
-    vault,
-    waiting,
-    webhooks,
+from tools import operator, sign_in
+from tools.actions import (
+    approval_detail,
+    event_reports,
+    execute_call,
+    outcome_lookup,
+    refusal_reports,
 )
+from tools.agents import (
+    activity_feed,
+    auction_ledger,
+    balances,
+    offers,
+    policy,
+    registry,
+    transfer_reports,
+)
+from tools.keeper import settlement
+from tools.mandates import approvals, owner_approvals, webhooks
+from tools.mandates.drafting import drafts, purpose_notes, terms
+from tools.mandates.reads import daily_series, ledger_stream, mandate_reads, statements
+from tools.mandates.vault import (
+    exit_plan,
+    funding,
+    gas_sponsorship,
+    owner_calls,
+    unwind_calls,
+    vault_creation,
+    vault_transactions,
+)
+from tools.model.operation import Operation
 from tools.public import chains, deposits, hall, markets
-from tools.trading import (
+from tools.trading.account import (
     allowlist,
     builder_fee,
-    enable,
     intents,
-    own,
-    own_status,
-    products,
-    relay,
-    verify,
+    key_approval,
+    key_verification,
+    linking,
 )
-from tools.trading.door import closing, desk
+from tools.trading.account import status as own_status
+from tools.trading.door import closes, overview
 from tools.trading.door import orders as door_orders
 from tools.trading.door import products as door_products
-from tools.trading.orders import changing, reads, routes, status
+from tools.trading.market import indices, venue_info
+from tools.trading.orders import amend, eligibility, queries, routes
 from tools.trading.paper import books as paper_books
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
-    *signin.OPERATIONS,
+    *sign_in.OPERATIONS,
     *registry.OPERATIONS,
     *policy.OPERATIONS,
     *balances.OPERATIONS,
     *offers.OPERATIONS,
-    *activity.OPERATIONS,
-    *transfers.OPERATIONS,
+    *activity_feed.OPERATIONS,
+    *transfer_reports.OPERATIONS,
     *hall.OPERATIONS,
     *markets.OPERATIONS,
     *chains.OPERATIONS,
     *deposits.OPERATIONS,
-    *notes.OPERATIONS,
+    *purpose_notes.OPERATIONS,
     *drafts.OPERATIONS,
-    *reading.OPERATIONS,
-    *series.OPERATIONS,
-    *stream.OPERATIONS,
+    *mandate_reads.OPERATIONS,
+    *daily_series.OPERATIONS,
+    *ledger_stream.OPERATIONS,
     *terms.OPERATIONS,
-    *vault.OPERATIONS,
+    *vault_creation.OPERATIONS,
     *funding.OPERATIONS,
-    *execute.OPERATIONS,
-    *held.OPERATIONS,
-    *unwinding.OPERATIONS,
-    *calls.OPERATIONS,
-    *leaving.OPERATIONS,
-    *recording.OPERATIONS,
-    *reports.OPERATIONS,
-    *refused.OPERATIONS,
+    *execute_call.OPERATIONS,
+    *approval_detail.OPERATIONS,
+    *unwind_calls.OPERATIONS,
+    *owner_calls.OPERATIONS,
+    *exit_plan.OPERATIONS,
+    *vault_transactions.OPERATIONS,
+    *event_reports.OPERATIONS,
+    *refusal_reports.OPERATIONS,
     *approvals.OPERATIONS,
-    *waiting.OPERATIONS,
+    *owner_approvals.OPERATIONS,
     *webhooks.OPERATIONS,
-    *reconcile.OPERATIONS,
+    *outcome_lookup.OPERATIONS,
     *statements.OPERATIONS,
     *settlement.OPERATIONS,
-    *auctions.OPERATIONS,
-    *sponsorship.OPERATIONS,
+    *auction_ledger.OPERATIONS,
+    *gas_sponsorship.OPERATIONS,
     *operator.OPERATIONS,
     *allowlist.OPERATIONS,
     *builder_fee.OPERATIONS,
-    *products.OPERATIONS,
-    *relay.OPERATIONS,
-    *own.OPERATIONS,
+    *indices.OPERATIONS,
+    *venue_info.OPERATIONS,
+    *linking.OPERATIONS,
     *intents.OPERATIONS,
     *own_status.OPERATIONS,
-    *enable.OPERATIONS,
-    *verify.OPERATIONS,
+    *key_approval.OPERATIONS,
+    *key_verification.OPERATIONS,
     *routes.OPERATIONS,
-    *changing.OPERATIONS,
-    *reads.OPERATIONS,
-    *status.OPERATIONS,
+    *amend.OPERATIONS,
+    *queries.OPERATIONS,
+    *eligibility.OPERATIONS,
     *door_products.OPERATIONS,
-    *desk.OPERATIONS,
+    *overview.OPERATIONS,
     *door_orders.OPERATIONS,
-    *closing.OPERATIONS,
+    *closes.OPERATIONS,
     *paper_books.OPERATIONS,
 )

@@ -14,12 +14,12 @@ from domain.ports import Ids
 from domain.refusals import Refused, refusal
 from domain.settings import SWITCHES, Switches
 from domain.times import Timestamp, timestamp
-from domain.trading.limits import TRADING_SWITCHES, LimitChange
+from domain.trading.limit_log import TRADING_SWITCHES, LimitChange
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
-from tools.call.credentials import hashed
-from tools.call.fields import KeyId, Nothing, Page
-from tools.call.operation import (
+from tools.context.access import not_found
+from tools.context.credentials import hashed
+from tools.model.fields import KeyId, Nothing, Page
+from tools.model.operation import (
     Operation,
     OperationResult,
     RequestContext,

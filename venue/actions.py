@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, Literal, NotRequired, TypedDict
 
 from domain.trading.orders import PaidBuilder
-from domain.trading.venue import CHAIN_NAMES, Network
+from domain.trading.venue_values import CHAIN_NAMES, Network
 
 # Limit orders alone: add liquidity only, immediate or cancel, good till cancelled.
 Tif = Literal["Alo", "Ioc", "Gtc"]

@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeVar
 
 from domain.ports import Clock
 from domain.refusals import Refused, refusal
-from domain.trading.venue import Priority
+from domain.trading.venue_values import Priority
 
 A_MINUTE: Final = 1_200
 RELAYS_AT_MOST: Final = 300

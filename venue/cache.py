@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from domain.ports import Clock
 from domain.refusals import Refused
-from domain.trading.venue import CachedValue
+from domain.trading.venue_values import CachedValue
 
 KEYS: Final = 5_000
 BYTES: Final = 64 * 2**20

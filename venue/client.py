@@ -23,7 +23,7 @@ from aiohttp import (
 from pydantic import ValidationError
 
 from domain.refusals import Refused, refusal
-from domain.trading.venue import ActionAck, Priority
+from domain.trading.venue_values import ActionAck, Priority
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, WeightHold
 from venue.json_readers import Tally

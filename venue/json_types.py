@@ -7,7 +7,7 @@ from typing import Annotated, Final, get_args
 
 from pydantic import Field
 
-from domain.trading.venue import UserRole
+from domain.trading.venue_values import UserRole
 from venue.json_readers import (
     Amount,
     AmountText,

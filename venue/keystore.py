@@ -14,7 +14,7 @@ from typing import Final
 from eth_account import Account
 from eth_keys.datatypes import PrivateKey
 
-from domain.trading.venue import NETWORKS, Network
+from domain.trading.venue_values import NETWORKS, Network
 from venue.signing import key_from
 
 _WALLET: Final = re.compile(r"0x[0-9a-f]{40}")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from domain.ports import Clock
-from domain.trading.venue import Perp
+from domain.trading.venue_values import Perp
 from venue.json_readers import MARK_FACTOR
 from venue.unknown_fields import UnknownFieldCounts
 

@@ -11,7 +11,7 @@ import orjson
 from domain.ports import Clock
 from domain.refusals import Refused, refusal
 from domain.trading.orders import CancelAction, Envelope, OrderAction
-from domain.trading.venue import (
+from domain.trading.venue_values import (
     Abstraction,
     ActionAck,
     AgentApproval,

@@ -10,7 +10,7 @@ import orjson
 from pydantic import ValidationError
 
 from domain.trading.orders import CancelAction, Envelope, OrderAction, Tif
-from domain.trading.venue import Network, Placed, ToSign
+from domain.trading.venue_values import Network, Placed, ToSign
 from venue import actions, signing
 from venue.json_readers import Price, Size, Tally, VenueJson, Whole
 from venue.words import answered, kind_of, readable

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Generic, TypeVar, get_args
 
 from pydantic import TypeAdapter
 
-from domain.trading.venue import Abstraction
+from domain.trading.venue_values import Abstraction
 from venue import json_types as types
 from venue.json_readers import (
     FeeTenthsBps,

@@ -15,7 +15,7 @@ from eth_keys.datatypes import PrivateKey
 from eth_keys.exceptions import BadSignature, ValidationError
 from eth_utils import keccak
 
-from domain.trading.venue import Network
+from domain.trading.venue_values import Network
 from venue.actions import UserSigned
 
 

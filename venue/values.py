@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final, get_args
 
-from domain.trading.venue import (
+from domain.trading.venue_values import (
     Abstraction,
     ApprovedAgent,
     DexAccount,

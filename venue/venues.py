@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from domain.refusals import Refused, refusal
-from domain.trading.venue import Network
+from domain.trading.venue_values import Network
 from venue.networks import VenueNetwork
 
 

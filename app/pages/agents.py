@@ -8,9 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import PageRequest
-from app.ask import OperationRefused
+from app.operations import OperationRefused
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.replies import Json
 from app.views import agents
 from app.views.agents import NUMBERS

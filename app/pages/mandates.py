@@ -6,9 +6,9 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import PageRequest
-from app.ask import OperationRefused
+from app.operations import OperationRefused
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.views import approval, mandate, mandates, record
 
 A_PAGE: Final = 50

@@ -7,9 +7,9 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import PageRequest
-from app.ask import OperationRefused
+from app.operations import OperationRefused
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.replies import Json
 from app.views import notices
 from domain.refusals import Refused, refusal

@@ -7,10 +7,10 @@ from typing import Final
 
 from aiohttp import web
 
-from app import answer
-from app.answer import PageRequest
-from app.ask import OperationRefused
+from app import page_context
+from app.operations import OperationRefused
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.replies import Json
 from app.views import deposit, descriptor, documents, hall, markets
 from domain.refusals import Refused, refusal
@@ -66,7 +66,7 @@ async def described(visit: PageRequest) -> web.Response:
     chains = visit.deps.chains
     found = ((i, chains.get(i).factory) for i in chains.ids())
     raw = descriptor.descriptor((i, factory) for i, factory in found if factory is not None)
-    return answer.text(json.dumps(raw, indent=1, ensure_ascii=False), "application/json")
+    return page_context.text(json.dumps(raw, indent=1, ensure_ascii=False), "application/json")
 
 
 PAGES: Final = (

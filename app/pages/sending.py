@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from app.answer import PageRequest
-from app.ask import OperationRefused
+from app.operations import OperationRefused
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.replies import Json
 from app.views import act, create, fund, leave, tx
-from app.views.pieces import sending
+from app.views.components import sending
 
 KINDS: Final[Mapping[str, str]] = {
     "fund": "deposit",

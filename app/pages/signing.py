@@ -7,10 +7,10 @@ from typing import Final
 
 from aiohttp import web
 
-from app import answer
-from app.answer import PageRequest
-from app.ask import OperationRefused
+from app import page_context
+from app.operations import OperationRefused
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.replies import Json
 from app.views import review
 
@@ -36,7 +36,7 @@ async def typed_data(visit: PageRequest) -> web.Response:
     """What is signed, for who wants to hash it elsewhere."""
     terms = await visit.ask("owner_terms", public_id=visit.named("id"))
     told: Json = {n: terms[n] for n in ("typed_data", "digest", "terms_version")}
-    return answer.text(json.dumps(told, indent=1, ensure_ascii=False), "application/json")
+    return page_context.text(json.dumps(told, indent=1, ensure_ascii=False), "application/json")
 
 
 async def sign(visit: PageRequest) -> web.Response:

@@ -6,8 +6,8 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import PageRequest
 from app.page import PageRoute
+from app.page_context import PageRequest
 from app.views import statement
 
 

@@ -8,13 +8,13 @@ from typing import Final
 
 from aiohttp import web
 
-from app.answer import PageRequest
-from app.ask import OperationRefused
+from app.operations import OperationRefused
 from app.page import PageRoute
-from app.pages.own import json_of, venue_url
+from app.page_context import PageRequest
+from app.pages.venue_account import json_of, venue_url
 from app.replies import Json
-from app.views import desk, order
-from app.views import past as past_orders
+from app.views import order, orders
+from app.views import order_history as past_orders
 from app.views.order import OneOrder
 from domain.times import timestamp
 
@@ -28,8 +28,8 @@ async def shown(visit: PageRequest) -> web.Response:
     return visit.show("orders.html", await _desk(visit))
 
 
-async def _desk(visit: PageRequest) -> desk.OrdersView:
-    return desk.view(
+async def _desk(visit: PageRequest) -> orders.OrdersView:
+    return orders.view(
         await visit.ask("trade_me"),
         await visit.ask("trade_positions"),
         await visit.ask("order_pending"),
@@ -47,7 +47,7 @@ async def _refused(
     detail: Json = refused.block.get("detail") or {}  # type: ignore[assignment]  # a block's own
     if "order" in detail:
         return visit.go(f"{HERE}/{detail['order']['order_id']}")
-    view = desk.refused(await _desk(visit), refused.block, typed)
+    view = orders.refused(await _desk(visit), refused.block, typed)
     return visit.show("orders.html", view, status=refused.status)
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.replies import Json
-from app.views.pieces import refusal, sending
-from app.views.pieces.recorded import Record
-from app.views.pieces.recorded import view as of_record
-from app.views.pieces.refusal import RefusalView
-from app.views.pieces.sending import Sending
+from app.views.components import refusal, sending
+from app.views.components.recorded import Record
+from app.views.components.recorded import view as of_record
+from app.views.components.refusal import RefusalView
+from app.views.components.sending import Sending
 from app.words.status import Pill, pill
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 from domain.money import Usdc
 
 

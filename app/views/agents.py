@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.replies import Json
-from app.views.pieces import refusal
-from app.views.pieces.policy_log import FIELDS, Change, changes
-from app.views.pieces.refusal import RefusalView
+from app.views.components import refusal
+from app.views.components.policy_log import FIELDS, Change, changes
+from app.views.components.refusal import RefusalView
 from app.words.status import PLAIN, Pill
 from app.words.steps import SOURCES, TITLES
 from app.words.text import _

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from app.replies import Json
-from app.views.pieces import asks, meters, refusal
-from app.views.pieces.asks import AskView, Check
-from app.views.pieces.meters import Meter
-from app.views.pieces.refusal import RefusalView
+from app.views.components import asks, meters, refusal
+from app.views.components.asks import AskView, Check
+from app.views.components.meters import Meter
+from app.views.components.refusal import RefusalView
 from app.words.text import _
 
 

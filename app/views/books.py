@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from app.replies import Json
-from app.views.desk import PositionView, positions, what
-from app.views.pieces import refusal
-from app.views.pieces.refusal import RefusalView
+from app.views.components import refusal
+from app.views.components.refusal import RefusalView
+from app.views.orders import PositionView, positions, what
 from app.words import money
 from app.words.orders import STATUS
 from app.words.status import Pill
-from app.words.told import AgentName, with_name
+from app.words.untrusted_text import AgentName, with_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.replies import Json
-from app.views.pieces import clauses, refusal, sending
-from app.views.pieces.clauses import ClauseView
-from app.views.pieces.refusal import RefusalView
-from app.views.pieces.sending import Sending
+from app.views.components import clauses, refusal, sending
+from app.views.components.clauses import ClauseView
+from app.views.components.refusal import RefusalView
+from app.views.components.sending import Sending
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.replies import Json
-from app.views.pieces import refusal
-from app.views.pieces.refusal import RefusalView
+from app.views.components import refusal
+from app.views.components.refusal import RefusalView
 from app.words.chains import chain_name
 from app.words.text import _
 

@@ -8,8 +8,8 @@ from typing import Final
 from markupsafe import escape
 
 from app.replies import Json
+from app.views.components.numbers import Number
 from app.views.days import DayRowView
-from app.views.pieces.numbers import Number
 from app.words import money
 from app.words.text import _
 from domain.money import Usdc

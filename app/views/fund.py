@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.replies import Json
-from app.views.pieces import refusal, sending, worst
-from app.views.pieces.refusal import RefusalView
-from app.views.pieces.sending import Sending, Tried
-from app.views.pieces.worst import Worst
+from app.views.components import refusal, sending, worst
+from app.views.components.refusal import RefusalView
+from app.views.components.sending import Sending, Tried
+from app.views.components.worst import Worst
 from app.words.text import _
 
 

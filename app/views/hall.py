@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.replies import Json
-from app.views.pieces.policy_log import Change, changes
+from app.views.components.policy_log import Change, changes
 from app.words import money
 from app.words.text import _
 

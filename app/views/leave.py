@@ -9,7 +9,7 @@ from typing import Final
 from app.replies import Json
 from app.words.status import Pill, pill
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 SAYS: Final[Mapping[str, str]] = {
     "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),

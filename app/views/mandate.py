@@ -8,20 +8,20 @@ from decimal import Decimal
 
 from app.chart.worth import Drawing
 from app.replies import Json
+from app.views.components import asks, clauses, meters, recorded, worst
+from app.views.components.asks import AskView
+from app.views.components.clauses import ClauseView
+from app.views.components.meters import Meter
+from app.views.components.numbers import Number
+from app.views.components.recorded import Record
+from app.views.components.worst import Worst
 from app.views.days import DayRowView, days
 from app.views.figures import figures
-from app.views.pieces import asks, clauses, meters, recorded, worst
-from app.views.pieces.asks import AskView
-from app.views.pieces.clauses import ClauseView
-from app.views.pieces.meters import Meter
-from app.views.pieces.numbers import Number
-from app.views.pieces.recorded import Record
-from app.views.pieces.worst import Worst
 from app.words import money, notices
 from app.words.status import Pill, pill
 from app.words.steps import RecordLine, lines
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 LINES_SHOWN = 10
 CLAUSE_NAMES = {

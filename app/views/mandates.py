@@ -9,7 +9,7 @@ from app.replies import Json
 from app.words import times
 from app.words.status import Pill, pill
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.replies import Json
-from app.views.pieces import refusal
-from app.views.pieces.refusal import RefusalView
+from app.views.components import refusal
+from app.views.components.refusal import RefusalView
 from app.words import notices
 from app.words.status import Pill
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 STATUS: Final[Mapping[str, Pill]] = {
     "waiting": Pill(tone="warn", text=_("Waits")),

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from app.replies import Json
-from app.views.desk import what
-from app.views.pieces import refusal
-from app.views.pieces.refusal import RefusalView
+from app.views.components import refusal
+from app.views.components.refusal import RefusalView
+from app.views.orders import what
 from app.words import money
 from app.words.orders import MOVING, STATUS, TIFS
 from app.words.status import Pill
 from app.words.text import _
-from app.words.told import AgentName, with_name
+from app.words.untrusted_text import AgentName, with_name
 
 CANCELS = frozenset({"prepared", "awaiting_owner", "awaiting_signature", "resting"})
 

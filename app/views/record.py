@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.replies import Json
 from app.words.status import Pill, pill
 from app.words.steps import RecordLine, lines
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.replies import Json
-from app.views.pieces import refusal
-from app.views.pieces.refusal import RefusalView
+from app.views.components import refusal
+from app.views.components.refusal import RefusalView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.replies import Json
-from app.views.pieces import clauses, worst
-from app.views.pieces import refusal as refusals
-from app.views.pieces.clauses import ClauseView
-from app.views.pieces.refusal import RefusalView
-from app.views.pieces.worst import Worst
+from app.views.components import clauses, worst
+from app.views.components import refusal as refusals
+from app.views.components.clauses import ClauseView
+from app.views.components.refusal import RefusalView
+from app.views.components.worst import Worst
 from app.words.fields import FIELDS, in_plain
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 ASKING, AT_STOP = 6, 7
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from app.gate import is_secure
 from app.replies import Json
-from app.views.pieces import refusal
-from app.views.pieces.refusal import RefusalView
+from app.session_guard import is_secure
+from app.views.components import refusal
+from app.views.components.refusal import RefusalView
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 

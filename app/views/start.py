@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.replies import Json
-from app.views.pieces import clauses, refusal, worst
-from app.views.pieces.clauses import ClauseView
-from app.views.pieces.refusal import RefusalView
-from app.views.pieces.worst import Worst
+from app.views.components import clauses, refusal, worst
+from app.views.components.clauses import ClauseView
+from app.views.components.refusal import RefusalView
+from app.views.components.worst import Worst
 from app.words.money import percent, said, typed
 from app.words.text import _
 

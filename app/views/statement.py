@@ -8,11 +8,11 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from app.replies import Json
-from app.views.pieces import meters
-from app.views.pieces.meters import Meter
+from app.views.components import meters
+from app.views.components.meters import Meter
 from app.words.steps import REFUSED, RecordLine, lines
 from app.words.text import _
-from app.words.told import AgentName, agent_of
+from app.words.untrusted_text import AgentName, agent_of
 
 BREACHES: Final[Mapping[str, str]] = {
     "over_per_tx_cap": _("An action above the per-action limit"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.replies import Json
-from app.views.pieces import refusal
-from app.views.pieces.refusal import RefusalView
+from app.views.components import refusal
+from app.views.components.refusal import RefusalView
 from app.words.status import Pill
 from app.words.text import _
 

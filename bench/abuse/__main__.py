@@ -22,7 +22,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from bench.abuse.strangers import HELLO, KINDS
 from bench.stage import KEY, fill, resident_kib
-from storage import migrate
+from storage.schema import migrate
 from storage.store import open_store
 
 # Of an agent's call beside strangers: the median against the quiet one, and the slowest hundredth.

@@ -18,7 +18,7 @@ import asyncpg
 from bench.lines import tell
 from bench.postgres import durable_postgres, new_database
 from bench.stage import listed, median
-from storage import migrate
+from storage.schema import migrate
 from tests import npm
 from tests.anvil.chains import running_anvil
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working

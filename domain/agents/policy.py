@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from domain.money import Usdc
-from domain.wire import described
+from domain.wire_fields import described
 
 # What an owner may write into one JSON field, and what is shown of the log of changes.
 FIELD_BYTES: Final = 16_384

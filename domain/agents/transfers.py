@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from domain.facts import Receipt, TransferLog
+from domain.chain_facts import Receipt, TransferLog
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire import described
+from domain.wire_fields import described
 
 STATES: Final = ("idle", "reserved", "in_transit", "delivered")
 

@@ -12,7 +12,7 @@ from domain.mandates.actions import Action
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire import JsonObject, described
+from domain.wire_fields import JsonObject, described
 
 Status = Literal["pending", "approved", "declined", "expired", "used"]
 

@@ -9,7 +9,7 @@ from domain.mandates.clauses import plain
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.times import Timestamp
-from domain.wire import described
+from domain.wire_fields import described
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from domain.mandates.targets import (
 from domain.money import BPS, ZERO, Usdc
 from domain.refusals import Refused
 from domain.times import Timestamp
-from domain.wire import described
+from domain.wire_fields import described
 
 MAX_HORIZON_DAYS: Final = 366
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from domain.mandates.entries import confusable_key
+from domain.mandates.target_parsing import confusable_key
 from domain.mandates.targets import VENUE, Target
 from domain.refusals import invalid
-from domain.wire import JsonObject, described
+from domain.wire_fields import JsonObject, described
 
 STATUSES: Final = ("live", "paper", "planned")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Final, Literal
 
-from domain.wire import SERVICES_LABEL, JsonObject, described
+from domain.wire_fields import SERVICES_LABEL, JsonObject, described
 
 VENUE: Final = "hyperliquid"
 """The venue whose orders are prepared here, and held to an entry before anybody signs them."""

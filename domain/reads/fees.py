@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from domain.money import Usdc
-from domain.rules.case import MandateSnapshot
-from domain.rules.worth import committed, fee_on, realized, usdc, valuation
-from domain.wire import described
+from domain.rules.snapshot import MandateSnapshot
+from domain.rules.valuation import committed, fee_on, realized, usdc, valuation
+from domain.wire_fields import described
 
 WorthSource = Literal["chain_mark", "agent_mark", "cost", "cash"]
 

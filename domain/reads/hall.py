@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
-from domain.ledger.day_totals import RolledDay
+from domain.ledger.state.day_totals import RolledDay
 from domain.mandates.mandate import Mandate, Status, StatusName
 from domain.money import Usdc
-from domain.reads.venue_windows import VenueResults, venue_results
-from domain.reads.windows import (
+from domain.reads.performance_windows import (
     WINDOWS,
     Total,
     Window,
@@ -22,9 +21,10 @@ from domain.reads.windows import (
     together,
     window,
 )
+from domain.reads.venue_windows import VenueResults, venue_results
 from domain.settings import Config
 from domain.times import Timestamp, day_of
-from domain.wire import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, named
 
 SORT_LIMIT: Final = 10**15
 

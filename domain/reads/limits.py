@@ -7,17 +7,17 @@ from datetime import UTC, timedelta
 from typing import Final, Literal, cast
 
 from domain.money import Usdc
+from domain.reads.event_rows import breach_detail
 from domain.reads.fees import WorthSource
-from domain.reads.rows import breach_detail
-from domain.reads.shapes import BreachDetail
+from domain.reads.row_models import BreachDetail
+from domain.rules.action_checks import remaining
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
-from domain.rules.case import MandateSnapshot, moment, today
-from domain.rules.checks import remaining
-from domain.rules.codes import CLAUSE_OF
-from domain.rules.venue_side import at_venue
-from domain.rules.worth import committed, floor_now, usdc, valuation
+from domain.rules.rule_codes import CLAUSE_OF
+from domain.rules.snapshot import MandateSnapshot, moment, today
+from domain.rules.valuation import committed, floor_now, usdc, valuation
+from domain.rules.venue_exposure import at_venue
 from domain.times import Timestamp, moment_of
-from domain.wire import LEFT_OUT, described
+from domain.wire_fields import LEFT_OUT, described
 
 ROLLING: Final = timedelta(hours=24)
 

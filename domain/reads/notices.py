@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-from domain.ledger.events import Event, LedgerKind, Reporter
-from domain.ledger.measured import MeasuredBook
-from domain.ledger.payloads import ApprovalDecided, Control, Deposited, Payload, Settled, Stopped
+from domain.ledger.events.event import Event, LedgerKind, Reporter
+from domain.ledger.events.payloads import (
+    ApprovalDecided,
+    Control,
+    Deposited,
+    Payload,
+    Settled,
+    Stopped,
+)
+from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.times import day_of

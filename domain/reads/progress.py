@@ -7,17 +7,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, cast
 
-from domain.ledger.venue_book import VenuePosition
+from domain.ledger.state.venue_book import VenuePosition
 from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
 from domain.reads.fees import WorthSource
 from domain.rules.caps import pending
-from domain.rules.case import MandateSnapshot, display_status
-from domain.rules.codes import CLAUSE_OF, RULE_TEXT
+from domain.rules.rule_codes import CLAUSE_OF, RULE_TEXT
+from domain.rules.snapshot import MandateSnapshot, display_status
 from domain.rules.stop_line import fresh, latched
-from domain.rules.unwinding import UNWIND_WINDOW
-from domain.rules.venue_side import marks_of, venue_account
-from domain.rules.worth import (
+from domain.rules.unwind_window import UNWIND_WINDOW
+from domain.rules.valuation import (
     Valuation,
     ValuedPosition,
     cash,
@@ -30,8 +29,9 @@ from domain.rules.worth import (
     usdc,
     valuation,
 )
+from domain.rules.venue_exposure import marks_of, venue_account
 from domain.times import Timestamp, moment_of
-from domain.wire import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, named
 
 EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
 

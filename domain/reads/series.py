@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from domain.ledger.day_totals import RolledDay
+from domain.ledger.state.day_totals import RolledDay
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.rules.case import MandateSnapshot
-from domain.rules.worth import committed, floor_at, worth
+from domain.rules.snapshot import MandateSnapshot
+from domain.rules.valuation import committed, floor_at, worth
 from domain.times import day_of
-from domain.wire import described
+from domain.wire_fields import described
 
 DAYS_SHOWN: Final = 400
 

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
-from domain.ledger.books import LedgerState
-from domain.ledger.events import Event
+from domain.ledger.events.event import Event
+from domain.ledger.state.ledger_state import LedgerState
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
+from domain.reads.iso_weeks import Week
+from domain.reads.record import grouped, of_events
 from domain.reads.step import Step, refusal_of, refused_by
-from domain.reads.steps import grouped, of_events
 from domain.reads.venue_weeks import VenueWeek, venue_weeks
-from domain.reads.weeks import Week
-from domain.rules.codes import CLAUSE_OF
-from domain.rules.worth import realized_micros, usdc, worth_as_observed
+from domain.rules.rule_codes import CLAUSE_OF
+from domain.rules.valuation import realized_micros, usdc, worth_as_observed
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from domain.ledger.chain_events import CHAIN_EVENTS, StepKind
-from domain.ledger.claimed import sides, unproven
-from domain.ledger.events import Event, LedgerKind, Reporter
-from domain.ledger.forms import parts_of
-from domain.ledger.payloads import (
+from domain.ledger.events.chain_events import CHAIN_EVENTS, StepKind
+from domain.ledger.events.event import Event, LedgerKind, Reporter
+from domain.ledger.events.payload_schema import parts_of
+from domain.ledger.events.payloads import (
     AgentStatement,
     ApprovalDecided,
     ClaimEnded,
@@ -25,10 +24,11 @@ from domain.ledger.payloads import (
     Unwound,
     VenueFilled,
 )
+from domain.ledger.state.claimed import sides, unproven
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
-from domain.reads.rows import filled
-from domain.reads.shapes import (
+from domain.reads.event_rows import filled
+from domain.reads.row_models import (
     AGENTS_PLACE,
     ApprovalDecision,
     ClaimOutcome,
@@ -41,9 +41,9 @@ from domain.reads.shapes import (
     VenueTrade,
     WholeMark,
 )
-from domain.rules.codes import CLAUSE_OF
+from domain.rules.rule_codes import CLAUSE_OF
 from domain.times import Timestamp
-from domain.wire import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, named
 
 TEXT_SHOWN: Final = 2_000
 

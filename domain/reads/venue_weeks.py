@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from domain.ledger.venue_book import VenueBook
+from domain.ledger.state.venue_book import VenueBook
 from domain.money import Usdc
 
 

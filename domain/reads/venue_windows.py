@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from domain.ledger.day_totals import RolledDay
+from domain.ledger.state.day_totals import RolledDay
 from domain.money import Usdc
-from domain.reads.windows import WINDOWS, since_of
-from domain.wire import named
+from domain.reads.performance_windows import WINDOWS, since_of
+from domain.wire_fields import named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

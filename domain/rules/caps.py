@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from domain.ledger.claimed import PendingClaim
+from domain.ledger.state.claimed import PendingClaim
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
-from domain.rules.case import MandateSnapshot, today
+from domain.rules.snapshot import MandateSnapshot, today
 from domain.times import bounds
 
 

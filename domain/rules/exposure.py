@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from domain.facts import VaultState
+from domain.chain_facts import VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.money import BPS, ZERO, Usdc
 from domain.rules.caps import daily_cap
-from domain.rules.case import MandateSnapshot, moment
-from domain.rules.case import today as today_of
-from domain.rules.unwinding import agent_barred, closed
-from domain.rules.worth import positions_est
+from domain.rules.snapshot import MandateSnapshot, moment
+from domain.rules.snapshot import today as today_of
+from domain.rules.unwind_window import agent_barred, closed
+from domain.rules.valuation import positions_est
 from domain.times import Timestamp, day_of, midnight
 
 EXIT_LOSS_BPS: Final = 200  # the vault's MAX_EXIT_LOSS_BPS

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from domain.facts import VaultState
-from domain.ledger.measured import MeasuredBook
+from domain.chain_facts import VaultState
+from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.mandate import Mandate
-from domain.rules.case import MandateSnapshot
+from domain.rules.snapshot import MandateSnapshot
 
 CLOCKS_APART_S: Final = 60
 HOUR: Final = timedelta(hours=1)

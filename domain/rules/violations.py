@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.pairing import partner
-from domain.ledger.payloads import (
+from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.events.pairing import partner
+from domain.ledger.events.payloads import (
     NOWHERE,
     AgentStatement,
     CallTarget,
@@ -25,11 +25,11 @@ from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc, text
 from domain.rules.caps import budget, daily_cap, pending_on, per_tx_cap, spent_on
-from domain.rules.case import MandateSnapshot
-from domain.rules.codes import CLAUSE_OF
-from domain.rules.worth import cash, floor_now, worth
+from domain.rules.rule_codes import CLAUSE_OF
+from domain.rules.snapshot import MandateSnapshot
+from domain.rules.valuation import cash, floor_now, worth
 from domain.times import day_of, timestamp
-from domain.trading.venue import VENUE
+from domain.trading.venue_values import VENUE
 
 SPENDING: Final = frozenset({LedgerKind.BUY, LedgerKind.MOVE})
 

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from domain.money import BPS
 from domain.times import timestamp
-from domain.trading.venue import CachedValue, Perp
+from domain.trading.venue_values import CachedValue, Perp
 
 CATEGORY: Final = "indices"
 COUNTED_IN: Final = "USDC"

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Final, Literal
 
 from domain.settings import Switches
-from domain.trading.venue import Network
+from domain.trading.venue_values import Network
 
 Mode = Literal["paper", "live"]
 TradingSurface = Literal["terminal", "door"]

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.trading.modes import Mode
-from domain.trading.venue import Network
+from domain.trading.venue_values import Network
 
 Status = Literal[
     "prepared", "awaiting_owner", "awaiting_signature", "executing", "resting", "recorded",

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from domain.refusals import Refusal
 from domain.trading.orders import Order, OrderFill, OrderTransition
-from domain.trading.venue import OrderSeen, VenueFill
+from domain.trading.venue_values import OrderSeen, VenueFill
 
 ZERO: Final = Decimal(0)
 Part = Literal["filled", "price", "product", "side"]

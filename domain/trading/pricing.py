@@ -8,9 +8,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from domain.money import BPS, Usdc
-from domain.trading.form import CloseRequest, OrderRequest
-from domain.trading.gate import FieldProblem
 from domain.trading.indices import text
+from domain.trading.order_gate import FieldProblem
+from domain.trading.order_input import CloseRequest, OrderRequest
 from domain.trading.orders import Side
 from domain.trading.precision import (
     bounded_px,
@@ -19,7 +19,7 @@ from domain.trading.precision import (
     notional,
     on_tick,
 )
-from domain.trading.venue import OrderBook, Perp, Position
+from domain.trading.venue_values import OrderBook, Perp, Position
 
 LEAST: Final = Decimal(10)  # USDC; the venue takes no smaller order but a whole close
 BAND: Final = Decimal("0.8")

@@ -18,7 +18,7 @@ from domain.trading.orders import DONE, Order
 from domain.trading.outcome import filled_size
 from domain.trading.precision import bounded_px, lots
 from domain.trading.pricing import LEAST, NoPrice, Quote
-from domain.trading.venue import Network, Perp
+from domain.trading.venue_values import Network, Perp
 
 # How much worse than the touch each try may be, in basis points; the signer's own fence is the
 # last of them.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from domain.trading.gate import TooMany
+from domain.trading.order_gate import TooMany
 
 A_MINUTE: Final = 10
 AN_HOUR: Final = 60

@@ -1,8 +1,8 @@
-"""Alembic's entry: the connection comes from `storage.migrate`."""
+"""Alembic's entry: the connection comes from `storage.schema.migrate`."""
 
 from alembic import context
 
-from storage.schema import metadata
+from storage.schema.metadata import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

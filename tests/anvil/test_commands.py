@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from chain import codec
-from chain.evm import EvmChain
+from chain.adapter import EvmChain
+from chain.contracts import abi_codec
 from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import CHAIN_ID, Evm
 
@@ -22,10 +22,10 @@ pytestmark = [pytest.mark.anvil, pytest.mark.slow]
 async def market_of(evm: Evm, share_value: str) -> str:
     """The market that a deployed value probe asks."""
     chain = EvmChain(evm.facts())
-    asked = codec.calldata("ShareValue", "MARKET", ())
+    asked = abi_codec.calldata("ShareValue", "MARKET", ())
     raw = await chain.eth_call(share_value, asked, await chain.latest())
     await chain.close()
-    return codec.checksummed(codec.outputs("ShareValue", "MARKET", raw)[0])
+    return abi_codec.checksummed(abi_codec.outputs("ShareValue", "MARKET", raw)[0])
 
 
 def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_path: Path) -> None:

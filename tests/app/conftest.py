@@ -11,7 +11,7 @@ from jinja2.runtime import Macro
 from markupsafe import Markup
 
 from app.fragments import FragmentCache
-from app.views.pieces.numbers import Number
+from app.views.components.numbers import Number
 from tests.app.site import Site, a_site
 from tests.world import Evm, a_world
 

@@ -11,15 +11,15 @@ from typing import Any
 
 from aiohttp import ClientSession, DummyCookieJar
 
-from app import gate, screens
+from app import screens, session_guard
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from tests.app.site import Browser, Page
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key
 from tests.tools.trading.orders import Trader, allow
-from tools.call.credentials import hashed
-from tools.call.operation import Caller, Deps
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
+from tools.model.operation import Caller, Deps
 
 
 @dataclass
@@ -41,7 +41,7 @@ class TradingSite:
             lambda uow: uow.identities.add_session(hashed(token), user, now, until, until)
         )
         browser = Browser(self.base, self.http)
-        browser.cookies[gate.LOCAL_COOKIE] = token
+        browser.cookies[session_guard.LOCAL_COOKIE] = token
         return browser
 
     def signed_out(self) -> Browser:

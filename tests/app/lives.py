@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from chain import codec
+from chain.contracts import abi_codec
 from domain.money import Usdc
 from tests.world import Mandated, World, drafted, signed, working
-from tools.call.operation import Caller
+from tools.model.operation import Caller
 
 
 async def sent(m: Mandated, name: str, **arguments: object) -> None:
@@ -76,7 +76,7 @@ async def settled_with_cash(world: World) -> Mandated:
     m = await working(world)
     await bought(m, "40")
     await sent(m, "owner_stop_call")
-    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
+    data = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
     told = (await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)).body
     _, tx = await world.mined(m.owner_wallet, told["call"], gas=900_000)  # type: ignore[arg-type]
     await m.as_owner("owner_vault_tx", tx_hash=tx)

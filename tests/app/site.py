@@ -10,10 +10,10 @@ from typing import Any
 
 from aiohttp import ClientSession, DummyCookieJar
 
-from app import gate, screens
-from chain.local_wallet import LocalWallet
+from app import screens, session_guard
+from devtools.local_wallet import LocalWallet
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from tests.world import World
 from tools.catalogue import OPERATIONS
 
@@ -176,7 +176,7 @@ class Site:
     async def signed_in(self, wallet: LocalWallet) -> Browser:
         browser = self.browser()
         assert (await browser.sign_in(wallet)).status == 303
-        assert gate.LOCAL_COOKIE in browser.cookies
+        assert session_guard.LOCAL_COOKIE in browser.cookies
         return browser
 
 

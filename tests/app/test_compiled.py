@@ -13,8 +13,8 @@ import pytest
 from markupsafe import Markup
 
 from app import assets
-from app.answer import SECTIONS, PageFrame
 from app.fragments import FragmentCache
+from app.page_context import SECTIONS, PageFrame
 from app.translated import TranslatedEnvironment
 
 ROOT = Path(__file__).parents[2]

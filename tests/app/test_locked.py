@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from storage.faults import DatabaseTimeouts
+from storage.errors import DatabaseTimeouts
 from storage.store import SqliteStore
 from tests.app.site import Site
 from tests.world import working

@@ -14,7 +14,7 @@ from tests.app.site import Site, a_site
 from tests.app.test_pages import HOSTILE, fine
 from tests.app.test_twice import twice
 from tests.world import Evm, a_world, working
-from tools.call.signing import WebhookSigning
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 HERE = "/app/notices"

@@ -13,7 +13,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from domain.trading.own import milliseconds
+from domain.trading.venue_account import milliseconds
 from tests import npm
 from tests.app.desks import TradingSite, a_trading_site, block, form, live_at_the_door
 from tests.app.site import Page

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from app.answer import PageFrame
+from app.page_context import PageFrame
 from app.pages import trading
 from app.templates import render
-from app.views import desk
+from app.views import orders
 from app.words.refusals import SENTENCES, WHO
+from devtools.devvenue import Fault
 from domain.refusals import REFUSALS
 from tests.app.desks import (
     TradingSite,
@@ -27,7 +28,6 @@ from tests.app.desks import (
 from tests.app.site import Browser, Page
 from tests.tools.trading.conftest import PATIENCE_S, no_pauses
 from tests.tools.trading.orders import Trader, agent, allow, trader
-from venue.devvenue import Fault
 
 __all__ = ["no_pauses"]
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -313,7 +313,7 @@ async def test_the_page_shows_each_of_the_13_refusals_with_who_can_fix_it(
         "error": code, "reason": "REASON <b>", "who_fixes": kind.who_fixes,
         "retry_safe": kind.retry_safe, "next": [], "remaining": {"limit": "50.000000"},
     }  # fmt: skip
-    view = desk.refused(desk.view(*replies), told, {"product": "<i>"})
+    view = orders.refused(orders.view(*replies), told, {"product": "<i>"})
     shell = PageFrame(demo=False, once="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
                   theme="")  # fmt: skip
     source = render("orders.html", page=shell, view=view)

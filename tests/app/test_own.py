@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from domain.trading.own import NOBODY, agent_name
+from devtools.devvenue import Fault
+from domain.trading.venue_account import NOBODY, agent_name
 from tests.app.desks import TradingSite, a_trading_site, form, live_at_the_door, said, sent_to
 from tests.app.site import Browser, Page
 from tests.tools.trading.conftest import BUILDER, Person, no_pauses, order_key, signed
 from tests.tools.trading.signers import a_signer
-from venue.devvenue import Fault
 
 __all__ = ["no_pauses"]
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

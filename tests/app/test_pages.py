@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from app.ask import OperationClient, OperationRefused
+from app.operations import OperationClient, OperationRefused
 from app.pages import mandates
 from app.replies import Json
 from app.views.mandate import limit_meters
-from chain.evm import EvmChain, EvmChains
-from domain.facts import VaultState
+from chain.adapter import EvmChain, EvmChains
+from domain.chain_facts import VaultState
 from domain.refusals import Refused, refusal
 from tests.app.lives import LIVES, at_work
 from tests.app.site import OWN, Browser, Page, Site, a_site
 from tests.world import CHAIN_ID, Evm, Mandated, a_world, drafted, working
-from tools.keeper.rollup import refresh_stale
+from tools.keeper.hall_rollup import refresh_stale
 
 pytestmark = pytest.mark.anyio
 LARGEST = 45_000

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from chain import codec
-from domain.facts import Call
+from chain.contracts import abi_codec
+from domain.chain_facts import Call
 from domain.money import Usdc
 from tests.app.lives import LIVES, created
 from tests.app.site import Browser, Page, Site
@@ -164,7 +164,7 @@ async def test_positions_are_closed_and_the_rest_is_withdrawn(site: Site) -> Non
     fine(odd)
     assert odd.one("div", role="alert")
     assert not odd.all("script", id="calls")
-    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
+    data = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
     page = await browser.get(f"{exit_page}&data={data}")
     fine(page)
     assert (await send(m, browser, page, base)).headers["Location"] == base
@@ -231,7 +231,7 @@ async def test_a_record_that_refuses_exits_is_named_and_renewed_from_its_page(si
     m = await LIVES["stopped"](site.world)
     browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
     assert "Record value" not in (await browser.get(base)).said
-    lose = codec.calldata("TestMarket", "lose", (Usdc.parse("10"),))
+    lose = abi_codec.calldata("TestMarket", "lose", (Usdc.parse("10"),))
     await site.world.wallets[0].send(Call(CHAIN_ID, site.world.evm.market, lose))
     site.world.clock.forward(seconds=10)  # a vault that was just read is not read again
     page = await browser.get(base)
@@ -274,7 +274,7 @@ async def test_what_a_contract_wallet_sent_is_seen_by_what_it_did_to_the_vault(
     browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
     query = "?amount=10" if kind == "fund" else ""
     if kind == "unwind":
-        data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
+        data = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
         query = f"?target={site.world.evm.market}&data={data}"
     page = await browser.get(f"{base}/{kind}{query}")
     what = page.one("input", name="for").attributes["value"]

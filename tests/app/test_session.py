@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app import gate
-from app.gate import form_token, next_of
+from app import session_guard
+from app.session_guard import form_token, next_of
 from domain.settings import Config
 from tests.app.site import Site, a_site
 from tests.world import CHAIN_ID, Evm, a_world
@@ -58,7 +58,7 @@ async def test_behind_https_the_cookie_is_bound_to_the_host(sqlite_url: str, evm
 async def test_the_cookie_opens_no_other_route_and_a_bearer_opens_no_screen(site: Site) -> None:
     _, wallet = await site.world.owner()
     browser = await site.signed_in(wallet)
-    token = browser.cookies[gate.LOCAL_COOKIE]
+    token = browser.cookies[session_guard.LOCAL_COOKIE]
     assert (await browser.get("/wallet/mandates")).status == 401
     assert (await browser.get("/app/trade/me")).status == 401
     browser.cookies = {}
@@ -70,12 +70,12 @@ async def test_the_cookie_opens_no_other_route_and_a_bearer_opens_no_screen(site
 async def test_signing_out_ends_the_session_itself_and_clears_what_was_kept(site: Site) -> None:
     _, wallet = await site.world.owner()
     browser = await site.signed_in(wallet)
-    token = browser.cookies[gate.LOCAL_COOKIE]
+    token = browser.cookies[session_guard.LOCAL_COOKIE]
     left = await browser.submit("/app", "/app/sign-out")
     assert (left.status, left.headers["Location"]) == (303, "/app")
     assert left.headers["Clear-Site-Data"] == '"cache"'
     assert browser.cookies == {}
-    browser.cookies = {gate.LOCAL_COOKIE: token}
+    browser.cookies = {session_guard.LOCAL_COOKIE: token}
     assert (await browser.get("/app/mandates")).status == 303
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from app import assets
-from chain.eip712 import digest as digest_of
+from chain.contracts.eip712 import digest as digest_of
 from domain.mandates.terms import FIELDS
 from tests import npm
 from tests.app.lives import created, sent

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.words import addresses, money, refusals, times, told
+from app.words import addresses, money, refusals, times, untrusted_text
 
 
 @pytest.mark.parametrize(
@@ -98,16 +98,16 @@ def test_times_inside_a_reason_become_times() -> None:
 
 
 def test_other_peoples_text_cannot_hide_anything_or_turn_the_line_around() -> None:
-    said = told.told("safe\u202egnp.exe\u200b <script>alert(1)</script>\x00")
+    said = untrusted_text.told("safe\u202egnp.exe\u200b <script>alert(1)</script>\x00")
     assert (
         said
         == '<bdi class="told">safe\\u{202E}gnp.exe\\u{200B} &lt;script&gt;alert(1)&lt;/script&gt;\\u{0000}</bdi>'
     )
-    assert len(told.plain("x" * 5_000, 90)) == 90
+    assert len(untrusted_text.plain("x" * 5_000, 90)) == 90
 
 
 def test_other_peoples_accents_pile_up_on_no_other_line() -> None:
-    piled = told.plain("e" + "\u0301" * 60 + "z" + "\u0e47\u0323" * 4)
+    piled = untrusted_text.plain("e" + "\u0301" * 60 + "z" + "\u0e47\u0323" * 4)
     assert piled == "e" + "\u0301" * 5 + r"\u{0301}" * 55 + "z" + "\u0e47\u0323" * 2 + (
         "\u0e47" + r"\u{0323}" + r"\u{0E47}\u{0323}"
     )
@@ -116,8 +116,8 @@ def test_other_peoples_accents_pile_up_on_no_other_line() -> None:
         "\u05e9\u05bc\u05c1\u05b8\u0591\u05bd",
         "\u1000\u103c\u103d\u1031\u1038",
     ):
-        assert told.plain(name) == name
-    assert len(told.plain("e" + "\u0301" * 60, 90)) == 90
+        assert untrusted_text.plain(name) == name
+    assert len(untrusted_text.plain("e" + "\u0301" * 60, 90)) == 90
 
 
 def test_an_address_is_whole_and_in_fours() -> None:

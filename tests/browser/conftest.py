@@ -14,12 +14,12 @@ from aiohttp import web
 
 from app import screens
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from tests.browser import window
 from tests.browser.wallet import Wallet
 from tests.world import Evm, Mandated, World, a_world, config_of
-from tools.call.signing import WebhookSigning
 from tools.catalogue import OPERATIONS
+from tools.model.webhook_signing import WebhookSigning
 
 FIGURES = window.ROOT / "build" / "screens" / "figures.json"
 _figures: dict[str, Any] = {}

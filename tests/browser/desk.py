@@ -12,7 +12,7 @@ from typing import Any
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 
-from app import gate
+from app import session_guard
 from tests.app.desks import TradingSite, a_trading_site, switched
 from tests.browser.window import Window, a_window
 from tests.tools.trading.conftest import Person
@@ -80,9 +80,9 @@ class TradingStage:
     @asynccontextmanager
     async def window(self) -> AsyncIterator[Window]:
         """A window that is signed in."""
-        token = (await self.site.signed_in(self.person)).cookies[gate.LOCAL_COOKIE]
+        token = (await self.site.signed_in(self.person)).cookies[session_guard.LOCAL_COOKIE]
         async with a_window(self.browser, self.site.base, self.wallet) as window:
-            cookie = {"name": gate.LOCAL_COOKIE, "value": token, "url": self.site.base}
+            cookie = {"name": session_guard.LOCAL_COOKIE, "value": token, "url": self.site.base}
             await window.page.context.add_cookies([cookie])
             yield window
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import pytest
 
-from chain.reader import LogReader
+from chain.logs.log_reader import LogReader
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.browser.conftest import Stage
 from tests.browser.safe import SafeWallet
 from tests.browser.test_story import to_the_review
 from tests.browser.window import MARKS
 from tests.world import CHAIN_ID
-from tools.call.operation import Caller
+from tools.model.operation import Caller
 from venue.venues import Networks
 
 pytestmark = [*MARKS]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from app import screens
+from devtools.demo.wallet import DemoWallet
+from devtools.devnet import Deployed, Devnet
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from server.application import DEMO_ROUTE, web
-from server.demo.wallet import DemoWallet
-from server.devnet import Deployed, Devnet
 from tests.browser.conftest import Stage
 from tests.browser.test_story import to_the_review
 from tests.browser.window import MARKS

@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 import pytest
 
-from chain.evm import EvmChains
-from storage.faults import DatabaseTimeouts
+from chain.adapter import EvmChains
+from storage.errors import DatabaseTimeouts
 from storage.store import SqliteStore
 from tests.app.lives import created
 from tests.browser.conftest import Stage

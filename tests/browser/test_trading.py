@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from app.pages import books, own
+from app.pages import books, venue_account
 from app.pages import trading as orders
 from tests.app.desks import switched
 from tests.browser.desk import LINK, MAKE, TAKE, TradingStage, a_trading_stage
@@ -21,11 +21,11 @@ from tests.browser.window import MARKS
 from tests.tools.trading.conftest import BUILDER
 from tests.tools.trading.orders import Trader, agent
 from tests.tools.trading.signers import a_signer
-from tools.call.operation import Caller
+from tools.model.operation import Caller
 from venue import signing
 
 pytestmark = [*MARKS]
-FAMILIES = (*own.PAGES, *orders.PAGES, *books.PAGES)
+FAMILIES = (*venue_account.PAGES, *orders.PAGES, *books.PAGES)
 SAID = "the funding is low"
 WITHOUT = """() => new Promise((yes, no) => {
   const gone = indexedDB.deleteDatabase("order-keys");

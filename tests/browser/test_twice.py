@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from chain import codec
+from chain.contracts import abi_codec
 from domain.money import Usdc
 from tests.app.lives import created, paused, stopped
 from tests.browser.conftest import Stage, a_stage
@@ -41,7 +41,7 @@ class Step:
 
 def whole_exit(m: Mandated) -> str:
     """The exit of all that is in the market."""
-    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
+    data = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
     return f"?target={m.world.evm.market}&data={data}"
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from aiohttp import ClientSession
 
-from chain.local_wallet import LocalWallet
-from domain.facts import Call
+from devtools.local_wallet import LocalWallet
+from domain.chain_facts import Call
 from tests.world import CHAIN_ID, PLENTY
 
 NAME: Final = "Test wallet"

@@ -45,7 +45,12 @@ def test_the_bundle_is_valid_and_packs(tmp_path: Path) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
     with zipfile.ZipFile(target) as bundle:
         names = set(bundle.namelist())
-    assert {"manifest.json", "pyproject.toml", "server/relay.py", "http_shim/identity.py"} <= names
+    assert {
+        "manifest.json",
+        "pyproject.toml",
+        "server/mcp_api/proxy.py",
+        "http_shim/identity.py",
+    } <= names
     assert not any(n.endswith((".pyc", ".sqlite")) for n in names)
 
 

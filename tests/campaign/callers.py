@@ -13,7 +13,7 @@ import orjson
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
 from tests.campaign.house import KEY, MANDATES, House, seeded
-from tools.agents.transfers import WAITING_AN_AGENT
+from tools.agents.transfer_reports import WAITING_AN_AGENT
 
 # A server may answer so, and the same call with the same key is safe.
 AGAIN = {429, 503}

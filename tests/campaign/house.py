@@ -19,13 +19,13 @@ from aiohttp import ClientError, ClientSession
 
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from storage.rows.identities import Agent
+from storage.repositories.identities import Agent
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S, starved_s
-from tools.call.credentials import hashed
+from tools.context.credentials import hashed
 
 KEY = "ak_" + "c" * 43
 AGENT, OWNER = "u_campaignaa", "u_campaignbb"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from server import wiring
-from server.cli import main
+from server.cli.main import main
 
 PUSHED = Path(os.environ["CAMPAIGN_CLOCK"])
 

@@ -24,8 +24,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from storage import migrate
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
+from storage.schema import migrate
 from tests.campaign import acts
 from tests.campaign.acts import Act, Play
 from tests.campaign.audit import audit

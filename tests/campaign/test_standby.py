@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from storage import migrate
+from storage.schema import migrate
 from tests.campaign.audit import audit
 from tests.campaign.callers import Callers
 from tests.campaign.cluster import Cluster, clusters, program

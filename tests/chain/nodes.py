@@ -11,8 +11,8 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from chain.devchain import DevChain
-from chain.devchain import answer as truth
+from devtools.devchain import DevChain
+from devtools.devchain import answer as truth
 
 Answer = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 CHAIN_ID = "0x7a69"

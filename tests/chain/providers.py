@@ -8,8 +8,8 @@ from web3.providers import BaseProvider
 from web3.providers.async_base import AsyncBaseProvider
 from web3.types import RPCEndpoint, RPCResponse
 
-from chain.devchain.core import DevChain
-from chain.devchain.rpc import answer
+from devtools.devchain.core import DevChain
+from devtools.devchain.rpc import answer
 
 
 class DevChainProvider(BaseProvider):

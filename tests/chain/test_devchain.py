@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from web3 import AsyncWeb3, Web3
 
-from chain import codec
-from chain.devchain import DevChain, RpcError, answer, serve
-from chain.devchain.rpc import METHODS
+from chain.contracts import abi_codec
+from devtools.devchain import DevChain, RpcError, answer, serve
+from devtools.devchain.rpc import METHODS
 from tests.chain.providers import AsyncDevChainProvider, DevChainProvider
 
 START = 1_800_000_000
@@ -69,19 +69,19 @@ def usdc(chain: DevChain) -> str:
     tx = ask(
         chain,
         "eth_sendTransaction",
-        {"from": sender, "data": codec.artifact("TestUSDC")["bytecode"]},
+        {"from": sender, "data": abi_codec.artifact("TestUSDC")["bytecode"]},
     )
     return str(ask(chain, "eth_getTransactionReceipt", tx)["contractAddress"])
 
 
 def mint(chain: DevChain, token: str, amount: int) -> str:
     sender = ask(chain, "eth_accounts")[0]
-    data = codec.calldata("TestUSDC", "mint", (TO, amount))
+    data = abi_codec.calldata("TestUSDC", "mint", (TO, amount))
     return str(ask(chain, "eth_sendTransaction", {"from": sender, "to": token, "data": data}))
 
 
 def balance(chain: DevChain, token: str, tag: Any = "latest") -> int:
-    call = {"to": token, "data": codec.calldata("TestUSDC", "balanceOf", (TO,))}
+    call = {"to": token, "data": abi_codec.calldata("TestUSDC", "balanceOf", (TO,))}
     return int(ask(chain, "eth_call", call, tag), 16)
 
 
@@ -209,7 +209,11 @@ def test_a_transaction_is_known_once(chain: DevChain) -> None:
 def test_a_revert_is_mined_and_a_call_tells_its_data(chain: DevChain) -> None:
     token = usdc(chain)
     sender = ask(chain, "eth_accounts")[3]
-    call = {"from": sender, "to": token, "data": codec.calldata("TestUSDC", "transfer", (TO, 1))}
+    call = {
+        "from": sender,
+        "to": token,
+        "data": abi_codec.calldata("TestUSDC", "transfer", (TO, 1)),
+    }
     for method in ("eth_call", "eth_estimateGas"):
         with pytest.raises(RpcError) as caught:
             ask(chain, method, call)
@@ -279,7 +283,7 @@ def test_logs_are_found_by_address_topic_range_and_block(chain: DevChain) -> Non
     assert found(address=[]) == txs
     assert found(address=token) == txs[:3]
     assert found(address=[token.lower(), other]) == txs
-    assert found(topics=[codec.ERC20_TRANSFER_TOPIC, None, [to]]) == txs
+    assert found(topics=[abi_codec.ERC20_TRANSFER_TOPIC, None, [to]]) == txs
     assert found(topics=[None, [to]]) == []
     assert found(topics=[[], [], []]) == txs
     assert found(topics=[None] * 4) == []
@@ -439,7 +443,7 @@ def test_a_batch_keeps_its_order_and_its_faults(chain: DevChain) -> None:
 
 @pytest.mark.slow
 def test_importing_the_chain_does_not_import_web3() -> None:
-    code = "import sys, chain.devchain; sys.exit('web3' in sys.modules)"
+    code = "import sys, devtools.devchain; sys.exit('web3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -448,7 +452,7 @@ def test_web3_uses_it_in_this_process(chain: DevChain) -> None:
     web3 = Web3(DevChainProvider(chain))
     assert web3.is_connected()
     contract = web3.eth.contract(
-        address=web3.to_checksum_address(token), abi=codec.artifact("TestUSDC")["abi"]
+        address=web3.to_checksum_address(token), abi=abi_codec.artifact("TestUSDC")["abi"]
     )
     web3.eth.wait_for_transaction_receipt(
         contract.functions.mint(web3.eth.accounts[1], 9).transact({"from": web3.eth.accounts[0]})
@@ -518,7 +522,7 @@ async def test_only_pages_of_this_machine_may_use_it(
 
 def test_encoding_of_constructor_arguments_is_ours(chain: DevChain) -> None:
     token = usdc(chain)
-    data = codec.artifact("TestMarket")["bytecode"] + encode(["address"], [token]).hex()
+    data = abi_codec.artifact("TestMarket")["bytecode"] + encode(["address"], [token]).hex()
     tx = ask(chain, "eth_sendTransaction", {"from": ask(chain, "eth_accounts")[0], "data": data})
     market = ask(chain, "eth_getTransactionReceipt", tx)["contractAddress"]
     assert ask(chain, "eth_getCode", market, "latest") != "0x"

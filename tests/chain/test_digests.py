@@ -9,8 +9,8 @@ import subprocess
 import pytest
 from eth_account import Account
 
-from chain import eip712
-from chain.local_wallet import LocalWallet
+from chain.contracts import eip712
+from devtools.local_wallet import LocalWallet
 from domain.mandates.mandate import TermsFrame
 from domain.mandates.terms import message, typed_data
 from domain.money import Usdc

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from eth_abi import encode
 
-from chain.codec import REFUSAL_OF, decode_revert
+from chain.contracts.abi_codec import REFUSAL_OF, decode_revert
 from domain.refusals import REFUSALS
 from domain.text import unfit
 

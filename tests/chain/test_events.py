@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from domain.ledger.chain_events import BY_LOG, CHAIN_EVENTS, LOG_OF, ChainEvent
-from domain.ledger.events import NewEvent, Reporter
-from domain.ledger.movements import STILL, movement_of
-from domain.ledger.pairing import LogHistory
-from domain.ledger.payloads import EventPayload, Payload
-from domain.ledger.written import read, write
+from domain.ledger.events.chain_events import BY_LOG, CHAIN_EVENTS, LOG_OF, ChainEvent
+from domain.ledger.events.event import NewEvent, Reporter
+from domain.ledger.events.pairing import LogHistory
+from domain.ledger.events.payload_codec import read, write
+from domain.ledger.events.payloads import EventPayload, Payload
+from domain.ledger.state.movements import STILL, movement_of
 from tests.domain.material import START, deposit, ledger
-from tools.keeper.reorgs import reversal
-from tools.mandates.recording import VaultTx
+from tools.keeper.reversals import reversal
+from tools.mandates.vault.vault_transactions import VaultTx
 
 TOLD = json.loads(files("chain").joinpath("abi", "MandateVault.json").read_text())
 EVENTS: dict[str, list[dict[str, Any]]] = {

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chain import answers
-from chain.reader import BlockRange, ReadCursor
-from domain.facts import BlockStamp, VaultLog
+from chain.logs.log_reader import BlockRange, ReadCursor
+from chain.rpc import decoding
+from domain.chain_facts import BlockStamp, VaultLog
 
 AT, VAULT = datetime(2026, 11, 20, tzinfo=UTC), "0x" + "Ab" * 20
 TOLD: Mapping[str, object] = {
@@ -25,7 +25,7 @@ TOLD: Mapping[str, object] = {
 
 
 def test_a_log_is_read_with_its_hashes_in_lower_case() -> None:
-    assert answers.log(TOLD) == answers.Log(
+    assert decoding.log(TOLD) == decoding.Log(
         address="0x" + "Ab" * 20,
         topics=(b"\x01" * 32, b"\x02" * 32),
         data=b"\x0a",
@@ -41,20 +41,20 @@ def test_a_log_is_read_with_its_hashes_in_lower_case() -> None:
 def test_a_log_with_a_field_of_another_form_is_nonsense(name: str, value: object) -> None:
     if name == "address" and value == "zz":  # who decodes it makes an address of it
         return
-    with pytest.raises(answers.NONSENSE):
-        answers.log({**TOLD, name: value})
-    with pytest.raises(answers.NONSENSE):
-        answers.log({n: v for n, v in TOLD.items() if n != name})
+    with pytest.raises(decoding.NONSENSE):
+        decoding.log({**TOLD, name: value})
+    with pytest.raises(decoding.NONSENSE):
+        decoding.log({n: v for n, v in TOLD.items() if n != name})
 
 
 @pytest.mark.parametrize("told", [None, 7, "logs", {"0": TOLD}, [None], [[TOLD]], [7]])
 def test_what_is_no_list_of_logs_is_nonsense(told: object) -> None:
-    with pytest.raises(answers.NONSENSE):
-        answers.logs(told)
+    with pytest.raises(decoding.NONSENSE):
+        decoding.logs(told)
 
 
 def test_a_log_that_was_taken_back_is_none() -> None:
-    assert answers.logs([{**TOLD, "removed": True}, TOLD]) == [answers.log(TOLD)]
+    assert decoding.logs([{**TOLD, "removed": True}, TOLD]) == [decoding.log(TOLD)]
 
 
 def read_of(numbers: list[int], *, since: int, end: int) -> BlockRange:

@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from chain.breaker import FAILURES, FIRST_S, LONGEST_S, CircuitBreaker
-from chain.evm import ChainConfig, EvmChain
-from chain.faults import NodeError
-from chain.rpc import ASKED_EVERY_S, RpcClient
+from chain.adapter import ChainConfig, EvmChain
+from chain.rpc.circuit_breaker import FAILURES, FIRST_S, LONGEST_S, CircuitBreaker
+from chain.rpc.client import ASKED_EVERY_S, RpcClient
+from chain.rpc.errors import NodeError
 from domain.refusals import Refused
-from server import doctor
+from server.cli import doctor
 from tests.chain.nodes import CHAIN_ID, distorted, fault, node, result
 from tests.world import Evm
 

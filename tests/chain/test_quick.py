@@ -13,9 +13,9 @@ from eth.vm.spoof import SpoofTransaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from chain.devchain.blocks import BASE_FEE, GAS_LIMIT
-from chain.devchain.core import EMPTY_ROOT
-from chain.devchain.quick import _OPCODES, QuickState
+from devtools.devchain.blocks import BASE_FEE, GAS_LIMIT
+from devtools.devchain.core import EMPTY_ROOT
+from devtools.devchain.quick import _OPCODES, QuickState
 
 HERE = b"\x77" * 20
 WORDS = st.one_of(

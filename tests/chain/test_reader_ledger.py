@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from chain.reader import LogReader
+from chain.logs.log_reader import LogReader
 from domain.money import Usdc
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from venue.venues import Networks
 
@@ -27,7 +27,7 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
 
 
 def ticks(world: World, **facts: Any) -> tuple[KeeperScheduler, LogReader]:
-    from chain.evm import EvmChain
+    from chain.adapter import EvmChain
 
     settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
     parts = Runtime(settings, world.deps, world.chains, Networks({}))

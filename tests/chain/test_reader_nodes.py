@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from chain.devchain import answer
-from chain.evm import ChainConfig, EvmChain
-from chain.reader import BlockRange, LogReader, ReadCursor
+from chain.adapter import ChainConfig, EvmChain
+from chain.logs.log_reader import BlockRange, LogReader, ReadCursor
+from devtools.devchain import answer
 from domain.money import Usdc
 from domain.refusals import Refused
 from tests.chain.nodes import distorted

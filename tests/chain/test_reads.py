@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pytest
 from eth_utils import keccak
 
-from chain import codec
-from chain.answers import SILENT, vault_state
-from chain.evm import EvmChain
-from chain.reader import LogReader
-from domain.facts import BlockStamp
+from chain.adapter import EvmChain
+from chain.contracts import abi_codec
+from chain.logs.log_reader import LogReader
+from chain.rpc.decoding import SILENT, vault_state
+from domain.chain_facts import BlockStamp
 from domain.money import Usdc
 from tests.world import CHAIN_ID, Evm, World, a_world, working
 
@@ -67,9 +67,9 @@ def test_a_probe_that_did_not_answer_has_no_value() -> None:
     assert state.answered == (True, False, True, False)
     assert (state.measured, state.recorded) == (False, Usdc(7))
     digest, words = b"\1" * 32, (1, 2, 3, 128, 3, 5, SILENT, 2**128 - 1)
-    (topic,) = [t for t in codec.event_topics("MandateVault") if t == MARKED]
+    (topic,) = [t for t in abi_codec.event_topics("MandateVault") if t == MARKED]
     data = b"".join(w.to_bytes(32, "big") for w in words)
-    assert codec.decode_log("MandateVault", [bytes.fromhex(topic[2:]), digest], data) == (
+    assert abi_codec.decode_log("MandateVault", [bytes.fromhex(topic[2:]), digest], data) == (
         "Marked",
         {
             "mandate": "0x" + digest.hex(), "cash": 1, "positions": 2, "floor": 3,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from chain.evm import ChainConfig, EvmChain
-from chain.faults import NodeError
-from chain.rpc import RpcClient
-from domain.facts import Call
+from chain.adapter import ChainConfig, EvmChain
+from chain.rpc.client import RpcClient
+from chain.rpc.errors import NodeError
+from domain.chain_facts import Call
 from domain.refusals import Refused
 from tests.chain.nodes import Answer, distorted, fault, node, result
 from tests.waiting import STUCK_S

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from siwe.siwe import ISO8601Datetime, SiweMessage, VersionEnum
 
-from chain.sign_in import NONCE_LONGEST, STATEMENT, SiweSignIn
+from chain.contracts.sign_in import NONCE_LONGEST, STATEMENT, SiweSignIn
 from domain.times import timestamp
 
 AT = datetime(2026, 11, 20, 12, 0, 0, 123_000, tzinfo=UTC)

@@ -10,8 +10,8 @@ from eth_abi import encode
 from eth_account import Account
 from eth_utils import keccak, to_checksum_address
 
-from chain.evm import EvmChains
-from chain.signatures import on_chain_form, recover
+from chain.adapter import EvmChains
+from chain.contracts.signatures import on_chain_form, recover
 from tests.world import CHAIN_ID, Evm
 
 pytestmark = pytest.mark.anyio

@@ -10,23 +10,23 @@ import random
 from collections import Counter
 from typing import Any
 
-from chain import codec
-from chain.evm import EvmChain
-from chain.reader import LogReader
-from domain.facts import VaultLog, VaultState
-from domain.ledger.events import Event, Reporter
-from domain.ledger.pairing import place_of, told_logs
-from domain.ledger.payloads import LogReversed
+from chain.adapter import EvmChain
+from chain.contracts import abi_codec
+from chain.logs.log_reader import LogReader
+from domain.chain_facts import VaultLog, VaultState
+from domain.ledger.events.event import Event, Reporter
+from domain.ledger.events.pairing import place_of, told_logs
+from domain.ledger.events.payloads import LogReversed
 from domain.mandates.mandate import Status
 from domain.money import Usdc
 from domain.refusals import Refused
 from domain.times import day_of
-from server.keeping import VaultUpkeep
-from server.reading import ChainSync
+from server.keeper.chain_sync import ChainSync
+from server.keeper.vault_discovery import VaultDiscovery
+from server.keeper.vault_upkeep import VaultUpkeep
 from server.settings import Settings
-from server.unseen import VaultDiscovery
+from storage.integrity.ledger_check import verify
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.chain_campaign.nodes import Faulty
 from tests.chain_campaign.sides import Sent, Side, side_of, signed
 from tests.world import Mandated, World
@@ -88,7 +88,7 @@ class Life:
         told = (await self.m.as_owner("owner_create_call")).body
         self.creation, self.m.vault = told["call"], told["predicted_vault"]
         self.owner, self.agent, self.keeper, self.stranger = (w.evm.key(n) for n in (2, 3, 1, 8))
-        self.approve = codec.calldata("TestUSDC", "approve", (self.m.vault, Usdc(10**12)))
+        self.approve = abi_codec.calldata("TestUSDC", "approve", (self.m.vault, Usdc(10**12)))
         self.side.submit(signed(self.side, self.owner, w.evm.usdc, self.approve).raw)
         self.base = self.side.head()
 
@@ -102,7 +102,7 @@ class Life:
     async def vault(self, key: str, function: str, *args: Any) -> None:
         if not self.side.has(self.m.vault):
             await self.create()
-        self.send(key, self.m.vault, codec.calldata("MandateVault", function, args))
+        self.send(key, self.m.vault, abi_codec.calldata("MandateVault", function, args))
 
     def amount(self, limit: int) -> Usdc:
         return Usdc(self.chance.randint(1, limit) * USD // self.chance.choice([1, 1, 7]))
@@ -116,14 +116,14 @@ class Life:
         await self.vault(self.owner, "deposit", self.amount(150))
 
     async def donate(self) -> None:
-        data = codec.calldata("TestUSDC", "mint", (self.m.vault, self.amount(20)))
+        data = abi_codec.calldata("TestUSDC", "mint", (self.m.vault, self.amount(20)))
         self.send(self.stranger, self.world.evm.usdc, data)
         if self.chance.random() < 0.6:
             await self.vault(self.owner, "sync")
 
     async def invest(self) -> None:
         amount = self.amount(60)
-        data = codec.calldata("TestMarket", "deposit", (amount, self.m.vault))
+        data = abi_codec.calldata("TestMarket", "deposit", (amount, self.m.vault))
         await self.execute(data, amount)
 
     async def execute(self, data: str, amount: Usdc) -> None:
@@ -132,7 +132,9 @@ class Life:
 
     def _redeem(self) -> str:
         to = self.m.vault
-        return codec.calldata("TestMarket", "redeem", (self.chance.randint(1, 30) * USD, to, to))
+        return abi_codec.calldata(
+            "TestMarket", "redeem", (self.chance.randint(1, 30) * USD, to, to)
+        )
 
     async def redeem(self) -> None:
         await self.execute(self._redeem(), Usdc(0))

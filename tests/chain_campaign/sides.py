@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from eth_account import Account
 from eth_utils import to_checksum_address
 
-from chain.devchain import DevChain, RpcError
+from devtools.devchain import DevChain, RpcError
 from tests.anvil.chains import AnvilChain
 from tests.world import CHAIN_ID, Evm
 

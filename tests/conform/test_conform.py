@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from server.cli import main
-from server.conform.scenarios import SCENARIOS
+from devtools.conform.scenarios import SCENARIOS
+from server.cli.main import main
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]

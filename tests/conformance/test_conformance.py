@@ -12,12 +12,12 @@ import anyio
 import pytest
 from aiohttp.test_utils import TestServer
 
-from chain.evm import EvmChains
-from chain.sign_in import SiweSignIn
+from chain.adapter import EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from http_shim.application import build
-from server.mcp_http import drain, mcp_app
-from server.mcp_server import build_server
+from server.mcp_api.http_app import drain, mcp_app
+from server.mcp_api.server import build_server
 from server.wiring import SystemClock, SystemIds
 from storage.store import open_store
 from tests import npm
@@ -25,8 +25,8 @@ from tests.conformance.everything import ROOT, fetched
 from tests.databases import PATIENT
 from tests.ports import free_port
 from tests.waiting import STUCK_S
-from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
+from tools.model.operation import Deps
 
 pytestmark = [
     pytest.mark.anyio,

@@ -16,7 +16,7 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_utils import keccak, to_checksum_address
 
-from chain.devchain import RpcError
+from devtools.devchain import RpcError
 from tests.remembered import RememberingChain
 
 ROOT: Final = Path(__file__).resolve().parents[2]

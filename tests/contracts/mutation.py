@@ -37,7 +37,7 @@ from typing import IO, Any, Final
 
 import pytest
 
-from chain import signatures
+from chain.contracts import signatures
 from tests import npm
 from tests.contracts import harness
 from tests.contracts.mutants import CONTRACTS, KNOWN, SOURCES, Mutant, mutants_of

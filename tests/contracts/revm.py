@@ -14,7 +14,7 @@ from typing import Any, Final
 from eth_utils import to_checksum_address
 from pyrevm import EVM, BlockEnv, CfgEnv, Env
 
-from chain.devchain import DevChain
+from devtools.devchain import DevChain
 from tests.contracts.harness import GAS, START, Contract, Evm, Receipt, Refusal
 
 GAS_LIMIT: Final = 30_000_000

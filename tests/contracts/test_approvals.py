@@ -11,7 +11,7 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_utils import keccak
 
-from chain import eip712
+from chain.contracts import eip712
 from tests.contracts.harness import USD, Contract, Receipt, World, refused, selector
 from tests.contracts.test_factory import SECP256K1_N
 

@@ -11,7 +11,7 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from eth_utils import keccak, to_checksum_address
 
-from chain import eip712, signatures
+from chain.contracts import eip712, signatures
 from tests.contracts.harness import (
     CALLS,
     DAY,

@@ -10,7 +10,7 @@ from eth_account import Account
 from eth_keys import keys
 from eth_utils import keccak, to_checksum_address
 
-from chain import signatures
+from chain.contracts import signatures
 from tests.contracts.harness import USD, ZERO, Contract, Refusal, World, refused
 
 SALT = 7

@@ -9,19 +9,19 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from domain.ledger.books import EMPTY, LedgerState, after
-from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.kinds import HOUSE
-from domain.ledger.pairing import LogHistory, partner
+from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.events.event_kinds import HOUSE
+from domain.ledger.events.pairing import LogHistory, partner
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
-from domain.reads.view import PARTS
-from domain.rules.case import MandateSnapshot
-from domain.rules.worth import realized_micros, valued
+from domain.reads.summary import PARTS
+from domain.rules.snapshot import MandateSnapshot
+from domain.rules.valuation import realized_micros, valued
 from domain.settings import Config, Switches
-from tools.call.wire import wire
-from tools.keeper.reorgs import reversal
+from tools.keeper.reversals import reversal
+from tools.model.serialization import wire
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)  # a Monday
 MARKET = "0x" + "11" * 20

@@ -10,16 +10,16 @@ from typing import Any
 
 from aiohttp import ClientSession
 
-from chain import codec
-from chain.local_wallet import LocalWallet
-from chain.sender import deploy
-from domain.facts import Call
+from chain.contracts import abi_codec
+from chain.tx_sender import deploy
+from devtools.local_wallet import LocalWallet
+from domain.chain_facts import Call
 from domain.money import Usdc
 from domain.settings import Config
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.world import CHAIN_ID, PLENTY, START, Evm, World, a_world, config_of
 from tools.catalogue import OPERATIONS
@@ -155,7 +155,7 @@ class Desk:
         self, wallet: LocalWallet, to: str, contract: str, function: str, *args: Any
     ) -> str:
         """A transaction that anybody may send, past the service."""
-        data = codec.calldata(contract, function, args)
+        data = abi_codec.calldata(contract, function, args)
         return await self.mined(wallet, {"chain_id": CHAIN_ID, "to": to, "data": data, "value": 0})
 
     async def mined(self, wallet: LocalWallet, call: Body, gas: int = PLENTY) -> str:
@@ -166,7 +166,7 @@ class Desk:
         return "0x" + bytes(receipt["transactionHash"]).hex()
 
     def shares(self, market: str, holder: str) -> int:
-        data = codec.calldata("TestMarket", "balanceOf", (holder,))
+        data = abi_codec.calldata("TestMarket", "balanceOf", (holder,))
         told = self.evm.chain.call({"to": self.markets[market], "data": data})
         return int.from_bytes(told, "big")
 
@@ -242,7 +242,7 @@ class Mandate:
         )  # fmt: skip
 
     async def may_buy(self, amount: str) -> tuple[int, Body]:
-        data = codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), self.vault))
+        data = abi_codec.calldata("TestMarket", "deposit", (Usdc.parse(amount), self.vault))
         return await self.asks(data, amount)
 
     async def buy(self, amount: str) -> str:
@@ -257,12 +257,12 @@ class Mandate:
     async def sell_but(self, left: str) -> str:
         """Take out all but so much of the value."""
         desk, held = self.desk, self.desk.shares(self.market, self.vault)
-        data = codec.calldata("TestMarket", "convertToShares", (Usdc.parse(left),))
+        data = abi_codec.calldata("TestMarket", "convertToShares", (Usdc.parse(left),))
         told = desk.evm.chain.call({"to": desk.markets[self.market], "data": data})
         return await self._redeem(held - int.from_bytes(told, "big"))
 
     async def _redeem(self, shares: int) -> str:
-        data = codec.calldata("TestMarket", "redeem", (shares, self.vault, self.vault))
+        data = abi_codec.calldata("TestMarket", "redeem", (shares, self.vault, self.vault))
         status, told = await self.asks(data, "0")
         assert status == 200, told
         return await self.desk.mined(self.agent.wallet, told, EXECUTE_GAS)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from storage import migrate
+from storage.schema import migrate
 from tests.figures.comparing import Comparing, Difference
 from tests.figures.desk import a_desk
 from tests.figures.town import Town

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.ledger.payloads import Marked
+from domain.ledger.events.payloads import Marked
 from tests.figures.desk import Agent, Desk, Mandate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -11,8 +11,8 @@ from typing import Any
 from eth_account import Account
 from eth_utils import keccak
 
-from chain.devchain import RpcError
-from chain.devchain.blocks import from_hex
+from devtools.devchain import RpcError
+from devtools.devchain.blocks import from_hex
 from domain.money import Usdc
 from tests.contracts.harness import decoded, entries, kinds, selector
 from tests.contracts.harness import encode as encoded

@@ -14,9 +14,9 @@ import pytest
 
 from domain.refusals import REFUSALS
 from http_shim.openapi import document
-from tools.call.describe import catalogue, tool_input, tool_output
-from tools.call.operation import Operation
 from tools.catalogue import OPERATIONS
+from tools.model.json_schema import catalogue, tool_input, tool_output
+from tools.model.operation import Operation
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

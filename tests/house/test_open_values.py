@@ -1,7 +1,7 @@
 """Values without a shape: counted by package, so that their number only falls.
 
 `dict[str, Any]` says nothing, and lets everything through. What was decoded and is read by the one
-function that knows its keys is a `JsonObject` (domain.wire); what a reader has to ask for its type
+function that knows its keys is a `JsonObject` (domain.wire_fields); what a reader has to ask for its type
 is an `object`; everything else is a value with fields.
 """
 

@@ -12,19 +12,19 @@ import pytest
 
 from app.views.agents import NUMBERS
 from app.views.approval import CHECKS
-from app.views.pieces import policy_log
+from app.views.components import policy_log
 from app.views.statement import BREACHES
 from app.words.steps import TITLES
 from domain.agents.policy import JSON_FIELDS, Policy, PolicyFields
-from domain.ledger.chain_events import CHAIN_EVENTS, ChainEvent
-from domain.ledger.measured import COUNTS
+from domain.ledger.events.chain_events import CHAIN_EVENTS, ChainEvent
+from domain.ledger.state.measured import COUNTS
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.rules.checks import ActionRequest, action_checks
-from domain.rules.codes import CLAUSE_OF
-from storage.rows import mandates, policies
+from domain.rules.action_checks import ActionRequest, action_checks
+from domain.rules.rule_codes import CLAUSE_OF
+from storage.repositories import mandates, policies
 from tests.domain.material import CALL, MARKET, deposit, ledger, usdc
-from tools.acting import execute
+from tools.actions import execute_call
 from tools.agents.policy import PolicyIn, PolicyOut
 from tools.trading.orders.routes import CITING
 
@@ -107,7 +107,7 @@ def test_a_rule_that_refuses_an_action_refuses_an_order() -> None:
 
 
 def test_a_rule_that_refuses_is_among_the_refusals_of_its_operation() -> None:
-    (call,) = [op for op in execute.OPERATIONS if op.name == "mandate_execute_call"]
+    (call,) = [op for op in execute_call.OPERATIONS if op.name == "mandate_execute_call"]
     assert checked() - {"approval_missing"} <= set(call.refusals)
     assert refused_by_orders() <= set(CITING)
 

@@ -25,7 +25,7 @@ LONGER: Mapping[str, str] = {
 
 # What no line of shipped code names, and why it is there.
 FOR_OTHERS: Mapping[str, str] = {
-    "storage.verify.verify_export": "proves an export offline: for whoever was handed one",
+    "storage.integrity.ledger_check.verify_export": "proves an export offline: for whoever was handed one",
 }
 
 # Methods that no line of shipped code calls by name, and who does.
@@ -35,16 +35,16 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "domain.refusals._Known.get_value": "string.Formatter",
     "http_shim.admission._Nowhere.expect_handler": "aiohttp",
     "http_shim.connections.Connection.handle_error": "aiohttp",
-    "http_shim.kept.ResponseCache.bytes_held": "tests of the bound on what is held",
-    "server.late_screens.LateScreens.add_prefix": "aiohttp",
-    "server.late_screens.LateScreens.get_info": "aiohttp",
-    "server.late_screens.LateScreens.raw_match": "aiohttp",
-    "server.late_screens.LateScreens.url_for": "aiohttp",
-    "server.mcp_http.KeyBackend.authenticate": "starlette",
+    "http_shim.response_cache.ResponseCache.bytes_held": "tests of the bound on what is held",
+    "server.lazy.lazy_screens.LateScreens.add_prefix": "aiohttp",
+    "server.lazy.lazy_screens.LateScreens.get_info": "aiohttp",
+    "server.lazy.lazy_screens.LateScreens.raw_match": "aiohttp",
+    "server.lazy.lazy_screens.LateScreens.url_for": "aiohttp",
+    "server.mcp_api.http_app.KeyBackend.authenticate": "starlette",
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
-    "venue.devvenue.core.DevVenue.sub_account": "tests that need one on the stage",
-    "domain.trading.port.Venue.agent_typed_data": "a wallet that is to sign an approval",
+    "devtools.devvenue.core.DevVenue.sub_account": "tests that need one on the stage",
+    "domain.trading.venue_port.Venue.agent_typed_data": "a wallet that is to sign an approval",
     "venue.networks.VenueNetwork.agent_typed_data": "a wallet that is to sign an approval",
 }
 
@@ -166,7 +166,7 @@ def _methods(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _repositories() -> Mapping[str, str]:
-    """The classes of storage/rows, each with its name in a unit of work."""
+    """The classes of storage/repositories, each with its name in a unit of work."""
     found: dict[str, str] = {}
     for n in ast.walk(_tree(ROOT / "storage" / "unit_of_work.py")):
         if isinstance(n, ast.FunctionDef) and n.decorator_list and isinstance(n.returns, ast.Name):
@@ -214,17 +214,17 @@ def test_no_family_imports_another(family: str) -> None:
 
 # Declarations of many values, which nobody can read by their order.
 NAMED: Mapping[str, str] = {
-    "tools/call/operation.py": "Operation",
+    "tools/model/operation.py": "Operation",
     "domain/refusal_kinds/kind.py": "Kind",
-    "domain/ledger/events.py": "Event NewEvent",
-    "domain/ledger/chain_events.py": "ChainEvent",
-    "domain/ledger/forms.py": "Form",
-    "domain/ledger/keys.py": "Key Inner",
-    "domain/ledger/books.py": "Books Breached",
-    "domain/ledger/measured.py": "Measured Row Mark Seen",
-    "domain/ledger/positions.py": "Position",
-    "domain/ledger/movements.py": "Movement",
-    "domain/ledger/day_totals.py": "DayTotals RolledDay Interval",
+    "domain/ledger/events/event.py": "Event NewEvent",
+    "domain/ledger/events/chain_events.py": "ChainEvent",
+    "domain/ledger/events/payload_schema.py": "Form",
+    "domain/ledger/events/record_codec.py": "Key Inner",
+    "domain/ledger/state/ledger_state.py": "Books Breached",
+    "domain/ledger/state/measured.py": "Measured Row Mark Seen",
+    "domain/ledger/state/positions.py": "Position",
+    "domain/ledger/state/movements.py": "Movement",
+    "domain/ledger/state/day_totals.py": "DayTotals RolledDay Interval",
 }
 
 

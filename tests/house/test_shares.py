@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 from typing import Final
 
-from storage.rows.people import OF_PERSONS
-from storage.schema import metadata
+from storage.repositories.people import OF_PERSONS
+from storage.schema.metadata import metadata
 
 ROOT: Final = Path(__file__).parents[2]
 # Handlers of owners and agents write these: every INSERT of theirs counts against the owner's day
@@ -70,7 +70,7 @@ def test_a_person_is_looked_for_wherever_something_of_theirs_may_be() -> None:
 
 def _rounds() -> set[str]:
     """What `Ticks` runs again and again."""
-    tree = ast.parse((ROOT / "server/ticks.py").read_text())
+    tree = ast.parse((ROOT / "server/keeper/scheduler.py").read_text())
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
     forever = [c.args[-1] for c in calls if c.args and ast.unparse(c.args[0]) == "self._forever"]
     return {ast.unparse(work.args[0] if isinstance(work, ast.Call) else work) for work in forever}

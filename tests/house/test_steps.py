@@ -11,13 +11,13 @@ from domain.next_steps import EVERYBODY
 from tests.house.test_house import PACKAGES, ROOT, sources
 from tests.surfaces.test_next_steps import BY_ROUTE, DOCUMENTS
 from tests.world import BY_NAME
-from tools.call.run import _ROLES
+from tools.dispatch.run import _ROLES
 
 FIELDS = ("text", "tool", "route", "by")
 # Made of an operation or of another step, not written down.
-MADE = {"domain/next_steps.py", "tools/call/run.py"}
+MADE = {"domain/next_steps.py", "tools/dispatch/run.py"}
 # The guard of the MCP transports knows no owner's count, but places that are at rest.
-OF_THE_TRANSPORT = {"server/mcp_guard.py"}
+OF_THE_TRANSPORT = {"server/mcp_api/session_limits.py"}
 
 
 def calls_of(name: str) -> Iterator[tuple[Path, ast.Call]]:

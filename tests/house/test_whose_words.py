@@ -11,8 +11,15 @@ import pytest
 
 from http_shim.openapi import document
 from tests.world import BY_NAME
-from tools.call.describe import OTHERS, gives_schema, is_free, texts, tool_output, untrusted_fields
 from tools.catalogue import OPERATIONS
+from tools.model.json_schema import (
+    OTHERS,
+    gives_schema,
+    is_free,
+    texts,
+    tool_output,
+    untrusted_fields,
+)
 
 # What an answer says in the service's own words, in codes, ids and figures, or repeats to the one caller who wrote it,
 # by component. What is not here says whose words it holds: a new field is one or the other.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from chain import codec
-from chain.answers import SILENT
-from chain.devchain import RpcError
-from domain.facts import BlockStamp, VaultLog, VaultState
+from chain.contracts import abi_codec
+from chain.rpc.decoding import SILENT
+from devtools.devchain import RpcError
+from domain.chain_facts import BlockStamp, VaultLog, VaultState
 from domain.money import Usdc
 from tests.contracts.harness import START, USD, Contract, Refusal, World
 
@@ -209,7 +209,9 @@ class Stage:
         for index, (address, topics, data) in enumerate(raws):
             if address != bytes.fromhex(self.vault.address[2:]):
                 continue
-            told = codec.decode_log("MandateVault", [t.to_bytes(32, "big") for t in topics], data)
+            told = abi_codec.decode_log(
+                "MandateVault", [t.to_bytes(32, "big") for t in topics], data
+            )
             assert told is not None
             name, args = told
             digest = args["mandate"]

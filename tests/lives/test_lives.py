@@ -17,29 +17,29 @@ from typing import Any
 
 import pytest
 
-from chain.evm import ChainConfig, EvmChain, EvmChains
-from chain.sign_in import SiweSignIn
-from domain.facts import Receipt
-from domain.ledger.books import EMPTY, after
-from domain.ledger.kinds import HOUSE
+from chain.adapter import ChainConfig, EvmChain, EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from domain.chain_facts import Receipt
+from domain.ledger.events.event_kinds import HOUSE
+from domain.ledger.state.ledger_state import EMPTY, after
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import ZERO, Usdc
-from domain.rules.case import MandateSnapshot, today
-from domain.rules.checks import day_used
-from domain.rules.worth import agent_fee_reserved, cash, valued, worth
+from domain.rules.action_checks import day_used
+from domain.rules.snapshot import MandateSnapshot, today
+from domain.rules.valuation import agent_fee_reserved, cash, valued, worth
 from domain.settings import Config, Switches
 from domain.times import day_of
+from storage.integrity.ledger_check import verify
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.lives.chain_side import Block, History, Stage
 from tests.world import CountedIds
-from tools.acting.reports import EventIn, report_event
-from tools.call.operation import Caller, RequestContext
-from tools.keeper.claims import OpenClaim, close_claim, outcome_of
-from tools.keeper.intake import IngestContext, ingest_logs, ingest_transaction, reverse_blocks
+from tools.actions.event_reports import EventIn, report_event
+from tools.keeper.claim_expiry import OpenClaim, close_claim, outcome_of
+from tools.keeper.ingest import IngestContext, ingest_logs, ingest_transaction, reverse_blocks
 from tools.keeper.marks import mark_vaults
+from tools.model.operation import Caller, RequestContext
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ from typing import Any, Final, Literal
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from chain import codec
-from chain.devchain import DevChain
-from chain.devchain import answer as truth
-from chain.local_wallet import LocalWallet
+from chain.contracts import abi_codec
+from devtools.devchain import DevChain
+from devtools.devchain import answer as truth
+from devtools.local_wallet import LocalWallet
 from tests.world import CHAIN_ID, World
 
 Scenario = Literal[
@@ -36,7 +36,7 @@ Scenario = Literal[
 ]
 SCENARIOS: Final[tuple[Scenario, ...]] = Scenario.__args__  # type: ignore[attr-defined]
 LAG: Final = 8
-EXECUTED: Final = codec.event_topics("MandateVault")
+EXECUTED: Final = abi_codec.event_topics("MandateVault")
 
 
 def twin(of: DevChain) -> DevChain:
@@ -169,7 +169,7 @@ class Node:
 
 def stopped_on(own: DevChain, wallet: LocalWallet, vault: str) -> None:
     """The owner's stop, on a twin alone."""
-    data = codec.calldata("MandateVault", "stop", ())
+    data = abi_codec.calldata("MandateVault", "stop", ())
     sent = {"from": wallet.address, "to": vault, "data": data, "gas": hex(500_000)}
     told = truth(own, {"id": 1, "method": "eth_sendTransaction", "params": [sent]})
     assert "result" in told, told

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from chain.evm import EvmChains
+from chain.adapter import EvmChains
 from domain.money import Usdc
-from domain.rules.recorded import closed
+from domain.rules.mark_policy import closed
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.chain.nodes import distorted
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm
-from tools.call.operation import Caller
-from tools.keeper.timely import with_trusted_time
+from tools.keeper.block_time import with_trusted_time
+from tools.model.operation import Caller
 from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
+from devtools.demo.wallet import Answers, DemoWallet
+from devtools.devnet import Devnet, devnet
 from domain.refusals import Refused
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from server.application import DEMO_ROUTE
-from server.demo.wallet import Answers, DemoWallet
-from server.devnet import Devnet, devnet
 
 pytestmark = pytest.mark.anyio
 CHAIN_ID = 31337

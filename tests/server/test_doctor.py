@@ -14,17 +14,17 @@ import pytest
 import stamina
 from eth_account import Account
 
-from domain.trading.own import milliseconds
-from server.doctor import examine
-from server.doctor_venue import VenueFinding, examine_venue
-from server.retries import tell_retries
+from devtools.devvenue import DevVenue, Fault, serve
+from domain.trading.venue_account import milliseconds
+from server.cli.doctor import examine
+from server.cli.venue_checks import VenueFinding, examine_venue
+from server.runtime.retry_logging import tell_retries
 from server.settings import ChainSettings, Settings
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
 from tests.tools.trading.conftest import a_desk, order_key
 from tests.world import Clock
-from venue.devvenue import DevVenue, Fault, serve
 
 pytestmark = pytest.mark.anyio
 BUILDER = Account.from_key("0x" + "bb" * 32).address

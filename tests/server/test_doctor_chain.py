@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from server.doctor import DoctorFinding, examine
+from server.cli.doctor import DoctorFinding, examine
 from server.settings import Settings
 from tests.world import CHAIN_ID, Evm, asking_factory, running_evm
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from domain.facts import VaultState
+from domain.chain_facts import VaultState
 from domain.money import Usdc
-from domain.rules.recorded import LOOK_BACK
-from server import recording
-from server.recording import SHORT_REST_S
+from domain.rules.mark_policy import LOOK_BACK
+from server.keeper import value_recording
+from server.keeper.value_recording import SHORT_REST_S
 from tests.server.test_keeping import keeper, rounds, spend
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
@@ -23,7 +23,7 @@ from tests.server.test_silent_probe import invested
 from tests.server.test_ticks import lose
 from tests.tools.mandates.test_unwinding import exit_of
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
-from tools.call.wire import wire
+from tools.model.serialization import wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 LET_STAND = LOOK_BACK + 2  # rounds, of a block each
@@ -195,7 +195,7 @@ async def test_a_market_that_is_pressed_in_the_block_of_the_record_is_recorded_a
     await worth(world, target, "390")
     for _ in range(LET_STAND):
         world.evm.chain.mine()
-    read, looks = recording.newest, 0
+    read, looks = value_recording.newest, 0
 
     async def pressing(*request: Any) -> VaultState:
         """Somebody presses the market right after the keeper looked, and lets go in the block
@@ -207,11 +207,13 @@ async def test_a_market_that_is_pressed_in_the_block_of_the_record_is_recorded_a
             await worth(world, target, "390")
         told = await read(*request)
         if looks == 1:
-            monkeypatch.setattr(recording, "stands", lambda *_: True)  # it was looked at before
+            monkeypatch.setattr(
+                value_recording, "stands", lambda *_: True
+            )  # it was looked at before
             await worth(world, target, "380")
         return told
 
-    monkeypatch.setattr(recording, "newest", pressing)
+    monkeypatch.setattr(value_recording, "newest", pressing)
     before = await sent_by_the_keeper(world)
     await rounds(world, keeper(world), 1)
     assert await sent_by_the_keeper(world) == before + 2

@@ -9,13 +9,13 @@ import anyio
 import pytest
 
 from bench import keeping as field
-from chain.sender import TxSender
-from domain.facts import Call, Receipt
+from chain.tx_sender import TxSender
+from domain.chain_facts import Call, Receipt
 from domain.mandates.mandate import Status
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from server import keeping
-from server.unseen import VaultDiscovery
+from server.keeper import vault_upkeep
+from server.keeper.vault_discovery import VaultDiscovery
 from storage.unit_of_work import UnitOfWork
 from tests.server.test_keeping import compared, keeper, rounds
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
@@ -87,7 +87,7 @@ async def test_a_stop_that_hung_is_tried_again_within_minutes(
         nonlocal hung
         hung += 1
         if hung == 1:
-            clock.forward(keeping.CLAIM_S + 1)
+            clock.forward(vault_upkeep.CLAIM_S + 1)
             await anyio.sleep_forever()
         return await send(self, call)
 

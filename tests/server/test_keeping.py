@@ -10,14 +10,14 @@ import anyio
 import pytest
 from aiohttp import ClientTimeout, web
 
-from chain import codec
-from chain.evm import EvmChain, EvmChains
-from chain.sender import TxSender
-from domain.facts import Call
+from chain.adapter import EvmChain, EvmChains
+from chain.contracts import abi_codec
+from chain.tx_sender import TxSender
+from domain.chain_facts import Call
 from domain.money import ZERO, Usdc
-from server.recording import REST_S
+from server.keeper.scheduler import KeeperScheduler
+from server.keeper.value_recording import REST_S
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.chain.nodes import node
 from tests.waiting import STUCK_S, LoopClock
@@ -139,7 +139,7 @@ async def test_a_vault_exactly_on_its_floor_is_not_stopped_and_dust_costs_no_gas
     exact = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400")
     await spend(world, exact, "400")
     floor = (await world.chains.get(CHAIN_ID).vault_states([exact.vault]))[exact.vault].floor
-    lose = codec.calldata("TestMarket", "lose", (Usdc.parse("500") - floor,))
+    lose = abi_codec.calldata("TestMarket", "lose", (Usdc.parse("500") - floor,))
     await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, lose))
     dust = await working(world, deposit="0.9", daily_cap_usdc="500", per_tx_cap_usdc="400")
     await spend(world, dust, "0.8")
@@ -187,7 +187,7 @@ async def test_what_the_chain_says_would_revert_is_not_sent(world: World) -> Non
     """The house's key is not the one that the vaults know: `mark` is not its to call."""
     m = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400")
     await spend(world, m, "400")
-    lose = codec.calldata("TestMarket", "lose", (Usdc.parse("150"),))
+    lose = abi_codec.calldata("TestMarket", "lose", (Usdc.parse("150"),))
     await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, lose))
     stranger = TxSender(world.chains, world.evm.key(9), poll_s=0.01)
     world.deps = replace(world.deps, keeper=stranger)
@@ -224,5 +224,5 @@ async def test_the_fee_of_a_blacklisted_agent_costs_no_gas(
 
 
 async def blacklist(world: World, address: str) -> None:
-    data = codec.calldata("TestUSDC", "setBlacklisted", (address, True))
+    data = abi_codec.calldata("TestUSDC", "setBlacklisted", (address, True))
     await world.wallets[0].send(Call(CHAIN_ID, world.evm.usdc, data))

@@ -7,16 +7,16 @@ import sys
 
 import pytest
 
-from domain.trading.own import milliseconds
+from devtools.devvenue import DevVenue, serve
+from domain.trading.venue_account import milliseconds
 from server.settings import Settings
 from server.wiring import SystemClock, build_runtime
 from tests.waiting import STUCK_S
 from tests.world import BY_NAME
-from tools.call.operation import ANONYMOUS
-from tools.call.run import run
-from venue.devvenue import DevVenue, serve
+from tools.dispatch.run import run
+from tools.model.operation import ANONYMOUS
 
-LOADED = "import sys, server.stdio; print([m for m in ('msgpack', 'aiohttp', 'venue.networks') if m in sys.modules])"
+LOADED = "import sys, server.mcp_api.stdio_app; print([m for m in ('msgpack', 'aiohttp', 'venue.networks') if m in sys.modules])"
 
 
 @pytest.mark.anyio

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession
 from pydantic import SecretStr
 
-from server.logs import RedactingFormatter, secrets_of
+from server.runtime.logs import RedactingFormatter, secrets_of
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment

@@ -15,8 +15,8 @@ from server.settings import Settings
 from storage.unit_of_work import UnitOfWork
 from tests.waiting import LoopClock
 from tests.world import Evm, running_evm
-from tools.keeper import rollup
-from tools.keeper.rollup import refresh_stale
+from tools.keeper import hall_rollup
+from tools.keeper.hall_rollup import refresh_stale
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 VAULTS, AGENTS = 250, 30
@@ -93,13 +93,13 @@ async def test_one_round_refreshes_the_whole_hall_and_two_keepers_share_it(
     many: field.Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    whole = rollup.refresh
+    whole = hall_rollup.refresh
 
-    async def counted(deps: rollup.Deps, agent_id: str) -> None:
+    async def counted(deps: hall_rollup.Deps, agent_id: str) -> None:
         seen.append(agent_id)
         await whole(deps, agent_id)
 
-    monkeypatch.setattr(rollup, "refresh", counted)
+    monkeypatch.setattr(hall_rollup, "refresh", counted)
     many.world.clock.forward(minutes=2)
     deps = many.world.deps
     done = await asyncio.gather(*(refresh_stale(deps, f"k{n}", limit=5) for n in range(2)))
@@ -112,13 +112,13 @@ async def test_one_round_refreshes_the_whole_hall_and_two_keepers_share_it(
 async def test_a_round_of_the_hall_that_ran_out_of_time_leaves_no_claim(
     many: field.Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock, whole, cut = LoopClock(), rollup.refresh, 0
+    clock, whole, cut = LoopClock(), hall_rollup.refresh, 0
 
-    async def slowly(deps: rollup.Deps, agent_id: str) -> None:
+    async def slowly(deps: hall_rollup.Deps, agent_id: str) -> None:
         await whole(deps, agent_id)
-        clock.forward(0.4 * rollup.ROUND_S)  # the third of a round is over its time
+        clock.forward(0.4 * hall_rollup.ROUND_S)  # the third of a round is over its time
 
-    monkeypatch.setattr(rollup, "refresh", slowly)
+    monkeypatch.setattr(hall_rollup, "refresh", slowly)
     many.world.clock.forward(minutes=2)
     while await many.world.store.read(rows_of_the_hall) <= AGENTS:
         cut += 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from domain.rules.stop_line import latched
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
 from tests.server.bad_nodes import Node
 from tests.server.test_nodes_judged import a_round, read_through
 from tests.server.test_record_marks import worth

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli import main
-from storage import migrate
-from storage.revision import latest
+from server.cli.main import main
+from storage.schema import migrate
+from storage.schema.revision import latest
 
 COMMANDS: Final = {
     "verify": ("db", "verify"),

@@ -12,17 +12,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from chain import agreed
-from chain.evm import EvmChains
-from chain.reader import LogReader
+from chain import quorum
+from chain.adapter import EvmChains
+from chain.logs.log_reader import LogReader
 from domain.money import Usdc
-from http_shim.about import DEPS, READY, routes
-from http_shim.ready import Readiness
-from server import doctor
+from http_shim.readiness import Readiness
+from http_shim.service_routes import DEPS, READY, routes
+from server.cli import doctor
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
 from tests.chain_campaign.life import told_here
 from tests.server.bad_nodes import SCENARIOS, Node, Scenario, stopped_on
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
@@ -40,7 +40,7 @@ def evm() -> Iterator[Evm]:
 
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    monkeypatch.setattr(agreed, "LATE_S", 0.2)
+    monkeypatch.setattr(quorum, "LATE_S", 0.2)
     async with a_world(sqlite_url, evm) as opened:
         yield opened
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from chain import agreed
-from chain.evm import EvmChains
-from chain.sender import TxSender
+from chain import quorum
+from chain.adapter import EvmChains
+from chain.tx_sender import TxSender
 from domain.refusals import Refused
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
 from tests.server.bad_nodes import Node
 from tests.server.lying_nodes import LIES, Liar, Lie, Tired
@@ -40,7 +40,7 @@ def evm() -> Iterator[Evm]:
 
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
-    monkeypatch.setattr(agreed, "LATE_S", 0.2)
+    monkeypatch.setattr(quorum, "LATE_S", 0.2)
     async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
         yield opened
 

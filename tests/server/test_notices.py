@@ -18,26 +18,26 @@ from aiohttp import web
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
-from chain.evm import ChainConfig, EvmChains
-from chain.sign_in import SiweSignIn
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from chain.adapter import ChainConfig, EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.reads.notices import Notice
 from domain.settings import Config
-from http_shim.listening import bound
-from server.notices import DEAD_AFTER, LEASE_S, NotificationWorker
-from server.outbound import WebhookClient
+from http_shim.http_server import bound
+from server.keeper.notification_worker import DEAD_AFTER, LEASE_S, NotificationWorker
+from server.keeper.webhook_client import WebhookClient
 from server.wiring import SystemIds
-from storage.faults import Unavailable
+from storage.errors import Unavailable
+from storage.feed.ledger_feed import LedgerFeed, UnknownCursor
 from storage.store import Store
-from storage.tail import LedgerFeed, UnknownCursor
 from tests.waiting import STUCK_S, LoopClock
 from tests.world import BY_NAME, CHAIN_ID, Clock
-from tools.call.notices import enqueue_notice
-from tools.call.operation import Caller, Deps
-from tools.call.run import run
-from tools.call.signing import WebhookSigning
+from tools.context.notice_outbox import enqueue_notice
+from tools.dispatch.run import run
+from tools.model.operation import Caller, Deps
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 KEY = b"k" * 32
@@ -469,7 +469,7 @@ class RestoredTail(LedgerFeed):
 async def test_a_database_that_is_gone_while_reading_begins_anew_ends_no_process(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.notices.LOOK_S", 0.01)
+    monkeypatch.setattr("server.keeper.notification_worker.LOOK_S", 0.01)
     deps, tail = deps_of(store, Clock()), RestoredTail(store.url)
     await store.write(lambda uow: uow.webhooks.save_cursor("9.gone"))
     async with WebhookClient(private=True) as outbound:

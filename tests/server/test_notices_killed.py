@@ -21,14 +21,14 @@ import anyio
 import pytest
 from aiohttp import web
 
-from chain.evm import ChainConfig, EvmChains
-from chain.sign_in import SiweSignIn
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from chain.adapter import ChainConfig, EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Config
 from server.wiring import SystemClock, SystemIds
-from storage import migrate
+from storage.schema import migrate
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.ports import free_port
@@ -36,8 +36,8 @@ from tests.server.test_notices import OWNER, Receiver, deliveries, hooked, recei
 from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S, Heard
 from tests.world import CHAIN_ID
-from tools.call.operation import Deps
-from tools.call.signing import WebhookSigning
+from tools.model.operation import Deps
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 KEY = "k" * 32

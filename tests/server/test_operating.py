@@ -21,15 +21,15 @@ from grafana_foundation_sdk.models import prometheus
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from pydantic import SecretStr
 
-from domain.trading.own import milliseconds
-from http_shim.listening import bound
-from server.keep import keep
-from server.process import serve_until
+from devtools.devvenue import DevVenue, Fault, serve
+from domain.trading.venue_account import milliseconds
+from http_shim.http_server import bound
+from server.runtime.keeper_process import keep
+from server.runtime.serve import serve_until
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Clock, Evm, running_evm
-from venue.devvenue import DevVenue, Fault, serve
 
 FOLDER = Path(__file__).parents[2] / "docs" / "operating"
 DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from chain import codec
-from chain.local_wallet import address_of
-from domain.facts import Call
+from chain.contracts import abi_codec
+from devtools.local_wallet import address_of
+from domain.chain_facts import Call
 from domain.money import Usdc
-from server.recording import REST_S
+from server.keeper.value_recording import REST_S
 from tests.server.test_ticks import keeper, spend
 from tests.tools.mandates.test_unwinding import exit_of
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
-from tools.call.operation import Caller
+from tools.model.operation import Caller
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -26,7 +26,7 @@ async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
 
 
 async def blacklist(world: World, account: str, *, listed: bool) -> None:
-    data = codec.calldata("TestUSDC", "setBlacklisted", (account, listed))
+    data = abi_codec.calldata("TestUSDC", "setBlacklisted", (account, listed))
     await world.wallets[0].send(Call(CHAIN_ID, world.evm.usdc, data))
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from mcp import Client
 from mcp.client.sse import sse_client
 
-from server.cli import main
+from server.cli.main import main
 from tests.ports import free_port
 from tests.waiting import PATIENTLY, STUCK_S, Heard, terminated
 
@@ -272,7 +272,7 @@ def test_mcp_on_stdio_lists_its_tools_without_loading_what_only_a_call_needs(
         imports.seek(0)
         loaded = {line.rpartition("|")[2].strip() for line in imports}
     assert "mandate_get" in {tool["name"] for tool in told[2]["tools"]}
-    assert "mcp.server.stdio" in loaded
+    assert "mcp.server.mcp_api.stdio_app" in loaded
     assert not loaded & {
         "web3",
         "eth_account",

@@ -11,16 +11,16 @@ from typing import Any
 import anyio
 import pytest
 
-from chain.evm import EvmChain
-from domain.facts import VaultLog
-from server import rereading
-from server.ticks import KeeperScheduler
-from storage.verify import verify
+from chain.adapter import EvmChain
+from domain.chain_facts import VaultLog
+from server.keeper import vault_resync
+from server.keeper.scheduler import KeeperScheduler
+from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
 from tests.server.test_sums import by_anything, by_logs, kept_by, spend, sums
 from tests.waiting import LoopClock
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
-from tools.keeper import sums as keeper_sums
+from tools.keeper import reconciliation as keeper_sums
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 NEAR = 8
@@ -36,9 +36,11 @@ def evm() -> Iterator[Evm]:
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A round reads two steps of eight blocks one by one, and no more."""
-    monkeypatch.setattr(rereading, "MOST_BLOCKS", NEAR)
-    monkeypatch.setattr(rereading, "A_STEP", {"range": 4 * NEAR, "blocks": NEAR, "receipts": NEAR})
-    monkeypatch.setattr(rereading, "BUDGET", 2 * NEAR * rereading.COST["blocks"])
+    monkeypatch.setattr(vault_resync, "MOST_BLOCKS", NEAR)
+    monkeypatch.setattr(
+        vault_resync, "A_STEP", {"range": 4 * NEAR, "blocks": NEAR, "receipts": NEAR}
+    )
+    monkeypatch.setattr(vault_resync, "BUDGET", 2 * NEAR * vault_resync.COST["blocks"])
     async with a_world(sqlite_url, evm) as opened:
         yield opened
 
@@ -199,21 +201,21 @@ async def test_a_step_that_takes_too_long_is_halved_until_it_fits(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The node answers of two blocks in time, and of no more; its logs say nothing."""
-    hiding, whole, clock = Hiding(by_logs), rereading.requery_logs, LoopClock()
+    hiding, whole, clock = Hiding(by_logs), vault_resync.requery_logs, LoopClock()
 
     async def slow(chain: EvmChain, way: str, vault: str, low: int, high: int) -> list[VaultLog]:
         if high - low >= 2:
-            clock.forward(rereading.LOOK_S + 1)
+            clock.forward(vault_resync.LOOK_S + 1)
             await anyio.sleep_forever()
         return await whole(chain, way, vault, low, high)
 
-    monkeypatch.setattr(rereading, "BUDGET", 100 * rereading.BUDGET)
+    monkeypatch.setattr(vault_resync, "BUDGET", 100 * vault_resync.BUDGET)
     async with behind(world, hiding) as url, kept_by(world, url) as ticks:
         m = await working(world)
         await ticks.round()
         hiding.block = world.evm.chain.head.number + 1
         await spend(world, m, "40")
-        monkeypatch.setattr(rereading, "requery_logs", slow)
+        monkeypatch.setattr(vault_resync, "requery_logs", slow)
         for _ in range(20):
             await ticks.round()
             world.clock.forward(seconds=30)

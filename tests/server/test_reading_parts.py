@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from chain.evm import EvmChains
-from chain.reader import LogReader
-from server.reading import ChainSync
-from storage.faults import DatabaseTimeouts
+from chain.adapter import EvmChains
+from chain.logs.log_reader import LogReader
+from server.keeper.chain_sync import ChainSync
+from storage.errors import DatabaseTimeouts
+from storage.integrity.ledger_check import verify
 from storage.sql import PostgresSql, Row
 from storage.store import open_store
-from storage.verify import verify
 from tests.waiting import LoopClock
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 

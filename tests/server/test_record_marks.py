@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from domain.facts import VaultState
+from domain.chain_facts import VaultState
 from domain.money import Usdc
-from server import recording
+from server.keeper import value_recording
 from server.settings import Settings
 from tests.server.test_keeping import keeper, rounds
 from tests.server.test_paying import sent_by_the_keeper
@@ -126,7 +126,7 @@ async def test_a_record_that_a_pressed_market_lowered_is_followed_by_another_at_
 ) -> None:
     m, target = await invested(world)
     await worth(world, target, "450")
-    read, looks = recording.newest, 0
+    read, looks = value_recording.newest, 0
 
     async def pressing(*request: Any) -> VaultState:
         """Somebody presses the market right after the keeper looked, and lets go in the block
@@ -141,7 +141,7 @@ async def test_a_record_that_a_pressed_market_lowered_is_followed_by_another_at_
             await worth(world, target, "370")
         return told
 
-    monkeypatch.setattr(recording, "newest", pressing)
+    monkeypatch.setattr(value_recording, "newest", pressing)
     before = await sent_by_the_keeper(world)
     await rounds(world, keeper(world), 1)
     assert await sent_by_the_keeper(world) == before + 2

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from server.cli import main
-from server.doctor import examine
+from server.cli.doctor import examine
+from server.cli.main import main
 from server.settings import Settings
-from storage import migrate
-from storage.backup import backup, export
+from storage.integrity.backup import backup, export
+from storage.schema import migrate
 from storage.store import open_store
 from tests.world import START as NOW
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from eth_utils import keccak
 
-from chain.reader import LogReader
-from server.reading import ChainSync
-from storage import migrate
-from storage.verify import verify
+from chain.logs.log_reader import LogReader
+from server.keeper.chain_sync import ChainSync
+from storage.integrity.ledger_check import verify
+from storage.schema import migrate
 from tests.chain.nodes import distorted
 from tests.server.test_paying import listed
 from tests.server.test_sums import kept_by, sums

@@ -17,21 +17,21 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from chain import eip712
+from chain.contracts import eip712
+from devtools.devvenue import DevVenue, Fault, Rules, serve
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.refusals import Refused
-from domain.trading.keeping import SigningRefused
-from domain.trading.own import milliseconds
+from domain.trading.keeper_key_rules import SigningRefused
+from domain.trading.venue_account import milliseconds
 from server.settings import Settings
-from server.signer.line import SignerClient
-from server.signer.process import NotStarted, Signer, listening, prepared
+from server.signer.client import SignerClient
+from server.signer.daemon import NotStarted, Signer, listening, prepared
 from server.venues import venues
 from tests.waiting import STUCK_S
 from tests.world import Clock
 from venue import actions, signing
 from venue.budget import InMemory
-from venue.devvenue import DevVenue, Fault, Rules, serve
 from venue.keystore import Keystore, Unsafe
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -471,7 +471,7 @@ async def test_it_does_not_start_without_its_settings(
 
 
 def test_a_serving_process_never_loads_what_opens_keys() -> None:
-    code = "import sys, server.process, server.cli, tools.catalogue, server.wiring; print('venue.keystore' in sys.modules, 'server.signer.process' in sys.modules)"
+    code = "import sys, server.runtime.serve, server.cli.main, tools.catalogue, server.wiring; print('venue.keystore' in sys.modules, 'server.signer.daemon' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=STUCK_S
     )
@@ -479,7 +479,7 @@ def test_a_serving_process_never_loads_what_opens_keys() -> None:
 
 
 def test_the_terms_of_a_request_are_not_changed_by_reading_them() -> None:
-    from server.signer.process import told_terms
+    from server.signer.daemon import told_terms
 
     told = signed_terms()
     before = copy.deepcopy(told)

@@ -19,14 +19,14 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from storage import migrate
-from storage.rows.identities import Agent
+from storage.repositories.identities import Agent
+from storage.schema import migrate
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S, terminated
-from tools.call.credentials import hashed
+from tools.context.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 WITHIN_S = 2.0

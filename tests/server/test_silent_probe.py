@@ -9,7 +9,7 @@ import pytest
 from eth_abi import encode
 from eth_utils import keccak, to_checksum_address
 
-from domain.facts import Call
+from domain.chain_facts import Call
 from tests.chain.test_signatures import artifact
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_ticks import keeper, marks

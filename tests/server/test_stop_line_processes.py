@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from devtools.devvenue import Fault
 from domain.mandates.mandate import Mandate, Status
 from tests.tools.trading import conftest
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.stop_line import Lines, lines_of
 from tests.waiting import PATIENTLY
-from venue.devvenue import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 PATIENCE_S = 120

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from eth_utils import keccak
 
-from chain import codec
-from chain.evm import EvmChains
-from chain.reader import LogReader
+from chain.adapter import EvmChains
+from chain.contracts import abi_codec
+from chain.logs.log_reader import LogReader
 from domain.money import Usdc
 from domain.refusals import Refused
-from server.reading import ChainSync
-from server.recording import REST_S
+from server.keeper.chain_sync import ChainSync
+from server.keeper.scheduler import KeeperScheduler
+from server.keeper.value_recording import REST_S
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
 from tests.server.test_paying import left_with_a_gain, listed
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, signed, working
@@ -180,7 +180,9 @@ async def test_a_creation_that_one_node_of_three_hides_altogether_is_shown_by_an
         "0x"
         + (
             await chain.eth_call(
-                lens or "", codec.calldata("VaultLens", "read", [(empty,)]), await chain.latest()
+                lens or "",
+                abi_codec.calldata("VaultLens", "read", [(empty,)]),
+                await chain.latest(),
             )
         ).hex()
     )
@@ -201,7 +203,7 @@ async def test_a_creation_that_one_node_of_three_hides_altogether_is_shown_by_an
 async def inventing(world: World, real: str) -> AsyncIterator[str]:
     """A node that shows a vault wherever it is asked for one: another that there is."""
     lens, chain = world.evm.facts().lens or "", world.chains.get(CHAIN_ID)
-    data = codec.calldata("VaultLens", "read", [(real,)])
+    data = abi_codec.calldata("VaultLens", "read", [(real,)])
     told = "0x" + (await chain.eth_call(lens, data, await chain.latest())).hex()
 
     def distort(request: dict[str, Any], answer: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 import anyio
 import pytest
 
-from chain import codec
-from domain.facts import Call
+from chain.contracts import abi_codec
+from domain.chain_facts import Call
 from domain.money import Usdc
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
 from venue.venues import Networks
@@ -38,7 +38,7 @@ async def spend(world: World, m: Mandated, amount: str) -> None:
 
 
 async def lose(world: World, amount: str) -> None:
-    data = codec.calldata("TestMarket", "lose", (Usdc.parse(amount),))
+    data = abi_codec.calldata("TestMarket", "lose", (Usdc.parse(amount),))
     await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, data))
 
 
@@ -116,7 +116,7 @@ async def test_two_keepers_settle_once(world: World) -> None:
 async def test_a_chain_that_does_not_answer_fails_no_read(world: World) -> None:
     from dataclasses import replace
 
-    from chain.evm import EvmChains
+    from chain.adapter import EvmChains
 
     m = await working(world)
     dead = EvmChains(

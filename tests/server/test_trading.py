@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from domain.refusals import Refused
-from domain.trading.own import Link
-from server.cli import main
+from domain.trading.venue_account import Link
+from server.cli.main import main
 from server.settings import Settings
 from server.venues import SharedWeights
 from server.wiring import build_runtime

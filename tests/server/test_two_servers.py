@@ -21,8 +21,8 @@ from aiohttp import ClientSession, TCPConnector
 from tests.ports import free_port
 from tests.waiting import PATIENTLY, STUCK_S, Heard
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, working
-from tools.call.credentials import hashed
-from tools.call.operation import Caller
+from tools.context.credentials import hashed
+from tools.model.operation import Caller
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

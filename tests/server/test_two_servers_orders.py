@@ -22,7 +22,7 @@ from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import Trader, day_use, trader
 from tests.waiting import PATIENTLY, STUCK_S, Heard
 from tests.world import Clock
-from tools.call.credentials import hashed
+from tools.context.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]

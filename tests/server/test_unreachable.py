@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 from click.testing import CliRunner, Result
 
-from server.cli import main
-from storage import migrate
-from storage.revision import latest
+from server.cli.main import main
+from storage.schema import migrate
+from storage.schema.revision import latest
 from tests.ports import free_port
 from tests.server.test_never_upgraded import COMMANDS
 

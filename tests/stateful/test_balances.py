@@ -21,22 +21,22 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from chain.evm import EvmChains
+from chain.adapter import EvmChains
 from domain.agents.transfers import TransferOutcome
-from domain.facts import TransferLog
+from domain.chain_facts import TransferLog
 from domain.ports import SignIn
 from domain.settings import Config
 from server.wiring import SystemIds
-from storage import migrate
-from storage.rows.identities import Agent
+from storage.integrity.ledger_check import verify
+from storage.repositories.identities import Agent
+from storage.schema import migrate
 from storage.store import open_store
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage.material import summed
-from tools.call.operation import Caller, Deps, OperationResult
-from tools.call.run import run
 from tools.catalogue import OPERATIONS
-from tools.keeper.transfers import settle_report, take_inbound
+from tools.dispatch.run import run
+from tools.keeper.transfer_confirmation import settle_report, take_inbound
+from tools.model.operation import Caller, Deps, OperationResult
 
 CHAIN, USDC, OWNER = 84532, "0x" + "cc" * 20, Caller("owner", "u_owner", "u_owner")
 AGENTS_IDS = ("u_one", "u_two")

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.trading.orders import OrderFill
 from domain.trading.paper.entries import Gap, Model, PaperBook
-from domain.trading.venue import OrderBook
-from storage.rows.identities import Agent
-from storage.rows.row import event_of
+from domain.trading.venue_values import OrderBook
+from storage.repositories.event_row import event_of
+from storage.repositories.identities import Agent
 from storage.sql import Row
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork

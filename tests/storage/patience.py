@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from storage.faults import DatabaseTimeouts
-from storage.postgres import PostgresStore
+from storage.engine.postgres import PostgresStore
+from storage.errors import DatabaseTimeouts
 from storage.store import Store, open_store
 from tests.waiting import STUCK_S
 

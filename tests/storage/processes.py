@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from storage.faults import DatabaseTimeouts
+from storage.errors import DatabaseTimeouts
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m

@@ -15,17 +15,17 @@ import asyncpg
 import pytest
 
 from domain.refusals import Refused
-from storage.batches import LOCK_MS
-from storage.brought.bringing import LANES, PrefetchBatcher
-from storage.brought.needs import ReadSet
-from storage.brought.snapshot import PrefetchedRows, prefetch_query
-from storage.faults import Unavailable
-from storage.postgres import LAST_MS
-from storage.rows.books import StateCache
-from storage.rows.work import IdempotencyRecord
+from storage.engine.postgres import LAST_MS
+from storage.engine.write_batches import LOCK_MS
+from storage.errors import Unavailable
+from storage.integrity.ledger_check import verify
+from storage.prefetch.batcher import LANES, PrefetchBatcher
+from storage.prefetch.prefetched_rows import PrefetchedRows, prefetch_query
+from storage.prefetch.read_set import ReadSet
+from storage.repositories.leases import IdempotencyRecord
+from storage.repositories.state_cache import StateCache
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.batched import IDS, ids_of, needs, row, write
@@ -355,7 +355,7 @@ async def test_closing_finishes_what_was_queued(
     laid: tuple[Cable, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, store = laid
-    monkeypatch.setattr("storage.postgres.LAST_MS", PATIENT.wait_ms)
+    monkeypatch.setattr("storage.engine.postgres.LAST_MS", PATIENT.wait_ms)
     tasks = [asyncio.create_task(write(store, n, IDS[n % 3])) for n in range(90)]
     await asyncio.sleep(0)
     await store.close()
@@ -377,7 +377,7 @@ async def test_closing_behind_a_lock_waits_once_for_both_kinds_of_writes(
             asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_2", lock=True))),
         ]
         await asyncio.sleep(0)
-        monkeypatch.setattr("storage.postgres.LAST_MS", 1_500)
+        monkeypatch.setattr("storage.engine.postgres.LAST_MS", 1_500)
         async with beating() as waited:
             await store.close()
         assert waited.seconds < 2.9

@@ -17,30 +17,30 @@ from domain.mandates.approvals import Approval, Reservation
 from domain.money import Usdc
 from domain.times import day_of
 from domain.trading.orders import Order, OrderAction
-from storage.brought.answers import READ_ANSWERS
-from storage.brought.flush import FLUSH, standing, values_of
-from storage.brought.memory import BufferedSql, PrefetchedSql
-from storage.brought.needs import ReadSet
-from storage.brought.snapshot import prefetch_query, with_rows
-from storage.postgres import PostgresStore
-from storage.rows import (
+from storage.engine.postgres import PostgresStore
+from storage.integrity.ledger_check import verify
+from storage.prefetch.flush import FLUSH, standing, values_of
+from storage.prefetch.memory_sql import BufferedSql, PrefetchedSql
+from storage.prefetch.prefetched_rows import prefetch_query, with_rows
+from storage.prefetch.read_set import ReadSet
+from storage.prefetch.statement_answers import READ_ANSWERS
+from storage.repositories import (
     approvals,
-    chainlog,
+    chain_index,
     identities,
+    leases,
     ledger_queries,
     mandates,
     orders,
     people,
     policies,
-    work,
 )
-from storage.rows.books import StateCache
-from storage.rows.chainlog import Staged
-from storage.schema import metadata
+from storage.repositories.chain_index import Staged
+from storage.repositories.state_cache import StateCache
+from storage.schema.metadata import metadata
 from storage.sql import PrefetchMiss, micros
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.statements import logging
@@ -133,9 +133,9 @@ GIVEN: dict[str, list[dict[str, Any]]] = {
     approvals.APPROVED: [{"mandate": "m_1", "now": micros(m.later(s))} for s in (0, 899, 900)],
     approvals.LIVE: [{"mandate": "m_1", "now": micros(m.later(s))} for s in (0, 599, 600)],
     policies.OF_AGENT: [{"id": "u_agent"}],
-    chainlog.STAGED: [{"chain": 84532, "address": VAULT, "mandate": "m_1", "most": chainlog.STAGED_SHOWN}],
+    chain_index.STAGED: [{"chain": 84532, "address": VAULT, "mandate": "m_1", "most": chain_index.STAGED_SHOWN}],
     orders.COUNTED: [{"mandate": of, "day": DAY} for of in ("m_1", "m_2")],
-    work.SWITCHES: [{}],
+    leases.SWITCHES: [{}],
     identities.AGENT_BY_KEY: [{"hash": h} for h in ("h_agent", "h_house", "h_none")],
     people.SESSION: [{"hash": "h_session", "now": micros(m.later(s))} for s in (0, 59, 60)],
     identities.HOUSE_ROLE: [{"hash": h} for h in ("h_house", "h_agent")],

@@ -12,8 +12,8 @@ import anyio
 import asyncpg
 import pytest
 
-from storage.connections import ConnectionUse
-from storage.faults import DatabaseTimeouts, Unavailable
+from storage.engine.connections import ConnectionUse
+from storage.errors import DatabaseTimeouts, Unavailable
 from storage.store import SqliteStore, Store, open_store, sqlite_path
 from storage.unit_of_work import UnitOfWork
 from tests.storage import batched

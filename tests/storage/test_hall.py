@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from domain.refusals import Refused
-from storage.rows.hall import SORTS, HallAgent, HallDay, HallTotals, cursor_after, page_query
+from storage.repositories.hall import (
+    SORTS,
+    HallAgent,
+    HallDay,
+    HallTotals,
+    cursor_after,
+    page_query,
+)
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT

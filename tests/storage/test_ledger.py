@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from domain.ledger.books import EMPTY, LedgerState, after
-from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
 from domain.money import Usdc
-from storage.rows.books import StateCache
-from storage.rows.ledger import Ledger
-from storage.rows.ledger_queries import CHECKPOINT_EVERY
+from storage.integrity.ledger_check import verify
+from storage.repositories.ledger import Ledger
+from storage.repositories.ledger_queries import CHECKPOINT_EVERY
+from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql, micros
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 

@@ -17,9 +17,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.schema import SchemaItem
 
 from domain.agents.transfers import Delta
-from storage import migrate
-from storage.revision import latest, revision
-from storage.schema import metadata
+from storage.schema import migrate
+from storage.schema.metadata import metadata
+from storage.schema.revision import latest, revision
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from chain.evm import EvmChains
-from domain.ledger.books import EMPTY, LedgerState
+from chain.adapter import EvmChains
+from domain.ledger.state.ledger_state import EMPTY, LedgerState
 from domain.money import Usdc
-from domain.rules.case import MandateSnapshot
+from domain.rules.snapshot import MandateSnapshot
 from domain.settings import Config, Switches
-from storage import migrate
-from storage.rows.row import row_hash
+from storage.integrity.ledger_check import verify
+from storage.repositories.event_row import row_hash
+from storage.schema import migrate
 from storage.sql import canonical, micros
 from storage.store import open_store
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.domain.material import MARKET, START, mandate, mandate_read
 

@@ -11,19 +11,19 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
-from chain.evm import EvmChains
-from chain.sign_in import SiweSignIn
+from chain.adapter import EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from http_shim.application import build
 from server.wiring import SystemClock, SystemIds
-from storage import migrate
-from storage.schema import metadata
+from storage.schema import migrate
+from storage.schema.metadata import metadata
 from storage.store import open_store
 from tests.campaign.cluster import Cluster, clusters
 from tests.campaign.house import KEY, MANDATES, fill
 from tests.databases import PATIENT, _run, _sql
-from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
+from tools.model.operation import Deps
 
 pytestmark = [pytest.mark.pg, pytest.mark.slow]
 # Rows of a mandate, which live where it lives; "mandates" is their root.

@@ -8,9 +8,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from storage.integrity.ledger_check import verify
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.campaign.audit import chained, read_record
 from tests.databases import PATIENT
 from tests.storage import material as m

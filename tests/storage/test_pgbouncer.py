@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from storage.brought.needs import ReadSet
-from storage.faults import DatabaseTimeouts
+from storage.errors import DatabaseTimeouts
+from storage.feed.ledger_feed import LedgerFeed
+from storage.integrity.ledger_check import verify
+from storage.prefetch.read_set import ReadSet
 from storage.store import open_store
-from storage.tail import LedgerFeed
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.campaign.house import MANDATES, fill
 from tests.ports import free_port
 from tests.storage import material as m

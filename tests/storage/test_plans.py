@@ -9,9 +9,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from storage.batches import _LOCK
-from storage.brought.flush import FLUSH
-from storage.brought.snapshot import statement
+from storage.engine.write_batches import _LOCK
+from storage.prefetch.flush import FLUSH
+from storage.prefetch.prefetched_rows import statement
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 

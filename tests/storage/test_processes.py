@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from storage.integrity.ledger_check import verify
 from storage.store import open_store
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.processes import append_rows, claim_keys

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from storage.rows.chainlog import Staged
-from storage.rows.readings import ResyncProgress
+from storage.repositories.chain_index import Staged
+from storage.repositories.resync_progress import ResyncProgress
 from storage.store import Store
 from tests.storage import material as m
 

@@ -19,12 +19,12 @@ from domain.mandates.mandate import Mandate, SignedTerms, Status, TermsFrame
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused
-from storage.paging import cursor_of, keys_of
-from storage.rows.addresses import DepositAddress
-from storage.rows.approvals import item_after
-from storage.rows.chainlog import Staged
-from storage.rows.identities import agent_after
-from storage.rows.mandates import after
+from storage.cursors import cursor_of, keys_of
+from storage.repositories.approvals import item_after
+from storage.repositories.chain_index import Staged
+from storage.repositories.deposit_addresses import DepositAddress
+from storage.repositories.identities import agent_after
+from storage.repositories.mandates import after
 from storage.sql import tokens
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork

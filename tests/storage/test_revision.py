@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 from alembic.script import ScriptDirectory
 
-from storage import migrate, revision
+from storage.schema import migrate, revision
 
 
 def test_the_newest_revision_is_the_migrations_own() -> None:
@@ -59,15 +59,13 @@ def test_what_speaks_mcp_on_stdio_loads_no_chain_no_migration_and_no_web_server(
         "siwe",
         "lark",
     )
-    code = (
-        f"import sys, server.cli, server.stdio; print([m for m in {heavy!r} if m in sys.modules])"
-    )
+    code = f"import sys, server.cli.main, server.mcp_api.stdio_app; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.slow
 def test_a_server_on_sqlite_loads_no_driver_of_postgresql() -> None:
-    code = "import sys, server.process, server.application; print('asyncpg' in sys.modules)"
+    code = "import sys, server.runtime.serve, server.application; print('asyncpg' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

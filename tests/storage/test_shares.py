@@ -12,7 +12,7 @@ import pytest
 from domain.agents.transfers import FAILED, REPORTED, StoredTransfer
 from domain.money import Usdc
 from domain.trading.orders import Order, OrderAction
-from storage.rows.webhooks import Webhook
+from storage.repositories.webhooks import Webhook
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m

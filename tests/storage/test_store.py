@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from domain.refusals import Refused
-from storage.faults import Unavailable
+from storage.errors import Unavailable
 from storage.store import TURN_MS, SqliteStore, Store, connect_sqlite, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
@@ -81,7 +81,7 @@ async def test_a_cancelled_caller_does_not_undo_the_write(store: Store) -> None:
 async def test_closing_finishes_what_was_asked(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.postgres.LAST_MS", PATIENT.wait_ms)
+    monkeypatch.setattr("storage.engine.postgres.LAST_MS", PATIENT.wait_ms)
     store = await open_store(database_url, PATIENT)
     tasks = [
         asyncio.create_task(store.write(lambda uow, n=n: _switch(uow, f"s{n}"))) for n in range(50)

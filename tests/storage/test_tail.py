@@ -12,10 +12,11 @@ import anyio
 import asyncpg
 import pytest
 
-from storage import migrate, tail
-from storage.rows.row import COLUMNS, event_of
+from storage.feed import ledger_feed
+from storage.feed.ledger_feed import SILENT_S, FeedEntry, LedgerFeed, UnknownCursor
+from storage.repositories.event_row import COLUMNS, event_of
+from storage.schema import migrate
 from storage.store import Store, open_store
-from storage.tail import SILENT_S, FeedEntry, LedgerFeed, UnknownCursor
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.cable import cable
@@ -73,13 +74,13 @@ async def test_rows_of_all_mandates_come_as_one_stream(store: Store) -> None:
         assert seqs == list(range(1, len(seqs) + 1))
 
 
-@pytest.mark.parametrize("kept", [tail.KEPT, 10])
-@pytest.mark.parametrize("page", [tail.PAGE, 7])
+@pytest.mark.parametrize("kept", [ledger_feed.KEPT, 10])
+@pytest.mark.parametrize("page", [ledger_feed.PAGE, 7])
 async def test_a_listener_resumes_behind_the_row_it_had_last(
     store: Store, monkeypatch: pytest.MonkeyPatch, kept: int, page: int
 ) -> None:
-    monkeypatch.setattr(tail, "KEPT", kept)
-    monkeypatch.setattr(tail, "PAGE", page)
+    monkeypatch.setattr(ledger_feed, "KEPT", kept)
+    monkeypatch.setattr(ledger_feed, "PAGE", page)
     await m.fill(store, 15)
     async with _begun(store.url) as opened:
         for _ in range(3):
@@ -137,7 +138,7 @@ async def test_listeners_end_with_the_poll(store: Store) -> None:
 async def test_a_listener_that_leaves_in_the_middle_harms_nobody(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tail, "KEPT", 1)
+    monkeypatch.setattr(ledger_feed, "KEPT", 1)
     await m.fill(store, 30)
     async with _begun(store.url) as opened:
         for _ in range(20):
@@ -233,7 +234,7 @@ async def test_a_start_waits_for_what_is_being_written(pg_url: str) -> None:
 async def test_no_order_of_commits_leaves_a_gap(
     pg_url: str, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(tail, "PAGE", 4)
+    monkeypatch.setattr(ledger_feed, "PAGE", 4)
     dice, committed, told = random.Random(seed), [], []  # noqa: S311  # the order of a test
     async with _writers(pg_url, 5) as writers, _begun(pg_url) as opened:
         for _ in range(250):

@@ -10,10 +10,10 @@ import anyio
 import asyncpg
 import pytest
 
-from storage.batches import _LOCK
-from storage.brought.snapshot import PrefetchedRows, with_rows
+from storage.engine.write_batches import _LOCK
+from storage.integrity.ledger_check import verify
+from storage.prefetch.prefetched_rows import PrefetchedRows, with_rows
 from storage.store import Store, open_store
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.storage.batched import IDS, write
@@ -104,7 +104,7 @@ async def test_whoever_is_far_behind_begins_at_a_checkpoint(
     try:
         for start in range(1, 301, 60):
             await asyncio.gather(*(write(other, n) for n in range(start, start + 60)))
-        monkeypatch.setattr("storage.batches.filled", counted)
+        monkeypatch.setattr("storage.engine.write_batches.filled", counted)
         assert (await write(store, 301)).new
         assert brought == [301 - 256]
         await asyncio.gather(*(write(other, n) for n in range(302, 402)))

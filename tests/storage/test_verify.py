@@ -13,12 +13,12 @@ import orjson
 import pytest
 
 from domain.agents.transfers import Delta
-from domain.ledger.events import Event, LedgerKind, Reporter
-from storage.backup import NoBackup, backup, export
-from storage.rows.row import COLUMNS, IN_ORDER, has_its_hash, row_hash, row_values
+from domain.ledger.events.event import Event, LedgerKind, Reporter
+from storage.integrity.backup import NoBackup, backup, export
+from storage.integrity.ledger_check import verify, verify_export
+from storage.repositories.event_row import COLUMNS, IN_ORDER, has_its_hash, row_hash, row_values
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify, verify_export
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.waiting import STUCK_S

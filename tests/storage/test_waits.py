@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from storage.waits import BlockingWorker
+from storage.engine.blocking_worker import BlockingWorker
 
 pytestmark = pytest.mark.anyio
 

@@ -18,15 +18,15 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from domain.settings import Config
-from http_shim.about import DEPS, GAUGES
 from http_shim.application import about_itself, build
-from http_shim.listening import listen
-from server.mcp_http import drain, mcp_app
-from server.mcp_server import build_server
+from http_shim.http_server import listen
+from http_shim.service_routes import DEPS, GAUGES
+from server.mcp_api.http_app import drain, mcp_app
+from server.mcp_api.server import build_server
 from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, working
-from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
 
 KEY = "ak_" + "k" * 43
 

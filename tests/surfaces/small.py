@@ -15,25 +15,25 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from pydantic import Field
 
-from chain.evm import EvmChains
-from chain.sign_in import SiweSignIn
+from chain.adapter import EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from domain.refusals import Refused, refusal
 from domain.settings import Config, Switches
 from http_shim.application import build
 from http_shim.asgi_bridge import Asgi
-from http_shim.listening import listen
-from server.mcp_http import drain, mcp_app
-from server.mcp_server import Tools, WalletServer, build_server
+from http_shim.http_server import listen
+from server.mcp_api.http_app import drain, mcp_app
+from server.mcp_api.server import Tools, WalletServer, build_server
 from server.wiring import SystemIds
-from storage.faults import DatabaseTimeouts
-from storage.rows.identities import Agent
+from storage.errors import DatabaseTimeouts
+from storage.repositories.identities import Agent
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
 from tests.waiting import STUCK_S
 from tests.world import START, Clock
-from tools.call.credentials import hashed
-from tools.call.operation import (
+from tools.context.credentials import hashed
+from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,

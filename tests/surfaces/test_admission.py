@@ -14,8 +14,8 @@ from aiohttp import ClientSession
 
 from app.screens import PAGES
 from http_shim.admission import BODY_UNIT, FRONT, PATH_MAX, SEGMENTS_MAX
-from http_shim.parse import parsed
-from server.doctor import _proxies
+from http_shim.json_body import parsed
+from server.cli.doctor import _proxies
 from server.settings import Settings
 from tests.ports import free_port
 from tests.server.test_operating import serving

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientPayloadError, ClientSession, ClientTimeout, web
 
 from http_shim.application import build
-from http_shim.parse import MAX_BODY
+from http_shim.json_body import MAX_BODY
 from tests.surfaces.small import Small, small
 from tests.waiting import STUCK_S
 

@@ -17,7 +17,7 @@ import pytest
 from aiohttp import ClientSession
 
 from http_shim.seldom import SAID_EVERY_S
-from server.files import _Short
+from server.runtime.open_files import _Short
 from tests.ports import free_port
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import STUCK_S

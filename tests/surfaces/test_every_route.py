@@ -16,11 +16,11 @@ from domain.refusals import Refused
 from http_shim.openapi import document
 from tests.examples import example, least
 from tests.surfaces.conftest import KEY, Service
-from tools.call.credentials import hashed
-from tools.call.describe import takes_schema
-from tools.call.operation import Caller, Operation
-from tools.call.run import run, validated
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
+from tools.dispatch.run import run, validated
+from tools.model.json_schema import takes_schema
+from tools.model.operation import Caller, Operation
 
 pytestmark = pytest.mark.anyio
 TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43

@@ -18,12 +18,12 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from http_shim.parse import as_written, message
+from http_shim.json_body import as_written, message
 from tests.surfaces.conftest import Service, stdio_env
 from tests.surfaces.test_host import HELLO, READY, Spoken
 from tests.waiting import STUCK_S
 from tests.world import BY_NAME
-from tools.call.once import request_hash
+from tools.dispatch.idempotency import request_hash
 
 pytestmark = pytest.mark.anyio
 # What is written, and the amount that it is or the code of its refusal.

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from chain import codec
+from chain.contracts import abi_codec
 from domain.money import Usdc
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.surfaces.conftest import Service, running
 from tests.world import CHAIN_ID, Evm, Mandated, config_of, working
-from tools.call.credentials import hashed
+from tools.context.credentials import hashed
 from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -134,7 +134,9 @@ async def _goes_in(reader: Reader, service: Service, m: Mandated, path: str) -> 
 async def _comes_back(reader: Reader, service: Service, m: Mandated, path: str) -> None:
     """Withdraw 4, report it, read what the record says of it all."""
     taken = (Usdc.parse("4"), m.vault, m.vault)
-    await _acts(reader, m, path, codec.calldata("TestMarket", "withdraw", taken), "0", kind="sell")
+    await _acts(
+        reader, m, path, abi_codec.calldata("TestMarket", "withdraw", taken), "0", kind="sell"
+    )
     await chain_is_read(service)
     progress = (await reader.ask("GET", path, parts="progress"))["progress"]
     assert (progress["pending_claims"]["count"], progress["positions_est"]) == (0, "6.000000")

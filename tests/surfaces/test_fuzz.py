@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from tests.surfaces.conftest import Service
-from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"

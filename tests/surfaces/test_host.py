@@ -17,9 +17,9 @@ import pytest
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from http_shim.parse import MAX_BODY
-from server import host
-from server.host import answer_to, id_and_method, read_line
+from http_shim.json_body import MAX_BODY
+from server.mcp_api import stdin_reader
+from server.mcp_api.stdin_reader import answer_to, id_and_method, read_line
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import PATIENTLY, STUCK_S
 
@@ -181,7 +181,7 @@ def test_nothing_is_built_of_a_line_that_is_out_of_bounds(
         built.append(text)
         raise ValueError
 
-    monkeypatch.setattr(host, "strict", parsed)
+    monkeypatch.setattr(stdin_reader, "strict", parsed)
     read = read_line(io.BytesIO(line + b"\n"))
     assert read is not None
     assert answer_to(read) is not None
@@ -216,4 +216,4 @@ def test_a_long_line_is_not_kept_and_ends_where_it_ends() -> None:
     ],
 )
 def test_an_id_is_read_of_the_outermost_object_alone(line: bytes, number: object) -> None:
-    assert id_and_method(host.StdinLine(line, line, whole=True)).id == number
+    assert id_and_method(stdin_reader.StdinLine(line, line, whole=True)).id == number

@@ -16,9 +16,9 @@ from openapi_spec_validator import validate
 
 from domain.refusals import REFUSALS
 from tests.surfaces.conftest import Service
-from tools.call.describe import tool_input
-from tools.call.wire import wire
 from tools.catalogue import OPERATIONS
+from tools.model.json_schema import tool_input
+from tools.model.serialization import wire
 
 pytestmark = pytest.mark.anyio
 BLOCK = {"error", "reason", "retry_safe", "who_fixes", "next", "detail"}

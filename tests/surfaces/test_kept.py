@@ -11,12 +11,12 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer, make_mocked_request
 
+from devtools.devvenue import Fault
 from http_shim.application import build
-from http_shim.kept import LONGEST_KEY, ResponseCache
+from http_shim.response_cache import LONGEST_KEY, ResponseCache
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.world import Clock
 from tools.catalogue import OPERATIONS
-from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 Got = tuple[int, bytes, str | None]

@@ -16,18 +16,18 @@ from eth_account import Account
 
 from domain.settings import Config
 from http_shim.application import build
-from http_shim.listening import listen
-from server.mcp_http import drain, mcp_app
-from server.mcp_server import build_server
+from http_shim.http_server import listen
+from server.mcp_api.http_app import drain, mcp_app
+from server.mcp_api.server import build_server
+from storage.integrity.ledger_check import verify
 from storage.store import open_store
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.surfaces.conftest import KEY, Door, Service, opened
 from tests.tools.trading.conftest import Desk, Person, a_desk
 from tests.tools.trading.orders import Trader, trading
 from tests.world import CHAIN_ID, Evm, Mandated, a_world, market_targets, working
-from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 TOKEN = "ws_" + "s" * 43

@@ -16,10 +16,10 @@ from http_shim.identity import KEY_HEADER
 from tests.examples import least
 from tests.surfaces.conftest import KEY, Service
 from tests.world import drafted
-from tools.call.credentials import hashed
-from tools.call.describe import takes_schema
-from tools.call.operation import Operation
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
+from tools.model.json_schema import takes_schema
+from tools.model.operation import Operation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 OWN, OTHER, KEEPER, ADMIN = ("ws_" + "o" * 43, "ws_" + "t" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43)

@@ -19,13 +19,13 @@ from starlette.responses import PlainTextResponse
 
 from domain.refusals import Refused, refusal
 from http_shim import connections
-from http_shim.parse import MAX_BODY
-from server import mcp_guard
-from server.mcp_guard import SessionGuard, SessionSlots, SlotLimits
-from storage.rows.identities import Agent
+from http_shim.json_body import MAX_BODY
+from server.mcp_api import session_limits
+from server.mcp_api.session_limits import SessionGuard, SessionSlots, SlotLimits
+from storage.repositories.identities import Agent
 from tests.surfaces.small import ALICE, BOB, START, connected, small
 from tests.waiting import STUCK_S, LoopClock
-from tools.call.credentials import hashed
+from tools.context.credentials import hashed
 
 pytestmark = pytest.mark.anyio
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -56,10 +56,14 @@ async def listed(http: ClientSession, base: str, session: str, who: str | None =
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few places, and rest that never comes by itself."""
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=3, all=4, rest_s=10_000, listening_s=10_000)
+        session_limits,
+        "STRANGERS_SESSIONS",
+        SlotLimits(one=3, all=4, rest_s=10_000, listening_s=10_000),
     )
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_STREAMS", SlotLimits(one=2, all=4, rest_s=10_000, listening_s=10_000)
+        session_limits,
+        "STRANGERS_STREAMS",
+        SlotLimits(one=2, all=4, rest_s=10_000, listening_s=10_000),
     )
 
 
@@ -83,7 +87,7 @@ async def test_the_stranger_that_rests_longest_gives_way(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=3, all=9, rest_s=0, listening_s=60)
+        session_limits, "STRANGERS_SESSIONS", SlotLimits(one=3, all=9, rest_s=0, listening_s=60)
     )
     async with small(sqlite_url) as s, ClientSession() as http:
         sessions = [(await opened(http, s.base))[1] for _ in range(3)]
@@ -146,7 +150,7 @@ def test_owners_share_the_places_of_keys_however_many_keys_they_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", SlotLimits(one=40, all=60, rest_s=10_000, listening_s=math.inf)
+        session_limits, "KEYED", SlotLimits(one=40, all=60, rest_s=10_000, listening_s=math.inf)
     )
     at = itertools.count()
     places = SessionSlots(
@@ -169,7 +173,7 @@ def test_owners_share_the_places_of_keys_however_many_keys_they_have(
 
 def test_one_that_is_just_answered_gives_no_place_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
+        session_limits, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
     )
     places = SessionSlots(
         "sessions", SlotLimits(one=1, all=1, rest_s=1, listening_s=1), lambda: 0.0
@@ -187,7 +191,7 @@ async def test_whose_owner_has_the_most_gives_a_session_up(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", SlotLimits(one=4, all=4, rest_s=10_000, listening_s=math.inf)
+        session_limits, "KEYED", SlotLimits(one=4, all=4, rest_s=10_000, listening_s=math.inf)
     )
     carla = "ak_" + "c" * 43
 
@@ -213,7 +217,7 @@ async def test_whose_owner_has_the_most_gives_a_stream_up(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
+        session_limits, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
     )
     async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
         mine = [
@@ -344,7 +348,7 @@ async def test_a_stranger_who_only_listens_gives_way(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds = SlotLimits(one=2, all=9, rest_s=10_000, listening_s=0)
-    monkeypatch.setattr(mcp_guard, "STRANGERS_SESSIONS", bounds)
+    monkeypatch.setattr(session_limits, "STRANGERS_SESSIONS", bounds)
     async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
         sessions = [(await opened(http, s.base))[1] for _ in range(2)]
         # A stream that was left and opened anew is one stream.
@@ -366,10 +370,10 @@ async def test_a_full_house_says_when_a_place_can_be_had(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=1, all=9, rest_s=500, listening_s=900)
+        session_limits, "STRANGERS_SESSIONS", SlotLimits(one=1, all=9, rest_s=500, listening_s=900)
     )
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_STREAMS", SlotLimits(one=1, all=9, rest_s=700, listening_s=700)
+        session_limits, "STRANGERS_STREAMS", SlotLimits(one=1, all=9, rest_s=700, listening_s=700)
     )
 
     async def waits(http: ClientSession, method: str, path: str) -> int:
@@ -484,8 +488,8 @@ async def test_a_body_that_would_cost_a_parser_reaches_none(
         return {}
 
     async with small(sqlite_url) as s, ClientSession() as http:
-        monkeypatch.setattr("http_shim.parse.json", SimpleNamespace(loads=kept))
-        monkeypatch.setattr("http_shim.parse._STRICT", SimpleNamespace(decode=kept))
+        monkeypatch.setattr("http_shim.json_body.json", SimpleNamespace(loads=kept))
+        monkeypatch.setattr("http_shim.json_body._STRICT", SimpleNamespace(decode=kept))
         sent = key(ALICE) | {"Content-Type": "application/json"}
         body = f'{{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {{"a": {filled}}}}}'
         async with http.post(s.base + path, data=body, headers=sent) as r:

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import ClientSession
 
 from http_shim.metrics import Metrics
-from server.watched import watched_store
-from storage.faults import DatabaseTimeouts, Unavailable
+from server.runtime.instrumentation import watched_store
+from storage.errors import DatabaseTimeouts, Unavailable
 from tests.surfaces.conftest import Service, opened
 
 pytestmark = pytest.mark.anyio

@@ -15,11 +15,11 @@ from domain.refusal_kinds.kind import RefusalKind
 from domain.refusals import REFUSALS, Refused, refusal
 from tests.surfaces.conftest import KEY, Service
 from tests.world import BY_NAME, START
-from tools.call.credentials import hashed
-from tools.call.once import outcome_unknown
-from tools.call.operation import Caller
-from tools.call.run import _ROLES, check_role, refused_reply
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
+from tools.dispatch.idempotency import outcome_unknown
+from tools.dispatch.run import _ROLES, check_role, refused_reply
+from tools.model.operation import Caller
 
 TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
 Answered = tuple[int, dict[str, Any]]

@@ -13,7 +13,7 @@ from aiohttp import ClientSession
 from storage.unit_of_work import UnitOfWork
 from tests.surfaces.conftest import Service, running
 from tests.world import Evm
-from tools.call.credentials import hashed
+from tools.context.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

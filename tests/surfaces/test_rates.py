@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from domain.refusals import Refused
 from domain.settings import Config
 from server.settings import Settings
-from storage.rows.identities import Agent
+from storage.repositories.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tests.surfaces.small import ALICE, BOB, connected, small
 from tests.world import BY_NAME, START, Evm, World, a_world, drafted
-from tools.call.credentials import hashed
-from tools.call.operation import ANONYMOUS, OperationResult
-from tools.call.rates import KEYS_MAX, RateLimiter, client_network, networks
-from tools.call.run import run
+from tools.context.credentials import hashed
+from tools.dispatch.run import run
+from tools.model.operation import ANONYMOUS, OperationResult
+from tools.model.rate_limiter import KEYS_MAX, RateLimiter, client_network, networks
 
 ME = {"X-Service-User-Key": ALICE}
 

@@ -9,8 +9,8 @@ import re
 import anyio
 import pytest
 
-from http_shim import asgi_bridge, connections, listening
-from http_shim.about import METRICS
+from http_shim import asgi_bridge, connections, http_server
+from http_shim.service_routes import METRICS
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import STUCK_S
 
@@ -36,7 +36,7 @@ async def said(s: Small, *parts: bytes, pause: float = 0) -> bytes:
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        (b"GET /" + b"a" * (listening.MAX_LINE + 10) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+        (b"GET /" + b"a" * (http_server.MAX_LINE + 10) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
         (b"NOT HTTP AT ALL\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
         (

@@ -14,10 +14,10 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from server.relay import endpoint
+from server.mcp_api.proxy import endpoint
 from tests.surfaces.small import ALICE, Nothing, Small, Told, small, who
 from tests.waiting import STUCK_S
-from tools.call.operation import Caller, Deps, Operation
+from tools.model.operation import Caller, Deps, Operation
 
 pytestmark = pytest.mark.anyio
 ERAS = ["auto", "legacy"]

@@ -14,8 +14,8 @@ from typing import Any
 import anyio
 import pytest
 
-from server import mcp_guard, remote
-from server.mcp_guard import SlotLimits
+from server.mcp_api import proxy_client, session_limits
+from server.mcp_api.session_limits import SlotLimits
 from tests.surfaces.small import Small, small
 from tests.surfaces.test_host import HELLO, READY, Spoken, spoken
 from tests.waiting import STUCK_S
@@ -118,7 +118,7 @@ async def test_a_service_that_is_away_is_told_and_found_again(
             told = await agent.ask(call(era, number, "mandate_keep", name="n"))
             assert told["id"] == number
             assert told["error"]["data"] == {"may_have_happened": False}
-            assert remote.NOTHING_SENT in told["error"]["message"]
+            assert proxy_client.NOTHING_SENT in told["error"]["message"]
         # Nobody waits for an answer to this one, and it ends nothing.
         await agent.say({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
         await wire.up()
@@ -251,7 +251,7 @@ async def test_a_greeting_that_is_refused_tells_until_when(
     sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        mcp_guard, "STRANGERS_SESSIONS", SlotLimits(one=0, all=0, rest_s=10, listening_s=10)
+        session_limits, "STRANGERS_SESSIONS", SlotLimits(one=0, all=0, rest_s=10, listening_s=10)
     )
     async with small(sqlite_url) as s, spoken(s, tmp_path, "--url", s.base, key=None) as agent:
         block = (await agent.ask(HELLO))["error"]["data"]["refusal"]

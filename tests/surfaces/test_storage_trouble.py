@@ -13,8 +13,8 @@ import aiohttp
 import anyio
 import pytest
 
-from http_shim.ready import ANSWERS_WITHIN_S, KEPT_S
-from storage.faults import DatabaseTimeouts
+from http_shim.readiness import ANSWERS_WITHIN_S, KEPT_S
+from storage.errors import DatabaseTimeouts
 from storage.store import sqlite_path
 from tests.databases import PATIENT
 from tests.storage.cable import Cable, cable

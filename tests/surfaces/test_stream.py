@@ -15,24 +15,24 @@ import anyio
 import pytest
 from aiohttp import ClientSession, web
 
-from chain.evm import ChainConfig, EvmChains
-from chain.sign_in import SiweSignIn
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from chain.adapter import ChainConfig, EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Config
-from http_shim import stream
+from http_shim import event_stream
 from http_shim.application import HUB, build
-from http_shim.listening import drain_connections, listen
+from http_shim.http_server import drain_connections, listen
 from server.wiring import SystemIds
-from storage.rows.identities import Agent
+from storage.repositories.identities import Agent
 from storage.store import Store
 from tests.surfaces.conftest import KEY
 from tests.waiting import STUCK_S, beating
 from tests.world import CHAIN_ID, START, Clock
-from tools.call.credentials import hashed
-from tools.call.operation import Deps
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
+from tools.model.operation import Deps
 
 pytestmark = pytest.mark.anyio
 MINE, OTHER, THEIRS = "m_aaaaaaaaaa", "m_bbbbbbbbbb", "m_cccccccccc"
@@ -227,19 +227,19 @@ async def test_who_has_fewer_streams_than_others_always_gets_one(store: Store) -
 async def test_a_listener_that_falls_behind_is_ended_and_comes_back_without_a_gap(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "QUEUE", 4)
-    monkeypatch.setattr(stream, "CHECK_S", 0.5)
+    monkeypatch.setattr(event_stream, "QUEUE", 4)
+    monkeypatch.setattr(event_stream, "CHECK_S", 0.5)
     async with served(store) as door:
         hub, block, blocked = door.app[HUB], asyncio.Event(), asyncio.Event()
-        write = stream.LedgerStream._write
+        write = event_stream.LedgerStream._write
 
-        async def stuck(self: stream.LedgerStream, chunk: bytes) -> None:
+        async def stuck(self: event_stream.LedgerStream, chunk: bytes) -> None:
             if b"event: row" in chunk and not block.is_set():
                 blocked.set()
                 await block.wait()
             await write(self, chunk)
 
-        monkeypatch.setattr(stream.LedgerStream, "_write", stuck)
+        monkeypatch.setattr(event_stream.LedgerStream, "_write", stuck)
         async with door.stream() as answer:
             await event(answer)
             await until(lambda: bool(hub._of[MINE]) and all(x.live for x in hub._of[MINE]))
@@ -268,7 +268,7 @@ async def until(holds: Any) -> None:
 
 
 async def test_a_revoked_key_ends_its_stream(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "CHECK_S", 0.05)
+    monkeypatch.setattr(event_stream, "CHECK_S", 0.05)
     async with served(store) as door, door.stream() as answer:
         await event(answer)
         now = door.deps.clock.now()

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from domain.refusals import REFUSALS
-from server.shelf import PackagedListing, described
+from server.mcp_api.tool_listing import PackagedListing, described
 from skill.text import tools_of
 from tests import npm
 from tests.waiting import STUCK_S

@@ -9,11 +9,11 @@ import pytest
 from aiohttp import ClientSession
 
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, Trader, trader
-from tools.call.credentials import hashed
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed
 
 pytestmark = pytest.mark.anyio
 TOKEN, KEY = "ws_" + "s" * 43, "ak_" + "k" * 43

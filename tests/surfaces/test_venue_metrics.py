@@ -9,14 +9,14 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
+from devtools.devvenue import Fault
 from domain.trading.outcome import PARTS
-from domain.trading.venue import NETWORKS
-from http_shim.about import DEPS, GAUGES
+from domain.trading.venue_values import NETWORKS
 from http_shim.application import about_itself, build
+from http_shim.service_routes import DEPS, GAUGES
 from tests.tools.trading.conftest import a_desk, order_key
 from tools.catalogue import OPERATIONS
 from venue import reads
-from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 KINDS = {r.kind for r in vars(reads).values() if isinstance(r, reads.InfoQuery)} | set(

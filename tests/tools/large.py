@@ -11,14 +11,14 @@ from functools import cache
 from typing import Any, Final
 
 from domain.agents.policy import Policy
-from domain.ledger.books import EMPTY, after
-from domain.ledger.events import Event, LedgerKind, Reporter
-from domain.ledger.written import EventPayload, read
+from domain.ledger.events.event import Event, LedgerKind, Reporter
+from domain.ledger.events.payload_codec import EventPayload, read
+from domain.ledger.state.ledger_state import EMPTY, after
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from storage.rows.books import StateCache
-from storage.rows.identities import Agent
-from storage.rows.row import COLUMNS, row_values
+from storage.repositories.event_row import COLUMNS, row_values
+from storage.repositories.identities import Agent
+from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql, columns, micros
 from storage.store import connect_sqlite, sqlite_path
 from storage.unit_of_work import UnitOfWork

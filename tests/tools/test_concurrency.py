@@ -7,9 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
 from tests.world import World, drafted, working
-from tools.call.operation import OperationResult
+from tools.model.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from eth_abi import encode
 
-from chain.devchain import DevChain, serve_in_thread
-from chain.evm import ChainConfig, EvmChains
-from storage.rows.people import User
+from chain.adapter import ChainConfig, EvmChains
+from devtools.devchain import DevChain, serve_in_thread
+from storage.repositories.people import User
 from tests.chain.test_signatures import artifact
 from tests.world import CHAIN_ID, World
-from tools.call.credentials import resolve
-from tools.call.operation import ANONYMOUS, Caller
+from tools.context.credentials import resolve
+from tools.model.operation import ANONYMOUS, Caller
 
 pytestmark = pytest.mark.anyio
 OTHER = CHAIN_ID + 1

@@ -14,24 +14,24 @@ from typing import Any
 import anyio.lowlevel
 import pytest
 
-from chain.evm import ChainConfig, EvmChains
-from chain.sign_in import SiweSignIn
+from chain.adapter import ChainConfig, EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
-from storage import migrate
-from storage.rows.books import StateCache
+from storage.repositories.state_cache import StateCache
+from storage.schema import migrate
 from storage.store import open_store, sqlite_path
 from tests.databases import PATIENT
 from tests.examples import least
 from tests.loop_watch import LoopWatch, watched_loop
 from tests.tools.large import ADDRESS, AGENT, BIG, NOW, OWNER, build
 from tests.world import BY_NAME, CHAIN_ID, Clock
-from tools.call.describe import takes_schema
-from tools.call.kept import KEPT
-from tools.call.operation import ANONYMOUS, Caller, Deps, Operation
-from tools.call.run import run
 from tools.catalogue import OPERATIONS
-from tools.keeper.rollup import refresh
+from tools.context.render_cache import KEPT
+from tools.dispatch.run import run
+from tools.keeper.hall_rollup import refresh
+from tools.model.json_schema import takes_schema
+from tools.model.operation import ANONYMOUS, Caller, Deps, Operation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HELD_MS = 20

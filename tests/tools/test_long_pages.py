@@ -12,8 +12,8 @@ from domain.mandates.approvals import Approval
 from domain.money import Usdc
 from storage.unit_of_work import UnitOfWork
 from tests.world import World, drafted
-from tools.call.operation import Caller
-from tools.call.wire import encoded
+from tools.model.operation import Caller
+from tools.model.serialization import encoded
 
 pytestmark = pytest.mark.anyio
 MOST = 65_536

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from domain.settings import SWITCHES
-from server.cli import main
+from server.cli.main import main
 from tests.world import World, drafted, working
-from tools.call.credentials import hashed, resolve
-from tools.call.operation import Caller
 from tools.catalogue import OPERATIONS
+from tools.context.credentials import hashed, resolve
+from tools.model.operation import Caller
 
 ADMIN = Caller("admin", credential="x")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chain import codec
+from chain.contracts import abi_codec
 from domain.settings import Config
 from tests.world import CHAIN_ID, START, Evm, Mandated, World, a_world, drafted, working
 
@@ -113,7 +113,7 @@ async def test_a_set_up_is_acted_out_where_anything_before_it_differs(worlds: Wo
 async def test_the_chain_answers_anew_after_each_block_and_at_each_time(worlds: Worlds) -> None:
     async with worlds.another() as world:
         m = await working(world, **TERMS)
-        held = codec.calldata("TestUSDC", "balanceOf", (m.vault,))
+        held = abi_codec.calldata("TestUSDC", "balanceOf", (m.vault,))
         seen = []
         for _ in range(3):
             seen.append(int.from_bytes(world.evm.chain.call({"to": world.evm.usdc, "data": held})))

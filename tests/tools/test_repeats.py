@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.world import World
-from tools.call.operation import Caller
-from tools.call.signing import WebhookSigning
+from tools.model.operation import Caller
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 NOTE = "500 USDC for lending, at most 50 per trade, 30 days"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from eth_abi import encode
 
-from chain.rpc import RpcClient
+from chain.rpc.client import RpcClient
 from domain.settings import Config
-from storage.rows.people import Session
+from storage.repositories.people import Session
 from tests.chain.test_signatures import deployed
 from tests.world import CHAIN_ID, START, World
-from tools.call.credentials import hashed, prolonged, resolve, slide
-from tools.call.operation import ANONYMOUS, Caller
+from tools.context.credentials import hashed, prolonged, resolve, slide
+from tools.model.operation import ANONYMOUS, Caller
 
 pytestmark = pytest.mark.anyio
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chain import codec
+from chain.contracts import abi_codec
 from domain.money import Usdc
 from tests.world import World, drafted, signed, working
-from tools.call.wire import wire
+from tools.model.serialization import wire
 
 pytestmark = pytest.mark.anyio
 
@@ -45,15 +45,17 @@ async def test_a_mandate_lives_from_draft_to_withdrawal(world: World) -> None:
     chain = world.chains.get(31337)
     raw = await chain.eth_call(
         world.evm.market,
-        codec.calldata("TestMarket", "balanceOf", (m.vault,)),
+        abi_codec.calldata("TestMarket", "balanceOf", (m.vault,)),
         await chain.latest(),
     )
-    data = codec.calldata("TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault))
+    data = abi_codec.calldata(
+        "TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault)
+    )
     unwind = await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)
     ok, tx = await world.mined(m.owner_wallet, unwind.body["call"])
     assert ok
     await m.as_owner("owner_vault_tx", tx_hash=tx)
-    from tools.call.operation import Caller
+    from tools.model.operation import Caller
 
     settled = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
     assert settled.status == 200, settled.body

@@ -11,10 +11,10 @@ import pytest
 
 from domain.agents.policy import JSON_FIELDS
 from tests.world import BY_NAME, CHAIN_ID, Mandated, World, market_targets, working
-from tools.call.describe import OTHERS, gives_schema
-from tools.call.operation import ANONYMOUS, Caller
-from tools.call.signing import WebhookSigning
-from tools.keeper.rollup import refresh_stale
+from tools.keeper.hall_rollup import refresh_stale
+from tools.model.json_schema import OTHERS, gives_schema
+from tools.model.operation import ANONYMOUS, Caller
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 PLANTED = re.compile("ignore-?your", re.I)

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from domain.facts import TransferLog
+from devtools.devvenue import Fault
+from domain.chain_facts import TransferLog
 from tests.tools.trading.conftest import a_desk
 from tests.tools.trading.orders import trader
 from tests.world import BY_NAME, CHAIN_ID, World, working
-from tools.call.operation import Caller, Deps
-from tools.call.run import run
-from tools.call.signing import WebhookSigning
-from tools.keeper.transfers import take_inbound
-from venue.devvenue import Fault
+from tools.dispatch.run import run
+from tools.keeper.transfer_confirmation import take_inbound
+from tools.model.operation import Caller, Deps
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 

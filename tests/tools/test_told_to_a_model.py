@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.world import BY_NAME, Mandated, World, drafted, signed, working
-from tools.agents.transfers import WAITING_AN_AGENT
-from tools.call.fit import MOST
-from tools.call.operation import Caller, Operation, OperationResult
-from tools.call.run import run
-from tools.call.wire import encoded
+from tools.agents.transfer_reports import WAITING_AN_AGENT
 from tools.catalogue import OPERATIONS
+from tools.dispatch.run import run
+from tools.model.operation import Caller, Operation, OperationResult
+from tools.model.serialization import encoded
+from tools.model.truncation import MOST
 
 pytestmark = pytest.mark.anyio
 TOOLS = [op for op in OPERATIONS if op.on_mcp]

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from domain.trading.orders import PaidBuilder
-from domain.trading.venue import Network
+from domain.trading.venue_values import Network
 from venue import actions
 
 EDGES = (0, 1, 127, 128, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 - 1)

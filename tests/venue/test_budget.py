@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.refusals import Refused
-from domain.trading.venue import Priority
+from domain.trading.venue_values import Priority
 from tests.venue.small import Clock
 from venue.budget import (
     A_MINUTE,

@@ -13,7 +13,7 @@ import pytest
 import stamina
 
 from domain.refusals import Refused
-from domain.trading.venue import AgentApproval, Relay
+from domain.trading.venue_values import AgentApproval, Relay
 from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
 from venue import orders, reads, signing
 from venue.addresses import plain_http_is_local

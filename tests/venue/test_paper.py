@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from devtools.devvenue import DevVenue, Rules
+from devtools.devvenue.trading import Batch, new_order, place
 from domain.trading.orders import Tif
 from domain.trading.paper.entries import Entry, Filled, Model
-from domain.trading.paper.filling import summed
-from domain.trading.paper.meeting import (
+from domain.trading.paper.matching import summed
+from domain.trading.paper.order_execution import (
     MarketSnapshot,
     PaperOrder,
     execute_on_arrival,
     execute_resting,
 )
 from domain.trading.paper.replay import after, opened
-from domain.trading.venue import Level, OrderBook, Perp, book_hash
+from domain.trading.venue_values import Level, OrderBook, Perp, book_hash
 from tests.tools.trading.conftest import BUILDER
-from venue.devvenue import DevVenue, Rules
-from venue.devvenue.trading import Batch, new_order, place
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WALLET = "0x" + "11" * 20

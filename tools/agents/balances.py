@@ -7,18 +7,19 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.agents.addresses import typed_data
+from domain.agents.identity_proof import typed_data
 from domain.agents.transfers import STATES
-from domain.facts import SignerCheck
+from domain.chain_facts import SignerCheck
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
-from storage.rows.addresses import DepositAddress
-from storage.rows.identities import Agent
+from storage.repositories.deposit_addresses import DepositAddress
+from storage.repositories.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
-from tools.call.access import not_found, wallet_of
-from tools.call.fields import Address, ChainId
-from tools.call.operation import (
+from tools.context.access import not_found, wallet_of
+from tools.keeper.hall_rollup import refresh_row
+from tools.model.fields import Address, ChainId
+from tools.model.operation import (
     Caller,
     Deps,
     Operation,
@@ -26,7 +27,6 @@ from tools.call.operation import (
     RequestContext,
     ResponseModel,
 )
-from tools.keeper.rollup import refresh_row
 
 
 class Balances(ResponseModel):

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.rules.exposure import Exposure, exposure
-from storage.rows.mandates import after_offer
+from storage.repositories.mandates import after_offer
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
-from tools.call.case import load_snapshot
-from tools.call.fields import Cursor, Limit, Page
-from tools.call.fit import rows_within
-from tools.call.operation import Operation, RenderedResult, RequestContext, ResponseModel
-from tools.call.wire import to_json
+from tools.context.snapshot_loader import load_snapshot
+from tools.model.fields import Cursor, Limit, Page
+from tools.model.operation import Operation, RenderedResult, RequestContext, ResponseModel
+from tools.model.serialization import to_json
+from tools.model.truncation import rows_within
 
 
 class OffersIn(OwnAgent):

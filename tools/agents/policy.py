@@ -22,9 +22,9 @@ from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import AgentIn, OwnAgent, own_agent
-from tools.call.operation import Operation, OperationResult, RequestContext, ResponseModel
-from tools.call.shapes import PolicyChange
-from tools.keeper.rollup import refresh_row
+from tools.keeper.hall_rollup import refresh_row
+from tools.model.operation import Operation, OperationResult, RequestContext, ResponseModel
+from tools.model.shared_models import PolicyChange
 
 Bps = Annotated[int | None, Field(ge=0, le=10_000)]
 OwnersJson = Annotated[Any, Field(description="the owner's own words, as JSON")]

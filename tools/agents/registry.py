@@ -11,11 +11,13 @@ from domain.money import Usdc
 from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from storage.rows.identities import Agent, agent_after
+from storage.repositories.identities import Agent, agent_after
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found, wallet_of
-from tools.call.credentials import hashed
-from tools.call.fields import (
+from tools.context.access import not_found, wallet_of
+from tools.context.credentials import hashed
+from tools.dispatch.idempotency import owner_scope
+from tools.keeper.hall_rollup import refresh_row
+from tools.model.fields import (
     Address,
     AgentId,
     Cursor,
@@ -26,9 +28,8 @@ from tools.call.fields import (
     OwnAgentId,
     Page,
 )
-from tools.call.names import is_equal_to_one
-from tools.call.once import owner_scope
-from tools.call.operation import (
+from tools.model.name_policy import is_equal_to_one
+from tools.model.operation import (
     Caller,
     Operation,
     OperationResult,
@@ -36,7 +37,6 @@ from tools.call.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.keeper.rollup import refresh_row
 
 ME: Final = "me"
 NAME_WORDS: Final = "the owner's name for the agent"

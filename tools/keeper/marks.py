@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from domain.facts import VaultState
-from domain.ledger.chain_events import observed
-from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.pairing import LogHistory
-from domain.ledger.payloads import EventPayload, Marked
-from domain.ledger.written import write
+from domain.chain_facts import VaultState
+from domain.ledger.events.chain_events import observed
+from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.events.pairing import LogHistory
+from domain.ledger.events.payload_codec import write
+from domain.ledger.events.payloads import EventPayload, Marked
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.rules.stop_line import is_below_floor, latched, worth_marking
 from storage.unit_of_work import UnitOfWork
-from tools.keeper.intake import IngestContext, ReorgSuspected
-from tools.keeper.reorgs import BLOCK_GONE, reversal
+from tools.keeper.ingest import IngestContext, ReorgSuspected
+from tools.keeper.reversals import BLOCK_GONE, reversal
 
 DUST = Usdc(1_000_000)
 

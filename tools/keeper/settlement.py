@@ -8,17 +8,19 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.facts import VaultFunction, VaultState
+from domain.chain_facts import VaultFunction, VaultState
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.money import Usdc
 from domain.next_steps import KEEPER, NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
-from domain.rules.unwinding import UNWIND_WINDOW
+from domain.rules.unwind_window import UNWIND_WINDOW
 from storage.unit_of_work import UnitOfWork
-from tools.call.asking import request_context
-from tools.call.fields import OneMandate
-from tools.call.operation import (
+from tools.dispatch.request_context import request_context
+from tools.keeper.block_time import with_trusted_time
+from tools.keeper.ingest import ingest_receipt
+from tools.model.fields import OneMandate
+from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
@@ -27,8 +29,6 @@ from tools.call.operation import (
     RequestContext,
     ResponseModel,
 )
-from tools.keeper.intake import ingest_receipt
-from tools.keeper.timely import with_trusted_time
 
 log = logging.getLogger("wallet.keeper")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tools.call.operation import Deps
+from tools.model.operation import Deps
 
 # So many a stranger's may be; of more the first to end go, never those of who funded a vault.
 SESSIONS_MOST: Final = 200_000

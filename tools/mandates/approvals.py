@@ -7,31 +7,30 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.facts import SignerCheck, VaultState
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
-from domain.ledger.payloads import ApprovalDecided, CallTarget
-from domain.ledger.written import written
+from domain.chain_facts import SignerCheck, VaultState
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
+from domain.ledger.events.payload_codec import written
+from domain.ledger.events.payloads import ApprovalDecided, CallTarget
 from domain.mandates.approvals import Approval, ApprovalItem, decided, good_until, repeats
+from domain.mandates.lifecycle import LifecycleAction, moved
 from domain.mandates.mandate import Mandate
-from domain.mandates.states import LifecycleAction, moved
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
-from domain.rules.standing import as_read
-from domain.wire import JsonObject
-from storage.rows.approvals import item_after
+from domain.rules.status_derivation import as_read
+from domain.wire_fields import JsonObject
+from storage.repositories.approvals import item_after
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import load_mandate, not_found, visible_mandate
-from tools.call.approving import factory_of, vault_keeps_approvals
-from tools.call.case import (
+from tools.context.access import load_mandate, not_found, visible_mandate
+from tools.context.approval_keeping import factory_of, vault_keeps_approvals
+from tools.context.snapshot_loader import (
     chain_or_none,
     require_chain,
     signed_digest,
     staged_logs,
     vault_if_readable,
 )
-from tools.call.fields import ApprovalId, Cursor, Limit, Lines, OneMandate, Page, Signature
-from tools.call.fit import rows_within
-from tools.call.operation import (
+from tools.model.fields import ApprovalId, Cursor, Limit, Lines, OneMandate, Page, Signature
+from tools.model.operation import (
     Caller,
     Deps,
     Operation,
@@ -39,7 +38,8 @@ from tools.call.operation import (
     RequestContext,
     ResponseModel,
 )
-from tools.call.wire import wire
+from tools.model.serialization import wire
+from tools.model.truncation import rows_within
 
 
 class ApprovalsIn(OneMandate):

@@ -10,12 +10,12 @@ from domain.next_steps import OWNER, NextStep
 from domain.reads.notices import NOTICE_KINDS, NoticeKind
 from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
-from storage.rows.webhooks import Delivery, Webhook, delivery_after
+from storage.repositories.webhooks import Delivery, Webhook, delivery_after
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
-from tools.call.fields import Cursor, Limit, Nothing, Page
-from tools.call.once import owner_scope
-from tools.call.operation import (
+from tools.context.access import not_found
+from tools.dispatch.idempotency import owner_scope
+from tools.model.fields import Cursor, Limit, Nothing, Page
+from tools.model.operation import (
     Caller,
     Deps,
     HandlerResult,
@@ -24,8 +24,8 @@ from tools.call.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.call.outside import check_webhook_url
-from tools.call.signing import WebhookSigning
+from tools.model.url_policy import check_webhook_url
+from tools.model.webhook_signing import WebhookSigning
 
 WebhookId = Annotated[str, Field(max_length=64, examples=["wh_abcdefgh23"])]
 SIGNED: Final = "POSTed as JSON and signed in the form of Standard Webhooks"

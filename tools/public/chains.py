@@ -8,8 +8,8 @@ from pydantic import Field
 
 from domain.ports import Chain
 from storage.unit_of_work import UnitOfWork
-from tools.call.fields import Nothing
-from tools.call.operation import HandlerResult, Operation, RequestContext, ResponseModel
+from tools.model.fields import Nothing
+from tools.model.operation import HandlerResult, Operation, RequestContext, ResponseModel
 
 
 class ChainTold(ResponseModel):

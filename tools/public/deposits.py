@@ -8,13 +8,13 @@ from typing import Any, Final
 import segno
 from pydantic import Field
 
-from domain.agents.rails import DepositRoute, routes, transfer_link
+from domain.agents.deposit_routes import DepositRoute, routes, transfer_link
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import wallet_of
-from tools.call.fields import Address, Nothing
-from tools.call.operation import (
+from tools.context.access import wallet_of
+from tools.model.fields import Address, Nothing
+from tools.model.operation import (
     Operation,
     OperationResult,
     RequestContext,

@@ -12,15 +12,15 @@ from domain.agents.policy import OPEN_LOG_BYTES, shown
 from domain.money import Usdc
 from domain.reads.hall import HallMandate, HallRow, mandate_row
 from domain.reads.paper_results import PaperResults, paper_results
-from domain.reads.windows import Chart
+from domain.reads.performance_windows import Chart
 from domain.times import Timestamp
-from storage.rows.hall import cursor_after
-from storage.rows.identities import Agent
+from storage.repositories.hall import cursor_after
+from storage.repositories.identities import Agent
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
-from tools.call.fields import AgentId, Cursor, Limit, Page
-from tools.call.fit import rows_within
-from tools.call.operation import (
+from tools.context.access import not_found
+from tools.keeper.hall_rollup import AT_ONCE, agent_mandates, known_row
+from tools.model.fields import AgentId, Cursor, Limit, Page
+from tools.model.operation import (
     HEAVY,
     Operation,
     OperationResult,
@@ -28,9 +28,9 @@ from tools.call.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.call.shapes import PolicyChange
-from tools.call.wire import wire
-from tools.keeper.rollup import AT_ONCE, agent_mandates, known_row
+from tools.model.serialization import wire
+from tools.model.shared_models import PolicyChange
+from tools.model.truncation import rows_within
 
 # No open answer grows beyond 64 KiB (contract 1); a chart of 400 days takes 28 KiB at most.
 MANDATES_BYTES: Final = 20_000

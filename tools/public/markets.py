@@ -6,8 +6,8 @@ from typing import Final
 
 from domain.mandates.markets import MarketTold, from_config
 from storage.unit_of_work import UnitOfWork
-from tools.call.fields import Nothing
-from tools.call.operation import Operation, OperationResult, RequestContext, ResponseModel
+from tools.model.fields import Nothing
+from tools.model.operation import Operation, OperationResult, RequestContext, ResponseModel
 
 
 class MarketsOut(ResponseModel):

@@ -12,12 +12,12 @@ from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.settings import Switches
 from domain.trading.modes import live_network
-from domain.trading.own import Link
-from domain.trading.venue import Network
+from domain.trading.venue_account import Link
+from domain.trading.venue_values import Network
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Caller, Deps, RequestContext, RequestModel, ResponseModel
-from tools.call.paper import PaperExchange
-from tools.call.switches import switches
+from tools.model.operation import Caller, Deps, RequestContext, RequestModel, ResponseModel
+from tools.model.paper_port import PaperExchange
+from tools.model.switches import switches
 
 # Where to ask what became of a call that nobody answered.
 LOOK_AT_LINK: Final = NextStep(

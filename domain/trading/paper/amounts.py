@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Final
 
 from domain.trading.pricing import taker_tenths_bps
-from domain.trading.venue import Perp
+from domain.trading.venue_values import Perp
 
 _EXACT: Final = Context(prec=80)
 _ONE: Final = Decimal(1)

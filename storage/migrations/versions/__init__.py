@@ -1,1 +1,1 @@
-"""Schema revisions, oldest first; run by `storage.migrate`."""
+"""Schema revisions, oldest first; run by `storage.schema.migrate`."""

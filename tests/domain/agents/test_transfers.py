@@ -19,7 +19,7 @@ from domain.agents.transfers import (
     told_by_another,
     units,
 )
-from domain.facts import BlockStamp, Receipt, TransferLog
+from domain.chain_facts import BlockStamp, Receipt, TransferLog
 from domain.refusals import Refused
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger.books import EMPTY, LedgerState, after, from_json, to_json
-from domain.ledger.events import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.journal import KEPT
+from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.state.journal import KEPT
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, after, from_json, to_json
 from domain.money import Usdc
-from domain.rules.worth import realized_micros, valued
+from domain.rules.valuation import realized_micros, valued
 from tests.domain.material import (
     MARKET,
     OTHER,

@@ -4,8 +4,8 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 
 import pytest
 
-from domain.ledger.claimed import EMPTY, ClaimedLot
-from domain.ledger.copies import fast_constructor, fast_replace
+from domain.ledger.fast_copy import fast_constructor, fast_replace
+from domain.ledger.state.claimed import EMPTY, ClaimedLot
 
 
 def test_a_copy_is_what_replace_makes_and_the_record_stays():

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger import payloads as p
-from domain.ledger.forms import FORMS
-from domain.ledger.kinds import LedgerKind
-from domain.ledger.written import read, write
+from domain.ledger.events import payloads as p
+from domain.ledger.events.event_kinds import LedgerKind
+from domain.ledger.events.payload_codec import read, write
+from domain.ledger.events.payload_schema import FORMS
 from domain.money import Usdc
 
 JSON = st.recursive(

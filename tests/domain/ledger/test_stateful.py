@@ -13,12 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from domain.ledger.books import from_json, to_json
-from domain.ledger.events import NewEvent
+from domain.ledger.events.event import NewEvent
+from domain.ledger.state.ledger_state import from_json, to_json
 from domain.money import ZERO, Usdc
+from domain.reads.iso_weeks import week_of
 from domain.reads.statement import StatementInput, figures
-from domain.reads.weeks import week_of
-from domain.rules.checks import ActionRequest, action_checks, remaining
+from domain.rules.action_checks import ActionRequest, action_checks, remaining
 from domain.rules.violations import flagged, violations
 from tests.domain.material import (
     CALL,

@@ -8,11 +8,11 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ledger.books import EMPTY, from_json, to_json
-from domain.ledger.events import NewEvent
-from domain.ledger.performance import NOTHING, PerformanceRecord, fold_days, whole_days
+from domain.ledger.events.event import NewEvent
+from domain.ledger.state.ledger_state import EMPTY, from_json, to_json
+from domain.ledger.state.performance import NOTHING, PerformanceRecord, fold_days, whole_days
 from domain.reads.venue_windows import venue_results
-from domain.rules.worth import valued
+from domain.rules.valuation import valued
 from tests.domain.material import (
     case,
     deposit,

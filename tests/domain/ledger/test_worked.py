@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from domain.facts import BlockStamp, VaultState
+from domain.chain_facts import BlockStamp, VaultState
 from domain.mandates.mandate import Status
-from domain.rules.case import MandateSnapshot
+from domain.rules.snapshot import MandateSnapshot
 from tests.domain.material import (
     MARKET,
     SELECTOR,

@@ -11,7 +11,7 @@ from domain.agents.policy import Policy, changes
 from domain.mandates.approvals import Approval, decided
 from domain.refusals import Refused
 from tests.domain.material import MARKET, SELECTOR, START, usdc
-from tools.call.wire import wire
+from tools.model.serialization import wire
 
 ITEM = Approval(
     "ap_1",

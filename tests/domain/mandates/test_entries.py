@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from eth_utils import keccak
 
-from chain.eip712 import listed
+from chain.contracts.eip712 import listed
 from domain.mandates.clauses import clauses
-from domain.mandates.entries import MAX_BYTES, MAX_ENTRIES, confusable_key, validate_targets
 from domain.mandates.markets import MAX_WITHDRAW, VALUE_OF, from_config, named
+from domain.mandates.target_parsing import MAX_BYTES, MAX_ENTRIES, confusable_key, validate_targets
 from domain.mandates.targets import Target
 from domain.refusals import Refused
 from domain.settings import Switches

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from domain.mandates.lifecycle import LifecycleAction, moved
 from domain.mandates.mandate import Mandate, Status
-from domain.mandates.states import LifecycleAction, moved
 from domain.refusals import Refused
 from tests.domain.material import START, mandate, usdc
 

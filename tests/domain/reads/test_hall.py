@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger.day_totals import SCALE, DayTotals, RolledDay
-from domain.ledger.events import Event, LedgerKind, Reporter
-from domain.ledger.payloads import LogReversed
-from domain.ledger.performance import (
+from domain.ledger.events.event import Event, LedgerKind, Reporter
+from domain.ledger.events.payloads import LogReversed
+from domain.ledger.state.day_totals import SCALE, DayTotals, RolledDay
+from domain.ledger.state.performance import (
     NOTHING,
     DayParts,
     PerformanceRecord,
@@ -25,7 +25,15 @@ from domain.ledger.performance import (
     whole_days,
 )
 from domain.money import Usdc
-from domain.reads.windows import Total, chart, days_live, joint, since_of, together, window
+from domain.reads.performance_windows import (
+    Total,
+    chart,
+    days_live,
+    joint,
+    since_of,
+    together,
+    window,
+)
 from tests.domain.material import on_the_wire
 
 MIDNIGHT = datetime(2026, 11, 2, tzinfo=UTC)

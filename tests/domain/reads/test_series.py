@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from domain.ledger.day_totals import RolledDay
-from domain.ledger.performance import whole_days
+from domain.ledger.state.day_totals import RolledDay
+from domain.ledger.state.performance import whole_days
 from domain.mandates.mandate import Status
 from domain.reads.series import DAYS_SHOWN, series
 from domain.times import in_words

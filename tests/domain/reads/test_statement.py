@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger.books import LedgerState
-from domain.ledger.events import Event, NewEvent
+from domain.ledger.events.event import Event, NewEvent
+from domain.ledger.state.ledger_state import LedgerState
+from domain.reads.iso_weeks import Week, last_full_week, week, week_of
 from domain.reads.statement import (
     NOTHING,
     StatementInput,
@@ -24,7 +25,6 @@ from domain.reads.statement import (
     statement,
     together,
 )
-from domain.reads.weeks import Week, last_full_week, week, week_of
 from domain.refusals import Refused
 from tests.domain.ledger.test_books import interleaved, stories
 from tests.domain.material import (

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.facts import BlockStamp, StagedLog, VaultState
-from domain.ledger.events import NewEvent
+from domain.chain_facts import BlockStamp, StagedLog, VaultState
+from domain.ledger.events.event import NewEvent
 from domain.mandates.approvals import Approval
 from domain.mandates.clauses import clauses
 from domain.mandates.mandate import ClauseKey, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import TermsStatus
-from domain.reads.view import summary
-from domain.rules.case import MandateSnapshot
+from domain.reads.summary import summary
+from domain.rules.snapshot import MandateSnapshot
 from domain.settings import Switches
 from tests.domain.ledger.test_books import GARBAGE
 from tests.domain.material import (

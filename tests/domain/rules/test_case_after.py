@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from domain.ledger.books import LedgerState
-from domain.rules.case import MandateSnapshot
+from domain.ledger.state.ledger_state import LedgerState
+from domain.rules.snapshot import MandateSnapshot
 
 
 def test_only_the_books_are_newer() -> None:

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
-from domain.facts import BlockStamp, VaultState
+from domain.chain_facts import BlockStamp, VaultState
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import ClauseKey, Status
 from domain.mandates.targets import Target, TargetMismatch
 from domain.reads.limits import limits
-from domain.rules import waiting
-from domain.rules.case import MandateSnapshot
-from domain.rules.checks import ActionRequest, action_checks, day_used, remaining
+from domain.rules import retry_times
+from domain.rules.action_checks import ActionRequest, action_checks, day_used, remaining
 from domain.rules.exposure import exposure
-from domain.rules.waiting import by_waiting
+from domain.rules.retry_times import by_waiting
+from domain.rules.snapshot import MandateSnapshot
 from domain.settings import Config
 from tests.domain.material import (
     CALL,
@@ -345,7 +345,7 @@ def test_a_time_is_found_without_trying_every_end(monkeypatch: pytest.MonkeyPatc
         looked.append(at)
         return by_waiting(snapshot, at)
 
-    monkeypatch.setattr(waiting, "by_waiting", counted)
+    monkeypatch.setattr(retry_times, "by_waiting", counted)
     held = tuple(
         replace(hold("0.5", f"h{n}"), expires_at=NOW + timedelta(seconds=n + 1)) for n in range(600)
     )

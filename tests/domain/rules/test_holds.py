@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ledger.claimed import PendingClaim
+from domain.ledger.state.claimed import PendingClaim
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
 from domain.rules.caps import holds
-from domain.rules.case import MandateSnapshot
+from domain.rules.snapshot import MandateSnapshot
 from tests.domain.material import case
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -10,18 +10,13 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
-from domain.ledger.payloads import CallTarget
+from domain.ledger.events.payloads import CallTarget
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
-from domain.rules.case import OrdersToday
-from domain.rules.checks import day_used, remaining
-from domain.rules.ordering import (
-    OrderCheck,
-    mandate_refuses,
-    policy_refuses,
-    venues_of,
-)
-from domain.rules.venue_side import may_trade
+from domain.rules.action_checks import day_used, remaining
+from domain.rules.order_rules import OrderCheck, mandate_refuses, policy_refuses, venues_of
+from domain.rules.snapshot import OrdersToday
+from domain.rules.venue_exposure import may_trade
 from domain.rules.violations import ordered
 from domain.settings import Config, Switches
 from tests.domain.material import (

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from domain.facts import BlockStamp, Revert, VaultState
+from domain.chain_facts import BlockStamp, Revert, VaultState
 from domain.mandates.mandate import ClauseKey
-from domain.rules.checks import ActionRequest, action_checks
-from domain.rules.recorded import moved, pressed, recorded_value, refuses, stands
-from domain.rules.reverts import reverts
+from domain.rules.action_checks import ActionRequest, action_checks
+from domain.rules.mark_policy import moved, pressed, recorded_value, refuses, stands
+from domain.rules.revert_refusals import reverts
 from tests.domain.material import CALL, MARKET, START, VAULT, deposit, ledger, mandate, usdc
 
 NOW = START + timedelta(hours=2)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from domain.facts import Revert
+from domain.chain_facts import Revert
 from domain.mandates.mandate import ClauseKey
 from domain.money import Usdc
-from domain.rules.checks import Check
-from domain.rules.reverts import pulled, reverts
+from domain.rules.action_checks import Check
+from domain.rules.revert_refusals import pulled, reverts
 
 DAY = Check(
     ClauseKey.PER_DAY,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from domain.facts import BlockStamp, StagedLog, VaultState
+from domain.chain_facts import BlockStamp, StagedLog, VaultState
 from domain.mandates.mandate import Status
-from domain.rules.standing import as_read
+from domain.rules.status_derivation import as_read
 from tests.domain.material import START, mandate
 
 NOW = START + timedelta(hours=2)

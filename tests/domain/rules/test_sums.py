@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from domain.facts import BlockStamp, VaultState
-from domain.ledger.measured import MeasuredBook, SettlementResult, VaultClosed
-from domain.rules.sums import totals_match
+from domain.chain_facts import BlockStamp, VaultState
+from domain.ledger.state.measured import MeasuredBook, SettlementResult, VaultClosed
+from domain.rules.reconciliation import totals_match
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 VAULT = VaultState("0x1", BlockStamp(9, "0x", AT), True)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from domain.facts import BlockStamp, VaultState
+from domain.chain_facts import BlockStamp, VaultState
 from domain.mandates.targets import Target
-from domain.rules.checks import ActionRequest, action_checks
+from domain.rules.action_checks import ActionRequest, action_checks
 from domain.rules.exposure import exposure
 from domain.rules.stop_line import is_below_floor, latched, worth_marking
 from tests.domain.material import (

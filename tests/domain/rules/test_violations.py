@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
-from domain.ledger.events import NewEvent
+from domain.ledger.events.event import NewEvent
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Status
 from domain.mandates.targets import Target
 from domain.reads.limits import breaches
 from domain.reads.progress import rules
-from domain.reads.steps import steps
-from domain.rules.case import MandateSnapshot
-from domain.rules.codes import CLAUSE_OF, RULE_TEXT
+from domain.reads.record import steps
+from domain.rules.rule_codes import CLAUSE_OF, RULE_TEXT
+from domain.rules.snapshot import MandateSnapshot
 from domain.rules.violations import flagged, violations
 from domain.settings import Switches
 from tests.domain.material import (

@@ -14,8 +14,9 @@ from domain.money import Usdc
 from domain.refusal_kinds import orders
 from domain.refusals import Refusal
 from domain.settings import Switches
-from domain.trading.caps import CapCheck
-from domain.trading.gate import (
+from domain.trading.modes import effective_mode
+from domain.trading.order_caps import CapCheck
+from domain.trading.order_gate import (
     FieldProblem,
     GateInput,
     Missing,
@@ -25,7 +26,6 @@ from domain.trading.gate import (
     gate,
     verified_close,
 )
-from domain.trading.modes import effective_mode
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OPEN = Switches(live_terminal=True, live_door=True, venue_mainnet=True)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.refusals import Refused
-from domain.trading.form import limit_of, wanted, wanted_close
-from domain.trading.gate import FieldProblem
 from domain.trading.modes import Mode
+from domain.trading.order_gate import FieldProblem
+from domain.trading.order_input import limit_of, wanted, wanted_close
 from domain.trading.orders import (
     BECOMES,
     DONE,
@@ -27,7 +27,7 @@ from domain.trading.orders import (
 from domain.trading.precision import bounded_px, lots, nearest_px, notional, on_tick
 from domain.trading.pricing import closing_size
 from domain.trading.throttle import Throttle
-from domain.trading.venue import Perp, Position
+from domain.trading.venue_values import Perp, Position
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from domain.trading.paper.amounts import fee_micros, fee_tenths_bps
 from domain.trading.paper.entries import Entry, EntryPayload, Filled, Gap, Model, PaperBook
-from domain.trading.paper.filling import fill_at_limit, summed, take_depth
 from domain.trading.paper.margin import (
     RestingOrder,
     free,
@@ -22,16 +21,17 @@ from domain.trading.paper.margin import (
     liquidation,
     liquidation_px,
 )
-from domain.trading.paper.meeting import (
+from domain.trading.paper.matching import fill_at_limit, summed, take_depth
+from domain.trading.paper.order_execution import (
     Execution,
     MarketSnapshot,
     PaperOrder,
     execute_on_arrival,
     execute_resting,
 )
-from domain.trading.paper.proof import check_book
 from domain.trading.paper.replay import PaperAccount, after, closes, curve, opened, replayed
-from domain.trading.venue import Level, OrderBook, Perp, book_hash
+from domain.trading.paper.verification import check_book
+from domain.trading.venue_values import Level, OrderBook, Perp, book_hash
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MODEL = Model(depth_share=Decimal("0.5"), latency_ms=400)

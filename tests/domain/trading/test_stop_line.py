@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from domain.money import ZERO as NOTHING
 from domain.trading.orders import DONE, Envelope, Order, OrderAction, OrderFill
-from domain.trading.own import milliseconds
 from domain.trading.pricing import LEAST, NoPrice, Quote
 from domain.trading.stop_line import (
     LADDER_BPS,
@@ -37,7 +36,8 @@ from domain.trading.stop_line import (
     sure_of,
     unsettled,
 )
-from domain.trading.venue import Perp
+from domain.trading.venue_account import milliseconds
+from domain.trading.venue_values import Perp
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 STATUSES = (

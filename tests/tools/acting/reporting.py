@@ -7,8 +7,8 @@ import os
 import signal
 from typing import Any
 
-from chain.evm import EvmChains
-from chain.sign_in import SiweSignIn
+from chain.adapter import EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from server.settings import Settings
 from server.wiring import SystemIds
 from storage.store import Store, open_store
@@ -16,13 +16,13 @@ from tests.databases import PATIENT
 from tests.storage.material import NOW
 from tests.waiting import STUCK_S
 from tests.world import Clock
-from tools.acting import reports
-from tools.call.operation import Caller, Deps, OperationResult
-from tools.call.run import run
+from tools.actions import event_reports
+from tools.dispatch.run import run
+from tools.model.operation import Caller, Deps, OperationResult
 
 CLIENTS = 32
 AGENT = Caller("agent", "u_agent", "u_owner")
-(REPORT,) = reports.OPERATIONS
+(REPORT,) = event_reports.OPERATIONS
 
 
 def deps_of(store: Store) -> Deps:

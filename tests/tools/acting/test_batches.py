@@ -11,10 +11,10 @@ import pytest
 
 from domain.mandates.mandate import Status
 from domain.money import Usdc
+from storage.integrity.ledger_check import verify
 from storage.sql import micros
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.storage import material as m
 from tests.tools.acting.reporting import deps_of, report, report_many

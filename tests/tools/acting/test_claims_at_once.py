@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from chain.evm import EvmChains
+from chain.adapter import EvmChains
 from domain.mandates.mandate import Mandate
 from tests.chain.nodes import Distortion, distorted
 from tests.tools.acting.test_reconcile import asked, reverted
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.keeper import claims
-from tools.keeper.claims import expire_claims
+from tools.keeper import claim_expiry
+from tools.keeper.claim_expiry import expire_claims
 
 pytestmark = pytest.mark.anyio
 CLAIMS = 40
@@ -86,11 +86,11 @@ async def test_a_receipt_that_makes_no_sense_holds_no_other_claim(world: World) 
 async def test_one_owners_claims_keep_nobody_elses_waiting(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claims, "CLAIMS_A_ROUND", 6)
+    monkeypatch.setattr(claim_expiry, "CLAIMS_A_ROUND", 6)
     busy, other = await working(world), await working(world)
     for n in range(9):
         await reported(busy, f"0x{n + 1:064x}")
     await reported(other, "0x" + "cd" * 32)
     mandates = [await mandate_of(busy), await mandate_of(other)]
-    asked_of = await world.store.read(lambda uow: claims.waiting(uow, mandates))
+    asked_of = await world.store.read(lambda uow: claim_expiry.waiting(uow, mandates))
     assert Counter(one.mandate.public_id for one in asked_of) == {busy.id: 5, other.id: 1}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from chain import codec
+from chain.contracts import abi_codec
 from domain.money import Usdc
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.call.operation import OperationResult
+from tools.model.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +27,7 @@ async def test_calldata_that_would_revert_is_refused_and_reserves_nothing(world:
     m = await working(world)
     await world.mined(m.agent_wallet, dict((await m.execute("20")).body), gas=900_000)
     before = await reserved(m)
-    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("50"), m.vault, m.vault))
+    data = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("50"), m.vault, m.vault))
     told = await asked(m, data, approve_amount="30")
     assert (told.status, told.body["error"]) == (409, "would_revert")
     assert told.body["detail"]["revert"]["name"] == "TargetReverted"
@@ -109,7 +109,7 @@ async def test_an_exit_is_handed_out_on_a_day_that_reports_have_used_up(world: W
         assert (await m.as_agent("mandate_report_event", **report)).status in (201, 202)
     spend = await m.execute("1")
     assert spend.body["error"] == "over_daily_cap"
-    data = codec.calldata("TestMarket", "withdraw", (Usdc.parse("5"), m.vault, m.vault))
+    data = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("5"), m.vault, m.vault))
     exit_ = await asked(m, data, approve_amount="0")
     assert (exit_.status, exit_.body["simulation"]["ok"]) == (200, True)
     ok, _ = await world.mined(m.agent_wallet, dict(exit_.body), gas=900_000)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from chain.rpc import NodeError
-from domain.facts import Call
+from chain.rpc.client import NodeError
+from domain.chain_facts import Call
 from tests.tools.mandates.test_calls import bought, down
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.keeper.claims import expire_claims
+from tools.keeper.claim_expiry import expire_claims
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 
 from domain.agents.transfers import Delta
 from tests.world import CHAIN_ID, World, drafted
-from tools.call.operation import Caller
+from tools.model.operation import Caller
 
 pytestmark = pytest.mark.anyio
 

@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from domain.money import Usdc
-from domain.rules.credits import cost
+from domain.rules.paid_read_credits import cost
 from tests.world import Evm, World, a_world, drafted
-from tools.call.operation import OperationResult
+from tools.model.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ import pytest
 
 from storage.sql import micros
 from tests.world import CHAIN_ID, World, drafted, working
-from tools.call.credentials import resolve
-from tools.call.operation import Caller, OperationResult
+from tools.context.credentials import resolve
+from tools.model.operation import Caller, OperationResult
 
 pytestmark = pytest.mark.anyio
 OF_AN_AGENT = ("agent_policy", "agent_balances", "agent_offers", "agent_activity")

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from tests.world import World
-from tools.call.operation import Caller, OperationResult
+from tools.model.operation import Caller, OperationResult
 
 pytestmark = pytest.mark.anyio
 KEEPER = Caller("keeper")

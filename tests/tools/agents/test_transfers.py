@@ -7,15 +7,15 @@ from typing import Any
 import anyio
 import pytest
 
-from chain import codec
+from chain.contracts import abi_codec
 from domain.agents.transfers import TransferOutcome
-from domain.facts import Call, TransferLog
+from domain.chain_facts import Call, TransferLog
 from domain.money import Usdc
-from storage.verify import verify
+from storage.integrity.ledger_check import verify
 from tests.world import CHAIN_ID, World
-from tools.call.operation import Caller, OperationResult
-from tools.call.wire import wire
-from tools.keeper.transfers import TransferConfirmer, settle_report, take_inbound
+from tools.keeper.transfer_confirmation import TransferConfirmer, settle_report, take_inbound
+from tools.model.operation import Caller, OperationResult
+from tools.model.serialization import wire
 
 pytestmark = pytest.mark.anyio
 
@@ -219,7 +219,7 @@ async def test_a_secret_in_a_report_is_refused_and_not_repeated(world: World) ->
 
 async def sent(world: World, wallet: Any, to: str, amount: str) -> str:
     await world.mint(wallet.address, "1000")
-    data = codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount)))
+    data = abi_codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount)))
     ok, hashed = await world.mined(wallet, wire(Call(CHAIN_ID, world.evm.usdc, data)))
     assert ok
     return hashed
@@ -422,7 +422,7 @@ async def test_a_report_of_another_asset_is_not_settled_in_usdc(world: World) ->
 async def test_waiting_reports_are_asked_about_in_turn(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.keeper.transfers.A_ROUND", 2)
+    monkeypatch.setattr("tools.keeper.transfer_confirmation.A_ROUND", 2)
     _, agent, wallet = await an_agent(world, proves=True)
     owner, _ = await world.owner()
     _, other = await world.agent(owner)
@@ -438,7 +438,7 @@ async def test_waiting_reports_are_asked_about_in_turn(
 async def test_an_address_that_others_keep_busy_fills_no_table(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.keeper.transfers.FOUND_A_DAY", 3)
+    monkeypatch.setattr("tools.keeper.transfer_confirmation.FOUND_A_DAY", 3)
     _, _, wallet = await an_agent(world, proves=True)
     usdc = world.evm.usdc
     found = [

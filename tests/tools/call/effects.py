@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from chain.evm import EvmChains
+from chain.adapter import EvmChains
 from domain.next_steps import NextStep
 from domain.ports import SignIn
 from domain.settings import Config
@@ -16,7 +16,8 @@ from server.wiring import SystemIds
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
-from tools.call.operation import (
+from tools.dispatch.run import run
+from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
@@ -26,7 +27,6 @@ from tools.call.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.call.run import run
 
 AGENT = Caller("agent", "u_agent", "u_owner")
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

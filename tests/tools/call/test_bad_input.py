@@ -8,10 +8,10 @@ import pytest
 
 from storage.store import Store
 from tests.world import BY_NAME, World, drafted, working
-from tools.call.operation import ANONYMOUS, Caller
-from tools.call.run import run
-from tools.call.wire import encoded
 from tools.catalogue import OPERATIONS
+from tools.dispatch.run import run
+from tools.model.operation import ANONYMOUS, Caller
+from tools.model.serialization import encoded
 
 pytestmark = pytest.mark.anyio
 TABLES = (

@@ -15,7 +15,7 @@ from domain.refusals import Refused, refusal
 from storage.store import Store
 from tests.tools.call.effects import Clock, Venue, deps_on, order, post_and_hang
 from tests.waiting import STUCK_S
-from tools.call import effects
+from tools.dispatch import external_effects
 
 pytestmark = pytest.mark.anyio
 
@@ -116,7 +116,9 @@ async def test_an_effect_that_takes_too_long_is_of_unknown_outcome(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     venue, deps = Venue(on_post=asyncio.Event().wait), deps_on(store, Clock())
-    monkeypatch.setattr(effects, "anyio", SimpleNamespace(fail_after=lambda _: fail_after(0)))
+    monkeypatch.setattr(
+        external_effects, "anyio", SimpleNamespace(fail_after=lambda _: fail_after(0))
+    )
     assert (await order(venue, deps)).body["error"] == "outcome_unknown"
     await _never_again(venue, deps)
 

@@ -15,12 +15,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from chain.breaker import FAILURES
-from chain.evm import EvmChains
-from domain.facts import BlockStamp
-from http_shim.about import DEPS, READY, routes
-from http_shim.ready import Readiness
-from server import doctor
+from chain.adapter import EvmChains
+from chain.rpc.circuit_breaker import FAILURES
+from domain.chain_facts import BlockStamp
+from http_shim.readiness import Readiness
+from http_shim.service_routes import DEPS, READY, routes
+from server.cli import doctor
 from server.settings import Settings
 from server.wiring import chain_facts
 from tests.chain.nodes import Stalling, stalling

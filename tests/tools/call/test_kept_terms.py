@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from domain.money import Usdc
-from domain.reads.view import OF_TERMS, PARTS
-from domain.rules.case import MandateSnapshot
+from domain.reads.summary import OF_TERMS, PARTS
+from domain.rules.snapshot import MandateSnapshot
 from tests.domain.material import case
-from tools.call.kept import RenderCache
+from tools.context.render_cache import RenderCache
 
 
 def _shown(kept: RenderCache, of: MandateSnapshot) -> list[object]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from domain.refusals import Refused
 from tests.world import World, drafted
-from tools.call.refused_inputs import refuse_secrets
+from tools.model.input_policy import refuse_secrets
 
 PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 KEY = "4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.ledger import payloads as p
-from domain.ledger.written import write
-from domain.reads.rows import payload
-from domain.reads.shapes import Payload
-from domain.rules.codes import CLAUSE_OF
+from domain.ledger.events import payloads as p
+from domain.ledger.events.payload_codec import write
+from domain.reads.event_rows import payload
+from domain.reads.row_models import Payload
+from domain.rules.rule_codes import CLAUSE_OF
 from tests.domain.ledger.test_payloads import TOLD
-from tools.call.wire import to_json
+from tools.model.serialization import to_json
 
 NUMBERS = st.none() | st.sampled_from(["0.000000", "12.500000"])
 DETAILS = st.fixed_dictionaries(

@@ -10,9 +10,9 @@ import pytest
 
 from domain.mandates.mandate import Status
 from tests.world import START, Mandated, World, signed
-from tools.call import allowance
-from tools.call.operation import Caller, OperationResult
-from tools.call.stored import Stored
+from tools.dispatch import storage_allowance
+from tools.model.operation import Caller, OperationResult
+from tools.model.stored_bytes import Stored
 
 pytestmark = pytest.mark.anyio
 ALLOWANCE = 120_000
@@ -21,8 +21,8 @@ ALLOWANCE = 120_000
 @pytest.fixture
 def small(both: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A world where 120 kB a day are an owner's."""
-    monkeypatch.setattr(allowance, "MB", ALLOWANCE)
-    monkeypatch.setattr(allowance, "STEP", 4_000)
+    monkeypatch.setattr(storage_allowance, "MB", ALLOWANCE)
+    monkeypatch.setattr(storage_allowance, "STEP", 4_000)
     before = both.deps
     both.deps = replace(before, config=replace(before.config, store_mb_per_day=1))
     yield both
@@ -93,8 +93,8 @@ async def fund(m: Mandated) -> None:
 async def test_owners_without_a_vault_share_a_day_and_funded_ones_never_notice(
     small: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(allowance, "TOGETHER_TIMES", 2)
-    monkeypatch.setattr(allowance, "LITTLE", 40_000)
+    monkeypatch.setattr(storage_allowance, "TOGETHER_TIMES", 2)
+    monkeypatch.setattr(storage_allowance, "LITTLE", 40_000)
     funded, little = await signed(small), await signed(small)
     await fund(funded)
     greedy = [await signed(small) for _ in range(2)]
@@ -123,7 +123,7 @@ async def test_another_process_knows_what_was_stored(small: World) -> None:
     await until_refused(m, m.agent)
     small.deps = replace(small.deps, stored=Stored())
     taken, _ = await until_refused(m, m.agent)
-    assert taken * 900 < 2 * allowance.STEP
+    assert taken * 900 < 2 * storage_allowance.STEP
     rows = await small.store.read(lambda uow: uow.sql.rows("SELECT * FROM stored_days"))
     assert {r["day"] for r in rows} == {START.date().isoformat()}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from domain.refusals import Refused
 from domain.text import MARKS_MAX, composed, shown, unfit
 from tests.world import World, drafted, working
-from tools.call.refused_inputs import (
+from tools.model.input_policy import (
     FIELD_MAX,
     FIELDS_MAX,
     check_size,

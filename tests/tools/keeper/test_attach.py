@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from chain.evm import EvmChain, EvmChains
-from chain.reader import LogReader
-from domain.facts import Call
-from server.reading import ChainSync
+from chain.adapter import EvmChain, EvmChains
+from chain.logs.log_reader import LogReader
+from domain.chain_facts import Call
+from server.keeper.chain_sync import ChainSync
+from storage.integrity.ledger_check import verify
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.chain.nodes import distorted
 from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
-from tools.call.asking import request_context
-from tools.call.case import signed_vault
-from tools.keeper.intake import ingest_receipt
+from tools.context.snapshot_loader import signed_vault
+from tools.dispatch.request_context import request_context
+from tools.keeper.ingest import ingest_receipt
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.world import CHAIN_ID, Mandated, World, working
 from venue.venues import Networks

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from chain import codec
-from chain.faults import NodeError
-from chain.inbound import inbound
-from domain.facts import Call
+from chain.contracts import abi_codec
+from chain.logs.transfer_logs import inbound
+from chain.rpc.errors import NodeError
+from domain.chain_facts import Call
 from domain.money import Usdc
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.world import CHAIN_ID, World
-from tools.call.operation import Caller
-from tools.call.wire import wire
+from tools.model.operation import Caller
+from tools.model.serialization import wire
 from venue.venues import Networks
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,9 @@ def ticks(world: World) -> KeeperScheduler:
 async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
     await world.mint(wallet.address, amount)
     call = Call(
-        CHAIN_ID, world.evm.usdc, codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount)))
+        CHAIN_ID,
+        world.evm.usdc,
+        abi_codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount))),
     )
     ok, hashed = await world.mined(wallet, wire(call))
     assert ok
@@ -124,7 +126,7 @@ async def test_what_one_agent_pays_another_is_found_for_both(world: World) -> No
 async def test_only_transfers_to_the_named_addresses_are_read(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chain.inbound.ADDRESSES_A_CALL", 1)
+    monkeypatch.setattr("chain.logs.transfer_logs.ADDRESSES_A_CALL", 1)
     _, wallet, stranger = await registered(world)
     chain = world.chains.get(CHAIN_ID)
     before = (await chain.latest()).number
@@ -166,7 +168,7 @@ async def test_a_transfer_larger_than_all_usdc_is_left_out_and_the_others_are_fo
     agent, wallet, stranger = await registered(world)
     keeper = ticks(world)
     await keeper.round()
-    data = codec.calldata("TestUSDC", "mint", (wallet.address, micros))
+    data = abi_codec.calldata("TestUSDC", "mint", (wallet.address, micros))
     ok, _ = await world.mined(stranger, wire(Call(CHAIN_ID, world.evm.usdc, data)))
     assert ok
     await keeper.settle_transfers(world.chains.get(CHAIN_ID))
@@ -183,7 +185,7 @@ async def test_a_balance_that_a_transfer_would_outgrow_stays_and_the_next_is_fou
     agent, wallet, stranger = await registered(world)
     keeper = ticks(world)
     await keeper.round()
-    data = codec.calldata("TestUSDC", "mint", (wallet.address, 10**18))
+    data = abi_codec.calldata("TestUSDC", "mint", (wallet.address, 10**18))
     for _ in range(10):
         assert (await world.mined(stranger, wire(Call(CHAIN_ID, world.evm.usdc, data))))[0]
     await pay(world, stranger, wallet.address, "7.5")

@@ -9,19 +9,19 @@ from typing import Any, cast
 
 import pytest
 
-from chain.evm import EvmChains
+from chain.adapter import EvmChains
 from domain.agents.transfers import Delta
 from domain.ports import SignIn
 from domain.settings import Config
 from server.wiring import SystemIds
-from storage.rows.identities import Agent
+from storage.integrity.ledger_check import verify
+from storage.repositories.identities import Agent
 from storage.store import open_store
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.waiting import STUCK_S
-from tools.agents.transfers import OPERATIONS
-from tools.call.operation import Caller, Deps
-from tools.call.run import run
+from tools.agents.transfer_reports import OPERATIONS
+from tools.dispatch.run import run
+from tools.model.operation import Caller, Deps
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 CHAIN, AGENT, EACH = 84532, "u_agent", 32

@@ -15,8 +15,8 @@ from domain.money import Usdc
 from tests.domain.material import START as NOW
 from tests.domain.material import mandate as a_mandate
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, market_targets
-from tools.call.operation import OperationResult
-from tools.call.signing import WebhookSigning
+from tools.model.operation import OperationResult
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 

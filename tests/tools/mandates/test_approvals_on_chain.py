@@ -10,14 +10,14 @@ import pytest
 from eth_abi import encode
 from eth_utils import keccak
 
-from chain.evm import EvmChains
-from domain.facts import Call
+from chain.adapter import EvmChains
+from domain.chain_facts import Call
 from domain.money import Usdc
 from tests.chain.test_signatures import N, deployed
 from tests.tools.mandates.test_calls import down
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, drafted, signed, working
-from tools.call.operation import Caller
-from tools.call.wire import wire
+from tools.model.operation import Caller
+from tools.model.serialization import wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

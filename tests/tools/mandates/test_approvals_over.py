@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.call.operation import OperationResult
+from tools.model.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from chain import codec
-from chain.evm import EvmChain
-from domain.facts import Revert, Simulation
+from chain.adapter import EvmChain
+from chain.contracts import abi_codec
+from domain.chain_facts import Revert, Simulation
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
-from tools.call.wire import wire
+from tools.model.serialization import wire
 
 pytestmark = pytest.mark.anyio
 OWNER_CALLS = (
@@ -45,7 +45,7 @@ async def bought(m: Mandated, amount: str) -> str:
 
 def exit_data(m: Mandated, amount: str) -> str:
     """Calldata of the market's withdraw, back to the vault."""
-    return codec.calldata("TestMarket", "withdraw", (Usdc.parse(amount), m.vault, m.vault))
+    return abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse(amount), m.vault, m.vault))
 
 
 async def sent_by_owner(m: Mandated, call: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.world import CHAIN_ID, Mandated, World, drafted, market_targets, signed, working
-from tools.call.operation import ANONYMOUS
+from tools.model.operation import ANONYMOUS
 
 pytestmark = pytest.mark.anyio
 

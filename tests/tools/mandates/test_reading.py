@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from domain.reads.view import PARTS
+from domain.reads.summary import PARTS
 from tests.world import Mandated, World, drafted, working
-from tools.call.operation import OperationResult
-from tools.call.run import run
-from tools.call.wire import encoded
 from tools.catalogue import OPERATIONS
+from tools.dispatch.run import run
+from tools.model.operation import OperationResult
+from tools.model.serialization import encoded
 
 pytestmark = pytest.mark.anyio
 BY_NAME = {op.name: op for op in OPERATIONS}

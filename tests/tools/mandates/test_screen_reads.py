@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from chain.known import OfflineChain
+from chain.offline_chain import OfflineChain
 from domain.money import Usdc
 from tests.tools.mandates.test_calls import bought, down, sent_by_owner
 from tests.world import CHAIN_ID, World, signed, working
-from tools.keeper.rollup import refresh
+from tools.keeper.hall_rollup import refresh
 
 pytestmark = pytest.mark.anyio
 

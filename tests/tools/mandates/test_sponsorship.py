@@ -12,11 +12,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from eth_abi import encode
 
-from chain import codec, paymaster
-from chain.evm import EvmChains
+from chain import paymaster
+from chain.adapter import EvmChains
+from chain.contracts import abi_codec
 from domain.money import Usdc
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.call.operation import Deps
+from tools.model.operation import Deps
 
 pytestmark = pytest.mark.anyio
 ENTRY_POINT = "0x0000000071727De22E5E9d8BAf0edAc6f37da032"
@@ -100,8 +101,8 @@ async def m(world: World) -> Mandated:
 def funding(m: Mandated) -> str:
     """USDC allowance and deposit in one batch."""
     evm = m.world.evm
-    approve = codec.calldata("TestUSDC", "approve", (m.vault, Usdc.parse("5")))
-    deposit = codec.calldata("MandateVault", "deposit", (Usdc.parse("5"),))
+    approve = abi_codec.calldata("TestUSDC", "approve", (m.vault, Usdc.parse("5")))
+    deposit = abi_codec.calldata("MandateVault", "deposit", (Usdc.parse("5"),))
     return batch((evm.usdc, 0, approve), (m.vault, 0, deposit))
 
 
@@ -114,9 +115,9 @@ async def test_a_call_on_an_own_vault_is_sponsored(m: Mandated) -> None:
 
 
 async def test_nothing_else_is_paid_for(m: Mandated) -> None:
-    evm, stop = m.world.evm, codec.calldata("MandateVault", "stop", ())
-    transfer = codec.calldata("TestUSDC", "transfer", ("0x" + "11" * 20, Usdc.parse("5")))
-    foreign = codec.calldata("TestUSDC", "approve", ("0x" + "11" * 20, Usdc.parse("5")))
+    evm, stop = m.world.evm, abi_codec.calldata("MandateVault", "stop", ())
+    transfer = abi_codec.calldata("TestUSDC", "transfer", ("0x" + "11" * 20, Usdc.parse("5")))
+    foreign = abi_codec.calldata("TestUSDC", "approve", ("0x" + "11" * 20, Usdc.parse("5")))
     async with provider(lambda _: {"result": PAID}) as (url, asked):
         for call_data in (
             single(evm.market, stop), single(evm.usdc, transfer), single(evm.usdc, foreign), single(m.vault, stop, value=1),

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from chain.evm import ChainConfig, EvmChains
-from chain.sign_in import SiweSignIn
+from chain.adapter import ChainConfig, EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage.store import open_store
 from tests.databases import PATIENT
 from tests.tools.large import ADDRESS, BIG, NOW, OWNER, build
 from tests.world import BY_NAME, CHAIN_ID, Clock
-from tools.call.operation import Caller, Deps
-from tools.call.run import run
+from tools.dispatch.run import run
+from tools.model.operation import Caller, Deps
 
 pytestmark = pytest.mark.anyio
 AS_OWNER = Caller("owner", OWNER, OWNER, ADDRESS)

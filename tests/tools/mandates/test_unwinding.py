@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from chain import codec
-from chain.local_wallet import LocalWallet
-from domain.facts import Call
+from chain.contracts import abi_codec
+from devtools.local_wallet import LocalWallet
+from domain.chain_facts import Call
 from domain.money import Usdc
 from tests.tools.mandates.test_calls import bought, down, sent_by_owner
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.call.wire import wire
+from tools.model.serialization import wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -92,7 +92,7 @@ async def test_after_a_floor_stop_the_terms_say_whether_the_agent_unwinds(
     m = await working(world, daily_cap_usdc="500", per_tx_cap_usdc="400", on_floor=on_floor)
     await bought(m, "400")
     chain = world.chains.get(CHAIN_ID)
-    data = codec.calldata("TestMarket", "lose", (Usdc.parse("150"),))
+    data = abi_codec.calldata("TestMarket", "lose", (Usdc.parse("150"),))
     await world.wallets[0].send(Call(CHAIN_ID, world.evm.market, data))
     keeper = LocalWallet(world.evm.keeper_key, world.evm.url)  # the owner's mark is no floor stop
     await keeper.send(chain.vault_call(m.vault, "mark"))

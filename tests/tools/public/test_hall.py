@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from chain import codec
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
-from domain.ledger.performance import DayParts
+from chain.contracts import abi_codec
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
+from domain.ledger.state.performance import DayParts
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
-from storage.rows.hall import SORTS
+from storage.repositories.hall import SORTS
 from storage.unit_of_work import UnitOfWork
 from tests.world import CHAIN_ID, START, World, drafted, working
-from tools.call.operation import Caller
-from tools.keeper.rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
+from tools.keeper.hall_rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
+from tools.model.operation import Caller
 from venue.venues import Networks
 
 pytestmark = pytest.mark.anyio
@@ -516,10 +516,12 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     chain = world.chains.get(CHAIN_ID)
     raw = await chain.eth_call(
         world.evm.market,
-        codec.calldata("TestMarket", "balanceOf", (m.vault,)),
+        abi_codec.calldata("TestMarket", "balanceOf", (m.vault,)),
         await chain.latest(),
     )
-    data = codec.calldata("TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault))
+    data = abi_codec.calldata(
+        "TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault)
+    )
     unwind = await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)
     _, tx = await world.mined(m.owner_wallet, unwind.body["call"])
     await m.as_owner("owner_vault_tx", tx_hash=tx)

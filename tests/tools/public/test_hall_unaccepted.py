@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from domain.ledger.books import LedgerState, from_json, to_json
+from domain.ledger.state.ledger_state import LedgerState, from_json, to_json
 from domain.money import Usdc
-from domain.rules.standing import acted_for
+from domain.rules.status_derivation import acted_for
 from tests.domain.material import START, Ledger, mandate, row
 from tests.world import CHAIN_ID, Mandated, World, working
-from tools.call.wire import wire
-from tools.keeper.rollup import refresh_stale
+from tools.keeper.hall_rollup import refresh_stale
+from tools.model.serialization import wire
 
 pytestmark = pytest.mark.anyio
 

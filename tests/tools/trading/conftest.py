@@ -15,11 +15,13 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 
-from chain.evm import EvmChains
-from chain.sign_in import SiweSignIn
+from chain.adapter import EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from devtools.devvenue import DevVenue, Fault, Rules, serve
+from devtools.devvenue.faults import Faults
 from domain.settings import Config, Switches, Trading
-from domain.trading.own import TERMS, agent_name, milliseconds
-from domain.trading.venue import AgentApproval, Network
+from domain.trading.venue_account import TERMS, agent_name, milliseconds
+from domain.trading.venue_values import AgentApproval, Network
 from server.settings import Settings
 from server.venues import SharedWeights, venues
 from server.wiring import SystemIds
@@ -27,12 +29,10 @@ from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.waiting import LoopClock
 from tests.world import BY_NAME, Clock
-from tools.call.operation import ANONYMOUS, Caller, Deps, OperationResult
-from tools.call.run import run
-from tools.trading.paper.desk import SimulatedExchange as PaperDesk
+from tools.dispatch.run import run
+from tools.model.operation import ANONYMOUS, Caller, Deps, OperationResult
+from tools.trading.paper.simulated_exchange import SimulatedExchange as PaperDesk
 from venue import signing
-from venue.devvenue import DevVenue, Fault, Rules, serve
-from venue.devvenue.faults import Faults
 from venue.venues import Networks
 
 BUILDER = Account.from_key("0x" + "bb" * 32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.tools.trading.stop_line import Lines
-from tools.call.operation import Deps
+from tools.model.operation import Deps
 from tools.trading.stop_line.keeper import StopLineKeeper
 
 

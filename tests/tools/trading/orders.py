@@ -10,7 +10,7 @@ from eth_account import Account
 from domain.trading.orders import Order
 from tests.tools.trading.conftest import Desk, Person, order_key
 from tests.world import free_name
-from tools.call.operation import Caller, OperationResult
+from tools.model.operation import Caller, OperationResult
 
 BTC = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20"}
 

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from secrets import randbits
 
-from server.signer.line import SignerClient
-from server.signer.process import Signer, listening
+from server.signer.client import SignerClient
+from server.signer.daemon import Signer, listening
 from tests.tools.trading.conftest import Desk
 from venue.keystore import Keystore
 

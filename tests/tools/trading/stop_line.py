@@ -11,17 +11,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from chain import eip712
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from chain.contracts import eip712
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, SignedTerms, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.money import ZERO, Usdc
 from domain.trading.orders import Envelope, Order, OrderAction, OrderFill
-from domain.trading.own import milliseconds
 from domain.trading.stop_line import StopLineState
-from server.signer.line import SignerClient
-from server.signer.process import Signer, listening
+from domain.trading.venue_account import milliseconds
+from server.signer.client import SignerClient
+from server.signer.daemon import Signer, listening
 from server.venues import venues
 from tests.tools.trading.conftest import PATIENCE_S, Desk, Person
 from tools.trading.stop_line.keeper import RoundResult, StopLineKeeper

@@ -16,7 +16,7 @@ from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.mortal import Killed
 from tests.tools.trading.orders import day_use, trader
 from tests.tools.trading.stop_line import Lines, lines_of
-from tools.trading.orders.settling import sync_due_orders
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

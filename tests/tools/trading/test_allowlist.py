@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from server.cli import main
+from server.cli.main import main
 from storage.store import open_store
 from tests.databases import PATIENT
 from tests.tools.trading.conftest import Desk
-from tools.call.operation import ANONYMOUS, Caller
+from tools.model.operation import ANONYMOUS, Caller
 
 pytestmark = pytest.mark.anyio
 ADMIN = Caller("admin", credential="x")

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devtools.devvenue import Fault
 from domain.money import Usdc
-from domain.trading.builder import fee_of, order_fee, rate_text, tenths_of
+from domain.trading.builder_fee import fee_of, order_fee, rate_text, tenths_of
 from tests.tools.trading.conftest import BUILDER, Desk, Person, a_desk
-from tools.call.operation import Caller
+from tools.model.operation import Caller
 from venue import actions, signing
-from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 ADMIN = Caller("admin")

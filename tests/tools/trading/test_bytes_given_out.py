@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import Trader, day_use, trader
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = pytest.mark.anyio
 

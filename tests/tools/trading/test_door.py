@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, allow, day_use
-from tools.call.operation import Caller
-from venue.devvenue import Fault
+from tools.model.operation import Caller
 
 pytestmark = pytest.mark.anyio
 ORDER = {**BTC, "mode_seen": "live"}

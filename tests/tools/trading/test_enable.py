@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from eth_account import Account
 
+from devtools.devvenue import Fault, Rules
 from domain.refusals import Refused, refusal
-from domain.trading.own import NOBODY, agent_name, milliseconds
+from domain.trading.venue_account import NOBODY, agent_name, milliseconds
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed, signed_name
 from tests.tools.trading.signers import a_signer
-from venue.devvenue import Fault, Rules
 
 pytestmark = pytest.mark.anyio
 

@@ -10,14 +10,14 @@ from typing import Any, get_args
 
 import pytest
 
+from devtools.devvenue import Fault
+from devtools.devvenue.faults import Effect
 from domain.refusals import Refused
-from domain.trading.own import TERMS
+from domain.trading.venue_account import TERMS
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed
-from tools.call.operation import Caller, OperationResult
 from tools.catalogue import OPERATIONS
+from tools.model.operation import Caller, OperationResult
 from venue.budget import A_MINUTE
-from venue.devvenue import Fault
-from venue.devvenue.faults import Effect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 WHO = "0x" + "ab" * 20

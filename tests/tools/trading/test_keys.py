@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from domain.trading.own import NOBODY, agent_name
+from devtools.devvenue import Fault
+from domain.trading.venue_account import NOBODY, agent_name
+from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
-from server.ticks import KeeperScheduler
 from server.wiring import Runtime
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key
-from tools.trading.keys import A_ROUND, check_due
-from venue.devvenue import Fault
+from tools.trading.account.venue_keys import A_ROUND, check_due
 
 pytestmark = pytest.mark.anyio
 

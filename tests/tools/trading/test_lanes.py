@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault, Rules
 from domain.refusals import Refused
 from tests.tools.trading.conftest import Desk, Person, a_desk
 from tests.tools.trading.orders import agent, allow, trader
-from tools.trading.orders.settling import sync_due_orders
+from tools.trading.orders.status_sync import sync_due_orders
 from venue import reads
-from venue.devvenue import Fault, Rules
 
 pytestmark = pytest.mark.anyio
 

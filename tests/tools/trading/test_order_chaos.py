@@ -17,16 +17,16 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
+from devtools.devvenue.accounts import Account
 from domain.trading.orders import DONE, Order
 from domain.trading.outcome import filled_size
 from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.mortal import Fate, Killed, process
 from tests.tools.trading.orders import Trader, trader
-from tools.call.operation import OperationResult
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
-from venue.devvenue.accounts import Account
+from tools.model.operation import OperationResult
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 SEED = int(os.environ.get("KEEPER_SEED", "1"))

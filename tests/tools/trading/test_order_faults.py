@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
+from devtools.devvenue.faults import Effect
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
-from tools.call.operation import OperationResult
-from venue.devvenue import Fault
-from venue.devvenue.faults import Effect
+from tools.model.operation import OperationResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 EFFECTS: list[tuple[Effect, dict[str, Any]]] = [

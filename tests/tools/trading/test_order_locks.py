@@ -18,7 +18,7 @@ from tests.tools.trading.orders import agent, day_use, trader
 from tests.tools.trading.stop_line import mandate_of
 from tests.tools.trading.test_paper import BUY, code, limit, paper, prepare
 from tests.waiting import STUCK_S
-from tools.trading.orders.settling import sync_due_orders
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
 GIVEN_BACK = "UPDATE order_counters SET used_micros = used_micros"

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
 from domain.money import Usdc
 from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import day_use, trader
 from tests.tools.trading.stop_line import mandate_of
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = pytest.mark.anyio
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
 from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import Desk, order_key
 from tests.tools.trading.orders import agent, day_use, trader
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ import pytest
 from eth_account import Account
 from siwe import SiweMessage
 
-from domain.trading.own import TERMS
+from devtools.devvenue import Fault
+from domain.trading.venue_account import TERMS
 from tests.tools.trading.conftest import Desk, Person, order_key, signed
-from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141

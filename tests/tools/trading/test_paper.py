@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
 from domain.money import ZERO, Usdc
 from domain.trading.paper.entries import DelistedClose, Entry, Filled, Funded, Gap, Liquidated
-from domain.trading.paper.meeting import MarketSnapshot
-from storage.verify import verify
+from domain.trading.paper.order_execution import MarketSnapshot
+from storage.integrity.ledger_check import verify
 from tests.storage import material as m
 from tests.tools.trading.conftest import Desk, Person
 from tests.tools.trading.orders import agent, day_use, trader
-from tools.call.operation import Caller, OperationResult
-from tools.trading.orders.settling import sync_due_orders
-from tools.trading.paper.market import figures, snapshot
-from venue.devvenue import Fault
+from tools.model.operation import Caller, OperationResult
+from tools.trading.orders.status_sync import sync_due_orders
+from tools.trading.paper.market_data import figures, snapshot
 
 pytestmark = pytest.mark.anyio
 BUY = {"product": "BTC", "side": "buy", "type": "market", "mode_seen": "paper"}

@@ -11,10 +11,10 @@ import pytest
 
 from domain.trading.paper.entries import Entry, Filled, Gap, PaperBook
 from domain.trading.paper.replay import replayed
-from storage.rows import paper_states
-from storage.rows.paper_states import EVERY
+from storage.integrity.ledger_check import verify
+from storage.repositories import paper_checkpoints
+from storage.repositories.paper_checkpoints import EVERY
 from storage.unit_of_work import UnitOfWork
-from storage.verify import verify
 from tests.tools.trading.conftest import Desk, Person
 from tests.tools.trading.test_paper import BUY, entries_of, whole
 
@@ -72,8 +72,8 @@ async def test_a_read_looks_at_no_more_entries_than_lie_behind_a_checkpoint(
 ) -> None:
     p, book, _ = await _filled(desk)
     read: list[Any] = []
-    plain = paper_states.entry_of
-    monkeypatch.setattr(paper_states, "entry_of", lambda row: read.append(row) or plain(row))
+    plain = paper_checkpoints.entry_of
+    monkeypatch.setattr(paper_checkpoints, "entry_of", lambda row: read.append(row) or plain(row))
     await desk.ok("own_paper_books", p.caller)
     assert len(read) <= COUNT % EVERY
     read.clear()
@@ -103,7 +103,7 @@ async def test_a_forged_checkpoint_with_a_fitting_digest_is_told_of(desk: Desk) 
     _, book, entries = await _filled(desk)
     rows = await desk.rows("paper_entries")
     rich = replace(replayed(book.start_micros, entries[:EVERY]), realized=10**12)
-    text = paper_states.checkpoint_text(rich, rows[EVERY - 1]["row_hash"])
+    text = paper_checkpoints.checkpoint_text(rich, rows[EVERY - 1]["row_hash"])
     await desk.store.write(
         lambda uow: uow.sql.run(
             "UPDATE paper_checkpoints SET state = :state WHERE n = :n", state=text, n=EVERY

@@ -8,10 +8,10 @@ import pytest
 from aiohttp import ClientSession
 from yarl import URL
 
+from devtools.devvenue import Fault
 from domain.trading.indices import change_bps, text, usdc_text
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.test_relay import over_http
-from venue.devvenue import Fault
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
+from devtools.devvenue import Fault, Rules
 from http_shim.application import build
-from http_shim.listening import listen
+from http_shim.http_server import listen
 from tests.tools.trading.conftest import Desk, a_desk
-from tools.call.operation import ANONYMOUS
 from tools.catalogue import OPERATIONS
+from tools.model.operation import ANONYMOUS
 from venue.budget import RELAYS_AT_MOST
-from venue.devvenue import Fault, Rules
 
 pytestmark = pytest.mark.anyio
 WHO = "0x" + "ab" * 20

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
+from devtools.devvenue.faults import Effect
 from tests.tools.trading.conftest import Desk, a_desk, order_key
 from tests.tools.trading.orders import BTC, agent, day_use, trader
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
-from venue.devvenue.faults import Effect
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = pytest.mark.anyio
 # How long an order's fate is asked after, on the loop's clock.

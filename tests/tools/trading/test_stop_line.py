@@ -14,21 +14,21 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from domain.ledger.events import LedgerKind, NewEvent, Reporter
+from devtools.devvenue import Fault
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
-from domain.rules.standing import derive_status
+from domain.rules.status_derivation import derive_status
 from domain.trading.orders import Envelope
-from domain.trading.own import milliseconds
 from domain.trading.stop_line import cloid_of
-from storage.schema import metadata
+from domain.trading.venue_account import milliseconds
+from storage.schema.metadata import metadata
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.orders import allow
 from tests.tools.trading.stop_line import Lines, lines_of
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
 from domain.mandates.mandate import Mandate, Status
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.mortal import Fate, Killed, mortal
 from tests.tools.trading.stop_line import Lines, lines_of
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 SEED = int(os.environ.get("KEEPER_SEED", "1"))

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-from domain.ledger.events import Reporter
+from devtools.devvenue import Fault, Rules
+from devtools.devvenue.limits import info_weight
+from domain.ledger.events.event import Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused
+from storage.integrity.ledger_check import verify
 from storage.store import open_store
-from storage.verify import verify
 from tests.databases import PATIENT
 from tests.tools.trading.conftest import Person, a_desk
 from tests.tools.trading.stop_line import TICK, Lines, lines_of
-from tools.trading.orders.settling import sync_due_orders
+from tools.trading.orders.status_sync import sync_due_orders
+from tools.trading.stop_line.gauges import gauges_of
 from tools.trading.stop_line.keeper import WEIGHT_A_ROUND, StopLineKeeper
-from tools.trading.stop_line.telling import gauges_of
 from venue import reads
 from venue.budget import RESERVE
-from venue.devvenue import Fault, Rules
-from venue.devvenue.limits import info_weight
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

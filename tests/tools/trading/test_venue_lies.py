@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from devtools.devvenue import Fault
 from domain.trading.orders import SeenAtVenue
 from domain.trading.outcome import Part
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
-from tools.trading.orders.ending import CONTRADICTIONS
-from tools.trading.orders.settling import sync_due_orders
-from venue.devvenue import Fault
+from tools.trading.orders.order_end import CONTRADICTIONS
+from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = pytest.mark.anyio
 STATUSES = ("response", "data", "statuses")

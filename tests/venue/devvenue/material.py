@@ -9,7 +9,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from hyperliquid.utils import signing
 
-from venue.devvenue import DevVenue, Rules
+from devtools.devvenue import DevVenue, Rules
 
 START: Final = 1_795_000_000_000
 ALICE: Final[LocalAccount] = Account.from_key("0x" + "a1" * 32)

@@ -8,6 +8,7 @@ import pytest
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 
+from devtools.devvenue import Malformed
 from tests.venue.devvenue.material import (
     ALICE,
     BOB,
@@ -19,7 +20,6 @@ from tests.venue.devvenue.material import (
     address,
     limit,
 )
-from venue.devvenue import Malformed
 
 DAY = 86_400_000
 NOBODY = "0x" + "00" * 20

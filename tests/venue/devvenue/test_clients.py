@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import pytest
 
+from devtools.devvenue import DevVenue, serve_in_thread
 from tests import npm
 from tests.fetched import python_of
 from tests.venue.devvenue.material import ALICE, BUILDER, KEY, address
-from venue.devvenue import DevVenue, serve_in_thread
 
 pytestmark = [pytest.mark.slow, pytest.mark.node]
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[3]

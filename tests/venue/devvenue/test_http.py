@@ -11,9 +11,9 @@ import aiohttp
 import anyio
 import pytest
 
+from devtools.devvenue import Fault, Rules, serve
 from tests.venue.devvenue.material import ALICE, Desk, limit
 from tests.waiting import STUCK_S
-from venue.devvenue import Fault, Rules, serve
 
 pytestmark = pytest.mark.anyio
 CLOID = "0x" + "c1" * 16

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from devtools.devvenue.decimals import canonical
 from tests.venue.devvenue.material import ALICE, BOB, Desk, limit
-from venue.devvenue.decimals import canonical
 
 HOUR = 3_600_000
 SIDES = st.booleans()

@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 
 import venue.devvenue
+from devtools.devvenue import refusals
 from tests.venue.devvenue.material import ALICE, BOB, BUILDER, KEY, Desk, address, limit
-from venue.devvenue import refusals
 
 EXAMPLES: Final[dict[str, Any]] = json.loads((Path(__file__).parent / "examples.json").read_text())
 DECIMAL: Final = re.compile(r"-?\d+\.\d+")
@@ -204,4 +204,4 @@ def test_it_uses_nothing_of_the_code_that_is_tested_against_it() -> None:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
             ours = ("venue", "chain", "domain", "tools", "storage", "server")
             for name in names:
-                assert name.split(".")[0] not in ours or name.startswith("venue.devvenue."), name
+                assert name.split(".")[0] not in ours or name.startswith("devtools.devvenue."), name

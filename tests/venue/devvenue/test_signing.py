@@ -14,19 +14,19 @@ from eth_account.signers.local import LocalAccount
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.venue.devvenue.material import ALICE, BOB, KEY, START, STRANGER, Desk, address, limit
-from venue.devvenue import Malformed
-from venue.devvenue.actions import EFFECTS
-from venue.devvenue.decimals import canonical
-from venue.devvenue.exchange import read_envelope
-from venue.devvenue.signatures import (
+from devtools.devvenue import Malformed
+from devtools.devvenue.actions import EFFECTS
+from devtools.devvenue.decimals import canonical
+from devtools.devvenue.exchange import read_envelope
+from devtools.devvenue.signatures import (
     action_hash,
     l1_digest,
     read_signature,
     recover,
     user_signed_digest,
 )
-from venue.devvenue.wires import Action, name_of, read_action
+from devtools.devvenue.wires import Action, name_of, read_action
+from tests.venue.devvenue.material import ALICE, BOB, KEY, START, STRANGER, Desk, address, limit
 
 VECTORS: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "signature_vectors.json").read_text()

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
+from devtools.devvenue.info import ANSWERS
 from tests import npm
 from tests.venue.devvenue.material import ALICE, BOB, BUILDER, KEY, Desk, address, limit, stop
-from venue.devvenue.info import ANSWERS
 
 pytestmark = [
     pytest.mark.slow,

@@ -8,16 +8,16 @@ from functools import partial
 from typing import Final
 
 from domain.money import Usdc
-from domain.trading.form import OrderRequest, wanted
-from domain.trading.gate import FieldProblem
+from domain.trading.order_gate import FieldProblem
+from domain.trading.order_input import OrderRequest, wanted
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
-from tools.call.asking import request_context
-from tools.call.operation import Caller, Deps, ExternalEffect, OperationResult
-from tools.call.switches import switches
-from tools.trading.door.steps import HERE, Seen, ahead, at_once, door_operation, first, second
+from tools.dispatch.request_context import request_context
+from tools.model.operation import Caller, Deps, ExternalEffect, OperationResult
+from tools.model.switches import switches
+from tools.trading.door.two_step import HERE, Seen, ahead, at_once, door_operation, first, second
 from tools.trading.fields import LOOK_UNDER_WAY, own_write
-from tools.trading.orders.making import (
+from tools.trading.orders.create import (
     NewOrder,
     OrderInputs,
     decide_and_reserve,
@@ -25,10 +25,10 @@ from tools.trading.orders.making import (
     reserved,
     store_order,
 )
+from tools.trading.orders.expiry import expire_overdue, has_overdue
+from tools.trading.orders.request_models import STEP_TWO, DoorOrderIn
 from tools.trading.orders.routes import CITING, WRITES
-from tools.trading.orders.standing import TraderContext, counted_at_door, trader_context
-from tools.trading.orders.sweeping import expire_overdue, has_overdue
-from tools.trading.orders.takes import STEP_TWO, DoorOrderIn
+from tools.trading.orders.trader_context import TraderContext, counted_at_door, trader_context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

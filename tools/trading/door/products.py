@@ -17,12 +17,12 @@ from domain.trading.indices import index_coins, text
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.precision import tick
 from domain.trading.pricing import LEAST, taker_tenths_bps
-from domain.trading.venue import CachedValue, Perp
-from tools.call.fields import Nothing
-from tools.call.operation import Caller, Deps, Operation, OperationResult, ResponseModel
-from tools.call.switches import switches
+from domain.trading.venue_values import CachedValue, Perp
+from tools.model.fields import Nothing
+from tools.model.operation import Caller, Deps, Operation, OperationResult, ResponseModel
+from tools.model.switches import switches
 from tools.trading.fields import Figure, Moment, NetworkName, venue_of
-from tools.trading.orders.market import FIRST_DEX
+from tools.trading.orders.market_state import FIRST_DEX
 
 CACHED_S: Final = 20
 OLD: Final = timedelta(seconds=60)

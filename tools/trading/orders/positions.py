@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from domain.ports import Venue
 from domain.trading.indices import dex_of, text
 from domain.trading.orders import OrderAction
-from domain.trading.own import Link
-from domain.trading.venue import Position
+from domain.trading.venue_account import Link
+from domain.trading.venue_values import Position
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
-from domain.trading.form import wanted
-from domain.trading.gate import FieldProblem, invalid_order
+from domain.trading.order_gate import FieldProblem, invalid_order
+from domain.trading.order_input import wanted
 from domain.trading.orders import DONE, UNSENT, Order
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
-from tools.call.operation import (
+from tools.context.access import not_found
+from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
@@ -22,14 +22,14 @@ from tools.call.operation import (
     RequestContext,
 )
 from tools.trading.fields import LOOK_AT_WAITING, own_write
-from tools.trading.orders.ending import recorded
-from tools.trading.orders.making import OrderInputs, gather_for_caller, prepare
-from tools.trading.orders.on_paper import send_paper
-from tools.trading.orders.sending import SignedConfirmation, confirm_id_matches, reload, send_live
-from tools.trading.orders.settling import sync_status
-from tools.trading.orders.shapes import OrderOut, PreparedOut, shown
-from tools.trading.orders.standing import counted
-from tools.trading.orders.takes import ExecuteIn, OrderIn, RecordOrderIn
+from tools.trading.orders.create import OrderInputs, gather_for_caller, prepare
+from tools.trading.orders.order_end import recorded
+from tools.trading.orders.paper_fill import send_paper
+from tools.trading.orders.request_models import ExecuteIn, OrderIn, RecordOrderIn
+from tools.trading.orders.response_models import OrderOut, PreparedOut, shown
+from tools.trading.orders.status_sync import sync_status
+from tools.trading.orders.submit import SignedConfirmation, confirm_id_matches, reload, send_live
+from tools.trading.orders.trader_context import counted
 
 CLAIM_AT_MOST: Final = 8_192
 

@@ -24,13 +24,13 @@ from domain.trading.paper.entries import (
     PaperBook,
 )
 from domain.trading.paper.margin import liquidation_px
-from domain.trading.paper.meeting import marks_of
+from domain.trading.paper.order_execution import marks_of
 from domain.trading.paper.replay import Holding, PaperAccount, at_equity, curve, opened
-from storage.paging import cursor_of, keys_of
+from storage.cursors import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
-from tools.call.access import not_found
-from tools.call.fields import AgentId, Cursor, Line, Nothing, Page
-from tools.call.operation import (
+from tools.context.access import not_found
+from tools.model.fields import AgentId, Cursor, Line, Nothing, Page
+from tools.model.operation import (
     Caller,
     Deps,
     Operation,
@@ -39,11 +39,11 @@ from tools.call.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.call.wire import wire
-from tools.trading.door.desk import PositionOut
+from tools.model.serialization import wire
+from tools.trading.door.overview import PositionOut
 from tools.trading.fields import MaybeMoment, Moment, NetworkName, own_write, signed_in, venue_of
-from tools.trading.orders.shapes import OrderOut, shown
-from tools.trading.paper.market import FIRST_DEX, figures
+from tools.trading.orders.response_models import OrderOut, shown
+from tools.trading.paper.market_data import FIRST_DEX, figures
 
 ORDERS_A_PAGE: Final = 100
 MOST_POINTS: Final = 500

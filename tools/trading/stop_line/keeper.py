@@ -19,12 +19,12 @@ import anyio
 from domain.mandates.mandate import Status
 from domain.refusals import Refused
 from domain.trading.stop_line import StopLineState, WorthReading, reached
-from domain.trading.venue import NETWORKS, Network
+from domain.trading.venue_values import NETWORKS, Network
 from storage.unit_of_work import UnitOfWork
-from tools.call.operation import Deps
-from tools.trading.stop_line.acting import StopLineExecutor, Superseded
-from tools.trading.stop_line.telling import LEADER
-from tools.trading.stop_line.watched import Meter, TrackedMandate, VenueSnapshot, load
+from tools.model.operation import Deps
+from tools.trading.stop_line.executor import StopLineExecutor, Superseded
+from tools.trading.stop_line.gauges import LEADER
+from tools.trading.stop_line.tracked_mandate import Meter, TrackedMandate, VenueSnapshot, load
 
 log = logging.getLogger("wallet.stop_line")
 # Half of the reserve of a minute: there are two rounds in one.

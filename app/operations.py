@@ -1,0 +1,53 @@
+"""Asking the catalogue: the same operations, by the same path, as every other door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.replies import Json
+from tools.dispatch.run import run
+from tools.model.operation import Caller, Deps, Operation
+
+
+class OperationRefused(Exception):
+    """A refusal that a page did not expect; it becomes the page that shows it."""
+
+    def __init__(self, status: int, block: Mapping[str, object]):
+        super().__init__(str(block.get("error")))
+        self.status, self.block = status, dict(block)
+
+    @property
+    def code(self) -> str:
+        """The registry code."""
+        return str(self.block["error"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationClient:
+    """Operations as one caller may run them."""
+
+    deps: Deps
+    operations: Mapping[str, Operation]
+    caller: Caller
+    address: str | None
+
+    async def __call__(self, name: str, /, **arguments: Any) -> Json:
+        """Run an operation and give its body; arguments that are None are left out.
+
+        Errors: NotDone for a refusal.
+        """
+        return await self.once(None, name, **arguments)
+
+    async def once(self, key: str | None, name: str, /, **arguments: Any) -> Json:
+        """The same under an idempotency key: a form that arrives twice acts once.
+
+        Errors: NotDone for a refusal.
+        """
+        given = {n: v for n, v in arguments.items() if v is not None}
+        op = self.operations[name]
+        reply = await run(op, self.deps, self.caller, given, key=key, address=self.address)
+        if reply.refused:
+            raise OperationRefused(reply.status, reply.body)
+        return dict(reply.body)

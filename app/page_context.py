@@ -1,0 +1,146 @@
+"""What a page's handler is given, and the answers that it can give."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from aiohttp import web
+from multidict import MultiDict
+
+from app import headers, session_guard
+from app.assets import BUILD
+from app.operations import OperationClient
+from app.replies import Json
+from app.templates import render
+from app.words.chains import chain_name
+from tools.model.operation import Caller, Deps
+
+THEMES: Final = ("light", "dark")
+# Entries of the menu, each with the beginnings of its pages, and the pages that stand elsewhere.
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "/app/mandates": (),
+    "/app/orders": ("/app/books", "/app/own"),
+    "/app/agents": (),
+    "/app/notices": (),
+    "/app/hall": (),
+    "/app/markets": (),
+    "/app/deposit": (),
+    "/app/docs": (),
+}
+OF_MANDATES: Final = (session_guard.HOME, "/app/start", "/app/statement")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFrame:
+    """What stands around every page: who is here, and on which network; `demo`: with a wallet of
+    the demo's own; `once`: what a form carries that acts once however often it arrives, new with
+    each page and no part of what the page shows.
+    """
+
+    path: str
+    owner: str
+    csrf: str
+    chain_id: int
+    chain_name: str
+    theme: str
+    demo: bool
+    once: str = field(repr=False)
+
+    @property
+    def section(self) -> str:
+        """The entry of the menu that the page belongs to; "" for none."""
+        if self.path in OF_MANDATES:
+            return "/app/mandates"
+        for entry, others in SECTIONS.items():
+            if self.path == entry or self.path.startswith((f"{entry}/", *others)):
+                return entry
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """One request for a page, as its handler sees it."""
+
+    request: web.Request
+    deps: Deps
+    caller: Caller
+    token: str
+    ask: OperationClient
+    now: datetime
+    form: MultiDict[str]
+    demo: bool = False
+
+    def named(self, name: str) -> str:
+        """A part of the path."""
+        return self.request.match_info[name]
+
+    def query(self, name: str) -> str | None:
+        """A value of the query; None for one that is absent or empty."""
+        return self.request.query.get(name) or None
+
+    def field(self, name: str) -> str | None:
+        """A field of the form; None for one that is absent or empty."""
+        return self.form.get(name, "").strip() or None
+
+    async def ask_once(self, name: str, /, **arguments: Any) -> Json:
+        """Run an operation under the key of the form, which acts once however often it is sent.
+
+        Errors: NotDone for a refusal.
+        """
+        return await self.ask.once(self.field("key"), name, **arguments)
+
+    def chain_names(self) -> Mapping[int, str]:
+        """What the networks of this service are called."""
+        chains = self.deps.chains
+        return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
+
+    def shell(self, chain_id: int | None = None) -> PageFrame:
+        """What stands around the page; on the service's own network where none is named."""
+        theme = self.request.cookies.get("theme", "")
+        chain_id = chain_id or self.caller.chain_id or self.deps.config.default_chain_id
+        return PageFrame(
+            path=self.request.path,
+            owner=self.caller.address or "",
+            csrf=session_guard.form_token(self.token) if self.token else "",
+            chain_id=chain_id,
+            chain_name=chain_name(self.chain_names(), chain_id),
+            theme=theme if theme in THEMES else "",
+            demo=self.demo,
+            once=self.deps.ids.short("f_"),
+        )
+
+    def show(
+        self,
+        template: str,
+        view: Any,
+        *,
+        status: int = 200,
+        chain_id: int | None = None,
+        asks: Sequence[str] = (),
+    ) -> web.Response:
+        """The page; 304 where it shows nothing that the reader does not have.
+
+        A page is made of its view and its shell alone, so that their text is its version: what has
+        not changed is not rendered again. `asks`: other origins that its script asks.
+        """
+        shell = self.shell(chain_id)
+        told = f"{BUILD} {template} {shell!r} {view!r}".encode()
+        tag = f'"{hashlib.blake2b(told, digest_size=10).hexdigest()}"'
+        answered = {**headers.asking(asks), "ETag": tag}
+        if status == 200 and self.request.headers.get("If-None-Match") == tag:
+            return web.Response(status=304, headers=answered)
+        body = render(template, page=shell, view=view)
+        return web.Response(text=body, content_type="text/html", status=status, headers=answered)
+
+    def go(self, path: str) -> web.Response:
+        """On to another page: what a form answers, so that a reload repeats nothing."""
+        return web.Response(status=303, headers={**headers.PAGE, "Location": path})
+
+
+def text(body: str, content_type: str) -> web.Response:
+    """Something that is no page, under a page's headers."""
+    return web.Response(text=body, content_type=content_type, headers=headers.PAGE)

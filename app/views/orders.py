@@ -1,0 +1,257 @@
+"""The orders page: mode, ticket, what is used of the caps, what waits, positions, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.replies import Json
+from app.views.components import meters, refusal
+from app.views.components.meters import Meter
+from app.views.components.refusal import RefusalView
+from app.words import notices
+from app.words.orders import LOCKS, SIDES, STATUS
+from app.words.status import Pill
+from app.words.text import _
+from app.words.untrusted_text import AgentName, with_name
+
+TYPED: Final = (
+    "product", "side", "type", "amount", "unit", "limit_px", "tif", "slippage_bps", "reduce_only",
+    "book", "why",
+)  # fmt: skip
+UNSIGNED: Final = ("awaiting_owner", "awaiting_signature")
+EMPTY: Final[Mapping[str, str]] = dict.fromkeys(TYPED, "") | {
+    "side": "buy",
+    "type": "market",
+    "unit": "usdc",
+    "tif": "ioc",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """Something that live orders need; None where the venue does not say."""
+
+    ok: bool | None
+    text: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A product of the venue."""
+
+    product: str
+    px: str | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingOrderView:
+    """An order that waits; `agent` is who prepared it, `why` what he says of it."""
+
+    order_id: str
+    what: str
+    mode: str
+    network: str
+    value: str
+    pill: Pill
+    says: str
+    agent: AgentName | None
+    why: str
+    expires_at: str | None
+    opens: bool
+    tells: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionView:
+    """An open position."""
+
+    product: str
+    mode: str
+    network: str
+    book: str | None
+    book_name: str
+    side: str
+    size: str
+    entry: str | None
+    mark: str | None
+    value: str | None
+    result: str | None
+    liquidation: str | None
+    leverage: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """A limit an order and a day. Units: USDC."""
+
+    per_order: str
+    per_day: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """The form."""
+
+    mode: str
+    network: str
+    typed: Mapping[str, str]
+    offered: tuple[Offered, ...]
+    books: tuple[tuple[str, str], ...]
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrdersView:
+    """Everything on the orders page."""
+
+    ticket: Ticket
+    locks: tuple[Lock, ...]
+    wallet: str | None
+    today: Meter
+    paper_used: str
+    per_order: str
+    per_close: str
+    resets_at: str
+    left_minute: int
+    left_hour: int
+    effective: Limits
+    operator: Limits
+    own: Limits
+    waiting: tuple[WaitingOrderView, ...]
+    under_way: tuple[WaitingOrderView, ...]
+    live: tuple[PositionView, ...] | None
+    paper: tuple[PositionView, ...]
+    positions_stale: bool
+    as_of: str
+    problem: RefusalView | None = None
+    instead: str = ""
+
+
+def what(order: Json) -> str:
+    """An order in a few words; product and figures are the venue's."""
+    verb = SIDES[order["side"]]
+    return f"{verb} {order['size']} {order['product']}"
+
+
+def _row(order: Json, names: Mapping[str, str]) -> WaitingOrderView:
+    pill, says = STATUS[order["status"]]
+    by = order["prepared_by"]
+    agent = with_name(by["id"], names) if by["kind"] == "agent" else None
+    unsent = order["status"] in UNSIGNED
+    return WaitingOrderView(
+        order_id=order["order_id"],
+        what=what(order),
+        mode=order["mode"],
+        network=order["network"],
+        value=order["notional_usdc"],
+        pill=pill,
+        says=says,
+        agent=agent,
+        why=order["why"] or "",
+        expires_at=order["expires_at"] if unsent else None,
+        opens=unsent,
+        tells=notices.of_order(order),
+    )
+
+
+def _position(row: Json, books: Mapping[str, str]) -> PositionView:
+    return PositionView(
+        product=row["product"],
+        mode=row["mode"],
+        network=row["network"],
+        book=row["book"],
+        book_name=books.get(row["book"] or "", ""),
+        side=row["side"],
+        size=row["size"],
+        entry=row["entry_px"],
+        mark=row["mark_px"],
+        value=row["value_usdc"],
+        result=row["unrealized_usdc"],
+        liquidation=row["liquidation_px"],
+        leverage=row["leverage"],
+    )
+
+
+def positions(rows: Iterable[Json], books: Mapping[str, str]) -> tuple[PositionView, ...]:
+    """Positions of a reply."""
+    return tuple(_position(row, books) for row in rows)
+
+
+def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> Ticket:
+    return Ticket(
+        mode=me["mode"],
+        network=me["network"] if me["mode"] == "live" else products["network"],
+        typed=EMPTY,
+        offered=tuple(
+            Offered(product=p["product"], px=p["mark_px"], status=p["status"])
+            for p in products["products"]
+            if p["status"] != "delisted"
+        ),
+        books=tuple(books.items()),
+        stale=products["stale"],
+    )
+
+
+def _pair(raw: Json) -> Limits:
+    return Limits(per_order=raw["per_order"], per_day=raw["per_day"])
+
+
+def view(
+    me: Json,
+    held: Json,
+    pending: Json,
+    under_way: Json,
+    products: Json,
+    books: Json,
+    agents: Json,
+) -> OrdersView:
+    """The replies of trade_me, trade_positions, order_pending, order_under_way, trade_products,
+    own_paper_books and owner_agents.
+    """
+    name = {b["book"]: b["name"] for b in books["books"]}
+    names = {a["agent_id"]: a["name"] for a in agents["items"]}
+    cap, day = me["used_today"], me["used_today"]["per_day"]
+    throttle = me["throttle"]
+    return OrdersView(
+        ticket=_ticket(me, products, name),
+        locks=tuple(Lock(ok=me["locks"][n], text=text, who=who) for n, text, who in LOCKS),
+        wallet=me["wallet"],
+        today=meters.view(
+            _("Live orders today"),
+            day["used"]["value"],
+            day["limit"],
+            _("the operator’s limit") if day["source"] == "operator" else _("your own limit"),
+            reserved=day["reserved"]["value"],
+        ),
+        paper_used=cap["paper"]["used"]["value"],
+        per_order=cap["per_order"]["limit"],
+        per_close=cap["per_close"]["limit"],
+        resets_at=cap["resets_at"],
+        left_minute=throttle["left_minute"],
+        left_hour=throttle["left_hour"],
+        effective=_pair(me["limits"]),
+        operator=_pair(cap["operator"]),
+        own=_pair(cap["own"]),
+        waiting=tuple(_row(o, names) for o in pending["orders"] if o["status"] in UNSIGNED),
+        under_way=tuple(_row(o, names) for o in under_way["orders"]),
+        live=None if held["live"] is None else positions(held["live"], name),
+        paper=positions(held["paper"], name),
+        positions_stale=held["stale"],
+        as_of=held["as_of"],
+    )
+
+
+def refused(shown: OrdersView, block: Json, typed: Mapping[str, str] | None = None) -> OrdersView:
+    """The page after something was refused; what was typed stays."""
+    kept = shown.ticket if typed is None else replace(shown.ticket, typed={**EMPTY, **typed})
+    action: Json | None = (block.get("detail") or {}).get("action")
+    return replace(
+        shown,
+        ticket=kept,
+        problem=refusal.view(block, None),
+        instead=f"{what(action)}, {_('reduce-only')}" if action else "",
+    )

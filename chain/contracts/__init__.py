@@ -1,0 +1,1 @@
+"""Contracts: ABIs, addresses, EIP-712 and signatures."""

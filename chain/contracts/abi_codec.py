@@ -1,0 +1,317 @@
+"""Calldata, logs and reverts of our contracts, by their committed ABIs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from eth_abi import decode, encode
+from eth_abi.exceptions import DecodingError, EncodingError
+from eth_utils import keccak, to_checksum_address
+
+from domain.chain_facts import DecodedCalldata, Revert, TransferLog
+from domain.money import Usdc
+from domain.refusals import invalid
+from domain.text import shown
+
+ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
+FLOOR_REASON: Final = 3
+_AN_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
+WORDS_KEPT: Final = 4_096
+LONGEST_SHOWN: Final = 1_024  # characters; a hostile target chooses how much data it reverts with
+
+# The vault's five refusals (spec 2.5), and what its other errors mean to a caller.
+REFUSAL_OF: Final[Mapping[str, str]] = {
+    "TargetNotAllowed": "target_not_allowed",
+    "OverPerTxCap": "over_per_tx_cap",
+    "OverDailyCap": "over_daily_cap",
+    "MandateStopped": "mandate_stopped",
+    "MandateEnded": "mandate_ended",
+    "OverBudget": "over_budget",
+    "OverCash": "over_budget",
+    "Locked": "withdraw_locked",
+    "NotAgent": "mandate_paused",
+    "MandateSettled": "mandate_stopped",
+    "MandateActive": "wrong_status",
+    "NotOwner": "forbidden",
+    "NotAuthorized": "forbidden",
+    "BadSignature": "invalid_signature",
+    "ApprovalExpired": "approval_expired",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One function, event or error of an ABI."""
+
+    name: str
+    selector: bytes
+    types: tuple[str, ...]
+    names: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    indexed: tuple[bool, ...] = ()
+
+
+def _type(entry: Mapping[str, Any]) -> str:
+    kind = str(entry["type"])
+    if not kind.startswith("tuple"):
+        return kind
+    return "(" + ",".join(_type(c) for c in entry["components"]) + ")" + kind.removeprefix("tuple")
+
+
+@cache
+def artifact(contract: str) -> Mapping[str, Any]:
+    """The committed artifact: `{abi, bytecode, deployedBytecode, contract, source}`."""
+    loaded: Mapping[str, Any] = json.loads(
+        files("chain.abi").joinpath(f"{contract}.json").read_text()
+    )
+    return loaded
+
+
+@cache
+def items(contract: str, kind: str) -> Mapping[str, Item]:
+    """Functions, events or errors of a contract by name."""
+    found = {}
+    for entry in artifact(contract)["abi"]:
+        if entry["type"] != kind:
+            continue
+        types = tuple(_type(i) for i in entry["inputs"])
+        whole = keccak(text=f"{entry['name']}({','.join(types)})")
+        found[entry["name"]] = Item(
+            entry["name"],
+            whole if kind == "event" else whole[:4],
+            types,
+            tuple(i["name"] for i in entry["inputs"]),
+            tuple(_type(o) for o in entry.get("outputs", ())),
+            tuple(bool(i.get("indexed")) for i in entry["inputs"]),
+        )
+    return found
+
+
+def calldata(contract: str, function: str, args: Sequence[Any]) -> str:
+    """Encode a call; amounts as `Usdc` or int, addresses and bytes as 0x text or bytes.
+
+    Errors: `invalid_request` where an argument does not fit its type.
+    """
+    item = items(contract, "function")[function]
+    try:
+        fitted = [_fitted(t, a) for t, a in zip(item.types, args, strict=True)]
+        return "0x" + (item.selector + encode(item.types, fitted)).hex()
+    except (EncodingError, ValueError, TypeError) as error:
+        raise invalid(function, f"an argument does not fit: {type(error).__name__}") from None
+
+
+def _fitted(kind: str, value: Any) -> Any:
+    if isinstance(value, Usdc):
+        return value.micros
+    if kind.startswith("bytes") and isinstance(value, str):
+        return bytes.fromhex(value.removeprefix("0x"))
+    return value
+
+
+def outputs(contract: str, function: str, answer: bytes) -> tuple[Any, ...]:
+    """Decode what a view returned.
+
+    Errors: DecodingError where the bytes do not fit.
+    """
+    return _decoded(items(contract, "function")[function].outputs, answer)
+
+
+def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
+    """Decode; text that is not UTF-8 is a DecodingError as everything else that does not fit.
+
+    Solidity lets any bytes stand in a string, so that a stranger's log could stop the reader
+    otherwise.
+    """
+    try:
+        return decode(types, data)
+    except (UnicodeDecodeError, OverflowError) as error:
+        raise DecodingError(str(error)) from None
+
+
+@lru_cache(WORDS_KEPT)
+def checksummed(address: str) -> str:
+    """An address with its checksum (EIP-55), kept: those of one chain are few."""
+    return str(to_checksum_address(address))
+
+
+def _shown(kind: str, value: Any) -> Any:
+    if kind == "address":
+        return checksummed(value)
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    return list(value) if isinstance(value, tuple) else value
+
+
+@cache
+def _events(contract: str) -> Mapping[bytes, Item]:
+    return {e.selector: e for e in items(contract, "event").values()}
+
+
+def event_topics(contract: str) -> tuple[str, ...]:
+    """topic0 of every event of a contract, 0x hex."""
+    return tuple("0x" + t.hex() for t in _events(contract))
+
+
+def decode_log(
+    contract: str, topics: Sequence[bytes], data: bytes
+) -> tuple[str, dict[str, Any]] | None:
+    """Name and arguments of a log; None where it is not an event of the contract or is
+    malformed.
+    """
+    item = _events(contract).get(bytes(topics[0])) if topics else None
+    if item is None or len(topics) - 1 != sum(item.indexed):
+        return None
+    plain = [t for t, indexed in zip(item.types, item.indexed, strict=True) if not indexed]
+    try:
+        rest = iter(_decoded(plain, data))
+        marked = iter(topics[1:])
+        values = [
+            _marked(t, bytes(next(marked))[:32]) if indexed else _shown(t, next(rest))
+            for t, indexed in zip(item.types, item.indexed, strict=True)
+        ]
+    except DecodingError:
+        return None
+    return item.name, dict(zip(item.names, values, strict=True))
+
+
+@lru_cache(WORDS_KEPT)
+def _marked(kind: str, topic: bytes) -> Any:
+    """What a topic shows: the logs of one vault name the same few again and again."""
+    return _shown(kind, _decoded([kind], topic)[0])
+
+
+@cache
+def _errors() -> Mapping[bytes, Item]:
+    both = (
+        *items("MandateVault", "error").values(),
+        *items("MandateVaultFactory", "error").values(),
+    )
+    return {e.selector: e for e in both}
+
+
+def decode_revert(data: bytes) -> Revert:
+    """Read a revert's return data; an unknown one keeps its bytes. Never raises."""
+    if data[:4] == bytes.fromhex("08c379a0"):
+        return Revert("Error", {"message": _text(data)}, None)
+    if data[:4] == bytes.fromhex("4e487b71") and len(data) == 36:
+        return Revert("Panic", {"code": int.from_bytes(data[4:], "big")}, None)
+    item = _errors().get(data[:4])
+    if item is None:
+        return Revert("Unknown", {"data": "0x" + data[:68].hex()}, None)
+    try:
+        values = _decoded(item.types, data[4:])
+    except DecodingError:
+        return Revert("Unknown", {"data": "0x" + data[:68].hex()}, None)
+    args = {n: _cut(_shown(t, v)) for n, t, v in zip(item.names, item.types, values, strict=True)}
+    code = REFUSAL_OF.get(item.name)
+    if item.name == "MandateStopped" and args.get("reason") == FLOOR_REASON:
+        code = "below_stop_line"
+    return Revert(item.name, args, code)
+
+
+def _cut(shown: Any) -> Any:
+    return shown[:LONGEST_SHOWN] if isinstance(shown, str) else shown
+
+
+def _text(data: bytes) -> str:
+    try:
+        told = bytes(_decoded(["bytes"], data[4:])[0]).decode(errors="replace")[:200]
+        return shown(told)[:200]  # whoever wrote the contract chose it
+    except DecodingError:
+        return ""
+
+
+def transfer_log(
+    address: str, topics: Sequence[bytes], data: bytes, log_index: int
+) -> TransferLog | None:
+    """Read an ERC-20 Transfer log; an ERC-721 one, which has a fourth topic, is none."""
+    if len(topics) != 3 or "0x" + bytes(topics[0]).hex() != ERC20_TRANSFER_TOPIC or len(data) != 32:
+        return None
+    sender, recipient = (to_checksum_address(bytes(t)[-20:]) for t in topics[1:])
+    return TransferLog(
+        to_checksum_address(address), sender, recipient, int.from_bytes(data, "big"), log_index
+    )
+
+
+_KNOWN_SIGNATURES: Final = (
+    "deposit(uint256,address)",
+    "mint(uint256,address)",
+    "withdraw(uint256,address,address)",
+    "redeem(uint256,address,address)",
+    "transfer(address,uint256)",
+    "approve(address,uint256)",
+)
+
+
+@cache
+def _known() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
+    named = {}
+    for signature in _KNOWN_SIGNATURES:
+        name, _, rest = signature.partition("(")
+        named[keccak(text=signature)[:4]] = (name, tuple(rest.rstrip(")").split(",")))
+    for item in items("MandateVault", "function").values():
+        named[item.selector] = (item.name, item.types)
+    create = items("MandateVaultFactory", "function")["create"]
+    return named | {create.selector: (create.name, create.types)}
+
+
+def execution(data: str) -> tuple[str, str, Usdc] | None:
+    """(target, data, approve amount) of calldata of the vault's execute or executeApproved; None
+    for any other. Never raises.
+    """
+    try:
+        raw = bytes.fromhex(data.removeprefix("0x"))
+    except ValueError:
+        return None
+    name = items("MandateVault", "function")
+    for item in (name["execute"], name["executeApproved"]):
+        if raw[:4] != item.selector:
+            continue
+        try:
+            target, inner, amount, *_ = _decoded(item.types, raw[4:])
+        except DecodingError:
+            return None
+        return to_checksum_address(target), "0x" + inner.hex(), Usdc(amount)
+    return None
+
+
+def decode_calldata(data: str) -> DecodedCalldata:
+    """Decode calldata of functions known here; never raises."""
+    try:
+        raw = bytes.fromhex(data.removeprefix("0x"))
+    except ValueError:
+        return DecodedCalldata(selector=None)
+    if len(raw) < 4:
+        return DecodedCalldata(selector=None)
+    selector, known = "0x" + raw[:4].hex(), _known().get(raw[:4])
+    if known is None:
+        return DecodedCalldata(selector=selector)
+    try:
+        values = _decoded(known[1], raw[4:])
+    except DecodingError:
+        return DecodedCalldata(selector=selector)
+    args = tuple(_plain(_shown(t, v)) for t, v in zip(known[1], values, strict=True))
+    return DecodedCalldata(selector=selector, function=known[0], args=args)
+
+
+def _plain(value: Any) -> Any:
+    """A decoded value as JSON: integers as decimal text, what is nested by its parts."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return str(value)
+        case bytes():
+            return "0x" + value.hex()
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case str() if _AN_ADDRESS.fullmatch(value):
+            return to_checksum_address(value)
+        case _:
+            return value

@@ -1,0 +1,92 @@
+"""Reading one vault's logs another way than the reader does, where something seems left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from chain.adapter import EvmChain
+from chain.rpc import decoding
+from chain.rpc.decoding import Log
+from chain.rpc.errors import NodeError
+from chain.rpc.http_transport import Question
+from domain.chain_facts import BlockStamp, VaultLog
+from domain.refusals import Refused
+
+WAYS: Final = ("range", "blocks", "receipts")
+MOST_BLOCKS: Final = 1_000
+
+
+async def requery_logs(
+    chain: EvmChain, way: str, vault: str, low: int, high: int
+) -> list[VaultLog]:
+    """Every log of one vault in the blocks from `low` to `high`, both inclusive.
+
+    Shapes: `way` is "range" (by address alone), "blocks" (by the hash of each block) or "receipts"
+    (out of every transaction of each block; no index of the node's is asked).
+    Errors: `chain_unavailable`, and for more than a thousand blocks one by one.
+    """
+    try:
+        if way == "range":
+            return await _by_range(chain, vault, low, high)
+        if high - low >= MOST_BLOCKS:
+            raise chain.node().unavailable("too many blocks to read one by one")
+        stamps = [h.block for h in (await chain.headers(range(low, high + 1))).values()]
+        if way == "blocks":
+            logs = await _by_hash(chain, vault, stamps)
+        else:
+            logs = await _by_receipts(chain, stamps)
+        return _decoded(chain, vault, logs, {s.number: s for s in stamps})
+    except decoding.NONSENSE as error:
+        why = f"a log that makes no sense ({type(error).__name__})"
+        raise chain.node().unavailable(why) from None
+
+
+async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Log]:
+    request: list[Question] = [
+        ("eth_getLogs", [{"address": vault, "blockHash": s.hash}]) for s in stamps
+    ]
+    return [g for told in await chain.node().facts(request) for g in decoding.logs(told)]
+
+
+async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Log]:
+    request: list[Question] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
+    answered = await chain.node().facts(request)
+    return [g for told in answered for r in told for g in decoding.logs(r["logs"])]
+
+
+async def _by_range(chain: EvmChain, vault: str, low: int, high: int) -> list[VaultLog]:
+    wanted = {"address": vault, "fromBlock": hex(low), "toBlock": hex(high)}
+    try:
+        logs = decoding.logs(await chain.node().ask("eth_getLogs", wanted))
+    except NodeError as fault:
+        if low == high or not fault.too_much:
+            raise _refused(chain, fault) from None
+        middle = (low + high) // 2
+        first = await _by_range(chain, vault, low, middle)
+        return first + await _by_range(chain, vault, middle + 1, high)
+    headers = await chain.headers({log.block for log in logs})
+    return _decoded(chain, vault, logs, {n: h.block for n, h in headers.items()})
+
+
+def _refused(chain: EvmChain, fault: NodeError) -> Refused:
+    return chain.node().unavailable(f"eth_getLogs refused: {fault}")
+
+
+def _decoded(
+    chain: EvmChain,
+    vault: str,
+    logs: Iterable[Log],
+    stamps: Mapping[int, BlockStamp],
+) -> list[VaultLog]:
+    found: dict[tuple[int, int], VaultLog] = {}
+    for one in logs:
+        if one.address.lower() != vault.lower():
+            continue
+        stamp = stamps[one.block]
+        if one.block_hash != stamp.hash:
+            raise chain.node().unavailable("logs of another block than the one asked for")
+        log = chain.vault_log(one, stamp)
+        if log is not None:
+            found[log.block.number, log.log_index] = log
+    return [found[place] for place in sorted(found)]

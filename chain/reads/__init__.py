@@ -1,0 +1,1 @@
+"""Reads of blocks, vault states, receipts and transactions."""

@@ -1,0 +1,170 @@
+"""Blocks, and what a contract says at one of them: the reads that all others are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from eth_abi import encode
+from eth_utils import keccak
+
+from chain.offline_chain import ChainConfig, OfflineChain
+from chain.rpc import decoding
+from chain.rpc.client import RpcClient
+from chain.rpc.decoding import Header
+from chain.rpc.errors import NodeError
+from chain.rpc.node_pool import NodePool
+from domain.chain_facts import BlockStamp
+from domain.refusals import Refused, refusal
+
+TAGS: Final = ("latest", "safe", "finalized", "earliest")
+CALL_GAS: Final = hex(30_000_000)
+_BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
+
+
+class BlockReader(OfflineChain):
+    """A chain with a node to ask; every read of state names its block."""
+
+    def __init__(self, facts: ChainConfig, nodes: NodePool | None = None):
+        super().__init__(facts)
+        if nodes is None and facts.nodes:
+            nodes = NodePool([RpcClient(url, facts.chain_id) for url in facts.nodes])
+        self.rpc = nodes
+        self._highest: BlockStamp | None = None
+
+    @property
+    def rpc_set(self) -> bool:
+        """True where an RPC address is configured."""
+        return self.rpc is not None
+
+    def node(self) -> NodePool:
+        """The nodes of this chain; `not_configured` without an RPC address."""
+        if self.rpc is None:
+            raise Refused(
+                refusal("not_configured", what=f"an RPC address of chain {self.chain_id}")
+            )
+        return self.rpc
+
+    async def latest(self) -> BlockStamp:
+        """Return the newest block."""
+        return (await self.newest()).block
+
+    async def newest(self) -> Header:
+        """The newest block with its parent's hash. What it says of its time is not checked here:
+        nobody makes a row of it, and a wrong time alone stops no keeper.
+        """
+        header = await self._told("latest")
+        if header is None:
+            raise self.node().unavailable("the node has no newest block")
+        block, slack, highest = header.block, 2 * self.facts.confirmations, self._highest
+        if highest is None or block.number >= highest.number or block.at > highest.at:
+            # What stands in a later time is no older block: one that claimed more was not ours.
+            self._highest = block
+        elif slack and block.number + slack < highest.number:
+            raise self.node().unavailable(
+                f"the node is behind: block {block.number} after {highest.number}"
+            )
+        return header
+
+    async def block(self, tag: int | str) -> BlockStamp | None:
+        """Return a block by number, hash or tag, or None."""
+        told = await self.header(tag)
+        return None if told is None else told.block
+
+    async def header(self, tag: int | str) -> Header | None:
+        """A block and its parent's hash. Errors: `chain_unavailable`, for a header too that does
+        not hash to its block's name.
+        """
+        told = await self._told(tag)
+        return None if told is None else await self._proved(told)
+
+    async def blocks(self, *numbers: int) -> tuple[BlockStamp | None, ...]:
+        """Blocks by number, asked together; None for each that there is not."""
+        told = await self.node().facts(
+            [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
+        )
+        found = [
+            None if one is None else self._header(one, n)
+            for n, one in zip(numbers, told, strict=True)
+        ]
+        return tuple([None if one is None else (await self._proved(one)).block for one in found])
+
+    async def _told(self, tag: int | str) -> Header | None:
+        by_hash = isinstance(tag, str) and len(tag) == 66
+        method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
+        raw = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
+        return None if raw is None else self._header(raw, tag)
+
+    async def headers(self, numbers: Iterable[int], *, whole: bool = False) -> dict[int, Header]:
+        """Blocks by number with their parents' hashes, asked together, lowest first. `whole`: all
+        fields of each must be there, so that it can be held against its hash.
+
+        Errors: `chain_unavailable` where one of them is missing, or does not hash to its name.
+        """
+        wanted = sorted(numbers)
+        told = await self.node().facts(
+            [("eth_getBlockByNumber", [hex(number), False]) for number in wanted]
+        )
+        if None in told:
+            raise self.node().unavailable("a block in the middle of the chain is missing")
+        return {
+            n: await self._proved(self._header(one, n), whole=whole)
+            for n, one in zip(wanted, told, strict=True)
+        }
+
+    async def _proved(self, header: Header, *, whole: bool = False) -> Header:
+        if header.proved is False or (whole and header.proved is None):
+            await self.node().prove()  # it may be another chain's by now
+            raise self.node().unavailable("a header that does not hash to its block's name")
+        return header
+
+    def _header(self, raw: object, tag: int | str) -> Header:
+        try:
+            found = decoding.header(raw)
+        except decoding.NONSENSE:
+            raise self.node().unavailable("a block without number, hash or time") from None
+        if tag not in (found.block.number, found.block.hash) and tag not in TAGS:
+            raise self.node().unavailable("another block than the one asked for")
+        return found
+
+    async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
+        """Run a view at one block.
+
+        Errors: RpcFault for a revert, and for nothing else.
+        """
+        try:
+            answer = await self.node().ask(
+                "eth_call", {"to": to, "data": data, "gas": CALL_GAS}, pinned(block)
+            )
+            return decoding.raw(answer)
+        except NodeError as fault:
+            if fault.reverted:
+                raise
+            raise self.node().unavailable(f"eth_call refused: {fault}") from None
+        except decoding.NONSENSE:
+            raise self.node().unavailable("an eth_call answer that is not hex") from None
+
+    async def balance(self, holder: str, block: BlockStamp) -> int:
+        """USDC of a holder in base units. Errors: `chain_unavailable`, `not_configured`."""
+        found = await self.holding(self.configured("USDC", self.usdc), holder, block)
+        if found is None:
+            raise self.node().unavailable("the USDC contract tells no balance")
+        return found
+
+    async def holding(self, token: str, holder: str, block: BlockStamp) -> int | None:
+        """ERC-20 balance in base units; None where the contract tells none, for an empty answer is
+        not zero.
+        """
+        data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
+        try:
+            told = await self.eth_call(token, data, block)
+        except NodeError:
+            return None
+        return int.from_bytes(told[:32], "big") if len(told) >= 32 else None
+
+
+def pinned(block: BlockStamp) -> dict[str, str]:
+    """The block parameter of a state read (EIP-1898): by hash, so that another node's other block
+    cannot answer.
+    """
+    return {"blockHash": block.hash}

@@ -1,0 +1,1 @@
+"""JSON-RPC: clients, node pools, deadlines and errors."""

@@ -1,0 +1,254 @@
+"""Sending transactions with a key of the house: one nonce manager, fees replaced when stuck,
+receipts waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from statistics import median_low
+from typing import Any, Final
+
+import anyio
+from eth_abi import encode
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_account.types import TransactionDictType
+from eth_typing import HexStr
+from eth_utils import to_checksum_address
+
+from chain.adapter import EvmChain, EvmChains
+from chain.contracts import abi_codec
+from chain.quorum import dissent, each_node, majority, quorum_read
+from chain.reads.receipts import revert_of
+from chain.rpc.errors import NodeError
+from domain.chain_facts import Call, Receipt
+from domain.refusals import Refused, refusal
+
+EXECUTE_GAS: Final = 700_000
+POLLS: Final = 60
+POLL_S: Final = 0.5
+STUCK_AFTER: Final = 20
+BUMP_PERCENT: Final = 130
+SPARE: Final = 20
+"""Transactions that the key must be able to pay for before it sends one that can wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """A transaction before it is signed (EIP-1559). Units: wei, and gas."""
+
+    chain_id: int
+    to: str
+    data: str
+    value: int
+    nonce: int
+    gas: int
+    max_fee: int
+    tip: int
+
+    def dearer(self) -> Transaction:
+        """The same at a price that nodes take in the place of the first."""
+        return replace(self, max_fee=_bumped(self.max_fee), tip=_bumped(self.tip))
+
+    def as_json(self) -> TransactionDictType:
+        """As it is signed."""
+        return {
+            "type": 2,
+            "chainId": self.chain_id,
+            "to": HexStr(self.to),
+            "data": HexStr(self.data),
+            "value": self.value,
+            "nonce": self.nonce,
+            "gas": self.gas,
+            "maxFeePerGas": self.max_fee,
+            "maxPriorityFeePerGas": self.tip,
+        }
+
+
+def _bumped(price: int) -> int:
+    return price * BUMP_PERCENT // 100 + 1
+
+
+class TxSender:
+    """The `HouseKeeper` port."""
+
+    def __init__(self, chains: EvmChains, private_key: str, poll_s: float = POLL_S):
+        self._chains, self._poll_s = chains, poll_s
+        self._account: LocalAccount = Account.from_key(private_key)
+        self._turns: dict[int, anyio.Lock] = {}
+
+    @property
+    def address(self) -> str:
+        """EIP-55 address of the key."""
+        return str(self._account.address)
+
+    async def send(self, call: Call) -> Receipt:
+        """Sign, send and wait for the receipt.
+
+        Errors: `would_revert` where the newest block says so, and nothing is sent;
+        `chain_unavailable` when it is not mined in time. A transaction that reverts all the same is
+        returned with ok False.
+        """
+        # One transaction at a time: the nonce is the chain's count. One chain waits for no other.
+        async with self._turns.setdefault(call.chain_id, anyio.Lock()):
+            chain = self._chains.get(call.chain_id)
+            transaction = await self._prepared(chain, call)
+            hashes = [await self._sent(chain, transaction)]
+            for poll in range(POLLS):
+                for tx_hash in hashes:
+                    receipt = await _mined(chain, tx_hash)
+                    if receipt is not None:
+                        return receipt
+                if poll and poll % STUCK_AFTER == 0:
+                    transaction = transaction.dearer()
+                    hashes.append(await self._sent(chain, transaction))
+                await anyio.sleep(self._poll_s)
+            raise self._unmined(chain, "the keeper's transaction is not mined yet")
+
+    async def affords(self, chain_id: int) -> bool:
+        """True where the balance pays for `SPARE` transactions at the fees of now.
+
+        Errors: `chain_unavailable`.
+        """
+        chain, at = self._chains.get(chain_id), self.address
+        has = await each_node(chain, lambda v: v.node().quantity("eth_getBalance", at, "latest"))
+        fee, tip = await self._fees(chain)
+        return _middle(has) >= SPARE * EXECUTE_GAS * (2 * fee + tip)
+
+    @staticmethod
+    async def _fees(chain: EvmChain) -> tuple[int, int]:
+        """(price of gas now, tip), in wei: what one node says decides neither."""
+        fees = await each_node(chain, lambda view: view.node().quantity("eth_gasPrice"))
+        tips = await each_node(chain, lambda view: view.node().quantity("eth_maxPriorityFeePerGas"))
+        return _middle(fees), _middle(tips)
+
+    async def _prepared(self, chain: EvmChain, call: Call) -> Transaction:
+        sketch = {"from": self.address, "to": call.to, "data": call.data}
+        tried = await each_node(chain, lambda view: _tried(view, sketch))
+        reverts = {n: one if isinstance(one, str) else None for n, one in tried.items()}
+        same = majority(len(chain.views), reverts)
+        if not same:
+            raise self._unmined(chain, "its nodes do not say the same of a call")
+        dissent(chain.node(), "a call", same, reverts)
+        why = tried[same[0]]
+        if isinstance(why, str):
+            raise Refused(refusal("would_revert", why=why))
+        fee, tip = await self._fees(chain)
+        gas = _middle({n: one for n, one in tried.items() if isinstance(one, int)}) * 13 // 10
+        return Transaction(
+            chain_id=call.chain_id,
+            to=call.to,
+            data=call.data,
+            value=int(call.value),
+            nonce=await quorum_read(chain, "a nonce", self._nonce),
+            gas=max(gas, EXECUTE_GAS),
+            max_fee=2 * fee + tip,
+            tip=tip,
+        )
+
+    async def _nonce(self, view: EvmChain) -> int:
+        return await view.node().quantity("eth_getTransactionCount", self.address, "latest")
+
+    async def _sent(self, chain: EvmChain, transaction: Transaction) -> str:
+        """Sign a transaction and give it to every node: one that keeps it to itself holds nothing
+        off.
+
+        Errors: `chain_unavailable` where none takes it.
+        """
+        signed = self._account.sign_transaction(transaction.as_json())
+        raw = "0x" + bytes(signed.raw_transaction).hex()
+        await each_node(chain, lambda view: self._given(view, raw))
+        return "0x" + bytes(signed.hash).hex()
+
+    async def _given(self, view: EvmChain, raw: str) -> None:
+        try:
+            await view.node().ask("eth_sendRawTransaction", raw)
+        except NodeError as fault:
+            if (
+                "known" not in str(fault)
+                and "underpriced" not in str(fault)
+                and "nonce too low" not in str(fault)
+            ):
+                raise view.node().unavailable(f"it takes no transaction: {fault}") from None
+
+    @staticmethod
+    def _unmined(chain: EvmChain, reason: str) -> Refused:
+        return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=reason))
+
+
+async def _tried(view: EvmChain, sketch: dict[str, str]) -> int | str:
+    """The gas of a call, or by which error it would revert."""
+    rpc = view.node()
+    try:
+        # In the block that comes next, where it will be mined: in that of a mark of ours an
+        # exit is not judged by that mark yet.
+        return rpc.number(await rpc.ask("eth_estimateGas", sketch, "pending"))
+    except NodeError as fault:
+        if not fault.reverted:
+            raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
+        return revert_of(fault).name
+
+
+async def _mined(chain: EvmChain, tx_hash: str) -> Receipt | None:
+    """Its receipt, once enough nodes have the block; among several one may be late or fail."""
+    try:
+        return await chain.receipt(tx_hash)
+    except Refused:
+        if not chain.asks_several:
+            raise
+        return None
+
+
+def _middle(told: Mapping[int, int]) -> int:
+    """The middle one of what nodes say, the lower of two: one that is far off decides nothing."""
+    return median_low(told.values())
+
+
+async def deploy(
+    chain: EvmChain, private_key: str, contract: str, args: tuple[Any, ...] = ()
+) -> str:
+    """Deploy a committed artifact and return its address.
+
+    Errors: `chain_unavailable` when the deployment fails or is not mined.
+    """
+    account = Account.from_key(private_key)
+    rpc = chain.node()
+    loaded = abi_codec.artifact(contract)
+    inputs: list[dict[str, str]] = next(
+        (e["inputs"] for e in loaded["abi"] if e["type"] == "constructor"), []
+    )
+    data = loaded["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
+    gas = (
+        int(await rpc.ask("eth_estimateGas", {"from": account.address, "data": data}), 16)
+        * 12
+        // 10
+    )
+    fee = int(await rpc.ask("eth_gasPrice"), 16)
+    tip = int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
+    nonce = int(await rpc.ask("eth_getTransactionCount", account.address, "latest"), 16)
+    signed = account.sign_transaction(
+        {
+            "type": 2,
+            "chainId": chain.chain_id,
+            "nonce": nonce,
+            "data": data,
+            "gas": gas,
+            "value": 0,
+            "maxFeePerGas": 2 * fee + tip,
+            "maxPriorityFeePerGas": tip,
+        }
+    )
+    tx_hash = await rpc.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+    for _ in range(POLLS):
+        raw = await rpc.ask("eth_getTransactionReceipt", tx_hash)
+        if raw is not None:
+            if raw["status"] != "0x1":
+                break
+            return to_checksum_address(raw["contractAddress"])
+        await anyio.sleep(POLL_S)
+    raise Refused(
+        refusal(
+            "chain_unavailable", chain_id=chain.chain_id, why=f"the deployment of {contract} failed"
+        )
+    )

@@ -1,0 +1,289 @@
+"""The story in thirteen chapters; every one is done for real, and insisted on."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from aiohttp import ClientSession
+from mcp import StdioServerParameters
+from mcp.client.sse import sse_client
+from pydantic import SecretStr
+
+from chain.adapter import EvmChain
+from chain.contracts import abi_codec
+from devtools.demo.chapters import acts, asks, is_refused, reads, registers, signs
+from devtools.demo.ending import leaves
+from devtools.demo.falling import falls
+from devtools.demo.looking import settles_in
+from devtools.demo.orders import orders
+from devtools.demo.people import Owner, harness
+from devtools.demo.signing import signs_each
+from devtools.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, Stage
+from devtools.demo.stop_line import keeps
+from devtools.demo.story import StepFailed, Story
+from devtools.demo.trading import trades
+from devtools.demo.wallet import DemoWallet
+from devtools.devnet import Devnet, devnet
+from devtools.local_venue import Venues, venues
+from devtools.local_wallet import LocalWallet, address_of
+from domain.chain_facts import Call
+from domain.money import Usdc
+from domain.refusals import Refused
+from http_shim import http_server
+from server.cli.maintenance import create_house_key
+from server.runtime.serve import serve_until
+from server.settings import ChainSettings, Settings
+from server.wiring import chain_facts
+from skill.connecting import client_config
+
+GIB: Final = Usdc.parse("10000")
+
+
+async def play(*, stay: bool, port: int) -> int:
+    """Play the story; 0 only if every step held."""
+    story, started = Story(), time.monotonic()
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
+    try:
+        # The port first: while the chains start, another program could take it.
+        with (
+            http_server.bound("127.0.0.1", port) as sock,
+            tempfile.TemporaryDirectory(prefix="wallet-demo-") as folder,
+        ):
+            await _on_stage(story, Path(folder), sock, stay=stay, started=started)
+    except* StepFailed as failed:
+        story.fail("; ".join(str(e) for e in _leaves(failed)))
+    except* Refused as refused:
+        story.fail(
+            "; ".join(
+                f"{e.code}: {e.refusal.reason}" for e in _leaves(refused) if isinstance(e, Refused)
+            )
+        )
+    else:
+        return 0
+    return 1
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    """The exceptions inside nested groups."""
+    return [
+        x
+        for e in group.exceptions
+        for x in (_leaves(e) if isinstance(e, BaseExceptionGroup) else [e])
+    ]
+
+
+MARKETS: Final = """
+[[markets]]
+id = "{id}"
+name = "{name}"
+status = "live"
+kind = "erc4626"
+chain_id = {chain_id}
+address = "{address}"
+share_value = "{share_value}"
+"""
+
+
+def market_entry(
+    net: Devnet, chain_id: int, market_id: str = "test-market", name: str = "Test Market"
+) -> str:
+    """The entry of a development chain's market in a markets file."""
+    at = net.deployed
+    return MARKETS.format(
+        id=market_id,
+        name=name,
+        chain_id=chain_id,
+        address=at.market,
+        share_value=at.share_value,
+    )
+
+
+async def _on_stage(
+    story: Story, folder: Path, sock: socket.socket, *, stay: bool, started: float
+) -> None:
+    story.chapter(1, "A chain, contracts, a database and the service")
+    async with (
+        devnet("127.0.0.1", 0, CHAIN_ID) as net,
+        devnet("127.0.0.1", 0, ASKING_CHAIN_ID, approvals_on_chain=True) as asking,
+        venues("127.0.0.1", 0, _people(net)) as both,
+    ):
+        story.say(f"embedded EVM (chain {CHAIN_ID}) at {net.rpc_url}")
+        story.say(f"another, whose vaults keep approvals (chain {ASKING_CHAIN_ID})")
+        for name, address in (
+            ("test USDC", net.deployed.usdc),
+            ("vault factory", net.deployed.factory),
+            ("ERC-4626 market", net.deployed.market),
+        ):
+            story.say(f"{name} at {address}")
+        markets = folder / "markets.toml"
+        markets.write_text(
+            market_entry(net, CHAIN_ID)
+            + market_entry(asking, ASKING_CHAIN_ID, "signed-market", "Signed Market")
+        )
+        story.say(
+            f"local trading venue at {both.mainnet_url} (mainnet) and {both.testnet_url} (testnet)"
+        )
+        settings = _settings(folder, net, asking, markets, http_server.address_of(sock), both)
+        async with anyio.create_task_group() as group, ClientSession() as http:
+            stop = anyio.Event()
+            demo = _wallet(net, asking, settings) if stay else None
+            base = await group.start(_service, settings, sock, stop, demo)
+            story.hold(
+                f"a fresh SQLite database, and the service on one port: {base}",
+                truth=await _up(http, base),
+            )
+            stage = await _cast(story, folder, net, asking, settings, base, http)
+            try:
+                await _chapters(stage)
+                story.end(int(time.monotonic() - started))
+                if stay:
+                    await settles_in(stage)
+                    await _stay(stage)
+            finally:
+                await _leave(stage, demo)
+                stop.set()
+
+
+def _wallet(net: Devnet, asking: Devnet, settings: Settings) -> DemoWallet:
+    """The owner's wallet for the browser, on both chains of this process."""
+    chains = {CHAIN_ID: net, ASKING_CHAIN_ID: asking}
+    return DemoWallet("0x" + net.chain.keys[2].hex(), chains, settings.base_url or "")
+
+
+def _people(net: Devnet) -> list[str]:
+    """Addresses of the chain's keys, which have money at the venue too."""
+    return [address_of("0x" + key.hex()) for key in net.chain.keys]
+
+
+def _facts(net: Devnet) -> ChainSettings:
+    return ChainSettings(
+        rpc_url=net.rpc_url,
+        usdc=net.deployed.usdc,
+        factory=net.deployed.factory,
+        lens=net.deployed.lens,
+        confirmations=0,
+        poll_s=1,
+    )
+
+
+def _settings(
+    folder: Path, net: Devnet, asking: Devnet, markets: Path, base: str, both: Venues
+) -> Settings:
+    return Settings(
+        database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
+        base_url=base,
+        default_chain_id=CHAIN_ID,
+        chains={CHAIN_ID: _facts(net), ASKING_CHAIN_ID: _facts(asking)},
+        keeper_private_key=SecretStr(net.keeper_key),
+        markets_file=markets,
+        door="on",
+        keeper_tick_s=1,
+        chain_read_ms=5_000,  # its chains are in this process, and work at a machine's own pace
+        venue_mainnet_url=both.mainnet_url,
+        venue_testnet_url=both.testnet_url,
+        signer_socket=folder / "signer.sock",
+        signer_keys=folder / "signer",
+        signer_seal_file=folder / "seal",
+    )
+
+
+async def _service(
+    settings: Settings,
+    sock: socket.socket,
+    stop: anyio.Event,
+    demo: DemoWallet | None,
+    *,
+    task_status: Any,
+) -> None:
+    ready = task_status.started
+    await serve_until(settings, sock, stop, keeper=True, ready=ready, demo=demo)
+
+
+async def _up(http: ClientSession, base: str) -> bool:
+    async with http.get(base + "/readyz") as response:
+        return response.status == 200
+
+
+async def _cast(
+    story: Story,
+    folder: Path,
+    net: Devnet,
+    asking: Devnet,
+    settings: Settings,
+    base: str,
+    http: ClientSession,
+) -> Stage:
+    owner_wallet, agent_wallet = (
+        LocalWallet("0x" + net.chain.keys[n].hex(), net.rpc_url) for n in (2, 3)
+    )
+    mint = Call(
+        CHAIN_ID,
+        net.deployed.usdc,
+        abi_codec.calldata("TestUSDC", "mint", (owner_wallet.address, GIB)),
+    )
+    await owner_wallet.send(mint)
+    owner = Owner(http, base, owner_wallet, CHAIN_ID)
+    keeper = await create_house_key(settings, "keeper")
+    chain = EvmChain(chain_facts(settings)[0])
+    people = owner, agent_wallet
+    return Stage(story, folder, net, settings, base, *people, chain, asking, keeper["key"])
+
+
+async def _leave(stage: Stage, demo: DemoWallet | None) -> None:
+    with anyio.CancelScope(shield=True):
+        for wallet in (stage.owner.wallet, stage.agent_wallet):
+            await wallet.close()
+        if demo is not None:
+            await demo.close()
+        await stage.chain.close()
+
+
+async def _chapters(stage: Stage) -> None:
+    await registers(stage)
+    await signs(stage)
+    stdio = StdioServerParameters(
+        command=sys.executable, args=["-m", "server", "mcp"], env=stage.service_env()
+    )
+    async with harness(stdio, stage.agent_wallet) as agent:
+        await acts(stage, agent)
+    headers = {"X-Service-User-Key": stage.seen["agent_key"]}
+    async with harness(
+        sse_client(stage.base + "/sse", headers=headers), stage.agent_wallet
+    ) as agent:
+        await is_refused(stage, agent)
+        await asks(stage, agent)
+    await reads(stage)
+    await leaves(stage)
+    await falls(stage, 9)
+    await signs_each(stage, 10)
+    secret = await trades(stage.story, stage.owner, 11)
+    await orders(stage, secret, 12)
+    await keeps(stage, secret, 13)
+
+
+async def _stay(s: Stage) -> None:
+    """Serve until SIGTERM or Ctrl-C; then everything that was made goes."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        _invite(s)
+        async for _ in signals:
+            return
+
+
+def _invite(s: Stage) -> None:
+    """Say how to connect."""
+    key = s.seen["agent_key"]
+    print("\nThe service stays up, with the door on. Ctrl-C ends it.\n")
+    print(f"In a browser: {s.base}/app, with the demo wallet that it offers.\n")
+    for name, config in client_config(s.base).items():
+        text = config if isinstance(config, str) else json.dumps(config)
+        print(f"{name}: {text.replace('ak_…', key)}")
+    print(f'\ncurl -H "X-Service-User-Key: {key}" {s.base}/wallet/agents/me', flush=True)

@@ -1,0 +1,115 @@
+"""The chapter where the vault itself keeps approvals: the owner signs the very action."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp.client.sse import sse_client
+
+from chain.adapter import EvmChain
+from chain.contracts import abi_codec
+from devtools.demo.people import Agent, as_call, harness
+from devtools.demo.stage import ASKING_CHAIN_ID, Stage
+from devtools.local_wallet import LocalWallet
+from domain.chain_facts import Call
+from domain.money import Usdc
+from server.wiring import chain_facts
+from tools.model.serialization import wire
+
+TERMS = {
+    "budget_usdc": "200",
+    "per_tx_cap_usdc": "100",
+    "daily_cap_usdc": "200",
+    "approval_above_usdc": "50",
+    "markets": ["signed-market"],
+    "chain_id": ASKING_CHAIN_ID,
+}
+
+
+async def signs_each(s: Stage, number: int) -> None:
+    """On a chain whose factory keeps approvals: no session and no switch stands for a signature."""
+    s.story.chapter(number, "Where the vault keeps approvals: the owner signs the very action")
+    owner, actor = (
+        LocalWallet("0x" + s.asking.chain.keys[n].hex(), s.asking.rpc_url) for n in (2, 3)
+    )
+    facts = next(f for f in chain_facts(s.settings) if f.chain_id == ASKING_CHAIN_ID)
+    chain, headers = EvmChain(facts), {"X-Service-User-Key": s.seen["agent_key"]}
+    try:
+        path, vault = await _agrees(s, owner)
+        async with harness(sse_client(s.base + "/sse", headers=headers), actor) as agent:
+            await _acts(s, chain, agent, owner, path, vault)
+    finally:
+        for wallet in (owner, actor):
+            await wallet.close()
+        await chain.close()
+
+
+async def _sends(wallet: LocalWallet, call: Any) -> str:
+    receipt = await wallet.send(as_call(call))
+    return "0x" + bytes(receipt["transactionHash"]).hex()
+
+
+async def _agrees(s: Stage, owner: LocalWallet) -> tuple[str, str]:
+    """Terms, a vault, money in it; gives the mandate's route and its vault."""
+    mint = abi_codec.calldata("TestUSDC", "mint", (owner.address, Usdc.parse("200")))
+    await owner.send(Call(ASKING_CHAIN_ID, s.asking.deployed.usdc, mint))
+    body = TERMS | {"agent_id": s.seen["agent_id"]}
+    created = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
+    path = f"/wallet/mandates/{created['public_id']}"
+    terms = await s.owner.ask("GET", path + "/terms")
+    asking = terms["clauses"][5]
+    s.story.say(f" 6. {asking['text_en']} [{asking['enforced_by']}]")
+    s.story.same("clause 6 is kept by the", asking["enforced_by"], "Contract")
+    signature = owner.sign_typed(terms["typed_data"])
+    await s.owner.ask("POST", path + "/sign", {"signature": signature})
+    create = await s.owner.ask("GET", path + "/create-call")
+    tx = await _sends(owner, create["call"])
+    attached = await s.owner.ask("POST", path + "/vault", {"tx_hash": tx})
+    for call in (await s.owner.ask("GET", path + "/fund", amount="200"))["calls"]:
+        tx = await _sends(owner, call)
+    told = await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
+    s.story.same("200 USDC deposited; the mandate is", told["mandate"]["status"], "working")
+    return path, attached["mandate"]["vault_address"]
+
+
+async def _acts(
+    s: Stage, chain: EvmChain, agent: Agent, owner: LocalWallet, path: str, vault: str
+) -> None:
+    """Held, tried past the service, tried with the session alone, signed, done, tried again."""
+    market, amount = s.asking.deployed.market or "", Usdc.parse("90")
+    data = abi_codec.calldata("TestMarket", "deposit", (amount, vault))
+    request = {
+        "public_id": path.rpartition("/")[2],
+        "target": market,
+        "data": data,
+        "approve_amount": str(amount),
+    }
+    await agent.call("mandate_accept", public_id=request["public_id"])
+    held = await agent.call("mandate_execute_call", **request)
+    s.story.same("90 USDC: held", held.get("status"), "pending_approval")
+    bare = wire(chain.vault_call(vault, "execute", market, data, amount))
+    await _reverts(s, chain, agent, bare, "sent past the service", "ApprovalNeeded")
+    decision = f"{path}/approvals/{held['approval']['approval_id']}"
+    alone = await s.owner.ask("POST", decision, {"decision": "approve"}, expect=409)
+    s.story.same("the owner's session alone is refused", alone["error"], "signature_needed")
+    signature = owner.sign_typed(alone["detail"]["typed_data"])
+    body = {"decision": "approve", "signature": signature}
+    decided = await s.owner.ask("POST", decision, body)
+    s.story.same("with the owner's signature over it", decided["approval"]["status"], "approved")
+    told = await agent.call("mandate_execute_call", **request)
+    ok, tx = await agent.execute(told)
+    s.story.hold(f"executeApproved puts 90 USDC into the market: {tx}", truth=ok)
+    await _reverts(s, chain, agent, told, "the same once more", "ApprovalUsed")
+    stop = await s.owner.ask("GET", path + "/stop-call")
+    closed = {"tx_hash": await _sends(owner, stop["call"])}
+    now = await s.owner.ask("POST", path + "/vault-tx", closed)
+    s.story.same("the owner stops it; the mandate is", now["mandate"]["status"], "stopped")
+
+
+async def _reverts(
+    s: Stage, chain: EvmChain, agent: Agent, call: Any, subject: str, error: str
+) -> None:
+    _, tx = await agent.execute(call)
+    receipt = await chain.receipt(tx)
+    found = receipt.revert.name if receipt is not None and receipt.revert is not None else None
+    s.story.same(f"{subject}, the vault reverts with", found, error)

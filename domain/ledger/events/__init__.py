@@ -1,0 +1,1 @@
+"""Ledger events: kinds, payloads and their codecs."""

@@ -1,0 +1,148 @@
+"""The vault's events: one table of what each is in the ledger and in the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from domain.ledger.events.event_kinds import LedgerKind
+from domain.ledger.events.payloads import (
+    AgentPaid,
+    CallTarget,
+    Control,
+    Deposited,
+    Executed,
+    Marked,
+    Observed,
+    ObservedPosition,
+    Payload,
+    Settled,
+    Stopped,
+    Unwound,
+    Withdrawn,
+)
+from domain.money import LIMIT_MICROS, ZERO, Usdc
+from domain.wire_fields import Args
+
+StepKind = Literal[
+    "instruction",
+    "research",
+    "verify",
+    "consent",
+    "action",
+    "outcome",
+    "funding",
+    "control",
+    "note",
+]
+"""Kinds of steps (spec 2.7)."""
+
+STOP_REASONS: Final = {0: "none", 1: "owner", 2: "agent", 3: "floor", 4: "withdraw"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainEvent:
+    """One event of the vault.
+
+    Shapes: `log` is its Solidity name; `step` the kind and the code of its step (spec 2.7); `reads`
+    makes the payload, and the row's amount, of the arguments (Solidity names, base units); `call`
+    is the vault transaction that is meant by it, as an owner names it.
+    """
+
+    log: str
+    kind: LedgerKind
+    what: type[Payload]
+    step: tuple[StepKind, str]
+    reads: Callable[[Args], tuple[Payload, Usdc | None]]
+    call: str | None = None
+
+
+def _place(a: Args) -> CallTarget:
+    return CallTarget(address=a["target"], selector=a["selector"])
+
+
+def _executed(a: Args) -> tuple[Payload, Usdc]:
+    told = Executed(
+        place=_place(a),
+        spent=Usdc(a["spent"]),
+        received=Usdc(a["returned"]),
+        approved=Usdc(a["approved"]),
+        agent=a["agent"],
+        data_hash=a.get("dataHash"),
+    )
+    return told, told.spent or told.received
+
+
+def _unwound(a: Args) -> tuple[Payload, Usdc]:
+    received = Usdc(a["returned"])
+    return Unwound(
+        place=_place(a), received=received, by=a["by"], data_hash=a.get("dataHash")
+    ), received
+
+
+def _stopped(a: Args) -> tuple[Payload, None]:
+    return Stopped(reason=STOP_REASONS.get(a["reason"], "unknown"), by=a["by"]), None
+
+
+def _settled(a: Args) -> tuple[Payload, Usdc]:
+    spent, returned = Usdc(a["totalSpent"]), Usdc(a["totalReturned"])
+    told = Settled(
+        spent=spent, returned=returned, gain=Usdc(a["gain"]), agent_fee=Usdc(a["agentFee"])
+    )
+    return told, returned - spent
+
+
+def _marked(a: Args) -> tuple[Payload, None]:
+    return Marked(
+        cash=Usdc(a["cash"]), positions=Usdc(a["positions"]), floor=Usdc(a["floor"])
+    ), None
+
+
+CHAIN_EVENTS: Final = (
+    ChainEvent(log="Deposited", kind=LedgerKind.DEPOSIT, what=Deposited,
+               step=("funding", "deposit"), call="deposit",
+               reads=lambda a: (Deposited(sender=a["from"]), Usdc(a["amount"]))),
+    ChainEvent(log="Executed", kind=LedgerKind.MOVE, what=Executed,
+               step=("action", "executed"), reads=_executed),
+    ChainEvent(log="Unwound", kind=LedgerKind.MOVE, what=Unwound,
+               step=("action", "unwound"), call="unwind", reads=_unwound),
+    ChainEvent(log="Withdrawn", kind=LedgerKind.WITHDRAW, what=Withdrawn,
+               step=("funding", "withdraw"), call="withdraw",
+               reads=lambda a: (Withdrawn(), Usdc(a["amount"]))),
+    ChainEvent(log="AgentPaid", kind=LedgerKind.PAYOUT, what=AgentPaid, step=("outcome", "payout"),
+               reads=lambda a: (AgentPaid(agent=a["agent"]), Usdc(a["amount"]))),
+    ChainEvent(log="Stopped", kind=LedgerKind.STOP, what=Stopped,
+               step=("control", "stop"), call="stop", reads=_stopped),
+    ChainEvent(log="Settled", kind=LedgerKind.RESOLVE, what=Settled,
+               step=("outcome", "resolve"), reads=_settled),
+    ChainEvent(log="AgentRevoked", kind=LedgerKind.NOTE, what=Control,
+               step=("control", "paused"), call="pause",
+               reads=lambda a: (Control(what="paused", agent=a["agent"]), None)),
+    ChainEvent(log="AgentSet", kind=LedgerKind.NOTE, what=Control,
+               step=("control", "resumed"), call="resume",
+               reads=lambda a: (Control(what="resumed", agent=a["agent"]), None)),
+    ChainEvent(log="Marked", kind=LedgerKind.NOTE, what=Marked,
+               step=("outcome", "mark"), call="record", reads=_marked),
+)  # fmt: skip
+
+
+def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
+    """What a log says of the vault right after it; its cash is for whoever knows the rows before.
+
+    Shapes: `keys` name the vault's value probes in their order. A log that has no values observes
+    no position; a probe that says more than every USDC there is has not told a value.
+    """
+    values = args.get("values")
+    if not isinstance(values, (list, tuple)) or len(values) != len(keys):
+        return Observed(block=block, cash=ZERO, positions=(), whole=not keys)
+    positions = tuple(
+        ObservedPosition(key=key, value=Usdc(v) if 0 <= v <= LIMIT_MICROS else None)
+        for key, v in zip(keys, values, strict=True)
+    )
+    whole = all(p.value is not None for p in positions)
+    return Observed(block=block, cash=ZERO, positions=positions, whole=whole)
+
+
+BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in CHAIN_EVENTS}
+LOG_OF: Final[Mapping[str, str]] = {e.call: e.log for e in CHAIN_EVENTS if e.call is not None}

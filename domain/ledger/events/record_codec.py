@@ -1,0 +1,134 @@
+"""How a stored object is read, key by key, into a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeAlias, cast
+
+from domain.ledger.events.stored_json import CHOICES, Reads, StoredJson
+from domain.ledger.fast_copy import fast_constructor
+from domain.money import ZERO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSpec:
+    """One key of a stored object.
+
+    Shapes: `of` gives the value of a payload that is written and shown; `reads` is None where the
+    key follows from the others, and `attr` is what is read into. `always` stands there as null too,
+    any other is left out where it has no value. Without a `needed` one the row is a note.
+    """
+
+    name: str
+    of: Callable[[Any], object]
+    attr: str
+    reads: Reads | None
+    always: bool = False
+    needed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    """Keys that make a value of their own: an object under `name`, or flat among their neighbours.
+
+    Shapes: `absent` is the value where there is no such object.
+    """
+
+    attr: str
+    made: Callable[..., object]
+    keys: tuple[FieldSpec, ...]
+    name: str | None = None
+    absent: object = None
+
+
+Keys: TypeAlias = tuple[FieldSpec | Inner, ...]
+
+
+# What the readers that look at their own key alone find where it is not there: most keys are not.
+_NOTHING: Final[Mapping[Reads, object]] = {
+    StoredJson.text: None,
+    StoredJson.number: None,
+    StoredJson.flag: False,
+    StoredJson.money: None,
+    StoredJson.sum: ZERO,
+    StoredJson.at: None,
+    StoredJson.json: None,
+    StoredJson.any: None,
+}
+
+
+class _Plan:
+    """How keys are read into the values of a record, by their places among its fields.
+
+    Shapes: `nothing` is what is found of keys that are not there, by attribute; `alone` are the
+    keys and the inner objects that are looked at only where they are, by name; `always` those whose
+    reader looks at others, or says what a missing one is; `flat` are values made of neighbours.
+    """
+
+    __slots__ = ("alone", "always", "flat", "nothing")
+
+    def __init__(self, keys: Keys, places: Mapping[str, int]):
+        read = [(k, k.reads) for k in keys if isinstance(k, FieldSpec) and k.reads is not None]
+        alone = [(k, reads) for k, reads in read if _is_alone(reads)]
+        inners = [(k, RecordReader(k.made, k.keys)) for k in keys if isinstance(k, Inner)]
+        self.nothing = {k.attr: _NOTHING.get(reads) for k, reads in alone}
+        self.nothing |= {k.attr: k.absent for k, _ in inners}
+        self.alone: dict[str, tuple[int, Reads | None, RecordReader | None]] = {
+            k.name: (places[k.attr], reads, None) for k, reads in alone
+        }
+        self.alone |= {k.name: (places[k.attr], None, made) for k, made in inners if k.name}
+        self.always = tuple(
+            (k.name, places[k.attr], reads) for k, reads in read if not _is_alone(reads)
+        )
+        self.flat = tuple((places[k.attr], made) for k, made in inners if not k.name)
+
+    def fill(self, s: StoredJson, found: list[object]) -> None:
+        """Put what an object tells into its places."""
+        alone, told = self.alone, s.values
+        for name in told:
+            if name in alone:
+                place, reads, making = alone[name]
+                if reads is not None:
+                    found[place] = reads(s, name)
+                elif making is not None and told[name] is not None:
+                    inner = s.sub(name)
+                    if inner.there:
+                        found[place] = making.made(inner)
+        for name, place, reads in self.always:
+            found[place] = reads(s, name)
+        for place, making in self.flat:
+            found[place] = making.made(s)
+
+
+def _is_alone(reads: Reads) -> bool:
+    return reads in _NOTHING or reads in CHOICES
+
+
+class RecordReader:
+    """How a record is made of what is stored, with all that is the same each time worked out once:
+    every row that is read comes through here.
+    """
+
+    __slots__ = ("beside", "make", "needed", "nothing", "plan")
+
+    def __init__(self, created: Callable[..., object], keys: Keys, beside: Keys = ()):
+        record = cast(type[Any], created)
+        places = {f.name: n for n, f in enumerate(fields(record))}
+        self.make = fast_constructor(record)
+        self.needed = tuple(
+            (k.name, k.reads) for k in keys if isinstance(k, FieldSpec) and k.needed
+        )
+        self.plan = _Plan(keys, places)
+        self.beside = _Plan(beside, places) if beside else None
+        nothing = {f.name: f.default for f in fields(record)} | self.plan.nothing
+        nothing |= self.beside.nothing if self.beside is not None else {}
+        self.nothing = [*nothing.values()]
+
+    def made(self, s: StoredJson, around: StoredJson | None = None) -> Any:
+        """The record out of its object and of what stands around it."""
+        found = self.nothing.copy()
+        self.plan.fill(s, found)
+        if self.beside is not None and around is not None:
+            self.beside.fill(around, found)
+        return self.make(*found)

@@ -1,0 +1,1 @@
+"""Ledger state: the projections folded from events."""

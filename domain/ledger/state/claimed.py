@@ -1,0 +1,394 @@
+"""The claimed book: what agents say, in the order in which they said it. It moves nothing
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeAlias, TypeVar
+
+from domain.ledger.events.event import Event
+from domain.ledger.events.event_kinds import LedgerKind, Reporter
+from domain.ledger.events.payloads import (
+    UNKNOWN,
+    AgentStatement,
+    ClaimEnded,
+    Executed,
+    LogReversed,
+    Noted,
+    PaidFee,
+    Reported,
+    Unwound,
+)
+from domain.ledger.fast_copy import fast_replace
+from domain.times import day_of
+from domain.wire_fields import JsonObject
+
+PARTS_KEPT: Final = 256
+PENDING_KEPT: Final = 256
+ANSWERED_KEPT: Final = 64
+DAYS_KEPT: Final = 16
+KEY_CHARS: Final = 128
+CREDIT_MICROS: Final = 10_000
+TOOL_FEES: Final = frozenset({"x402", "tools", "paid_read"})
+NETWORK_FEES: Final = frozenset({"gas", "network"})
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingClaim:
+    """An action with a transaction that no chain row tells of yet. Units: micro-USDC."""
+
+    tx_hash: str
+    at: datetime
+    out: int = 0
+    into: int = 0
+    address: str | None = None
+    selector: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedLot:
+    """A part of a position as its agent names it, in the agent's own figures.
+
+    Shapes: `of` is the key of the position, `unknown` while nothing says it. Units: micro-USDC.
+    """
+
+    of: str
+    cost: int = 0
+    value: int = 0
+    mark: int | None = None
+    marked_at: datetime | None = None
+
+    @property
+    def opened(self) -> bool:
+        """False once it was sold or resolved; its name stays with its position."""
+        return self.cost > 0 or self.value > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An agent's newest mark of a whole position."""
+
+    value: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedBook:
+    """What the agents of a mandate claim.
+
+    Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
+    and paid hosts by UTC day, of which no vault's log will tell, `ordered` the part of it at the
+    venue whose orders are made here.
+    Shapes: `pending` by event id, and `answered` those that a chain row tells of, which a
+    reorganisation may take back; `gone` are the newest transactions that one took away and that no
+    row tells of again; `parts` by the agent's id, `marks` by position.
+    """
+
+    trades: int = 0
+    resolved: int = 0
+    fee_tools: int = 0
+    fee_venue: int = 0
+    fee_network: int = 0
+    fee_unclassified: int = 0
+    fee_unclassified_count: int = 0
+    credits: Mapping[str, int] = field(default_factory=dict)
+    notional: Mapping[str, int] = field(default_factory=dict)
+    ordered: Mapping[str, int] = field(default_factory=dict)
+    pending: Mapping[str, PendingClaim] = field(default_factory=dict)
+    answered: Mapping[str, PendingClaim] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+    parts: Mapping[str, ClaimedLot] = field(default_factory=dict)
+    marks: Mapping[str, Estimate] = field(default_factory=dict)
+    next_at: str | None = None
+
+    @property
+    def fees(self) -> int:
+        """All fees together."""
+        return self.fee_tools + self.fee_venue + self.fee_network + self.fee_unclassified
+
+
+EMPTY: Final = ClaimedBook()
+
+
+def after(c: ClaimedBook, event: Event, partner: Event | None = None) -> ClaimedBook:
+    """The book after one more row.
+
+    Shapes: `pair` is the row of the other side, where the ledger holds it.
+    A row by the house ends the claim that it measures; taken back, it leaves the claim pending as
+    it was. A second report of one transaction, and an
+    action at a contract that names no transaction, count for nothing (contract 5).
+    """
+    what = event.told.what
+    if event.reported_by is Reporter.AGENT:
+        if "duplicate_tx" in event.violation_codes or not isinstance(what, AgentStatement):
+            return c
+        values = _looks(what) if unproven(event) else _said(c, event, what, partner)
+        return fast_replace(c, **values) if values else c
+    if isinstance(what, ClaimEnded):
+        rest = {k: p for k, p in c.pending.items() if k != what.event_id}
+        return fast_replace(c, pending=rest)
+    if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
+        return c
+    if isinstance(what, LogReversed):
+        pending, answered = _crossed(c.answered, c.pending, event.tx_hash)
+        gone = (*_without(c.gone, event.tx_hash), event.tx_hash)[-ANSWERED_KEPT:]
+        return fast_replace(c, pending=_largest_claims(dict(pending)), answered=answered, gone=gone)
+    answered, pending = _crossed(c.pending, c.answered, event.tx_hash)
+    gone = _without(c.gone, event.tx_hash)
+    known = fast_replace(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
+    return _named(known, what, partner)
+
+
+def unproven(event: Event) -> bool:
+    """True for an action that only a vault's log could prove, and that names no transaction."""
+    what = event.told.what
+    acts = event.kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
+    statement = isinstance(what, Reported) and not what.notional
+    return event.reported_by is Reporter.AGENT and acts and statement and event.tx_hash is None
+
+
+def sides(event: Event) -> tuple[int, int]:
+    """(out, in) of an action, micro-USDC: a move goes out unless its direction says in."""
+    what = event.told.what
+    amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
+    came_in = isinstance(what, AgentStatement) and what.direction == "in"
+    if event.kind is LedgerKind.BUY or (event.kind is LedgerKind.MOVE and not came_in):
+        return amount, 0
+    return (0, amount) if event.kind in (LedgerKind.SELL, LedgerKind.MOVE) else (0, 0)
+
+
+# What an agent's row changes, each by its name: a book is copied once a row.
+_Values: TypeAlias = dict[str, object]
+
+
+def _looks(statement: AgentStatement) -> _Values:
+    look = statement.next_at
+    return {} if look is None or len(look) > 40 else {"next_at": look}
+
+
+def _said(
+    c: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None
+) -> _Values:
+    values = _looks(statement)
+    if isinstance(statement, PaidFee):
+        values |= _paid(c, event, statement)
+    elif event.kind is LedgerKind.RESOLVE:
+        amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
+        values |= {"resolved": c.resolved + amount, "trades": c.trades + 1}
+    elif isinstance(statement, Reported):
+        values |= _acted(c, event, statement, partner)
+    return _parted(c, event, statement, partner, values)
+
+
+def _paid(c: ClaimedBook, event: Event, what: PaidFee) -> _Values:
+    amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
+    values: _Values = {}
+    if what.paid_read:
+        values["credits"] = _on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS))
+    if what.fee_kind in TOOL_FEES:
+        values["fee_tools"] = c.fee_tools + amount
+    elif what.fee_kind == "venue":
+        values["fee_venue"] = c.fee_venue + amount
+    elif what.fee_kind in NETWORK_FEES:
+        values["fee_network"] = c.fee_network + amount
+    else:
+        values["fee_unclassified"] = c.fee_unclassified + amount
+        values["fee_unclassified_count"] = c.fee_unclassified_count + 1
+    return values
+
+
+def _on(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:
+    if not amount:
+        return days
+    day = day_of(at)
+    return _newest({**days, day: days.get(day, 0) + amount})
+
+
+def _newest(days: dict[str, int]) -> dict[str, int]:
+    for day in sorted(days)[:-DAYS_KEPT]:
+        del days[day]
+    return days
+
+
+def _acted(c: ClaimedBook, event: Event, what: Reported, partner: Event | None) -> _Values:
+    values: _Values = {"trades": c.trades + 1}
+    out, into = sides(event)
+    if what.notional:
+        values["notional"] = _on(c.notional, event.occurred_at, out)
+        if what.ordered:
+            values["ordered"] = _on(c.ordered, event.occurred_at, out)
+        return values
+    if event.tx_hash is None:
+        return values
+    claim = PendingClaim(
+        tx_hash=event.tx_hash,
+        at=event.occurred_at,
+        out=out,
+        into=into,
+        address=what.place.address,
+        selector=what.place.selector,
+    )
+    # A report may name a transaction whose row was taken back before: it waits like any other.
+    if partner is not None and event.tx_hash not in c.gone:
+        values["answered"] = _newest_claims({**c.answered, event.event_id: claim})
+    else:
+        values["pending"] = _largest_claims({**c.pending, event.event_id: claim})
+    return values
+
+
+def _largest_claims(pending: dict[str, PendingClaim]) -> dict[str, PendingClaim]:
+    """At most PENDING_KEPT; the least of them hides the least."""
+    while len(pending) > PENDING_KEPT:
+        del pending[min(pending, key=lambda k: pending[k].out)]
+    return pending
+
+
+def _newest_claims(answered: dict[str, PendingClaim]) -> dict[str, PendingClaim]:
+    """At most ANSWERED_KEPT; what a reorganisation takes back is never old."""
+    while len(answered) > ANSWERED_KEPT:
+        del answered[next(iter(answered))]
+    return answered
+
+
+def _without(gone: tuple[str, ...], tx_hash: str) -> tuple[str, ...]:
+    return tuple(known for known in gone if known != tx_hash)
+
+
+def _crossed(
+    source: Mapping[str, PendingClaim], to: Mapping[str, PendingClaim], tx_hash: str
+) -> tuple[Mapping[str, PendingClaim], Mapping[str, PendingClaim]]:
+    """(to, source) after the claims of a transaction went over."""
+    moved = {k: p for k, p in source.items() if p.tx_hash == tx_hash}
+    if not moved:
+        return to, source
+    return {**to, **moved}, {k: p for k, p in source.items() if k not in moved}
+
+
+# -- parts of positions
+
+
+def _parted(
+    c: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None, values: _Values
+) -> _Values:
+    """What the row says of a part, or of a whole position where it names no part."""
+    name = statement.part.id if statement.part is not None else None
+    if name is None:
+        if statement.mark is not None and statement.place.key != UNKNOWN:
+            estimate = Estimate(value=statement.mark.micros, at=event.occurred_at)
+            values["marks"] = _least({**c.marks, statement.place.key[:KEY_CHARS]: estimate})
+        return values
+    name = name[:KEY_CHARS]
+    parts = dict(c.parts)
+    part = parts.pop(name) if name in parts else ClaimedLot(of=_of(statement, partner))
+    part = _moved(part, event)
+    if part.of == UNKNOWN:
+        of = _of(statement, partner)
+        part = part if of == UNKNOWN else fast_replace(part, of=of)
+    if statement.mark is not None and event.kind is not LedgerKind.RESOLVE:
+        value = statement.mark.micros
+        part = fast_replace(part, value=value, mark=value, marked_at=event.occurred_at)
+    parts[name] = part
+    values["parts"] = _least(parts)
+    return values
+
+
+def _of(statement: AgentStatement, partner: Event | None) -> str:
+    market = statement.part.market if statement.part is not None else None
+    named = statement.place.key if statement.place.key != UNKNOWN else market
+    if named is None and partner is not None:
+        measured = partner.told.what
+        named = measured.place.key if isinstance(measured, (Executed, Unwound)) else None
+    return (named or UNKNOWN)[:KEY_CHARS]
+
+
+def _moved(part: ClaimedLot, event: Event) -> ClaimedLot:
+    """The part after an action in its own figures."""
+    out, into = sides(event)
+    value, cost = part.value + out, part.cost + out
+    if event.kind is LedgerKind.RESOLVE or into >= value > 0:
+        return ClaimedLot(of=part.of)
+    if into:
+        cost, value = (cost * (value - into) // value if value else cost), max(0, value - into)
+    if (value, cost) == (part.value, part.cost):
+        return part
+    return fast_replace(part, value=value, cost=cost)
+
+
+def _named(c: ClaimedBook, what: object, partner: Event | None) -> ClaimedBook:
+    """The chain's row says where the part is that its agent reported before without a place."""
+    statement = partner.told.what if partner is not None else None
+    if (
+        not isinstance(statement, (Reported, Noted))
+        or statement.part is None
+        or statement.part.id is None
+    ):
+        return c
+    name = statement.part.id[:KEY_CHARS]
+    part = c.parts.get(name)
+    if part is None or part.of != UNKNOWN or not isinstance(what, (Executed, Unwound)):
+        return c
+    named = fast_replace(part, of=what.place.key[:KEY_CHARS])
+    return fast_replace(c, parts={k: named if k == name else p for k, p in c.parts.items()})
+
+
+def _least(kept: dict[str, T]) -> dict[str, T]:
+    """At most PARTS_KEPT; the one least lately told of goes first."""
+    while len(kept) > PARTS_KEPT:
+        del kept[next(iter(kept))]
+    return kept
+
+
+# -- JSON
+
+
+_DATED: Final[Mapping[str, type[Any]]] = {
+    "pending": PendingClaim,
+    "answered": PendingClaim,
+    "parts": ClaimedLot,
+    "marks": Estimate,
+}
+
+
+def to_json(c: ClaimedBook) -> dict[str, object]:
+    """An exact JSON form: only what differs from an empty book."""
+    raw: dict[str, object] = {}
+    for name in ClaimedBook.__dataclass_fields__:
+        value = getattr(c, name)
+        if value == getattr(EMPTY, name):
+            continue
+        if name in _DATED:
+            value = {k: [_text(getattr(v, n)) for n in _names(name)] for k, v in value.items()}
+        raw[name] = value
+    return raw
+
+
+def from_json(raw: JsonObject) -> ClaimedBook:
+    """Read `to_json`'s form back."""
+    values = dict(raw)
+    for name, created in _DATED.items():
+        if name in values:
+            values[name] = {k: _made(created, _names(name), v) for k, v in values[name].items()}
+    values["gone"] = tuple(values.get("gone", ()))
+    return fast_replace(EMPTY, **values)
+
+
+def _names(of: str) -> tuple[str, ...]:
+    return tuple(_DATED[of].__dataclass_fields__)
+
+
+def _text(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _made(created: type[Any], names: tuple[str, ...], told: list[Any]) -> Any:
+    values = dict(zip(names, told, strict=True))
+    for name in ("at", "marked_at"):
+        if values.get(name) is not None:
+            values[name] = datetime.fromisoformat(values[name])
+    return created(**values)

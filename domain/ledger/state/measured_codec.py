@@ -1,0 +1,89 @@
+"""The exact JSON form of the measured book: only what differs from an empty one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any, Final
+
+from domain.ledger.events.payloads import CallTarget
+from domain.ledger.state.day_totals import DayTotals, Interval
+from domain.ledger.state.measured import (
+    EMPTY,
+    Mark,
+    MeasuredBook,
+    Seen,
+    SettlementResult,
+    VaultClosed,
+)
+from domain.ledger.state.positions import MeasuredPosition
+from domain.wire_fields import JsonObject
+
+Pair = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+def _plain(created: type[Any]) -> Pair:
+    """A flat value whose only time is `at`, as a list in the order of its fields."""
+    names = [f.name for f in fields(created)]
+
+    def to(value: Any) -> list[Any]:
+        values = [getattr(value, n) for n in names]
+        return [v.isoformat() if isinstance(v, datetime) else v for v in values]
+
+    def back(told: list[Any]) -> Any:
+        name = dict(zip(names, told, strict=True))
+        if "at" in name:
+            name["at"] = datetime.fromisoformat(name["at"])
+        return created(**name)
+
+    return to, back
+
+
+def _position(p: MeasuredPosition) -> list[Any]:
+    at = p.place
+    return [at.market, at.address, at.selector, at.label, p.cost, p.value, p.back]
+
+
+def _position_back(told: list[Any]) -> MeasuredPosition:
+    market, address, selector, label, cost, value, back = told
+    target = CallTarget(market=market, address=address, selector=selector, label=label)
+    return MeasuredPosition(place=target, cost=cost, value=value, back=back)
+
+
+def _each(pair: Pair) -> Pair:
+    to, back = pair
+    return (lambda m: {k: to(v) for k, v in m.items()}), (
+        lambda m: {k: back(v) for k, v in m.items()}
+    )
+
+
+_FORMS: Final[Mapping[str, Pair]] = {
+    "positions": _each((_position, _position_back)),
+    "days": _each(_plain(DayTotals)),
+    "interval": _plain(Interval),
+    "largest_ever": (list, tuple),
+    "busiest_ever": (list, tuple),
+    "seen": _plain(Seen),
+    "mark": _plain(Mark),
+    "earlier": _plain(Mark),
+    "paused_at": (datetime.isoformat, datetime.fromisoformat),
+    "stopped": _plain(VaultClosed),
+    "settled": _plain(SettlementResult),
+}
+
+
+def to_json(book: MeasuredBook) -> dict[str, object]:
+    """The fields that say anything."""
+    raw: dict[str, object] = {}
+    for f in fields(MeasuredBook):
+        value = getattr(book, f.name)
+        if value != getattr(EMPTY, f.name):
+            raw[f.name] = _FORMS[f.name][0](value) if f.name in _FORMS else value
+    return raw
+
+
+def from_json(raw: JsonObject) -> MeasuredBook:
+    """Read `to_json`'s form back."""
+    read = {n: _FORMS[n][1](v) if n in _FORMS else v for n, v in raw.items()}
+    return replace(EMPTY, **read)

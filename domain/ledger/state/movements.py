@@ -1,0 +1,78 @@
+"""What one row of the house moves; the one place that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from domain.ledger.events.payloads import (
+    AgentPaid,
+    AgentStatement,
+    ApprovalDecided,
+    ClaimEnded,
+    Control,
+    Deposited,
+    Executed,
+    LogReversed,
+    Marked,
+    Payload,
+    RefusedAttempt,
+    Settled,
+    Stopped,
+    TermsSigned,
+    Unwound,
+    VenueFilled,
+    Withdrawn,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Movement:
+    """What one row of the house moves, in micro-USDC; the one place that says so."""
+
+    deposited: int = 0
+    withdrawn: int = 0
+    paid: int = 0
+    spent: int = 0
+    received: int = 0
+
+    @property
+    def flow(self) -> int:
+        """The owner's money, in less out."""
+        return self.deposited - self.withdrawn
+
+    @property
+    def cash(self) -> int:
+        """What the vault's cash changes by."""
+        return self.flow - self.paid - self.spent + self.received
+
+
+STILL: Final = Movement()
+
+
+def movement_of(payload: Payload | None, amount: int) -> Movement:
+    """What a payload moves; `amount` is its row's, 0 where it has none."""
+    match payload:
+        case Deposited():
+            return Movement(deposited=amount)
+        case Withdrawn():
+            return Movement(withdrawn=amount)
+        case AgentPaid():
+            return Movement(paid=amount)
+        case Executed():
+            return Movement(spent=payload.spent.micros, received=payload.received.micros)
+        case Unwound():
+            return Movement(received=payload.received.micros)
+        case Stopped() | Settled() | Control() | Marked() | LogReversed() | ClaimEnded():
+            return STILL
+        case (
+            VenueFilled()
+            | TermsSigned()
+            | ApprovalDecided()
+            | AgentStatement()
+            | RefusedAttempt()
+            | None
+        ):
+            return STILL
+        case other:  # the type checker names what is told anew and not judged here
+            assert_never(other)

@@ -1,0 +1,209 @@
+"""The venue's book of a mandate: what its live orders filled, network by network.
+
+A third fold beside the measured and the claimed book: no vault's money is in it, so that it is in
+nobody's cash, worth or fee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any, Final
+
+from domain.ledger.events.event import Event
+from domain.ledger.events.event_kinds import Reporter
+from domain.ledger.events.payloads import VenueFilled
+
+_EXACT: Final = Context(prec=80)
+_ONE: Final = Decimal(1)
+
+
+def micros_up(usdc: Decimal) -> int:
+    """Micro-USDC of an exact amount, towards plus infinity: what is paid."""
+    return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_CEILING, _EXACT))
+
+
+def micros_down(usdc: Decimal) -> int:
+    """Micro-USDC of an exact amount, towards minus infinity: what is got, or owned."""
+    return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_FLOOR, _EXACT))
+
+
+def worth_of(size: Decimal, px: Decimal, *, prepaid_cost: bool) -> int:
+    """Size x price in micro-USDC. The venue's figures have at most six decimals together, so that
+    this is exact; what is not goes against the account.
+    """
+    exact = _EXACT.multiply(size, px)
+    return micros_up(exact) if prepaid_cost else micros_down(exact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenuePosition:
+    """What the mandate's own orders come to in one product: not the whole account's position.
+
+    Units: `size` in the coin, negative when short; `cost` micro-USDC that it was entered for, of
+    the same sign; `px` the price of its newest fill.
+    """
+
+    size: Decimal
+    cost: int
+    px: Decimal
+
+    @property
+    def entry_px(self) -> Decimal:
+        """The average price, to eight decimals."""
+        exact = _EXACT.divide(Decimal(self.cost).scaleb(-6), self.size)
+        return exact.quantize(Decimal("0.00000001")).normalize() + Decimal(0)
+
+    def result(self, mark: Decimal) -> int:
+        """The open result at a mark, rounded down."""
+        return worth_of(self.size, mark, prepaid_cost=False) - self.cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueAccount:
+    """The mandate's fills on one network.
+
+    Units: micro-USDC. `realized` is of what was closed, at average cost, before fees; `fees` are
+    all of them, `builder_fees` a part; `orders` those that filled; `volume` is gross.
+    """
+
+    fills: int = 0
+    orders: int = 0
+    volume: int = 0
+    realized: int = 0
+    fees: int = 0
+    builder_fees: int = 0
+    positions: Mapping[str, VenuePosition] = field(default_factory=dict)
+
+    @property
+    def net(self) -> int:
+        """What was realized, less every fee."""
+        return self.realized - self.fees
+
+    def open_result(self, marks: Mapping[str, Decimal]) -> int | None:
+        """The open results; None where a mark is missing."""
+        if any(product not in marks for product in self.positions):
+            return None
+        return sum(p.result(marks[product]) for product, p in self.positions.items())
+
+    def result(self, marks: Mapping[str, Decimal]) -> int | None:
+        """Realized, less fees, with what is open at its marks; None where a mark is missing."""
+        held = self.open_result(marks)
+        return None if held is None else self.net + held
+
+
+NO_ACCOUNT: Final = VenueAccount()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueBook:
+    """The accounts by network, and the network of the newest fill. Networks are never summed."""
+
+    accounts: Mapping[str, VenueAccount] = field(default_factory=dict)
+    newest: str | None = None
+
+    def of(self, network: str) -> VenueAccount:
+        """The account on a network."""
+        return self.accounts.get(network, NO_ACCOUNT)
+
+
+EMPTY: Final = VenueBook()
+
+
+def after(book: VenueBook, event: Event) -> VenueBook:
+    """The book after one more row of the ledger; only the house's fills change it. Pure, total."""
+    what = event.told.what
+    if event.reported_by is not Reporter.KEEPER or not isinstance(what, VenueFilled):
+        return book
+    return filled(book, what)
+
+
+def filled(book: VenueBook, what: VenueFilled) -> VenueBook:
+    """The book after one more fill; one of no size or price is none."""
+    if what.size <= 0 or what.px <= 0:
+        return book
+    accounts = {**book.accounts, what.network: _filled(book.of(what.network), what)}
+    return VenueBook(accounts=accounts, newest=what.network)
+
+
+def _filled(account: VenueAccount, what: VenueFilled) -> VenueAccount:
+    held = account.positions.get(what.product)
+    left, realized = _moved(held, what)
+    rest = {k: p for k, p in account.positions.items() if k != what.product}
+    return VenueAccount(
+        fills=account.fills + 1,
+        orders=account.orders + what.first,
+        volume=account.volume + worth_of(what.size, what.px, prepaid_cost=what.is_buy),
+        realized=account.realized + realized,
+        fees=account.fees + micros_up(what.fee),
+        builder_fees=account.builder_fees + micros_up(what.builder_fee),
+        positions=rest if left is None else {**rest, what.product: left},
+    )
+
+
+def _moved(held: VenuePosition | None, what: VenueFilled) -> tuple[VenuePosition | None, int]:
+    """(the position after a fill, what the fill realizes before fees)."""
+    signed = what.size if what.is_buy else -what.size
+    realized = 0
+    if held is not None and (held.size > 0) != what.is_buy:
+        closing = min(abs(held.size), what.size)
+        released = _released(held, closing)
+        back = closing if held.size > 0 else -closing
+        realized = worth_of(back, what.px, prepaid_cost=False) - released
+        signed += back
+        size = held.size - back
+        held = replace(held, size=size, cost=held.cost - released, px=what.px) if size else None
+    if not signed:
+        return held, realized
+    cost = worth_of(signed, what.px, prepaid_cost=True) + (held.cost if held else 0)
+    size = signed + (held.size if held else Decimal(0))
+    return VenuePosition(size=size, cost=cost, px=what.px), realized
+
+
+def _released(held: VenuePosition, closing: Decimal) -> int:
+    """The part of the cost that goes with a part of the position, rounded against the account; the
+    last part takes what is left.
+    """
+    whole = abs(held.size)
+    if closing == whole:
+        return held.cost
+    part = _EXACT.divide(_EXACT.multiply(Decimal(held.cost), closing), whole)
+    return int(part.quantize(_ONE, ROUND_CEILING, _EXACT))
+
+
+# -- JSON
+
+_PLAIN: Final = ("fills", "orders", "volume", "realized", "fees", "builder_fees")
+
+
+def to_json(book: VenueBook) -> dict[str, object]:
+    """An exact JSON form."""
+    return {
+        "newest": book.newest,
+        "accounts": {network: _account_json(a) for network, a in book.accounts.items()},
+    }
+
+
+def _account_json(account: VenueAccount) -> dict[str, object]:
+    held = {
+        product: [format(p.size, "f"), p.cost, format(p.px, "f")]
+        for product, p in account.positions.items()
+    }
+    return {n: getattr(account, n) for n in _PLAIN} | {"positions": held}
+
+
+def from_json(raw: Any) -> VenueBook:
+    """Read `to_json`'s form back; nothing where a state was kept before there were such fills."""
+    if raw is None:
+        return EMPTY
+    accounts = {network: _account(a) for network, a in raw["accounts"].items()}
+    return VenueBook(accounts=accounts, newest=raw["newest"])
+
+
+def _account(raw: Any) -> VenueAccount:
+    held = {
+        product: VenuePosition(size=Decimal(size), cost=cost, px=Decimal(px))
+        for product, (size, cost, px) in raw["positions"].items()
+    }
+    return VenueAccount(**{n: raw[n] for n in _PLAIN}, positions=held)

@@ -1,0 +1,143 @@
+"""Rows of the ledger as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
+
+from domain.ledger.events.event import Event
+from domain.ledger.events.payload_schema import Nested, Object, Value, parts_of
+from domain.ledger.events.payloads import EventPayload, Observed, Violation
+from domain.ledger.events.payloads import Payload as What
+from domain.money import Usdc
+from domain.reads.row_models import (
+    AttemptedPlace,
+    BreachDetail,
+    Broken,
+    LedgerRow,
+    ObservedVault,
+    Payload,
+    ProbedPosition,
+    Restated,
+)
+
+NO_PAYLOAD: Final = Payload()
+
+S = TypeVar("S")
+
+
+def ledger_row(event: Event) -> LedgerRow:
+    """A row as it is shown."""
+    return LedgerRow(
+        event_id=event.event_id,
+        kind=event.kind.value,
+        amount_usdc=event.amount_usdc,
+        tx_hash=event.tx_hash,
+        chain_id=event.chain_id,
+        payload=payload(event.told),
+        reported_by=event.reported_by.value,
+        created_at=event.created_at,
+        occurred_at=event.occurred_at,
+    )
+
+
+def payload(payload: EventPayload) -> Payload:
+    """What a row tells, under the names of its stored form."""
+    again, wrong = payload.restates, payload.violation
+    beside: dict[str, object] = {}
+    if wrong is not None:
+        beside["violation"] = broken(wrong)
+    if again is not None:
+        beside["restates"] = Restated(event_id=again.event_id, log_index=again.log_index)
+    if payload.log_index is not None:
+        beside["log_index"] = payload.log_index
+    if payload.observed is not None:
+        beside["observed"] = observed(payload.observed)
+    return shown(payload.what, **beside)
+
+
+def observed(o: Observed) -> ObservedVault:
+    """What a row says of the vault after it."""
+    return ObservedVault(
+        block=o.block,
+        cash=o.cash,
+        positions=tuple(
+            ProbedPosition(key=p.key, value=p.value, answered=p.value is not None)
+            for p in o.positions
+        ),
+        whole=o.whole,
+    )
+
+
+def shown(what: What, **beside: Any) -> Payload:
+    """What one payload tells, by the table that it is stored by (domain.ledger.events.payload_schema)."""
+    return filled(Payload, parts_of(what), **beside)
+
+
+def filled(shape: type[S], values: Iterable[Value], **more: Any) -> S:
+    """A shape, with those of the values that it names."""
+    names = _names(cast(Any, shape))
+    for name, value in values:
+        if name in names:
+            attr, of = names[name]
+            more[attr] = value if of is None else _shaped(of, value)
+    return shape(**more)
+
+
+def _shaped(of: Any, value: object) -> object:
+    if isinstance(value, Object):
+        return filled(of, value.values)
+    if isinstance(value, Nested):
+        return NO_PAYLOAD if value.what is None else shown(value.what)
+    return value
+
+
+@cache
+def _names(shape: Any) -> Mapping[str, tuple[str, type | None]]:
+    """(attribute, shape of the object in it) by the key that it has on the wire."""
+    hints = get_type_hints(shape)
+    return {
+        str(f.metadata.get("alias", f.name)): (f.name, _inside(hints[f.name]))
+        for f in fields(shape)
+    }
+
+
+def _inside(hint: Any) -> type | None:
+    shapes = [of for of in (hint, *get_args(hint)) if is_dataclass(of) and of is not Usdc]
+    return cast(type, shapes[0]) if shapes else None
+
+
+def broken(violation: Violation) -> Broken:
+    """The rules that a row broke."""
+    return Broken(
+        codes=violation.codes,
+        detail={code: breach_detail(told) for code, told in violation.detail.items()},
+    )
+
+
+def breach_detail(raw: object) -> BreachDetail:
+    """The stored numbers of one broken rule; what is unusable reads as nothing."""
+    values: Mapping[str, object] = raw if isinstance(raw, Mapping) else {}
+    clause, attempted = values.get("clause"), values.get("attempted")
+    return BreachDetail(
+        clause=clause if isinstance(clause, int) else None,
+        allowed=_text(values.get("allowed")),
+        used=_text(values.get("used")),
+        attempted=_attempted(attempted) if isinstance(attempted, Mapping) else _text(attempted),
+        bound_by=_text(values.get("bound_by")),
+    )
+
+
+def _attempted(told: Mapping[str, object]) -> AttemptedPlace:
+    return AttemptedPlace(
+        market=_text(told.get("market")),
+        address=_text(told.get("address")),
+        selector=_text(told.get("selector")),
+        resource=_text(told.get("resource")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

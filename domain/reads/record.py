@@ -1,0 +1,169 @@
+"""The record: what happened, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from domain.chain_facts import StagedLog
+from domain.ledger.events.chain_events import BY_LOG, StepKind
+from domain.ledger.events.event import Event
+from domain.mandates.approvals import Approval
+from domain.mandates.mandate import Mandate
+from domain.reads.step import (
+    ACTION_CLAUSES,
+    ALL_CLAUSES,
+    Step,
+    StepParams,
+    StepTarget,
+    clauses_of,
+    to_step,
+)
+from domain.rules.snapshot import MandateSnapshot
+
+ORDER: Final[Mapping[StepKind, int]] = {
+    "instruction": 9,
+    "research": 0,
+    "verify": 1,
+    "consent": 2,
+    "action": 3,
+    "outcome": 4,
+    "funding": 0,
+    "control": 0,
+    "note": 5,
+}
+
+
+def pending_step(item: Approval, now: datetime) -> Step:
+    """A pending approval, pinned on top."""
+    told = item.target
+    return Step(
+        id=item.approval_id,
+        group=item.approval_id,
+        kind="consent",
+        code="approval",
+        status=item.shown(now),
+        at=item.requested_at,
+        reported_by="agent",
+        amount_usdc=item.approve_amount_usdc,
+        why=item.why,
+        target=StepTarget(
+            market=told.get("market"), address=told.get("address"), selector=told.get("selector")
+        ),
+        clauses=(6,),
+        params=StepParams(approval_id=item.approval_id, expires_at=item.expires_at),
+    )
+
+
+def provisional_step(log: StagedLog, now: datetime) -> Step | None:
+    """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no
+    total.
+    """
+    event = BY_LOG.get(log.name)
+    if event is None:
+        return None
+    kind, code = event.step
+    try:
+        amount = event.reads(log.args)[1]
+    except (KeyError, TypeError):  # a staged log is stored, and no stored value fails a read
+        amount = None
+    target, selector = log.args.get("target"), log.args.get("selector")
+    return Step(
+        id=f"{log.tx_hash}:{code}",
+        group=log.tx_hash,
+        kind=kind,
+        code=code,
+        status="provisional",
+        at=log.at or now,
+        reported_by="chain",
+        amount_usdc=amount,
+        tx_hash=log.tx_hash,
+        target=StepTarget(
+            address=target if isinstance(target, str) else None,
+            selector=selector if isinstance(selector, str) else None,
+        ),
+        clauses=ACTION_CLAUSES if kind == "action" else clauses_of(kind),
+        params=StepParams(block=log.block),
+    )
+
+
+def instruction(mandate: Mandate) -> Step:
+    """The owner's purpose note; the first thing that was said, so the last in its group."""
+    return Step(
+        id=mandate.public_id,
+        group=mandate.public_id,
+        kind="instruction",
+        code="purpose",
+        status="done",
+        at=mandate.signed_at or mandate.created_at,
+        reported_by="owner",
+        note=mandate.purpose or None,
+        clauses=ALL_CLAUSES,
+    )
+
+
+def grouped(steps: Sequence[Step]) -> list[Step]:
+    """Groups newest first; inside a group in reading order."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(step.group, []).append(step)
+    newest = sorted(groups.values(), key=_newest, reverse=True)
+    # Most groups hold one step, and a page of them is put in order at every read.
+    return [s for group in newest for s in (group if len(group) == 1 else sorted(group, key=_turn))]
+
+
+def _newest(group: Sequence[Step]) -> tuple[datetime, str]:
+    first = group[0]
+    return (first.at if len(group) == 1 else max([s.at for s in group])), first.id
+
+
+def _turn(step: Step) -> tuple[int, datetime, str]:
+    return ORDER[step.kind], step.at, step.id
+
+
+class StepOf(Protocol):
+    """Makes the step of a row; a caller that keeps steps has its own."""
+
+    def __call__(self, event: Event, *, matched: bool, twin: Event | None = None) -> Step:
+        """The step of a row."""
+        ...
+
+
+def each_step(events: Sequence[Event], make: StepOf = to_step) -> Iterator[Step]:
+    """The steps of some rows, one at a time; a pair is matched where both rows, or the link of
+    one, are among them.
+    """
+    by_seq = {e.seq: e for e in events}
+    later = {e.pairs_with: e for e in events if e.pairs_with is not None}
+    for e in events:
+        twin = later.get(e.seq) or (by_seq.get(e.pairs_with) if e.pairs_with else None)
+        yield make(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
+
+
+def of_events(events: Sequence[Event], make: StepOf = to_step) -> list[Step]:
+    """The same at once."""
+    return list(each_step(events, make))
+
+
+def pinned(snapshot: MandateSnapshot) -> list[Step]:
+    """Pending approvals, newest first."""
+    found = [
+        pending_step(a, snapshot.now)
+        for a in snapshot.approvals
+        if a.shown(snapshot.now) == "pending"
+    ]
+    return sorted(found, key=lambda s: (s.at, s.id), reverse=True)
+
+
+def record_steps(snapshot: MandateSnapshot, make: StepOf = to_step) -> list[Step]:
+    """What the newest rows, and logs that are not deep enough to be rows, tell."""
+    coming = (provisional_step(log, snapshot.now) for log in snapshot.provisional)
+    return grouped([*of_events(snapshot.events, make), *(s for s in coming if s is not None)])
+
+
+def steps(snapshot: MandateSnapshot) -> tuple[Step, ...]:
+    """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
+    (spec 2.7).
+    """
+    return (*pinned(snapshot), *record_steps(snapshot), instruction(snapshot.mandate))

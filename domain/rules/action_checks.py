@@ -1,0 +1,396 @@
+"""The checks before calldata is handed out: the vault's own, made before gas is spent, and the
+service's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from domain.mandates.actions import selector_of
+from domain.mandates.mandate import ClauseKey, Status
+from domain.money import ZERO, Usdc, text
+from domain.refusals import Refusal, refusal
+from domain.rules.caps import (
+    budget,
+    daily_cap,
+    pending_on,
+    per_tx_cap,
+    reserved,
+    spent_on,
+)
+from domain.rules.mark_policy import recorded_value
+from domain.rules.retry_times import earliest_possible
+from domain.rules.snapshot import MandateSnapshot, moment, today
+from domain.rules.target_refusals import target_refusal
+from domain.rules.valuation import at_risk, cash, floor_now, worth
+from domain.times import day_of, timestamp, written_time
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: its clause, its code, whether it holds, and the numbers; `ok` is None where that
+    could not be told, because the vault was not read.
+    """
+
+    clause: ClauseKey
+    code: str
+    ok: bool | None
+    detail: Mapping[str, object]
+    refusal: Refusal | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Shape `{clause, code, ok, detail}` (contract 6)."""
+        return {"clause": int(self.clause), "code": self.code, "ok": self.ok, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """The action an agent asks calldata for: `data` to `target`; `held` is what an own live
+    reservation already counts, `action_hash` what identifies it (None while there is no vault).
+    """
+
+    target: str
+    data: str
+    amount: Usdc
+    reserved: Usdc = ZERO
+    action_hash: str | None = None
+
+    @property
+    def selector(self) -> str:
+        """The function that it calls."""
+        return selector_of(self.data)
+
+
+def action_checks(snapshot: MandateSnapshot, request: ActionRequest) -> list[Check]:
+    """Every check in a fixed order; the first that fails with a refusal is the refusal.
+
+    The last, asking, refuses nothing: what it does not pass waits for the owner.
+    Source: contract 6; equality passes (contract 5).
+    """
+    checks = [
+        _accepted(snapshot),
+        _not_stopped(snapshot),
+        _not_paused(snapshot),
+        _not_ended(snapshot),
+        _target(snapshot, request),
+        _per_action(snapshot, request),
+        _per_day(snapshot, request),
+        _cash(snapshot, request),
+        _stop_line(snapshot, request),
+        _asking(snapshot, request),
+    ]
+    if not snapshot.unread:
+        return checks
+    return [replace(c, ok=None) if c.ok and c.code in OF_THE_VAULT else c for c in checks]
+
+
+# What only the vault can say now: the record can tell that one does not hold, never that it does.
+OF_THE_VAULT: Final = frozenset(
+    {"mandate_stopped", "mandate_paused", "over_daily_cap", "over_budget", "below_stop_line"}
+)
+
+
+def _check(
+    clause: ClauseKey, code: str, ok: bool, detail: Mapping[str, object], **words: Any
+) -> Check:
+    return Check(
+        clause,
+        code,
+        ok,
+        detail,
+        None if ok else refusal(code, detail={**detail, "clause": int(clause)}, **words),
+    )
+
+
+def _is_accepted(snapshot: MandateSnapshot) -> bool:
+    return snapshot.mandate.accepted_at is not None
+
+
+def _accepted(snapshot: MandateSnapshot) -> Check:
+    return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", _is_accepted(snapshot), {})
+
+
+def _is_going(snapshot: MandateSnapshot) -> bool:
+    chain = snapshot.chain
+    by_chain = chain is not None and (chain.stopped or chain.settled)
+    return snapshot.mandate.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
+
+
+def _not_stopped(snapshot: MandateSnapshot) -> Check:
+    raw = {"status": snapshot.mandate.status.value}
+    return _check(ClauseKey.AT_STOP, "mandate_stopped", _is_going(snapshot), raw)
+
+
+def _is_open(snapshot: MandateSnapshot) -> bool:
+    by_chain = snapshot.chain is not None and snapshot.chain.exists and snapshot.chain.paused
+    return not (snapshot.mandate.paused or by_chain)
+
+
+def _not_paused(snapshot: MandateSnapshot) -> Check:
+    return _check(ClauseKey.YOUR_FLOORS, "mandate_paused", _is_open(snapshot), {})
+
+
+def _is_in_time(snapshot: MandateSnapshot) -> bool:
+    return not snapshot.mandate.ended(moment(snapshot))
+
+
+def _not_ended(snapshot: MandateSnapshot) -> Check:
+    ends = snapshot.mandate.ends_at
+    told = written_time(ends) if ends else None
+    return _check(
+        ClauseKey.PERIOD, "mandate_ended", _is_in_time(snapshot), {"ends_at": told}, ends_at=told
+    )
+
+
+def _target(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    found = snapshot.mandate.misses(request.target, request.data)
+    raw: dict[str, object] = {"target": request.target, "selector": request.selector}
+    if found is None:
+        return Check(ClauseKey.MARKETS, "target_not_allowed", True, raw)
+    if found.argument is not None:
+        raw["argument"] = found.argument
+    return Check(
+        ClauseKey.MARKETS,
+        "target_not_allowed",
+        False,
+        raw,
+        target_refusal(found, request.target, request.selector, detail=raw | {"clause": 5}),
+    )
+
+
+def _bound(by: str) -> str:
+    return f" (set by the agent's {by})" if by != "mandate" else ""
+
+
+def _per_action(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    cap, by = per_tx_cap(snapshot)
+    raw = {"allowed": str(cap), "attempted": str(request.amount), "bound_by": by}
+    if request.amount <= cap:
+        return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", True, raw)
+    left = remaining(snapshot)
+    refused = refusal(
+        "over_per_tx_cap",
+        attempted=request.amount,
+        allowed=cap,
+        bound_by=_bound(by),
+        remaining=left.as_json(),
+        detail=raw | {"clause": 2},
+    )
+    return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", False, raw, refused)
+
+
+def under_way(snapshot: MandateSnapshot, held: Usdc = ZERO) -> Usdc:
+    """Spend of this UTC day that may be on its way and is no chain row yet.
+
+    One action shows up to three times: reserved when its calldata is handed out, claimed when it
+    is reported, in the vault's figure when it is mined. A claim stands in the place of its
+    reservation; of that and what the vault has over the ledger the larger counts, so that no
+    action counts twice. `held` is what an own live reservation for the same action already counts.
+    """
+    told = pending_on(snapshot, today(snapshot)) + reserved(snapshot) - held
+    return max(told, unread(snapshot), ZERO)
+
+
+def unread(snapshot: MandateSnapshot) -> Usdc:
+    """What the vault spent on this UTC day that no row of the ledger tells of yet."""
+    day, chain = today(snapshot), snapshot.chain
+    if chain is None or not chain.exists or day_of(chain.block.at) != day:
+        return ZERO
+    told = snapshot.measured.days.get(day)
+    return max(ZERO, chain.spent_today - Usdc(told.spent if told else 0))
+
+
+def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
+    """What counts against the day cap: measured, notional, what is under way, and live orders at
+    the venue, of which the vault knows nothing.
+    """
+    return (
+        spent_on(snapshot, today(snapshot)) + under_way(snapshot, reserved) + snapshot.orders.live
+    )
+
+
+def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    cap, used = daily_cap(snapshot), day_used(snapshot, request.reserved)
+    raw = {"allowed": str(cap), "used": str(used), "attempted": str(request.amount)}
+    # What takes nothing out spends nothing of the day, however much of it is used: the vault asks
+    # its day cap of a spend alone.
+    if request.amount == ZERO or used + request.amount <= cap:
+        return Check(ClauseKey.PER_DAY, "over_daily_cap", True, raw)
+    refused = refusal(
+        "over_daily_cap",
+        attempted=request.amount,
+        used=used,
+        allowed=cap,
+        bound_by="",
+        remaining=remaining(snapshot).as_json(),
+        retry_at=earliest_possible(
+            snapshot, lambda c: day_fits(c, request.amount, held_in(c, request))
+        ),
+        detail=raw | {"clause": 3},
+    )
+    return Check(ClauseKey.PER_DAY, "over_daily_cap", False, raw, refused)
+
+
+def cash_left(snapshot: MandateSnapshot, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
+    """Cash that no handed-out calldata may still take, or what a stricter policy leaves; None
+    where cash is unknown.
+    """
+    limit, by = budget(snapshot)
+    room = max(ZERO, limit - at_risk(snapshot)) if by == "policy" else None
+    chain = snapshot.chain
+    if chain is not None and chain.exists:
+        free: Usdc | None = max(
+            ZERO, chain.cash - max(ZERO, reserved(snapshot) - held - unread(snapshot))
+        )
+    else:
+        known = cash(snapshot)
+        free = None if known is None else max(ZERO, known - max(ZERO, reserved(snapshot) - held))
+    if room is not None and (free is None or room < free):
+        return room, "policy"
+    return free, "mandate"
+
+
+def _cash(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    left, by = cash_left(snapshot, request.reserved)
+    raw = {"allowed": text(left), "attempted": str(request.amount), "bound_by": by}
+    if left is None or request.amount <= left:
+        return Check(ClauseKey.BUDGET, "over_budget", True, raw)
+    refused = refusal(
+        "over_budget",
+        attempted=request.amount,
+        allowed=left,
+        remaining=remaining(snapshot).as_json(),
+        retry_at=earliest_possible(snapshot, lambda c: _cash_fits(c, request)),
+        detail=raw | {"clause": 1},
+    )
+    return Check(ClauseKey.BUDGET, "over_budget", False, raw, refused)
+
+
+def _worth_and_floor(snapshot: MandateSnapshot) -> tuple[Usdc | None, Usdc]:
+    chain = snapshot.chain
+    if chain is None or not chain.exists:
+        return worth(snapshot), floor_now(snapshot)
+    return (chain.cash + chain.positions if chain.measured else None), chain.floor
+
+
+def _is_above(snapshot: MandateSnapshot, at: Usdc | None, floor: Usdc) -> bool:
+    """A worth that is unknown is left to the vault; before a deposit there is nothing to lose."""
+    return at is None or not snapshot.measured.deposits or at >= floor
+
+
+def _stop_line(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    at, floor = _worth_and_floor(snapshot)
+    raw: dict[str, object] = {"worth": text(at), "floor": str(floor)}
+    # An exit takes nothing out; the vault lets it pass below the floor, by the record.
+    record = recorded_value(snapshot.chain) if request.amount == ZERO else None
+    if record is not None and record.stale:
+        raw["recorded_value_stale"] = record.as_json()
+    ok = request.amount == ZERO or _is_above(snapshot, at, floor)
+    return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, raw, worth=text(at), floor=floor)
+
+
+def needs_approval(snapshot: MandateSnapshot, amount: Usdc) -> bool:
+    """True strictly above the approval amount, while the gate is on; a vault that keeps approvals
+    itself has no gate to switch.
+    """
+    mandate = snapshot.mandate
+    asks = bool(mandate.approvals_on_chain) or snapshot.switches.approval_gate
+    above = mandate.approval_above_usdc
+    return asks and above is not None and amount > above
+
+
+def _asking(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+    raw = {"allowed": text(snapshot.mandate.approval_above_usdc), "attempted": str(request.amount)}
+    approved = any(
+        a.shown(snapshot.now) == "approved" and a.action_hash == request.action_hash
+        for a in snapshot.approvals
+    )
+    return Check(
+        ClauseKey.ASKING,
+        "approval_missing",
+        approved or not needs_approval(snapshot, request.amount),
+        raw,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The largest single action possible now, the clause that binds, when time alone lifts it, and
+    the refusal that any action meets (None where an amount is what binds).
+    """
+
+    amount: Usdc
+    binding: ClauseKey
+    retry_at: datetime | None = None
+    blocked_by: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Shape `{value, binding, blocked_by, retry_at}`."""
+        return {
+            "value": str(self.amount),
+            "binding": {"clause": int(self.binding), "key": self.binding.key},
+            "blocked_by": self.blocked_by,
+            "retry_at": None if self.retry_at is None else timestamp(self.retry_at),
+        }
+
+
+def _is_above_line(snapshot: MandateSnapshot) -> bool:
+    return _is_above(snapshot, *_worth_and_floor(snapshot))
+
+
+# What any action meets, in the order in which it is told; none is asked once one does not hold.
+_STANDING: Final = (
+    (_is_going, ClauseKey.AT_STOP, "mandate_stopped"),
+    (_is_in_time, ClauseKey.PERIOD, "mandate_ended"),
+    (_is_accepted, ClauseKey.YOUR_FLOORS, "mandate_not_accepted"),
+    (_is_open, ClauseKey.YOUR_FLOORS, "mandate_paused"),
+    (_is_above_line, ClauseKey.STOP_LINE, "below_stop_line"),
+)
+
+
+def remaining(snapshot: MandateSnapshot) -> Remaining:
+    """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
+    for stands, clause, code in _STANDING:
+        if not stands(snapshot):
+            return Remaining(ZERO, clause, blocked_by=code)
+    amount, binding = _most(snapshot)
+    if binding is ClauseKey.PER_ACTION:
+        return Remaining(amount, binding)
+    return Remaining(amount, binding, earliest_possible(snapshot, lambda c: _most(c)[0] > amount))
+
+
+def _most(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
+    """The largest amount that caps, day and cash take together, and the clause that binds it."""
+    options = [
+        (per_tx_cap(snapshot)[0], ClauseKey.PER_ACTION),
+        (max(ZERO, daily_cap(snapshot) - day_used(snapshot)), ClauseKey.PER_DAY),
+    ]
+    free, _ = cash_left(snapshot)
+    if free is not None:
+        options.append((free, ClauseKey.BUDGET))
+    amount, binding = min(options, key=lambda o: (o[0], o[1]))
+    return amount, binding
+
+
+def day_fits(snapshot: MandateSnapshot, amount: Usdc, reserved: Usdc = ZERO) -> bool:
+    """Whether the day takes so much more; equality passes."""
+    return day_used(snapshot, reserved) + amount <= daily_cap(snapshot)
+
+
+def held_in(snapshot: MandateSnapshot, request: ActionRequest) -> Usdc:
+    """What an own reservation counts, while it is live."""
+    own = (r.action.action_hash == request.action_hash for r in snapshot.reservations)
+    return request.reserved if any(own) else ZERO
+
+
+def _cash_fits(snapshot: MandateSnapshot, request: ActionRequest) -> bool:
+    left, _ = cash_left(snapshot, held_in(snapshot, request))
+    return left is None or request.amount <= left
+
+
+def retry_after_decline(snapshot: MandateSnapshot, decided: datetime) -> datetime:
+    """When an action that the owner declined may be asked for again."""
+    return decided + timedelta(seconds=snapshot.config.declined_quiet_s)

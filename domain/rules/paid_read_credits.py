@@ -1,0 +1,45 @@
+"""Credits of paid reads: an agent's daily budget for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from domain.ledger.state.ledger_state import LedgerState
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+from domain.times import day_of, midnight
+
+CREDIT: Final = Usdc(10_000)
+
+
+def cost(amount: Usdc) -> int:
+    """Credits of one read: 0.01 USDC each, rounded up (contract 7)."""
+    return -(-amount.micros // CREDIT.micros)
+
+
+def used(states: Iterable[LedgerState], now: datetime) -> int:
+    """Credits that an agent used on this UTC day, over all of its mandates."""
+    today = day_of(now)
+    return sum(s.claimed.credits.get(today, 0) for s in states)
+
+
+def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> None:
+    """Refuse a read that the rest of the day's budget does not cover; without a budget nothing is
+    refused.
+
+    Errors: `mandate_budget_exceeded`, with what is left and when the next day begins.
+    """
+    if budget is None or spent + cost(amount) <= budget:
+        return
+    left = max(0, budget - spent)
+    told = refusal(
+        "mandate_budget_exceeded",
+        remaining={"credits": left},
+        retry_at=midnight(now),
+        cost=cost(amount),
+        remaining_credits=left,
+        budget=budget,
+    )
+    raise Refused(told)

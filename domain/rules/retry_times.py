@@ -1,0 +1,56 @@
+"""When more becomes possible by waiting alone (contract 5)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from domain.ledger.state.claimed import PendingClaim
+from domain.rules.caps import holds, pending
+from domain.rules.snapshot import MandateSnapshot, OrdersToday, moment, today
+from domain.times import midnight
+
+
+def earliest_possible(
+    snapshot: MandateSnapshot, fits: Callable[[MandateSnapshot], bool]
+) -> datetime | None:
+    """The first time at which the case fits by waiting alone, None where it never does. What is
+    held gets less from one end of a hold to the next, so that not every end has to be tried.
+    """
+    found = {*frees(snapshot), midnight(moment(snapshot))}
+    ends = sorted(at for at in found if not snapshot.mandate.ended(at))
+    at = bisect_left(ends, True, key=lambda end: fits(by_waiting(snapshot, end)))
+    return ends[at] if at < len(ends) else None
+
+
+def frees(snapshot: MandateSnapshot) -> list[datetime]:
+    """The times, soonest first, at which a reservation or a claim's wait ends."""
+    held = {h.reservation.expires_at for h in holds(snapshot)}
+    waited = {_waited(snapshot, c) for c in pending(snapshot).values() if c.out}
+    return sorted(at for at in held | waited if at > snapshot.now)
+
+
+def _waited(snapshot: MandateSnapshot, claim: PendingClaim) -> datetime:
+    return claim.at + timedelta(seconds=snapshot.config.claim_ttl_s)
+
+
+def by_waiting(snapshot: MandateSnapshot, at: datetime) -> MandateSnapshot:
+    """The case as it stands at `at` (later than now) where nothing is done and no news comes: what
+    was held until then is free, a claim whose wait is over counts no longer, nor do the orders of
+    a day that is over. A claim that outlasted its wait already stays: when that ends, nobody knows.
+    """
+    books = snapshot.state
+    waits = {
+        id: c
+        for id, c in pending(snapshot).items()
+        if not c.out or not snapshot.now < _waited(snapshot, c) <= at
+    }
+    later = replace(
+        snapshot,
+        now=at,
+        state=replace(books, claimed=replace(books.claimed, pending=waits)),
+        reservations=tuple(r for r in snapshot.reservations if r.expires_at > at),
+    )
+    return later if today(later) == today(snapshot) else replace(later, orders=OrdersToday())

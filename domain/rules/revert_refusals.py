@@ -1,0 +1,114 @@
+"""What a simulation says of a call: what it pulls, and why it would revert."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import Formatter
+from typing import Any, Final
+
+from domain.chain_facts import Revert
+from domain.money import ZERO, Usdc
+from domain.next_steps import OWNER, NextStep
+from domain.refusals import REFUSALS, Refusal, refusal
+from domain.rules.action_checks import Check
+from domain.rules.mark_policy import RecordedValue
+
+# What the vault says of an action that the owner has to allow first: no reason to refuse it.
+ASKS_THE_OWNER: Final = "ApprovalNeeded"
+
+
+# deposit(uint256 assets, address receiver) of ERC-4626: the target pulls `assets` from the vault.
+_DEPOSIT: Final = "0x6e553f65"
+
+
+_WORD: Final = 64
+
+
+# What a check that passed here leaves open in the sentence of the vault's own refusal.
+_SAID_BY_NONE: Final = {"bound_by": "", "why": "is no call that the vault allows"}
+
+
+def pulled(data: str) -> Usdc | None:
+    """USDC that calldata of a known form pulls, None where it is not known to pull any."""
+    words = data[len(_DEPOSIT) :]
+    if data[: len(_DEPOSIT)].lower() != _DEPOSIT or len(words) < 2 * _WORD:
+        return None
+    return Usdc(int(words[:_WORD], 16))
+
+
+RECORD: Final = NextStep(
+    "Record the value of the positions as it is now: sign and send the vault's record()",
+    None,
+    "GET /wallet/mandates/{public_id}/record-call",
+    OWNER,
+)
+
+
+def reverts(
+    revert: Revert | None,
+    checks: Sequence[Check] = (),
+    *,
+    pulls: Usdc | None = None,
+    approved: Usdc = ZERO,
+    next_steps: tuple[NextStep, ...] = (),
+    stale: RecordedValue | None = None,
+) -> Refusal:
+    """The refusal of a call that the chain says would revert (contract 6); `next_steps` are those
+    of `would_revert` where its own are not. `stale` is the record where that is what refuses: the
+    same call may pass once the owner or the keeper has recorded the value now.
+
+    Shapes: `detail.revert` {name, args}; `detail.pulls_usdc` where the calldata pulls more than is
+    approved; `detail.recorded_value_stale` the record and the value now. The code is that of the
+    vault's error where a refusal says it whole, else `would_revert`.
+    """
+    short = pulls is not None and pulls > approved
+    raw: dict[str, object] = {"revert": _shown(revert)}
+    if short:
+        raw["pulls_usdc"] = str(pulls)
+    if stale is not None:
+        return _until_recorded(revert, checks, raw, stale)
+    code = revert.code if revert is not None else None
+    words = _words(code, checks)
+    if code is not None and words is not None and not short:
+        return refusal(code, detail=raw, **words)
+    why = revert.name if revert is not None else "without a reason"
+    if short:
+        why = f"it pulls {pulls} USDC, approve_amount is {approved}"
+    return refusal("would_revert", why=why, detail=raw, next=next_steps)
+
+
+def _until_recorded(
+    revert: Revert | None,
+    checks: Sequence[Check],
+    told: Mapping[str, object],
+    stale: RecordedValue,
+) -> Refusal:
+    """The refusal of an exit that is fair by the value now and not by the record."""
+    code = revert.code if revert is not None else None
+    words = _words(code, checks)
+    if code is None or words is None:
+        code = "would_revert"
+        recorded, now = stale.recorded, stale.now
+        words = {"why": f"{recorded} USDC stands recorded for the positions, now it is {now}"}
+    return refusal(
+        code,
+        detail={**told, "recorded_value_stale": stale.as_json()},
+        next=(RECORD,),
+        retry_safe=True,
+        who_fixes="owner",
+        **words,
+    )
+
+
+def _shown(revert: Revert | None) -> dict[str, object] | None:
+    return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
+
+
+def _words(code: str | None, checks: Sequence[Check]) -> Mapping[str, Any] | None:
+    """The words of a code's sentence, out of the check that has the same code."""
+    if code is None:
+        return None
+    found = next((dict(c.detail) for c in checks if c.code == code), {})
+    found = {name: told for name, told in found.items() if told is not None} | _SAID_BY_NONE
+    places = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
+    return found if places <= found.keys() else None

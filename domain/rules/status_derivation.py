@@ -1,0 +1,98 @@
+"""Where a mandate stands by its ledger: what its vault's rows say, whenever they arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from domain.chain_facts import StagedLog, VaultState
+from domain.ledger.state.ledger_state import LedgerState
+from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
+
+OPEN: Final = frozenset({Status.SIGNED, Status.WORKING})
+FOLLOWS: Final = frozenset({Status.SIGNED, Status.WORKING, Status.STOPPED, Status.SETTLED})
+
+
+def derive_status(mandate: Mandate, books: LedgerState) -> Mandate:
+    """The mandate after its ledger's newest rows.
+
+    The row with the highest place in the chain says whether the agent is paused, the mandate
+    stopped or settled; a stop of the record holds whatever the chain says. What a reorganisation
+    took away is taken back here too.
+    Source: contract 5, "Chain rows act by their place in the chain".
+    """
+    told = books.measured
+    if mandate.status not in FOLLOWS:
+        return mandate
+    on_chain = told.stopped.at if told.stopped is not None else None
+    stops = [at for at in (on_chain, books.record_stop) if at is not None]
+    if told.settled is not None:
+        status = Status.SETTLED
+    elif stops:
+        status = Status.STOPPED
+    else:
+        status = Status.WORKING if told.deposits else Status.SIGNED
+    # Before the first row that says who is agent, a vault made for nobody stays without one.
+    nobody = mandate.signed is not None and mandate.signed.message.get("agent") == OPEN_AGENT
+    return replace(
+        mandate,
+        status=status,
+        stopped_at=min(stops, default=None),
+        settled_at=told.settled.at if told.settled is not None else None,
+        paused_at=told.paused_at if told.paused is not None or not nobody else mandate.paused_at,
+    )
+
+
+def acted_for(mandate: Mandate, books: LedgerState) -> bool:
+    """True where the agent accepted the mandate, or its own wallet acted under it all the same.
+
+    Source: contract 8, "an agent that acted before it accepted cannot leave the loss out".
+    """
+    wallet = mandate.agent_address.lower() if mandate.agent_address is not None else None
+    return mandate.accepted_at is not None or wallet in books.callers
+
+
+def as_read(mandate: Mandate, vault: VaultState | None, coming: Sequence[StagedLog]) -> Mandate:
+    """The mandate as the newest block that was read has it; `provisional` where its ledger does
+    not say so yet.
+
+    Shapes: `vault` is None or absent where it was not read, and then the logs that are `coming`
+    decide, in their order in the chain.
+    Source: contract 5, "`mandate.paused` and `paused_at` follow the newest block that is read".
+    """
+    if mandate.status not in FOLLOWS:
+        return mandate
+    now = _after_logs(mandate, coming)
+    if vault is not None and vault.exists:
+        now = _after_logs(
+            _as_vault(now, vault), [g for g in coming if g.block > vault.block.number]
+        )
+    changed = (now.status, now.paused) != (mandate.status, mandate.paused)
+    return replace(now, provisional=True) if changed else mandate
+
+
+def _after_logs(mandate: Mandate, coming: Sequence[StagedLog]) -> Mandate:
+    for log in coming:
+        if log.name == "Settled":
+            mandate = replace(mandate, status=Status.SETTLED, settled_at=log.at)
+        elif mandate.status not in OPEN:
+            continue
+        elif log.name == "Stopped":
+            mandate = replace(mandate, status=Status.STOPPED, stopped_at=log.at)
+        elif log.name == "AgentRevoked":
+            mandate = replace(mandate, paused_at=log.at)
+        elif log.name == "AgentSet":
+            mandate = replace(mandate, paused_at=None)
+    return mandate
+
+
+def _as_vault(mandate: Mandate, vault: VaultState) -> Mandate:
+    at = vault.block.at
+    if vault.settled and mandate.status is not Status.SETTLED:
+        mandate = replace(mandate, status=Status.SETTLED, settled_at=at)
+    elif vault.stopped and mandate.status in OPEN:
+        mandate = replace(mandate, status=Status.STOPPED, stopped_at=at)
+    if vault.paused != mandate.paused:
+        mandate = replace(mandate, paused_at=at if vault.paused else None)
+    return mandate

@@ -1,0 +1,116 @@
+"""What an order meets on one snapshot of a book: never more, and never better, than stood there.
+
+Source: trading 7.3 and 7.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+from domain.trading.precision import lots, tick
+from domain.trading.venue_values import Level, OrderBook
+
+_NOTHING: Final = Decimal(0)
+# What was taken of the levels of one side, by price.
+Taken = Mapping[Decimal, Decimal]
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """A part of one level. `px` is what it trades at: the level's price for who takes, the limit
+    for who waited.
+    """
+
+    px: Decimal
+    size: Decimal
+    level: Decimal
+
+
+def facing(book: OrderBook, *, is_buy: bool) -> tuple[Level, ...]:
+    """The levels that an order trades with, best first."""
+    return book.asks if is_buy else book.bids
+
+
+def within(px: Decimal, limit: Decimal, *, is_buy: bool) -> bool:
+    """Whether a level is no worse than a limit."""
+    return px <= limit if is_buy else px >= limit
+
+
+def crosses(book: OrderBook, limit: Decimal, *, is_buy: bool) -> bool:
+    """Whether an order would trade at once."""
+    levels = facing(book, is_buy=is_buy)
+    return bool(levels) and within(levels[0].px, limit, is_buy=is_buy)
+
+
+def through(limit: Decimal, sz_decimals: int, *, is_buy: bool) -> Decimal:
+    """The price that the other side has to reach before an order that waits trades: one tick
+    through its limit.
+
+    The place in the queue at the limit cannot be known from the levels, so a touch is no trade.
+    """
+    step = tick(limit, sz_decimals)
+    return limit - step if is_buy else limit + step
+
+
+def later(second: OrderBook, first: OrderBook, latency: timedelta) -> bool:
+    """Whether a snapshot is so much younger than the one at acceptance, by the venue's clock."""
+    return second.at - first.at >= latency
+
+
+def take_depth(
+    levels: Sequence[Level],
+    limit: Decimal,
+    size: Decimal,
+    *,
+    is_buy: bool,
+    share: Decimal,
+    taken: Taken,
+    sz_decimals: int,
+) -> tuple[Take, ...]:
+    """Walk the depth up to a limit, the best level first.
+
+    Of each level no more than `share` of what it shows can be had, less what paper orders `taken`
+    of this very snapshot already. Sizes are floored to the lot; the rest is not filled.
+    """
+    found, left = [], size
+    for level in levels:
+        if left <= 0 or not within(level.px, limit, is_buy=is_buy):
+            break
+        free = lots(level.size * share, sz_decimals) - taken.get(level.px, _NOTHING)
+        got = min(left, free)
+        if got > 0:
+            found.append(Take(level.px, got, level.px))
+            left -= got
+    return tuple(found)
+
+
+def fill_at_limit(
+    levels: Sequence[Level],
+    limit: Decimal,
+    size: Decimal,
+    *,
+    is_buy: bool,
+    share: Decimal,
+    taken: Taken,
+    sz_decimals: int,
+) -> tuple[Take, ...]:
+    """What an order that rests trades at its limit: where the other side stands through it, and no
+    more than the share of what stands there.
+    """
+    bound = through(limit, sz_decimals, is_buy=is_buy)
+    met = take_depth(
+        levels, bound, size, is_buy=is_buy, share=share, taken=taken, sz_decimals=sz_decimals
+    )
+    return tuple(Take(limit, take.size, take.level) for take in met)
+
+
+def summed(takes: Iterable[tuple[Decimal, Decimal]]) -> Taken:
+    """What was taken, by level. Shapes: pairs of a level's price and a size."""
+    total: dict[Decimal, Decimal] = {}
+    for level, size in takes:
+        total[level] = total.get(level, _NOTHING) + size
+    return total

@@ -1,0 +1,43 @@
+"""How a field of a value that leaves the service is named, described, or left out.
+
+The marks are plain metadata of a dataclass field, which pydantic reads where it builds schemas and
+serializers (tools.model.serialization); the domain itself imports no pydantic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from operator import is_
+from typing import Any, Final, TypeAlias
+
+JsonObject: TypeAlias = Mapping[str, Any]
+"""A JSON object as it was decoded: out of the configuration, a checkpoint, a signed message.
+
+One function knows its keys and reads it where it comes in; nothing else looks inside. A value whose
+keys nobody here knows is a `Mapping[str, object]`."""
+
+Args: TypeAlias = Mapping[str, Any]
+"""The arguments of a log or an error by their Solidity names, each of the type that its ABI says:
+uint as int, address and bytes as text."""
+
+
+def named(name: str) -> dict[str, object]:
+    """The field's name on the wire, where Python does not take it."""
+    return {"alias": name}
+
+
+# It is asked of every such field of every answer: no frame is made for it.
+_is_none: Final = partial(is_, None)
+
+
+LEFT_OUT: Final[dict[str, object]] = {"exclude_if": _is_none}
+"""A field that an answer does not carry where it is None."""
+
+
+def described(text: str) -> dict[str, object]:
+    """What the published schema says of the field: its unit, or whose words it holds."""
+    return {"description": text}
+
+
+SERVICES_LABEL: Final = described("the service's own label; null for a call that it does not know")

@@ -1,0 +1,114 @@
+"""Listening on a port."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from typing import Any, Final
+
+from aiohttp import web
+
+from http_shim.application import LEAVING
+from http_shim.connections import Connection, Crowd
+from http_shim.service_routes import DEPS, METRICS
+
+log = logging.getLogger("wallet.http")
+
+MAX_LINE: Final = 16 * 1024
+SHUTDOWN_S: Final = 1
+FAREWELL_S: Final = 0.3
+LINGER_S: Final = 1
+KEPT_S: Final = 75  # a connection on which nothing is asked
+BACKLOG: Final = 1_024
+ACCEPTS: Final = 64
+# aiohttp's own access log; ours is written where the route is known.
+QUIET: Final[dict[str, Any]] = {"access_log": None}
+
+
+class _Site(web.SockSite):
+    """A site whose connections are ours."""
+
+    def __init__(self, runner: web.AppRunner, sock: socket.socket):
+        super().__init__(runner, sock)
+        self._deps, self._metrics = runner.app.get(DEPS), runner.app.get(METRICS)
+
+    async def start(self) -> None:
+        """Open the port."""
+        await web.BaseSite.start(self)
+        server, loop = self._runner.server, asyncio.get_running_loop()
+        if server is None:
+            raise RuntimeError("the runner is not set up")
+
+        def connection() -> Connection:
+            return Connection(
+                crowd,
+                server,
+                loop=loop,
+                max_line_size=MAX_LINE,
+                # What comes compressed is refused; it would be unpacked before anybody is asked.
+                auto_decompress=False,
+                lingering_time=LINGER_S,
+                keepalive_timeout=KEPT_S,
+                **QUIET,
+            )
+
+        crowd = Crowd(self._deps, self._metrics)
+        self._server = await loop.create_server(connection, sock=self._sock, backlog=ACCEPTS)
+        # The system's queue is longer than what is taken out of it in one go.
+        self._sock.listen(BACKLOG)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Take the port; nobody is answered on it yet. Errors: OSError where it is not to be had."""
+    family, kind, _, _, where = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(where)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def address_of(sock: socket.socket) -> str:
+    """The address at which this machine reaches what is bound; loopback stands for "every one"."""
+    host, port = sock.getsockname()[:2]
+    inside = ipaddress.ip_address(host)
+    if inside.is_unspecified:
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def listen(app: web.Application, host: str, port: int) -> web.AppRunner:
+    """Serve an application; the caller cleans the runner up. Errors: OSError where the port is not
+    to be had.
+    """
+    return await listen_on(app, bound(host, port))
+
+
+async def listen_on(app: web.Application, sock: socket.socket) -> web.AppRunner:
+    """Serve an application on a port that is taken already; the caller cleans the runner up."""
+    runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None)
+    await runner.setup()
+    try:
+        await _Site(runner, sock).start()
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return runner
+
+
+async def drain_connections(runner: web.AppRunner) -> None:
+    """Take no new connection, and for a moment answer what comes on the kept ones with
+    `Connection: close` (RFC 9112 9.6): a client that is asking meets no connection that was closed
+    between two of its requests.
+    """
+    for site in list(runner.sites):
+        await site.stop()
+    runner.app[LEAVING].set()
+    await asyncio.sleep(FAREWELL_S)

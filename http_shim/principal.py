@@ -1,0 +1,107 @@
+"""Who sends a request: found and counted once, before its path is routed and its body read, for all
+that is done for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from domain.refusals import Refused
+from http_shim.identity import credential_of, has_credential, identify, origin_of
+from storage.errors import Unavailable
+from tools.context.credentials import hashed
+from tools.dispatch.rate_charging import READS, charge_owner, charge_request
+from tools.model.operation import ANONYMOUS, Caller, Deps
+from tools.sign_in import known
+
+# Beyond so much of a body nobody who asked too often is answered as by a tool.
+TOLD_MAX: Final = 8 * 1024
+STATE: Final = "wallet.asker"  # where it stands in an ASGI scope's state
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPrincipal:
+    """Who it is and where from; `paid` is what the request has cost already. `trouble` is why
+    no caller can be named: a tool tells it as its refusal, as it tells every other. It is never
+    raised itself: the frames that it came through would hold the request that it belongs to, and
+    the request's body, until the collector comes.
+    """
+
+    address: str | None
+    caller: Caller = ANONYMOUS
+    trouble: Refused | Unavailable | None = None
+    prepaid_cost: int = 0
+
+    def named(self) -> Caller:
+        """Who calls. Errors: `unauthenticated`, `rate_limited`, `Unavailable`."""
+        if self.trouble is not None:
+            raise _anew(self.trouble)
+        return self.caller
+
+    @property
+    def limited(self) -> Refused | None:
+        """The refusal, where there was one request too many; a new one each time."""
+        trouble = self.trouble
+        if isinstance(trouble, Refused) and trouble.code == "rate_limited":
+            return Refused(trouble.refusal)
+        return None
+
+
+def _anew(trouble: Refused | Unavailable) -> Refused | Unavailable:
+    """The same, as if it had never been raised."""
+    if isinstance(trouble, Refused):
+        return Refused(trouble.refusal)
+    return Unavailable(trouble.why, unknown=trouble.unknown)
+
+
+async def asker_of(
+    deps: Deps,
+    headers: Mapping[str, str],
+    peer: str | None,
+    *,
+    on_mcp: bool = False,
+    cookie: str | None = None,
+    cost: int = 1,
+) -> RequestPrincipal:
+    """Who sends a request. A credential that was good a moment ago pays `cost` reads before it
+    is looked up, and an address for one that is none; `cookie` is a session's token where that
+    came in one.
+    """
+    address = origin_of(deps, peer, headers)
+    digest = _digest(headers, cookie)
+    try:
+        prepaid_cost = digest is not None and deps.rates.knows(READS, digest)
+        if prepaid_cost:
+            charge_request(deps, digest, address, cost=cost)
+        if cookie and not has_credential(headers):
+            caller = ANONYMOUS if prepaid_cost else await _visitor(deps, cookie)
+        else:
+            caller = await identify(
+                deps, headers, on_mcp=on_mcp, address=address, presumes=not on_mcp
+            )
+        if not prepaid_cost:
+            charge_request(deps, caller.credential, address, cost=cost)
+        charge_owner(deps, caller, cost=cost)
+    except (Refused, Unavailable) as trouble:
+        return RequestPrincipal(address, trouble=_anew(trouble))
+    return RequestPrincipal(address, caller, prepaid_cost=1)
+
+
+def _digest(headers: Mapping[str, str], cookie: str | None) -> str | None:
+    """By what the credential that came along is known; None where there is none, or too many."""
+    try:
+        found = credential_of(headers)
+    except Refused:
+        return None
+    credential = cookie if found is None else found[1]
+    return hashed(credential) if credential else None
+
+
+async def _visitor(deps: Deps, token: str) -> Caller:
+    """Who is behind a cookie; NOBODY where it is none, which its page finds and charges again."""
+    try:
+        return await known(deps, "bearer", token)
+    except Refused:
+        return ANONYMOUS

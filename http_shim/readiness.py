@@ -1,0 +1,59 @@
+"""Whether the database takes writes: asked of the database itself, at most once a second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import Final
+
+from tools.model.operation import Deps
+
+log = logging.getLogger("wallet.http")
+
+ANSWERS_WITHIN_S: Final = 2.0
+KEPT_S: Final = 1.0
+
+
+class Readiness:
+    """One durable write a second at most, however often and by however many it is asked.
+
+    A read is no proof: a full disk and a standby answer reads. A probe that hangs is answered as a
+    failure in `ANSWERS_WITHIN_S` seconds, and no second one is sent beside it.
+    """
+
+    def __init__(self, deps: Deps):
+        self._deps = deps
+        self._probe: asyncio.Task[bool] | None = None
+        self._kept = (False, float("-inf"))
+
+    async def ok(self) -> bool:
+        """Whether the last write, or one now, was committed in time."""
+        loop = asyncio.get_running_loop()
+        answer, at = self._kept
+        if loop.time() - at < KEPT_S:
+            return answer
+        if self._probe is None or self._probe.done():
+            self._probe = loop.create_task(self._write())
+        done, _ = await asyncio.wait({self._probe}, timeout=ANSWERS_WITHIN_S)
+        answer = bool(done) and self._probe.result()
+        self._kept = (answer, loop.time())
+        return answer
+
+    async def close(self) -> None:
+        """Let go of a probe that still waits."""
+        if self._probe is not None:
+            self._probe.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._probe
+
+    async def _write(self) -> bool:
+        now = self._deps.clock.now()
+        try:
+            await self._deps.store.write(
+                lambda uow: uow.work.acquire("probe", "ready", "probe", now, now)
+            )
+        except Exception as error:
+            log.warning("the database takes no write: %s", error)
+            return False
+        return True

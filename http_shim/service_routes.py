@@ -1,0 +1,190 @@
+"""The service about itself: health, metrics, documents."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import orjson
+from aiohttp import web
+from anyio import to_thread
+
+from http_shim.metrics import Metrics
+from http_shim.openapi import document
+from http_shim.readiness import Readiness
+from skill import text
+from storage.errors import Unavailable
+from storage.repositories.chain_index import ChainCursor
+from storage.unit_of_work import UnitOfWork
+from tools.dispatch.run import refused_reply, unavailable
+from tools.model.operation import Deps, Operation
+from tools.trading.orders.order_end import CONTRADICTIONS
+from tools.trading.stop_line.gauges import gauges_of
+
+log = logging.getLogger("wallet.http")
+
+HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
+DEPS: Final = web.AppKey("deps", Deps)
+METRICS: Final = web.AppKey("metrics", Metrics)
+READY: Final = web.AppKey("ready", Readiness)
+Gauges = list[Callable[[], Mapping[str, int]]]
+GAUGES: Final = web.AppKey("gauges", Gauges)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Document:
+    """The OpenAPI document, which takes a second to make: made once, in a thread, for the first
+    who asks.
+    """
+
+    def __init__(self, operations: Sequence[Operation], base_url: str):
+        self._operations, self._base_url = operations, base_url
+        self._made: bytes | None = None
+        self._making = asyncio.Lock()
+
+    async def read(self) -> bytes:
+        """The document as it is sent."""
+        async with self._making:
+            if self._made is None:
+                self._made = await to_thread.run_sync(self._make)
+            return self._made
+
+    def _make(self) -> bytes:
+        return orjson.dumps(document(self._operations, base_url=self._base_url))
+
+
+DOCUMENT: Final = web.AppKey("document", Document)
+
+
+def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
+    """The routes that are not operations and are always on."""
+    return [
+        web.get("/", _index),
+        *HEALTH,
+        web.get("/openapi.json", _openapi),
+        web.get("/docs", _docs(operations)),
+        web.get("/llms.txt", _llms),
+        web.get("/wallet/refusals.md", _refusals(operations)),
+    ]
+
+
+async def _index(request: web.Request) -> web.StreamResponse:
+    """Where everything is; a browser is sent to the screens."""
+    vary = {"Vary": "Accept"}
+    if "text/html" in request.headers.get("Accept", ""):
+        return web.Response(status=302, headers=vary | {"Location": "/app"})
+    return web.json_response(text.index(request.app[DEPS].config), headers=vary)
+
+
+async def _healthz(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"ok": True})
+
+
+async def _readyz(request: web.Request) -> web.StreamResponse:
+    """Ready where the database takes writes. A chain of which nothing is believed, and a node that
+    is left out, make nothing else unready, and are told.
+    """
+    known = request.app[DEPS].chains
+    chains = [{"chain_id": of, "trouble": why} for of, why in sorted(known.node_problem().items())]
+    nodes = [
+        {"chain_id": of, "node": n, "fault": why}
+        for of, faults in sorted(known.faults().items())
+        for n, why in sorted(faults.items())
+    ]
+    if await request.app[READY].ok():
+        return web.json_response({"ok": True, "database": True, "chains": chains, "nodes": nodes})
+    refused = unavailable(Unavailable("it takes no write"))
+    block = refused_reply(refused, request.app[DEPS].clock.now()).body
+    return web.json_response(
+        {"ok": False, "database": False, **block}, status=503, headers={"Retry-After": "1"}
+    )
+
+
+async def _metrics(request: web.Request) -> web.StreamResponse:
+    deps = request.app[DEPS]
+    gauges: dict[str, int] = {"wallet_database_up": int(await request.app[READY].ok())}
+    for chain_id in deps.chains.ids() if gauges["wallet_database_up"] else ():
+        cursor = await deps.store.read(_cursor_of(chain_id))
+        if cursor is not None:
+            gauges[f'wallet_chain_block{{chain="{chain_id}"}}'] = cursor.block
+            gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(
+                0, (cursor.head or 0) - cursor.block
+            )
+        if cursor is not None and cursor.read_at is not None:
+            age = int((deps.clock.now() - cursor.read_at).total_seconds())
+            gauges[f'wallet_chain_age_seconds{{chain="{chain_id}"}}'] = max(0, age)
+    if deps.venues is not None:
+        for (network, kind, what), times in deps.venues.met().items():
+            labels = f'network="{network}",kind="{kind}",what="{what}"'
+            gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
+        for (network, kind), times in deps.venues.refused().items():
+            labels = f'network="{network}",kind="{kind}"'
+            gauges[f"wallet_venue_answers_refused_total{{{labels}}}"] = times
+        for (network, part), times in CONTRADICTIONS.items():
+            labels = f'network="{network}",part="{part}"'
+            gauges[f"wallet_venue_contradictions_total{{{labels}}}"] = times
+        if gauges["wallet_database_up"]:
+            gauges |= await deps.store.read(partial(gauges_of, now=deps.clock.now()))
+    for more in request.app[GAUGES]:
+        gauges |= more()
+    return web.Response(
+        text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
+    )
+
+
+HEALTH: Final = (web.get("/healthz", _healthz), web.get("/readyz", _readyz))
+FIGURES: Final = web.get("/metrics", _metrics)
+
+
+def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], ChainCursor | None]:
+    return lambda uow: uow.chainlog.cursor(chain_id)
+
+
+async def _openapi(request: web.Request) -> web.StreamResponse:
+    body = await request.app[DOCUMENT].read()
+    return web.Response(body=body, content_type="application/json", charset="utf-8")
+
+
+def _docs(operations: Sequence[Operation]) -> Handler:
+    """A plain page: the routes, without a script from anywhere."""
+    rows = "".join(
+        f"<tr><td><code>{op.route[0]}</code></td><td><code>{html.escape(op.route[1])}</code></td>"
+        f"<td>{op.auth.replace('_', ' ')}</td><td>{html.escape(op.summary)}</td></tr>"
+        for op in operations
+        if op.route
+    )
+    page = (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: "
+        "routes</title>"
+        "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem "
+        ".6rem;vertical-align:top}</style>"
+        "<h1>Routes</h1><p>The whole description: <a "
+        f"href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
+    )
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+        return web.Response(
+            text=page, content_type="text/html", headers={"Content-Security-Policy": policy}
+        )
+
+    return handle
+
+
+def _refusals(operations: Sequence[Operation]) -> Handler:
+    told = text.refusals_md(operations)
+
+    async def handle(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=told, content_type="text/markdown", charset="utf-8")
+
+    return handle
+
+
+async def _llms(request: web.Request) -> web.StreamResponse:
+    return web.Response(
+        text=text.llms_txt(request.app[DEPS].config), content_type="text/plain", charset="utf-8"
+    )

@@ -1,0 +1,1 @@
+"""Command line: `wallet` and its commands."""

@@ -1,0 +1,298 @@
+"""`wallet doctor`: what is set, what is missing, and what that switches off."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import anyio
+from rich.console import Console
+from rich.table import Table
+
+from chain.adapter import ChainConfig, EvmChain
+from chain.agreed_view import ground
+from chain.logs.log_reader import LogReader
+from chain.quorum import dissent, each_node, majority
+from domain.mandates.markets import from_config
+from domain.ports import Clock
+from domain.refusals import Refused
+from server.cli.venue_checks import examine_venue
+from server.runtime.retry_logging import without_retries
+from server.settings import Settings
+from server.wiring import SystemClock, chain_facts
+from storage.schema.revision import latest, revision
+from storage.store import sqlite_path
+
+FILE_COLUMNS: Final = 240
+CLOCK: Final = SystemClock()
+LOGS_OF: Final = 10
+"""Blocks whose logs each node is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """One thing looked at; `works` is False only where something that is set does not work."""
+
+    what: str
+    works: bool
+    state: str
+    effect: str = ""
+
+
+async def examine(settings: Settings) -> list[DoctorFinding]:
+    """Look at everything."""
+    raw: dict[str, list[DoctorFinding]] = {}
+
+    async def ask(name: str, look: Callable[[], Awaitable[list[DoctorFinding]]]) -> None:
+        raw[name] = await look()
+
+    facts = chain_facts(settings)
+    # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
+    with without_retries():
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask, "venue", partial(_venue, settings))
+            for fact in facts:
+                group.start_soon(ask, str(fact.chain_id), partial(_asked, fact))
+            database = await _database(settings)
+    found = [
+        database,
+        _keeper(settings),
+        _webhooks(settings),
+        _markets(settings),
+        _proxies(settings),
+    ]
+    if not facts:
+        found.append(
+            DoctorFinding(
+                "chains",
+                True,
+                "none is set",
+                "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL",
+            )
+        )
+    for fact in facts:
+        found += raw[str(fact.chain_id)]
+    found += raw["venue"]
+    switches = settings.switches()
+    found.append(
+        DoctorFinding(
+            "bot door",
+            True,
+            "on" if switches.door else "off",
+            "" if switches.door else "mandate_* tools are hidden",
+        )
+    )
+    return found
+
+
+async def _asked(fact: ChainConfig) -> list[DoctorFinding]:
+    chain = EvmChain(fact)
+    try:
+        return await _chain(chain)
+    finally:
+        await chain.close()
+
+
+async def _venue(settings: Settings) -> list[DoctorFinding]:
+    return [DoctorFinding(*astuple(seen)) for seen in await examine_venue(settings)]
+
+
+def _without_secrets(url: str) -> str:
+    """Where a database is, without name, password and options; a file by its path."""
+    if url.startswith("sqlite:///"):
+        return url
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _readable(url: str) -> str:
+    """What is to be done where others of the machine can read the file of the database."""
+    if not url.startswith("sqlite:///"):
+        return ""
+    path = Path(sqlite_path(url))
+    open_ = [
+        name
+        for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm")))
+        if name.exists() and name.stat().st_mode & 0o077
+    ]
+    return "others can read it: chmod 600 " + " ".join(map(str, open_)) if open_ else ""
+
+
+async def _database(settings: Settings) -> DoctorFinding:
+    shown = _without_secrets(settings.database_url)
+    try:
+        at = await revision(settings.database_url)
+    except Exception as error:
+        return DoctorFinding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
+    if at != latest():
+        return DoctorFinding(
+            "database",
+            False,
+            f"{shown}: revision {at}, {latest()} is needed",
+            "run: wallet db upgrade",
+        )
+    return DoctorFinding(
+        "database", True, f"{shown}: revision {at}", _readable(settings.database_url)
+    )
+
+
+def _keeper(settings: Settings) -> DoctorFinding:
+    if settings.keeper_private_key is None:
+        return DoctorFinding(
+            "keeper key",
+            True,
+            "not set",
+            "the keeper sends nothing, and after a fall only the owner records the value by which "
+            "exits are judged (record-call): set WALLET_KEEPER_PRIVATE_KEY or its _FILE",
+        )
+    if not settings.keeper_mark_s:
+        why = "WALLET_KEEPER_MARK_S is 0: only the owner records the value that exits are judged by"
+        return DoctorFinding("keeper key", True, "set", why)
+    return DoctorFinding("keeper key", True, "set", "it records values in dry run too")
+
+
+def _webhooks(settings: Settings) -> DoctorFinding:
+    if settings.webhook_key is None:
+        why = "no owner is told by webhook: set WALLET_WEBHOOK_KEY (32 characters or more)"
+        return DoctorFinding("webhook key", True, "not set", why)
+    if settings.config().webhook_allow_private:
+        return DoctorFinding(
+            "webhook key", True, "set", "private addresses are called: for tests only"
+        )
+    return DoctorFinding("webhook key", True, "set")
+
+
+def _proxies(settings: Settings) -> DoctorFinding:
+    after = (settings.base_url or "").startswith("https://")
+    if settings.trusted_proxies:
+        return DoctorFinding("proxies", True, settings.trusted_proxies)
+    if not after:
+        return DoctorFinding("proxies", True, "none is trusted")
+    why = "all callers count as one: set WALLET_TRUSTED_PROXIES to what serves https"
+    return DoctorFinding("proxies", False, "https, and none is trusted", why)
+
+
+def _markets(settings: Settings) -> DoctorFinding:
+    try:
+        return DoctorFinding(
+            "markets", True, f"{len(from_config(settings.config().markets))} configured"
+        )
+    except (ValueError, OSError) as error:
+        return DoctorFinding("markets", False, str(error), "the service does not start")
+
+
+async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
+    name = f"chain {chain.chain_id}"
+    if not chain.rpc_set:
+        return [DoctorFinding(name, True, "no RPC address", "it is not read")]
+    nodes, head = await _nodes(name, chain, clock), chain.node()
+    found = list(nodes)
+    try:
+        newest = await chain.newest()
+    except Refused as refused:
+        effect = "nothing of it is believed" if chain.node_problem else "it is not read"
+        return [*found, DoctorFinding(name, False, refused.refusal.reason, effect)]
+    need = len(nodes) // 2 + 1
+    if nodes and sum(node.works for node in nodes) < need:
+        why = f"{need} of {len(nodes)} nodes have to agree"
+        effect = "nothing is marked or settled"
+        found.append(DoctorFinding(f"{name} quorum", False, why, effect))
+    if head.trouble is not None:
+        found.append(DoctorFinding(name, False, head.trouble, "nothing of it is believed"))
+        return found
+    times = (
+        ""
+        if newest.proved is not None
+        else "its headers hold fields that are not known: block times are trusted"
+    )
+    state = f"block {newest.block.number}, {chain.facts.confirmations} confirmations"
+    found.append(DoctorFinding(name, True, state, times))
+    for what, address, effect in (
+        ("USDC", chain.usdc, "funding is refused"),
+        ("factory", chain.factory, "create-call answers configured: false"),
+        ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
+    ):
+        if address is None:
+            found.append(DoctorFinding(f"{name} {what}", True, "not set", effect))
+            continue
+        code = await chain.node().ask("eth_getCode", address, "latest")
+        there = isinstance(code, str) and len(code) > 2
+        found.append(
+            DoctorFinding(
+                f"{name} {what}",
+                there,
+                address if there else f"{address}: no contract there",
+                "" if there else effect,
+            )
+        )
+        if there and what == "factory":
+            found.append(await _approvals(chain, name, address))
+    return found
+
+
+async def _approvals(chain: EvmChain, name: str, factory: str) -> DoctorFinding:
+    """Who keeps approvals: the factory says it, and no setting."""
+    what = f"{name} approvals"
+    try:
+        vault_keeps_approvals = await chain.approvals_on_chain(factory)
+    except Refused as refused:
+        return DoctorFinding(
+            what, False, refused.refusal.reason, "terms with an amount are refused"
+        )
+    if vault_keeps_approvals:
+        return DoctorFinding(
+            what, True, "kept by the vaults", "the owner signs each action above it"
+        )
+    return DoctorFinding(what, True, "kept by the service", "the switch approval_gate decides")
+
+
+async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[DoctorFinding]:
+    """Each node by its place, as the reader would judge it now; none by its address, which may
+    hold a key.
+    """
+    nodes = chain.node()
+    with suppress(Refused):
+        at = await ground(chain, clock.now())
+        high = at.number - chain.confirmations
+        if at.heads and high >= 0:
+            await at.confirm(chain.views[min(at.heads)], high, None)
+            await _logs(chain, range(max(0, high - LOGS_OF + 1), high + 1))
+    if len(chain.views) == 1:
+        return []  # what is told of the chain is told of the node
+    faults = dict(nodes.told())
+    return [
+        await _node(name, n, view, faults.get(n)) for n, view in enumerate(chain.views, start=1)
+    ]
+
+
+async def _logs(chain: EvmChain, blocks: range) -> None:
+    """Ask each node for the logs of some blocks: one may tell of blocks alone."""
+    statement = await each_node(chain, lambda v: LogReader(v).all_of(blocks.start, blocks.stop - 1))
+    same = majority(len(chain.views), statement)
+    if same:
+        dissent(chain.node(), "the logs of some blocks", same, statement)
+
+
+async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> DoctorFinding:
+    what = f"{name} node {n}"
+    if fault is not None:
+        return DoctorFinding(what, False, fault, "it is left out")
+    try:
+        return DoctorFinding(what, True, f"block {(await view.latest()).number}")
+    except Refused as refused:
+        return DoctorFinding(what, False, refused.refusal.reason, "the others are asked")
+
+
+def render(findings: list[DoctorFinding]) -> None:
+    """Print the findings."""
+    table = Table("", "what", "state", "effect")
+    for f in findings:
+        table.add_row("ok" if f.works else "FAULT", f.what, f.state, f.effect)
+    console = Console()
+    # Lines that others read are broken nowhere: what to type stands in one piece.
+    (console if console.is_terminal else Console(width=FILE_COLUMNS)).print(table)

@@ -1,0 +1,351 @@
+"""The command line: `wallet …`."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+
+import click
+
+from domain.settings import SWITCHES
+from server.cli import trading
+from server.cli.output import read_settings as _settings
+from server.cli.output import run as _run
+from server.cli.output import say as _say
+
+HOUSE_ROLES = ("admin", "keeper")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="mandate-wallet")
+def main() -> None:
+    """Delegated-spending wallet: an agent spends inside a mandate that its owner signed."""
+
+
+@main.command()
+@click.option("--serve", is_flag=True, help="Keep the service up afterwards, with the door on.")
+@click.option("--port", default=0, show_default="a free one", help="Port of the service.")
+def demo(serve: bool, port: int) -> None:
+    """Tell the whole story on a real EVM in this process; exit 0 only if every step held."""
+    from devtools.demo.play import play
+
+    sys.exit(_run(lambda: play(stay=serve, port=port)))
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8402, show_default=True)
+@click.option(
+    "--keeper/--no-keeper",
+    default=True,
+    show_default=True,
+    help="Run the reader and keeper ticks here.",
+)
+def serve(host: str, port: int, keeper: bool) -> None:
+    """Serve HTTP, MCP over SSE and MCP over streamable HTTP on one port; SIGTERM drains and exits
+    0.
+    """
+    # What is loaded stays; looking through it for garbage takes a seventh of the start.
+    gc.disable()
+    from server.runtime.serve import serve_forever
+
+    _run(lambda: serve_forever(_settings(), host, port, keeper=keeper, ready=_ready))
+
+
+def _ready(address: str) -> None:
+    click.echo(f"wallet: serving on {address}", err=True)
+
+
+@main.command()
+@click.option("--url", help="Stand in front of this service; nothing is stored here.")
+def mcp(url: str | None) -> None:
+    """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
+    if url is None:
+        from server.mcp_api.stdio_app import serve_stdio
+
+        _run(lambda: serve_stdio(_settings()))
+        return
+    from server.mcp_api.proxy import endpoint, relay
+
+    try:
+        address = endpoint(url)
+    except ValueError as error:
+        raise click.BadParameter(f"it needs {error}", param_hint="--url") from None
+    settings = _settings()
+    key = settings.service_user_key
+    _run(lambda: relay(address, key.get_secret_value() if key else None, settings.mcp_wait_s))
+
+
+@main.command()
+@click.option("--once", is_flag=True, help="One round of every tick, then exit.")
+@click.option("--metrics-port", type=int, help="Health and metrics, on WALLET_METRICS_HOST.")
+def keeper(once: bool, metrics_port: int | None) -> None:
+    """Run the chain reader and the keeper without serving."""
+    # As in `serve`: what is loaded stays.
+    gc.disable()
+    from server.runtime.keeper_process import keep
+
+    _run(lambda: keep(_settings(), once=once, metrics_port=metrics_port))
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=8545, show_default=True)
+@click.option("--chain-id", default=31337, show_default=True)
+@click.option(
+    "--journal", type=click.Path(path_type=Path), help="File that keeps the chain between runs."
+)
+@click.option("--venue", is_flag=True, help="A local trading venue beside it, both networks.")
+@click.option(
+    "--venue-port", default=8551, show_default=True, help="Of mainnet; testnet is one above."
+)
+def devnet(
+    host: str, port: int, chain_id: int, journal: Path | None, venue: bool, venue_port: int
+) -> None:
+    """Run the embedded EVM with JSON-RPC, a test USDC, a factory and a market."""
+    from devtools.devnet import run_devnet
+
+    at = venue_port if venue else None
+    _run(lambda: run_devnet(host, port, chain_id, journal, _say, venue_port=at))
+
+
+@main.group()
+def contracts() -> None:
+    """Contracts on a chain."""
+
+
+@contracts.command()
+@click.option(
+    "--chain",
+    "chain_id",
+    type=int,
+    required=True,
+    help="EIP-155 id; the settings hold its RPC address.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(exists=True, path_type=Path),
+    required=True,
+    help="The deployer's key.",
+)
+@click.option(
+    "--keeper-address",
+    help="The keeper that may mark and unwind; default: the address of the keeper key.",
+)
+@click.option(
+    "--approvals-on-chain",
+    is_flag=True,
+    help="Vaults ask for the owner's signature above the approval amount.",
+)
+def deploy(
+    chain_id: int, key_file: Path, keeper_address: str | None, approvals_on_chain: bool
+) -> None:
+    """Deploy the factory and the lens, and print the settings to add."""
+    from devtools.devnet import deploy_contracts
+
+    key = key_file.read_text().strip()
+    _say(
+        _run(
+            lambda: deploy_contracts(
+                _settings(), chain_id, key, keeper_address, approvals_on_chain=approvals_on_chain
+            )
+        )
+    )
+
+
+@contracts.command("share-value")
+@click.option(
+    "--chain",
+    "chain_id",
+    type=int,
+    required=True,
+    help="EIP-155 id; the settings hold its RPC address.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(exists=True, path_type=Path),
+    required=True,
+    help="The deployer's key.",
+)
+@click.option("--market", required=True, help="The ERC-4626 market, whose asset is USDC.")
+def share_value(chain_id: int, key_file: Path, market: str) -> None:
+    """Deploy the value probe of a market, and print the line for its entry in the markets file."""
+    from devtools.devnet import deploy_share_value
+
+    key = key_file.read_text().strip()
+    _say(_run(lambda: deploy_share_value(_settings(), chain_id, key, market)))
+
+
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, required=True)
+@click.option("--only", multiple=True, help="Play this scenario alone; may be given several times.")
+@click.option(
+    "--limit",
+    "limit_s",
+    type=click.IntRange(5, 600),
+    default=60,
+    show_default=True,
+    help="Seconds a run of the agent.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON.")
+def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_json: bool) -> None:
+    """Drive an agent's COMMAND through lost answers, duplicates, pauses and limits, and print a
+    pass matrix.
+    """
+    from devtools.conform.run import conform as play
+    from devtools.conform.scenarios import SCENARIOS
+
+    unknown = sorted(set(only) - {s.name for s in SCENARIOS})
+    if unknown:
+        raise click.UsageError(
+            f"no such scenario: {', '.join(unknown)}; there are "
+            f"{', '.join(s.name for s in SCENARIOS)}"
+        )
+    passed = _run(
+        lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo)
+    )
+    sys.exit(0 if passed else 1)
+
+
+@main.group()
+def db() -> None:
+    """The database."""
+
+
+@db.command()
+def upgrade() -> None:
+    """Migrate the database to this version."""
+    from server.runtime.schema_upgrade import upgrade_database
+
+    _run(lambda: upgrade_database(_settings()))
+    _say("wallet: the database is up to date")
+
+
+@db.command()
+def verify() -> None:
+    """Refold every ledger from its first row, recompute the hashes, compare; exit 1 on any
+    difference.
+    """
+    from server.cli.maintenance import verify_ledgers
+
+    report = _run(lambda: verify_ledgers(_settings()))
+    _say(report)
+    sys.exit(0 if report["ok"] else 1)
+
+
+@db.command()
+@click.argument("target", type=click.Path(path_type=Path))
+def backup(target: Path) -> None:
+    """Copy the database while it is in use."""
+    from server.cli.maintenance import NoBackup, backup_database
+
+    try:
+        _run(lambda: backup_database(_settings(), target))
+    except NoBackup as error:
+        raise click.ClickException(str(error)) from None
+    _say(f"wallet: wrote {target}")
+
+
+@db.command()
+@click.argument("target", type=click.Path(path_type=Path))
+def export(target: Path) -> None:
+    """Write every ledger as JSON lines with its hashes, so that others can prove that no row is
+    missing.
+    """
+    from server.cli.maintenance import export_ledgers
+
+    _say(_run(lambda: export_ledgers(_settings(), target)))
+
+
+@main.group()
+def keys() -> None:
+    """Keeper and admin keys."""
+
+
+@keys.command("create")
+@click.option("--role", type=click.Choice(HOUSE_ROLES), required=True)
+def keys_create(role: str) -> None:
+    """Mint a key; it is shown once."""
+    from server.cli.maintenance import create_house_key
+
+    _say(_run(lambda: create_house_key(_settings(), role)))
+
+
+@keys.command("list")
+def keys_list() -> None:
+    """List the keys, never their secrets."""
+    from server.cli.maintenance import list_house_keys
+
+    _say(_run(lambda: list_house_keys(_settings())))
+
+
+@keys.command("revoke")
+@click.argument("key_id")
+def keys_revoke(key_id: str) -> None:
+    """Revoke a key at once."""
+    from server.cli.maintenance import revoke_house_key
+
+    if not _run(lambda: revoke_house_key(_settings(), key_id)):
+        raise click.ClickException(f"there is no live key {key_id}")
+
+
+@main.group()
+def switch() -> None:
+    """Availability switches; a change acts on the next request of every process."""
+
+
+@switch.command("list")
+def switch_list() -> None:
+    """Show every switch and where its value comes from."""
+    from server.cli.maintenance import list_switches
+
+    _say(_run(lambda: list_switches(_settings())))
+
+
+@switch.command("set")
+@click.argument("name", type=click.Choice(SWITCHES))
+@click.argument("value", type=click.Choice(["on", "off"]))
+def switch_set(name: str, value: str) -> None:
+    """Set a switch."""
+    from server.cli.maintenance import set_switch
+
+    _run(lambda: set_switch(_settings(), name, value))
+
+
+@main.command()
+def counts() -> None:
+    """Say how many agents, mandates and recorded actions there are."""
+    from server.cli.maintenance import count
+
+    _say(_run(lambda: count(_settings())))
+
+
+@main.command()
+def openapi() -> None:
+    """Print the OpenAPI document."""
+    from http_shim.openapi import document
+    from tools.catalogue import OPERATIONS
+
+    _say(document(OPERATIONS, base_url=_settings().config().base_url))
+
+
+@main.command()
+def doctor() -> None:
+    """Say what is set, what is missing and what that switches off; exit 1 where something set does
+    not work.
+    """
+    from server.cli.doctor import examine, render
+
+    findings = _run(lambda: examine(_settings()))
+    render(findings)
+    sys.exit(0 if all(f.works for f in findings) else 1)
+
+
+for _command in (
+    trading.allowlist,
+    trading.limits,
+    trading.unlink,
+    trading.signer,
+):
+    main.add_command(_command)

@@ -1,0 +1,137 @@
+"""What an operator does on the database: verify, back up, export, keys, switches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from domain.trading.venue_values import Network
+from server.runtime.schema_upgrade import upgraded
+from server.settings import Settings
+from server.wiring import SystemClock, SystemIds
+from storage.integrity.backup import NoBackup as NoBackup
+from storage.integrity.backup import backup, export
+from storage.integrity.ledger_check import verify
+from storage.store import Store, open_store
+from storage.unit_of_work import UnitOfWork
+from tools import operator
+from tools.trading.account import allowlist as trade_allowlist
+
+T = TypeVar("T")
+
+
+async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]]) -> T:
+    await upgraded(settings)
+    store = await open_store(settings.database_url, settings.patience())
+    try:
+        return await work(store)
+    finally:
+        await store.close()
+
+
+async def verify_ledgers(settings: Settings) -> dict[str, object]:
+    """Refold and rehash everything."""
+    await upgraded(settings)
+    return (await verify(settings.database_url)).as_json()
+
+
+async def backup_database(settings: Settings, target: Path) -> None:
+    """Copy a SQLite database while it is in use; one of an earlier version too, as before an
+    upgrade.
+    """
+    await upgraded(settings, older=True)
+    await backup(settings.database_url, target)
+
+
+async def export_ledgers(settings: Settings, target: Path) -> dict[str, int]:
+    """Write the ledgers out with their hashes."""
+    await upgraded(settings)
+    return await export(settings.database_url, target)
+
+
+async def create_house_key(settings: Settings, role: str) -> dict[str, str]:
+    """Mint a keeper or admin key; it is shown once."""
+    ids, now = SystemIds(), SystemClock().now()
+    return await _with_store(
+        settings, lambda s: s.write(lambda uow: operator.minted(uow, ids, role, now))
+    )
+
+
+async def end_link(settings: Settings, wallet: str, network: Network, reason: str) -> bool:
+    """End the link of a wallet, and every key under it; its owner can then link it again, or
+    another
+    person can. False where there is none.
+    """
+    now = SystemClock().now()
+
+    def work(uow: UnitOfWork) -> bool:
+        found = uow.venue.link_to(wallet, network)
+        return found is not None and uow.venue.end_link(found.link_id, reason, now)
+
+    return await _with_store(settings, lambda store: store.write(work))
+
+
+async def list_house_keys(settings: Settings) -> list[dict[str, object]]:
+    """Every house key without its secret."""
+    return await _with_store(settings, lambda s: s.read(operator.house_keys))
+
+
+async def revoke_house_key(settings: Settings, key_id: str) -> bool:
+    """Revoke at once."""
+    now = SystemClock().now()
+    return await _with_store(
+        settings, lambda s: s.write(lambda uow: uow.identities.revoke_house_key(key_id, now))
+    )
+
+
+async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
+    """Every switch, its value, and whether it was set or is the default."""
+    defaults = settings.switches()
+    told = await _with_store(
+        settings, lambda s: s.read(lambda uow: operator.switches_now(uow, defaults))
+    )
+    return {s["name"]: {"value": s["value"], "from": s["source"]} for s in told}
+
+
+async def count(settings: Settings) -> dict[str, object]:
+    """How much there is."""
+    now = SystemClock().now()
+    return await _with_store(settings, lambda s: s.read(lambda uow: operator.counted(uow, now)))
+
+
+async def set_switch(settings: Settings, name: str, value: str) -> None:
+    """Set a switch for every process, from the next request on."""
+    now, defaults = SystemClock().now(), settings.switches()
+
+    def work(uow: UnitOfWork) -> None:
+        operator.set_switch(uow, defaults, name, value, now=now, by="operator")
+
+    await _with_store(settings, lambda store: store.write(work))
+
+
+async def set_allowed(settings: Settings, item: str, reason: str, *, allowed: bool) -> bool:
+    """Put somebody on the trade allowlist or take him off, from the next request on; False where
+    it is so already. Errors: ValueError."""
+    now = SystemClock().now()
+
+    def work(uow: UnitOfWork) -> bool:
+        return trade_allowlist.put(
+            uow, item, allowed=allowed, now=now, by="operator", reason=reason
+        )
+
+    return await _with_store(settings, lambda store: store.write(work))
+
+
+async def list_allowed(settings: Settings) -> list[str]:
+    """Who may trade live."""
+    return sorted(await _with_store(settings, lambda s: s.read(lambda uow: uow.allowlist.all())))
+
+
+async def limit_log(settings: Settings, newest: int) -> list[dict[str, object]]:
+    """The newest changes of who may trade live, and of how much."""
+
+    def work(uow: UnitOfWork) -> list[dict[str, object]]:
+        return [trade_allowlist.told(change) for _, change in uow.limit_log.page(None, newest)]
+
+    return await _with_store(settings, lambda store: store.read(work))

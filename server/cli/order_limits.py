@@ -1,0 +1,81 @@
+"""What an operator does to a person's own limits of orders: the one way in which they go up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+from domain.trading.limit_log import LimitChange
+from domain.trading.modes import TradingSurface
+from domain.trading.order_caps import OrderLimits
+from domain.trading.order_gate import FieldProblem, invalid_order
+from domain.trading.order_input import limit_of
+from server.runtime.schema_upgrade import upgraded
+from server.settings import Settings
+from server.wiring import SystemClock
+from storage.store import open_store
+from storage.unit_of_work import UnitOfWork
+from tools.trading.orders.trader_context import first_limits
+
+
+async def set_limits(
+    settings: Settings,
+    user_id: str,
+    transport: TradingSurface,
+    given: Mapping[str, str | None],
+    reason: str,
+) -> OrderLimits:
+    """Set a person's limits, with a row in the log.
+
+    Errors: `not_found`, `conflict`; `wallet_invalid_order` for what is no amount.
+    """
+    per_order, per_day = (_amount(name, given[name]) for name in ("per_order_usdc", "per_day_usdc"))
+    start, now = first_limits(settings.trading()), SystemClock().now()
+
+    def work(uow: UnitOfWork) -> OrderLimits:
+        if uow.identities.user(user_id, lock=True) is None:
+            raise Refused(refusal("not_found", what="person"))
+        uow.own_limits.begin(user_id, transport, start)
+        was = uow.own_limits.get(user_id, transport, lock=True) or start
+        to = OrderLimits(
+            per_order=was.per_order if per_order is None else per_order,
+            per_day=was.per_day if per_day is None else per_day,
+        )
+        if to == was:
+            return was
+        if not uow.own_limits.change(user_id, transport, was, to):
+            raise Refused(refusal("conflict", why="The limits were changed at the same time."))
+        uow.limit_log.add(
+            LimitChange(
+                what="limits",
+                subject=f"{user_id}:{transport}",
+                changes=_changes(was, to),
+                changed_at=now,
+                changed_by="operator",
+                why=reason,
+            )
+        )
+        return to
+
+    await upgraded(settings)
+    store = await open_store(settings.database_url, settings.patience())
+    try:
+        return await store.write(work)
+    finally:
+        await store.close()
+
+
+def _amount(name: str, text: str | None) -> Usdc | None:
+    amount = limit_of(name, text)
+    if isinstance(amount, FieldProblem):
+        raise Refused(invalid_order(amount))
+    return amount
+
+
+def _changes(was: OrderLimits, to: OrderLimits) -> dict[str, object]:
+    pairs = {
+        "per_order_usdc": (was.per_order, to.per_order),
+        "per_day_usdc": (was.per_day, to.per_day),
+    }
+    return {n: {"from": str(a), "to": str(b)} for n, (a, b) in pairs.items() if a != b}

@@ -1,0 +1,81 @@
+"""What every command shares: its settings, how it runs, how it speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import click
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from domain.refusals import Refused
+from server.runtime.schema_upgrade import NotUpgraded
+from server.settings import Settings
+
+T = TypeVar("T")
+
+
+def read_settings() -> Settings:
+    """The settings, or the end of the command with what is wrong in them: which one, and what it
+    takes, never what was given.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        wrong = "; ".join(map(_sentence, error.errors(include_url=False)))
+        raise click.ClickException(f"settings: {wrong}") from None
+    except OSError as error:
+        raise click.ClickException(f"settings: {error.filename}: {error.strerror}") from None
+    except ValueError as error:
+        # A file or a value that is no TOML or JSON: where, and not what stands there.
+        raise click.ClickException(f"settings: {str(error).splitlines()[0][:120]}") from None
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """What is wrong with one setting. A rule of our own may name what it was given."""
+    name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper()
+    what, given = str(error["msg"]), str(error.get("input", ""))
+    if any(part in what for part in re.findall(r"[^\s,;'\"]{3,}", given)):
+        what = "it does not have the form that this setting takes"
+    return f"{name}: {what}"
+
+
+class _Unready(click.ClickException):
+    """Nothing was done, because something has to be done first."""
+
+    exit_code = 2
+
+
+def _alone(error: Exception) -> Exception:
+    """What went wrong in a task group, where it is one thing."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def run(main: Callable[[], Awaitable[T]]) -> T:
+    """Run what a command does; a refusal or a fault of the system ends it with its sentence."""
+
+    async def wrapped() -> T:
+        try:
+            return await main()
+        except ExceptionGroup as several:
+            raise _alone(several) from None
+
+    try:
+        return asyncio.run(wrapped())
+    except Refused as refused:
+        raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
+    except NotUpgraded as error:
+        raise _Unready(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def say(value: Any) -> None:
+    """Print a text, or anything else as JSON."""
+    click.echo(value if isinstance(value, str) else json.dumps(value, indent=2, default=str))

@@ -1,0 +1,1 @@
+"""Keeper: periodic work on vaults, logs and notices."""

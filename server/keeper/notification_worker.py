@@ -1,0 +1,212 @@
+"""Tells owners by webhook: ledger rows become notices, and notices are sent.
+
+One process at a time reads the ledgers for it, by a claim that another takes over when it ends;
+what it had not noted yet is read again, and the same notice is queued once. Sending is shared: each
+webhook is claimed in the database before it is called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from domain.ledger.events.event import Event
+from domain.reads.notices import may_tell
+from server.keeper.webhook_client import AT_ONCE, PostResult, WebhookClient
+from storage.feed.ledger_feed import FeedEntry, LedgerFeed, UnknownCursor
+from storage.repositories.event_row import event_of
+from storage.repositories.webhooks import Delivery, DeliveryAttempt, Webhook
+from storage.unit_of_work import UnitOfWork
+from tools.keeper.notice_feed import LEASE, enqueue_notices
+from tools.model.operation import Deps
+
+log = logging.getLogger("wallet.notices")
+
+LEASE_S: Final = 15
+CLAIM_S: Final = 60
+POLL_S: Final = 0.5
+LOOK_S: Final = 5
+# Most rows are told to nobody: of such only the place is noted, every so often.
+SKIPPED: Final = 500
+DEAD_AFTER: Final = timedelta(days=3)
+PAUSES_S: Final = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200)
+
+
+def next_attempt_at(delivery: Delivery, attempts: int, now: datetime) -> datetime | None:
+    """When a delivery is tried again after its n-th failure; None three days after it was made.
+
+    Each pause is up to a fifth longer, by the delivery's own id, so that not all come at once.
+    """
+    pause = PAUSES_S[min(attempts, len(PAUSES_S)) - 1]
+    spread = hashlib.sha256(f"{delivery.delivery_id}:{attempts}".encode()).digest()[0]
+    then = now + timedelta(seconds=pause * (1 + spread / 1_280))
+    return then if then < delivery.made_at + DEAD_AFTER else None
+
+
+@dataclass(slots=True)
+class Counted:
+    """What this process did, for its metrics."""
+
+    delivered: int = 0
+    failed: int = 0
+    dead: int = 0
+
+
+class NotificationWorker:
+    """The two halves, each running until cancelled."""
+
+    def __init__(self, deps: Deps, tail: LedgerFeed, outbound: WebhookClient, holder: str):
+        self._deps, self._tail, self._out, self._holder = deps, tail, outbound, holder
+        self._sending = 0
+        self.counted = Counted()
+
+    def gauges(self) -> Mapping[str, int]:
+        """For the metrics."""
+        raw = {
+            "delivered": self.counted.delivered,
+            "failed": self.counted.failed,
+            "dead": self.counted.dead,
+        }
+        counts = {f'wallet_webhook_tries_total{{outcome="{n}"}}': v for n, v in raw.items()}
+        return counts | {"wallet_webhooks_sending": self._sending}
+
+    async def run(self) -> None:
+        """Both, until cancelled, whatever becomes of the database."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._reading)
+            group.start_soon(self._sending_all)
+
+    # -- reading
+
+    async def _reading(self) -> None:
+        while True:
+            try:
+                if await self.lead():
+                    await self._followed()
+            except Exception:
+                log.exception("notices are not read; trying again")
+            await anyio.sleep(LOOK_S)
+
+    async def _followed(self) -> None:
+        try:
+            await self.follow()
+        except UnknownCursor:
+            log.warning("the record is older than what was read: notices begin anew")
+            await self._begin(await self._tail.newest())
+
+    async def lead(self) -> bool:
+        """Take or keep the claim of the one who reads."""
+        now = self._deps.clock.now()
+        return await self._deps.store.write(partial(self._leads, now))
+
+    def _leads(self, now: datetime, uow: UnitOfWork) -> bool:
+        return uow.work.acquire(*LEASE, self._holder, now, now + timedelta(seconds=LEASE_S))
+
+    async def _begin(self, cursor: str) -> None:
+        await self._deps.store.write(lambda uow: uow.webhooks.save_cursor(cursor))
+
+    async def follow(self) -> None:
+        """Read on from where somebody stopped, until another has taken over, or the tail ends."""
+        cursor = await self._deps.store.read(lambda uow: uow.webhooks.read_upto())
+        if cursor is None:
+            cursor = await self._tail.newest()
+            await self._begin(cursor)
+        skipped = 0
+        async with aclosing(self._tail.follow(cursor)) as rows:
+            async for entry in rows:
+                event = event_of(entry.row)
+                if skipped < SKIPPED and not await self._concerns(entry.public_id, event):
+                    skipped += 1
+                    continue
+                skipped = 0
+                if not await self._take(entry, event):
+                    return
+
+    async def _concerns(self, public_id: str, event: Event) -> bool:
+        """Whether a row may be told to somebody: no query for most, one for the rest."""
+        return may_tell(event) and await self._deps.store.read(
+            lambda uow: uow.webhooks.listen_to(public_id)
+        )
+
+    async def _take(self, entry: FeedEntry, event: Event) -> bool:
+        """Take one row, if the claim is still ours."""
+        now = self._deps.clock.now()
+        rows = [(entry.public_id, event)]
+
+        def taken(uow: UnitOfWork) -> bool:
+            if not self._leads(now, uow):
+                return False
+            enqueue_notices(uow, rows, entry.cursor, now)
+            return True
+
+        return await self._deps.store.write(taken)
+
+    # -- sending
+
+    async def _sending_all(self) -> None:
+        async with anyio.create_task_group() as group:
+            while True:
+                try:
+                    await self.round(group)
+                except Exception:
+                    log.exception("notices cannot be claimed; trying again")
+                await anyio.sleep(POLL_S)
+
+    async def round(self, group: TaskGroup) -> int:
+        """Claim what is due, as far as there is room, and start sending it; how many."""
+        room, now = AT_ONCE - self._sending, self._deps.clock.now()
+        if room <= 0 or not await self._deps.store.read(lambda uow: uow.webhooks.due(now)):
+            return 0
+        until = now + timedelta(seconds=CLAIM_S)
+        taken = await self._deps.store.write(lambda uow: uow.webhooks.claim(now, until, room))
+        for webhook, delivery in taken:
+            self._sending += 1
+            group.start_soon(self._send, webhook, delivery)
+        return len(taken)
+
+    async def _send(self, webhook: Webhook, delivery: Delivery) -> None:
+        try:
+            outcome = await self._outcome(webhook, delivery)
+            tried = self._tried(delivery, outcome)
+            await self._deps.store.write(lambda uow: uow.webhooks.tried(webhook, delivery, tried))
+        except Exception:
+            # The claim runs out, and it is sent again under the same id.
+            log.exception("delivery %s is not noted", delivery.delivery_id)
+        finally:
+            self._sending -= 1
+
+    async def _outcome(self, webhook: Webhook, delivery: Delivery) -> PostResult:
+        signing, now = self._deps.webhooks, self._deps.clock.now()
+        if signing is None:
+            return PostResult(fault="not_configured")
+        if now >= delivery.made_at + DEAD_AFTER:
+            return PostResult(fault="too_old")
+        headers = signing.headers(
+            webhook.webhook_id,
+            webhook.generation,
+            webhook.rotated_at,
+            message_id=delivery.delivery_id,
+            body=delivery.body,
+            now=now,
+        )
+        return await self._out.post(webhook.url, headers, delivery.body)
+
+    def _tried(self, delivery: Delivery, outcome: PostResult) -> DeliveryAttempt:
+        now = self._deps.clock.now()
+        ok = outcome.taken
+        again = None if ok else next_attempt_at(delivery, delivery.attempts + 1, now)
+        self.counted.delivered += ok
+        self.counted.failed += not ok
+        self.counted.dead += not ok and again is None
+        return DeliveryAttempt(
+            at=now, ok=ok, answered=outcome.status, fault=outcome.fault, again_at=again
+        )

@@ -1,0 +1,321 @@
+"""What the house does with the vaults of one chain: refresh, mark, stop, close, settle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
+from math import ceil
+from typing import Final
+
+import anyio
+
+from chain.adapter import EvmChain
+from domain.chain_facts import VaultState
+from domain.mandates.mandate import Mandate, Status
+from domain.money import Usdc
+from domain.refusals import Refused
+from domain.rules.mark_policy import closed
+from domain.rules.stop_line import is_below_floor
+from server.keeper.audit import Auditing
+from server.keeper.value_recording import REST_S, SHORT_REST_S, Recording, Rest
+from server.keeper.vault_discovery import VaultDiscovery
+from server.keeper.vault_resync import VaultResync
+from server.settings import Settings
+from storage.unit_of_work import UnitOfWork
+from tools.dispatch.run import run
+from tools.keeper.block_time import newest, with_trusted_time
+from tools.keeper.claim_expiry import expire_claims
+from tools.keeper.ingest import IngestContext
+from tools.keeper.marks import DUST, mark_vaults
+from tools.keeper.reconciliation import Mismatch, compare_vaults
+from tools.keeper.settlement import OPERATIONS as SETTLEMENT
+from tools.keeper.settlement import due, send_for
+from tools.model.operation import Caller, Deps
+from tools.model.switches import switches
+
+log = logging.getLogger("wallet.keeping")
+CLAIM_S: Final = 60
+UNSEEN_SHARE: Final = 4
+READING_SHARE: Final = 4
+AT_THE_FLOOR: Final = 3
+KEEPER: Final = Caller("keeper")
+RESTING: Final = "resting"
+RECORDS: Final = ("gain", "last gain", "fall")
+# Vaults that are read and acted on together, and those of one transaction: others have their turn.
+TOGETHER: Final = 400
+A_TURN: Final = 40
+
+
+class VaultUpkeep:
+    """The keeper of one chain. It has a budget of time a round, and each mandate one of its own, so
+    that neither a chain nor a mandate that hangs or fails holds another.
+
+    What was tried and changed nothing, or what the chain says would revert, is left alone for an
+    hour, in every process; and nothing is sent twice by the same figures of a vault.
+    """
+
+    def __init__(self, deps: Deps, settings: Settings, holder: str, chain: EvmChain):
+        self.deps, self.chain, self._holder = deps, chain, holder
+        self._batch, self._budget_s = settings.keeper_batch, settings.keeper_budget_s
+        self._tick_s = settings.keeper_tick_s
+        self._recording = Recording(deps, chain, settings.keeper_mark_s)
+        self._unseen = VaultDiscovery(deps, holder, chain, self._batch)
+        self._rereading = VaultResync(deps, chain)
+        self._auditing = Auditing(deps, chain)
+        self._turns, self._turn = dict[str, int](), count(1)
+        self.name = f"keeping chain {chain.chain_id}"
+
+    async def round(self, every_s: float = 0) -> None:
+        """The vaults that are due, once; those not that any keeper read within `every_s` seconds.
+
+        Errors: `chain_unavailable`; TimeoutError past the budget.
+        """
+        with anyio.fail_after(self._budget_s):
+            await self._look_for_unseen()
+            mandates = await self.deps.store.write(partial(self._claimed, every_s))
+            for n in range(0, len(mandates), TOGETHER):
+                await self._keep(mandates[n : n + TOGETHER])
+
+    async def _look_for_unseen(self) -> None:
+        """A part of the time is for vaults that nobody told of; those that are known wait no
+        longer.
+        """
+        with anyio.move_on_after(self._budget_s / UNSEEN_SHARE) as share:
+            try:
+                await self._unseen.round()
+            except Refused as refused:
+                log.warning("looking for unseen vaults: %s", refused.refusal.reason)
+        if share.cancelled_caught:
+            log.warning("looking for unseen vaults took too long")
+
+    def _claimed(self, every_s: float, uow: UnitOfWork) -> list[Mandate]:
+        """Take the vaults that were read longest ago: noting that they were read is the claim, so
+        that another keeper takes others. As many as it takes to read all of them in half the time
+        in which a mark is fresh.
+        """
+        now, chain_id = self.deps.clock.now(), self.chain.chain_id
+        half_s = self.deps.config.mark_fresh_s / 2
+        share = uow.mandates.vaults_to_keep(chain_id) * max(self._tick_s, every_s) / half_s
+        limit = max(self._batch, ceil(share))
+        since = now - timedelta(seconds=every_s)
+        mandates = uow.mandates.due_for_refresh(chain_id, limit, now, since)
+        uow.mandates.refreshed([m.public_id for m in mandates], now)
+        return mandates
+
+    async def _keep(self, mandates: Sequence[Mandate]) -> None:
+        """Read, mark, act on and compare some vaults, by as many lens calls as they need."""
+        chain = self.chain
+        with anyio.fail_after(self._budget_s / 2):
+            told = await chain.vault_states(
+                [m.vault_address for m in mandates if m.vault_address], agreed=True
+            )
+        low: set[str] = set()
+        for some in _some(mandates):
+            low |= await self.deps.store.write(partial(self._mark, some, told))
+        now = self.deps.clock.now()
+        states = {
+            m.public_id: with_trusted_time(chain, s, now)
+            for m in mandates
+            if (s := told.get(m.vault_address or ""))
+        }
+        await self._act(mandates, states, low)
+        await self.compare(mandates)
+        for some in _some(mandates):
+            await expire_claims(self.deps, chain, some)
+
+    def _mark(
+        self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
+    ) -> set[str]:
+        return mark_vaults(uow, self._desk(uow, self.deps.clock.now()), mandates, told)
+
+    def _desk(self, uow: UnitOfWork, now: datetime) -> IngestContext:
+        return IngestContext(
+            now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults)
+        )
+
+    async def _act(
+        self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], low: set[str]
+    ) -> None:
+        """Stop what stood below its line on two fresh marks in a row, close what the chain stopped
+        there, record what left its record, settle what is closed. In dry run nothing is stopped
+        or closed, and it is said what would be; recording goes on, for it can stop nothing.
+        """
+        dry = await self.deps.store.read(
+            lambda uow: switches(uow, self.deps.defaults).stop_line_dry_run
+        )
+        for mandate in mandates:
+            vault = states.get(mandate.public_id)
+            if vault is None:
+                continue
+            # After the close a mark stops nothing: it would only lower the bar of the exits.
+            at_line = mandate.public_id in low and not closed(mandate, vault)
+            if at_line and (dry or self.deps.keeper is None):
+                why = "dry run" if dry else "no keeper key is set"
+                log.warning("%s stands below its stop line; %s", mandate.public_id, why)
+            if mandate.status is Status.SETTLED and not (self.deps.keeper and due(mandate, vault)):
+                # It is kept for its agent's fee alone, and there is nothing to send for it.
+                await self.deps.store.write(partial(self._rest_fee, mandate.public_id))
+            # What stops it records the value too.
+            waits = not dry and self.deps.keeper is not None and is_below_floor(vault)
+            record = None if waits else self._recording.due(mandate, vault)
+            if self.deps.keeper is None:
+                continue
+            if at_line and not dry:
+                await self._once("stop line", mandate, self._stop, vault)
+            elif _to_close(mandate, vault) and not dry:
+                await self._once("close", mandate, self._close, vault)
+            elif record is not None:
+                await self._once(record, mandate, self._recording.renew, vault)
+            if due(mandate, vault):
+                await self._once("settle", mandate, self._settle)
+
+    async def compare(self, mandates: Sequence[Mandate]) -> None:
+        """Hold the vaults' own totals against the sums of their rows, up to where the reader has
+        compared them; what differs is read again another way, and by another node.
+        """
+        chain = self.chain
+        kept = await self.deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
+        if kept is None or kept.head is None:
+            return
+        number = max(0, kept.deep)
+        at = await chain.block(number)
+        if at is None or (kept.block == number and kept.hash not in (None, at.hash)):
+            return  # the reader goes back first
+        vaults = [m.vault_address for m in mandates if m.vault_address]
+        told = await chain.vault_states(vaults, agreed=True, block=at)
+        differing: list[Mismatch] = []
+        for some in _some(mandates):
+            differing += await self.deps.store.write(partial(self._compared, some, told))
+        # A part of the time, and those first whose turn was longest ago: others are kept too.
+        differing.sort(key=lambda one: self._turns.get(one.mandate.public_id, 0))
+        with anyio.move_on_after(self._budget_s / READING_SHARE):
+            for one in differing:
+                self._turns[one.mandate.public_id] = next(self._turn)
+                await self._once("read again", one.mandate, partial(self._read_again, one))
+        with anyio.move_on_after(self._budget_s / READING_SHARE):
+            await self._auditing.round(mandates, told)
+
+    def _compared(
+        self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
+    ) -> list[Mismatch]:
+        ingest_context = self._desk(uow, self.deps.clock.now())
+        return compare_vaults(uow, ingest_context, mandates, told, self.chain.facts.start_block)
+
+    async def _read_again(self, one: Mismatch, _: Mandate) -> Rest:
+        await self._rereading.of(one)
+        return Rest()
+
+    async def _stop(self, mandate: Mandate) -> Rest:
+        """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
+        the terms say so.
+        """
+        sent: list[str] = []
+        mandate = await send_for(self.deps, self.chain, mandate, "mark", sent)
+        vault = await newest(self.deps, self.chain, mandate)
+        if _to_close(mandate, vault):
+            await self._close(mandate)
+        return Rest(0 if vault.stopped else REST_S, bool(sent))
+
+    async def _close(self, mandate: Mandate) -> Rest:
+        """Take every position out that has an exit; one that refuses holds no other."""
+        before, sent = await newest(self.deps, self.chain, mandate), list[str]()
+        for target in mandate.allowed_targets:
+            data = await self.chain.exit_data(target, mandate.vault_address or "", before.block)
+            if data is None:
+                continue
+            try:
+                mandate = await send_for(
+                    self.deps, self.chain, mandate, "unwind", sent, target.address, data
+                )
+            except Refused as refused:
+                log.warning("closing %s: %s", mandate.public_id, refused.refusal.reason)
+        after = await newest(self.deps, self.chain, mandate)
+        return Rest(0 if after.positions < before.positions else REST_S, bool(sent))
+
+    async def _settle(self, mandate: Mandate) -> Rest:
+        request = {"public_id": mandate.public_id}
+        reply = await run(SETTLEMENT[0], self.deps, KEEPER, request, transport="house")
+        if reply.refused:
+            log.warning("settling %s: %s", mandate.public_id, reply.body.get("reason"))
+            return Rest(0 if reply.body.get("error") == "chain_unavailable" else REST_S)
+        return Rest(REST_S if Usdc.parse(reply.body["fee_owed"]) else 0)
+
+    async def _once(
+        self,
+        kind: str,
+        mandate: Mandate,
+        work: Callable[[Mandate], Awaitable[Rest]],
+        vault: VaultState | None = None,
+    ) -> None:
+        """Do a piece of work if nobody else has it, and if its transactions were not sent by the
+        same figures of `vault` before; `work` says for how long it is left alone then.
+        """
+        now, key = self.deps.clock.now(), mandate.public_id
+        until = now + timedelta(seconds=CLAIM_S)
+        figures = None if vault is None else _figures(vault)
+
+        def take(uow: UnitOfWork) -> bool:
+            if figures is not None and uow.work.figures(_family(kind), key) == figures:
+                return False
+            return uow.work.acquire(kind, key, self._holder, now, until)
+
+        if not await self.deps.store.write(take):
+            return
+        rest = Rest(REST_S)
+        try:
+            with anyio.fail_after(CLAIM_S):
+                rest = await work(mandate)
+        except Refused as refused:
+            log.warning("%s of %s: %s", kind, key, refused.refusal.reason)
+            if refused.code == "chain_unavailable":
+                rest = Rest()  # nobody knows yet
+        except TimeoutError:
+            log.warning("%s of %s took too long", kind, key)
+            rest = Rest(SHORT_REST_S)  # nor here
+        except Exception:
+            log.exception("%s of %s failed", kind, key)
+        await self.deps.store.write(partial(self._done, kind, key, now, rest, figures))
+
+    def _done(
+        self, kind: str, key: str, now: datetime, rest: Rest, figures: str | None, uow: UnitOfWork
+    ) -> None:
+        uow.work.release(kind, key, self._holder)
+        if rest.s:
+            uow.work.acquire(kind, key, RESTING, now, now + timedelta(seconds=rest.s))
+        if rest.s and kind == "settle":
+            self._rest_fee(key, uow)
+        if rest.sent and figures is not None:
+            uow.work.note_figures(_family(kind), key, figures)
+        if rest.sent and kind == "fall":
+            # What comes back of a fall is recorded as soon as it is there.
+            uow.work.release("gain", key, RESTING)
+            uow.work.release("last gain", key, RESTING)
+
+    def _rest_fee(self, public_id: str, uow: UnitOfWork) -> None:
+        """A settled mandate whose agent cannot be paid holds none back that works."""
+        uow.work.rest_fee(public_id, self.deps.clock.now() + timedelta(seconds=REST_S))
+
+
+def _some(mandates: Sequence[Mandate]) -> Iterator[Sequence[Mandate]]:
+    return (mandates[n : n + A_TURN] for n in range(0, len(mandates), A_TURN))
+
+
+def _family(kind: str) -> str:
+    """Gains and falls are recorded by the same transaction."""
+    return "record" if kind in RECORDS else kind
+
+
+def _figures(vault: VaultState) -> str:
+    """What a transaction is sent by."""
+    return " ".join(map(str, (vault.cash, vault.positions, vault.floor, vault.recorded)))
+
+
+def _to_close(mandate: Mandate, vault: VaultState) -> bool:
+    """True where the vault was stopped at its floor, the terms say close, and there is anything
+    left to take out. A vault with less than 1 USDC in positions costs the house no gas.
+    """
+    stopped = vault.stopped and vault.stop_reason == AT_THE_FLOOR and not vault.settled
+    return stopped and mandate.on_floor == "close" and vault.positions >= DUST

@@ -1,0 +1,154 @@
+"""Calls to addresses that strangers name: to what was looked at and to nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from tools.model.url_policy import is_public_address
+
+TOTAL_S: Final = 10
+CONNECT_S: Final = 5
+AT_ONCE: Final = 64
+
+Lookup = Callable[[str, int], Sequence[str]]
+"""The addresses of a host, as text; runs in a thread. Errors: OSError."""
+
+
+class AddressBlocked(OSError):
+    """A host has an address that is not on the public internet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostResult:
+    """What a call came to: the answer's status, or a word for why there is none."""
+
+    status: int | None = None
+    fault: str | None = None
+
+    @property
+    def taken(self) -> bool:
+        """True for an answer that says that the message arrived."""
+        return self.status is not None and 200 <= self.status < 300
+
+
+def looked_up(host: str, port: int) -> Sequence[str]:
+    """Ask the machine's resolver."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(where[0]) for *_, where in found))
+
+
+class PinnedResolver(AbstractResolver):
+    """Looks a host up once, and gives the connector the very addresses that were checked: a name
+    that answers something else a moment later is not asked again.
+
+    A name may belong to a server that never answers, and a lookup outlives the call that gave it
+    up: lookups have threads of their own, so that none of the loop's wait for a stranger.
+    """
+
+    def __init__(self, *, private: bool, lookup: Lookup = looked_up):
+        self._private, self._lookup = private, lookup
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook-names")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The host's addresses. Errors: `NotAllowed` where one of them may not be called."""
+        asking = asyncio.get_running_loop().run_in_executor
+        found = await asking(self._threads, self._lookup, host, port)
+        if not self._private and not all(is_public_address(address) for address in found):
+            raise AddressBlocked(f"{host} is not on the public internet alone")
+        return [_result(host, address, port) for address in found]
+
+    async def close(self) -> None:
+        """Let the threads go as their lookups end."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _result(host: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(
+        hostname=host,
+        host=address,
+        port=port,
+        family=family,
+        proto=socket.IPPROTO_TCP,
+        flags=socket.AI_NUMERICHOST,
+    )
+
+
+class WebhookClient:
+    """Posts to strangers. Each call has a connection of its own and ten seconds in all; redirects
+    are not followed, cookies not kept, proxies of the environment not used, bodies not read.
+    """
+
+    def __init__(self, *, private: bool, lookup: Lookup = looked_up, total_s: float = TOTAL_S):
+        self._private = private
+        self._names = PinnedResolver(private=private, lookup=lookup)
+        connector = aiohttp.TCPConnector(
+            resolver=self._names,
+            use_dns_cache=False,
+            force_close=True,
+            limit=AT_ONCE,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=total_s, sock_connect=CONNECT_S),
+            trust_env=False,
+            auto_decompress=False,
+            max_line_size=8_190,
+            max_field_size=8_190,
+        )
+
+    async def post(self, url: str, headers: Mapping[str, str], body: str) -> PostResult:
+        """Send one message. Errors: none; what goes wrong is the outcome."""
+        host = urlsplit(url).hostname or ""
+        if not self._private and _numeric(host) and not is_public_address(host):
+            return PostResult(fault="address_not_allowed")
+        sent = {"Content-Type": "application/json", "User-Agent": "mandate-wallet", **headers}
+        try:
+            async with self._session.post(
+                url, data=body.encode(), headers=sent, allow_redirects=False
+            ) as answer:
+                # The status is all that counts: what a stranger answers is neither read nor kept.
+                answer.close()
+                return PostResult(status=answer.status)
+        except TimeoutError:
+            return PostResult(fault="timeout")
+        except aiohttp.ClientConnectorDNSError as error:
+            refused = isinstance(error.os_error, AddressBlocked)
+            return PostResult(fault="address_not_allowed" if refused else "no_such_host")
+        except aiohttp.ClientSSLError:
+            return PostResult(fault="bad_certificate")
+        except aiohttp.ClientConnectorError:
+            return PostResult(fault="no_connection")
+        except (aiohttp.ClientError, ValueError, OSError):
+            return PostResult(fault="no_http")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+        await self._names.close()
+
+    async def __aenter__(self) -> WebhookClient:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+
+def _numeric(host: str) -> bool:
+    try:
+        socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""MCP: the server, its transports, sessions and the local proxy."""

@@ -1,0 +1,21 @@
+"""Who sends an MCP request, as it was found where it came in."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from http_shim.principal import STATE, RequestPrincipal, asker_of
+from tools.model.operation import Deps
+
+
+async def asker_in(deps: Deps, scope: Scope) -> RequestPrincipal:
+    """Who sends a request: found at the door, or where there was none, here."""
+    state = scope.setdefault("state", {})
+    if STATE not in state:
+        client = scope.get("client")
+        state[STATE] = await asker_of(
+            deps, Headers(scope=scope), client[0] if client else None, on_mcp=True
+        )
+    found: RequestPrincipal = state[STATE]
+    return found

@@ -1,0 +1,387 @@
+"""Who may open how many MCP sessions and streams, and errors of the transport as refusal blocks."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from domain.next_steps import Role
+from domain.refusals import Refused, invalid, refusal
+from domain.shares import gives_way
+from http_shim.json_body import MAX_BODY, aside, read
+from http_shim.json_body import message as exact
+from http_shim.principal import TOLD_MAX, RequestPrincipal
+from server.mcp_api.principal import asker_in
+from storage.errors import Unavailable
+from tools.dispatch.run import refused_reply, unavailable
+from tools.model.operation import Deps, OperationResult
+from tools.model.serialization import encoded
+
+SESSION: Final = "mcp-session-id"
+MODERN: Final = frozenset({"2026-07-28"})
+LISTEN: Final = "subscriptions/listen"
+HOLDER: Final = "wallet.holder"  # of a request that is made in the name of a session's key
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLimits:
+    """How many places one holder (of a keyed place: its owner) and all holders of a kind can have;
+    after how many seconds without a message one that only rests, and one that listens, may go for
+    another.
+    """
+
+    one: int
+    all: int
+    rest_s: float
+    listening_s: float
+
+
+KEYED: Final = SlotLimits(one=250, all=1_000, rest_s=60, listening_s=math.inf)
+STRANGERS_SESSIONS: Final = SlotLimits(one=32, all=200, rest_s=1, listening_s=60)
+STRANGERS_STREAMS: Final = SlotLimits(one=16, all=100, rest_s=60, listening_s=60)
+
+
+@dataclass(slots=True, eq=False)
+class SessionSlot:
+    """One session or stream: the key or address that holds it, the owner behind the key (the
+    address again for a stranger), when a message last came for it, how many are being answered, and
+    the streams of it that are open.
+    """
+
+    keyed: bool
+    holder: str
+    owner: str
+    used: float
+    open: int = 0
+    session: str | None = None
+    listening: list[anyio.CancelScope] = field(default_factory=list)
+
+    @contextmanager
+    def listens(self) -> Iterator[None]:
+        """Hold a stream open, which ends where the place goes to somebody else."""
+        with anyio.CancelScope() as scope:
+            self.listening.append(scope)
+            try:
+                yield
+            finally:
+                self.listening.remove(scope)
+
+    def end(self) -> None:
+        """End its streams."""
+        for scope in self.listening:
+            scope.cancel()
+
+
+class SessionSlots:
+    """The sessions, or the streams, that are open. Strangers' are counted apart, so that they
+    never take a place of a keyed one; keyed ones are shared by owner, and an owner's by key.
+    """
+
+    def __init__(self, subject: str, strangers: SlotLimits, now: Callable[[], float]):
+        self._what, self._strangers, self._now = subject, strangers, now
+        self._all: dict[SessionSlot, None] = {}
+
+    def __iter__(self) -> Iterator[SessionSlot]:
+        return iter(tuple(self._all))
+
+    def admit(
+        self, keyed: bool, holder: str, owner: str | None = None
+    ) -> tuple[SessionSlot, SessionSlot | None]:
+        """(a place, the place that has to go for it). Errors: `rate_limited`."""
+        bounds = KEYED if keyed else self._strangers
+        place = SessionSlot(keyed, holder, owner or holder, self._now())
+        alike = [p for p in self._all if p.keyed == keyed]
+        own = [p for p in alike if p.owner == place.owner]
+        goes = None
+        if len(own) >= bounds.one or len(alike) >= bounds.all:
+            among = own if len(own) >= bounds.one else alike
+            goes = self._shared(bounds, among, own, place) if keyed else None
+            if goes is None:
+                goes = self._first(bounds, among)
+                if goes is None or self._goes_at(bounds, goes) > self._now():
+                    raise self._full(bounds, goes)
+            self.drop(goes)
+        self._all[place] = None
+        return place, goes
+
+    def _shared(
+        self,
+        bounds: SlotLimits,
+        among: list[SessionSlot],
+        own: list[SessionSlot],
+        asks: SessionSlot,
+    ) -> SessionSlot | None:
+        """The place that goes so that owners have equal shares, and an owner's keys."""
+        owner = gives_way(Counter(p.owner for p in among), asks.owner)
+        if owner is not None:
+            return self._first(bounds, [p for p in among if p.owner == owner])
+        key = gives_way(Counter(p.holder for p in own), asks.holder)
+        return self._first(bounds, [p for p in own if p.holder == key])
+
+    def _first(self, bounds: SlotLimits, places: list[SessionSlot]) -> SessionSlot | None:
+        """The one that may go first; none of those that are just being answered."""
+        rest = (p for p in places if not p.open)
+        return min(rest, key=lambda p: (self._goes_at(bounds, p), p.used), default=None)
+
+    def _goes_at(self, bounds: SlotLimits, place: SessionSlot) -> float:
+        return place.used + (bounds.listening_s if place.listening else bounds.rest_s)
+
+    def _full(self, bounds: SlotLimits, first: SessionSlot | None) -> Refused:
+        left = bounds.rest_s if first is None else self._goes_at(bounds, first) - self._now()
+        # One that listens ends when its client wants.
+        after = math.ceil(left) if 0 < left < math.inf else math.ceil(bounds.rest_s)
+        why = f"Too many {self._what} are open."
+        return Refused(refusal("rate_limited", why=why, detail={"retry_after_s": after}))
+
+    def touch(self, place: SessionSlot) -> None:
+        """It is used now."""
+        place.used = self._now()
+
+    def drop(self, place: SessionSlot) -> None:
+        """It is free again."""
+        self._all.pop(place, None)
+
+    def forget(self, older_s: float) -> None:
+        """Drop what the transport has ended for resting so long."""
+        at = self._now() - older_s
+        for place in self:
+            if place.used < at and not place.open and not place.listening:
+                self.drop(place)
+
+
+class SessionGuard:
+    """Stands in front of the transports' ASGI application."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        deps: Deps,
+        idle_s: float,
+        now: Callable[[], float] = time.monotonic,
+    ):
+        self._app, self._deps, self._idle_s = app, deps, idle_s
+        self.sessions = SessionSlots("sessions", STRANGERS_SESSIONS, now)
+        self.streams = SessionSlots("streams", STRANGERS_STREAMS, now)
+        self._by_id: dict[str, SessionSlot] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Admit a request and pass it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        role: Role = "nobody"
+        try:
+            asker = await asker_in(self._deps, scope)
+            role = asker.caller.role
+            if scope["method"] == "POST":
+                receive = await self._read(receive, asker)
+            elif asker.limited is not None:
+                raise asker.limited
+            await self._admitted(scope, asker, receive, _Blocks(send, self._deps, role))
+        except Refused as refused:
+            await _answer(refused_reply(refused, self._deps.clock.now(), role), send)
+        except Unavailable as trouble:
+            await _answer(refused_reply(unavailable(trouble), self._deps.clock.now(), role), send)
+
+    async def _read(self, receive: Receive, asker: RequestPrincipal) -> Receive:
+        """The body, looked at for what it would cost and for keys that come twice. Who asked too
+        often is answered unread, or where a tool is called, as by the tool.
+
+        Errors: `body_too_large`, `invalid_request`, `rate_limited`.
+        """
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if asker.limited is not None and not _is_told_by_a_tool(body):
+            raise asker.limited
+        raw, first = {**message, "body": await aside(exact, body)}, True
+
+        async def again() -> Message:
+            nonlocal first
+            if first:
+                first = False
+                return raw
+            return await receive()
+
+        return again
+
+    async def _admitted(
+        self, scope: Scope, asker: RequestPrincipal, receive: Receive, send: _Blocks
+    ) -> None:
+        headers = Headers(scope=scope)
+        named, path, method = headers.get(SESSION), scope["path"], scope["method"]
+        modern = headers.get("mcp-protocol-version") in MODERN
+        if path == "/mcp" and method == "POST" and named is None and not modern:
+            await self._opening(scope, asker, receive, send)
+        elif (path == "/sse" and method == "GET") or (
+            path == "/mcp" and modern and headers.get("mcp-method") == LISTEN
+        ):
+            with self._stream(asker):
+                await self._app(scope, receive, send)
+        else:
+            await self._in_session(scope, named, receive, send)
+
+    def _stream(self, asker: RequestPrincipal) -> AbstractContextManager[None]:
+        place, goes = self.streams.admit(*_holder(asker))
+        if goes is not None:
+            goes.end()
+        return self._held(place)
+
+    @contextmanager
+    def _held(self, place: SessionSlot) -> Iterator[None]:
+        try:
+            with place.listens():
+                yield
+        finally:
+            self.streams.drop(place)
+
+    async def _opening(
+        self, scope: Scope, asker: RequestPrincipal, receive: Receive, send: _Blocks
+    ) -> None:
+        self._tidy()
+        place, goes = self.sessions.admit(*_holder(asker))
+        try:
+            if goes is not None and goes.session is not None:
+                await self._end(scope, goes)
+                goes.end()
+            with self._answering(place):
+                await self._app(scope, receive, send)
+        finally:
+            if send.session is None:
+                self.sessions.drop(place)
+            else:
+                place.session = send.session
+                self._by_id[send.session] = place
+
+    def _tidy(self) -> None:
+        self.sessions.forget(self._idle_s)
+        known = set(self.sessions)
+        self._by_id = {n: p for n, p in self._by_id.items() if p in known}
+
+    async def _end(self, scope: Scope, place: SessionSlot) -> None:
+        """End a session as its own client would: with DELETE, in the name of its key."""
+        session = place.session or ""
+        self._by_id.pop(session, None)
+        wanted = (b"host", b"mcp-protocol-version")
+        headers = [(n, v) for n, v in scope["headers"] if n in wanted]
+        headers.append((SESSION.encode(), session.encode()))
+
+        async def nothing() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def unheard(message: Message) -> None:
+            """Nobody waits for this answer."""
+
+        name = {HOLDER: place.holder if place.keyed else None}
+        await self._app({**scope, **name, "method": "DELETE", "headers": headers}, nothing, unheard)
+
+    async def _in_session(
+        self, scope: Scope, name: str | None, receive: Receive, send: _Blocks
+    ) -> None:
+        place = self._by_id.get(name or "")
+        if place is None:
+            await self._app(scope, receive, send)
+            return
+        self.sessions.touch(place)
+        try:
+            if scope["method"] == "GET":
+                with place.listens():
+                    await self._app(scope, receive, send)
+            else:
+                with self._answering(place):
+                    await self._app(scope, receive, send)
+        finally:
+            if send.status == 404 or (scope["method"] == "DELETE" and send.status < 400):
+                self.sessions.drop(place)
+                self._by_id.pop(name or "", None)
+
+    @contextmanager
+    def _answering(self, place: SessionSlot) -> Iterator[None]:
+        place.open += 1
+        try:
+            yield
+        finally:
+            place.open -= 1
+            self.sessions.touch(place)
+
+
+def _holder(asker: RequestPrincipal) -> tuple[bool, str, str | None]:
+    """(True, the key, whose it is) for a key that is known; (False, where from, None) for anybody
+    else.
+
+    Errors: `rate_limited`, `Unavailable`.
+    """
+    if asker.limited is not None:
+        raise asker.limited
+    caller = asker.named() if isinstance(asker.trouble, Unavailable) else asker.caller
+    if caller.credential is None:
+        return False, asker.address or "?", None
+    return True, caller.credential, caller.owner_id
+
+
+def _is_told_by_a_tool(body: bytes) -> bool:
+    """True for a short message to which a refusal is the answer (contract 1)."""
+    if len(body) > TOLD_MAX:
+        return False
+    try:
+        message = read(body.decode("utf-8"))
+    except (Refused, UnicodeDecodeError):
+        return False
+    return isinstance(message, dict) and message.get("method") in ("tools/call", "tools/list")
+
+
+_TEXTS: Final[Mapping[int, Callable[[], Refused]]] = {
+    400: lambda: invalid("request", "the transport does not take it"),
+    403: lambda: Refused(refusal("forbidden", why="the Origin header names another site")),
+    404: lambda: Refused(refusal("not_found", what="session")),
+    405: lambda: Refused(refusal("method_not_allowed", method="This")),
+    413: lambda: Refused(refusal("body_too_large", limit=MAX_BODY)),
+    421: lambda: invalid("host", "it is not an address of this service"),
+    503: lambda: Refused(refusal("rate_limited", why="Too many sessions are open.")),
+}
+
+
+class _Blocks:
+    """Passes an answer on; one of plain text becomes a refusal block for whoever asked."""
+
+    def __init__(self, send: Send, deps: Deps, role: Role):
+        self._send, self._deps, self._role = send, deps, role
+        self.status = 0
+        self.session: str | None = None
+        self._block: OperationResult | None = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = Headers(raw=message.get("headers", []))
+            self.status, self.session = message["status"], headers.get(SESSION)
+            plain = not headers.get("content-type", "").startswith(("application/json", "text/ev"))
+            if self.status in _TEXTS and plain:
+                now = self._deps.clock.now()
+                told = refused_reply(_TEXTS[self.status](), now, self._role)
+                allow = {"Allow": headers["allow"]} if "allow" in headers else {}
+                # Its own text of a full house has a status that the code for it does not have.
+                status = told.status if self.status == 503 else self.status
+                self._block = OperationResult(status, told.body, {**told.headers, **allow})
+                return
+        if self._block is None:
+            await self._send(message)
+        elif not message.get("more_body", False):
+            await _answer(self._block, self._send)
+
+
+async def _answer(reply: OperationResult, send: Send) -> None:
+    body = encoded(reply.body)
+    headers = {"content-type": "application/json; charset=utf-8", **reply.headers}
+    raw = [(n.lower().encode(), v.encode()) for n, v in headers.items()]
+    raw.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": reply.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,1 @@
+"""Processes: start-up, logs, instrumentation and their limits."""

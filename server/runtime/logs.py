@@ -1,0 +1,127 @@
+"""Where a process logs, in which form, and what never stands in a line."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Iterable, MutableMapping
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+import orjson
+
+from server.settings import Settings
+from tools.model.telemetry import current_log_context
+
+TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
+HIDDEN: Final = "***"
+# What a line may say beside its text; nothing else that a library hangs on a record is shown.
+FIELDS: Final = ("method", "route", "status", "ms")
+# Our own credentials by their form, and whatever travels as one.
+_CREDENTIALS: Final = (
+    r"\b(?:ak|kk|dk|ws)_[A-Za-z0-9_-]{43}",
+    r"\bwhsec_[A-Za-z0-9+/=_-]{16,}",
+    r"(?i:(?<=bearer ))[^\s\"',;]{8,}",
+)
+# What stands in each of them, in small letters.
+_MARKS: Final = ("ak_", "kk_", "dk_", "ws_", "whsec_", "bearer ")
+LEAST_SECRET: Final = 8
+
+
+def prepare_logging(settings: Settings) -> None:
+    """Log to stderr; stdout belongs to what a command prints, and to MCP on stdio."""
+    inner = _as_json() if settings.log_format == "json" else _AsText(TEXT)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(RedactingFormatter(inner, secrets_of(settings)))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
+    # A line names neither its thread nor its process: they are not asked for at every request.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+
+
+class RedactingFormatter(logging.Formatter):
+    """A formatter whose lines hold no secret, whoever wrote them: credentials are known by their
+    form, the settings' secrets by heart.
+    """
+
+    def __init__(self, inner: logging.Formatter, secrets: Iterable[str] = ()):
+        super().__init__()
+        known = sorted(set(secrets), key=len, reverse=True)
+        self._inner = inner
+        self._marks = (*_MARKS, *(secret.lower() for secret in known))
+        self._never = re.compile("|".join([*map(re.escape, known), *_CREDENTIALS]))
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, whole."""
+        line = self._inner.format(record)
+        small = line.lower()
+        # Nearly every line has none of them, and the search for all of them looks at each letter.
+        for mark in self._marks:
+            if mark in small:
+                return self._never.sub(HIDDEN, line)
+        return line
+
+
+class _AsText(logging.Formatter):
+    """A line for people; what it is about stands behind it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, with names of request, operation, mandate where there are any."""
+        record.message = record.getMessage()
+        names = "".join(f" {name}={value}" for name, value in current_log_context().items())
+        told = super().format(record)
+        first, end, rest = told.partition("\n")
+        return f"{first}{names}{end}{rest}"
+
+
+def secrets_of(settings: Settings) -> list[str]:
+    """The settings' own secrets: keys, passwords, and whatever of a node's address is behind its
+    host, where providers put their keys.
+    """
+    keys = (settings.keeper_private_key, settings.service_user_key, settings.webhook_key)
+    found = [key.get_secret_value() for key in keys if key is not None]
+    found += [key.removeprefix("0x") for key in found]
+    for chain in settings.chains.values():
+        for url in (chain.rpc_url, chain.paymaster_url, *chain.rpc_urls.split(",")):
+            found += _behind_host(url or "")
+    found.append(urlsplit(settings.database_url).password or "")
+    return [secret for secret in found if len(secret) >= LEAST_SECRET]
+
+
+def _behind_host(url: str) -> list[str]:
+    parts = urlsplit(url)
+    query = f"?{parts.query}" if parts.query else ""
+    values = [value for _, value in parse_qsl(parts.query)]
+    return [parts.path + query, parts.path.rpartition("/")[2], *values, parts.password or ""]
+
+
+def _as_json() -> logging.Formatter:
+    """One JSON object a line: time, level, logger, event, and what it is about."""
+    # It takes long to load, and only processes that were asked for it need it.
+    import structlog
+    from structlog.stdlib import ExtraAdder, ProcessorFormatter, add_log_level, add_logger_name
+
+    before: list[Any] = [
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+        add_log_level,
+        add_logger_name,
+        ExtraAdder(allow=FIELDS),
+        _what_about,
+    ]
+    return ProcessorFormatter(
+        foreign_pre_chain=before,
+        processors=[
+            ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(serializer=_line),
+        ],
+    )
+
+
+def _what_about(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event.update(current_log_context())
+    return event
+
+
+def _line(event: Any, **_: Any) -> str:
+    return orjson.dumps(event, default=repr).decode()

@@ -1,0 +1,67 @@
+"""What every process does first: the schema; what every command does: it looks at it."""
+
+from __future__ import annotations
+
+import anyio
+
+from server.settings import Settings
+from storage.errors import Unavailable
+from storage.schema.revision import is_older, latest, revision
+
+
+class NotUpgraded(Exception):
+    """The database is not there, or not at this version's schema; the text says what to do."""
+
+
+async def _revision(settings: Settings) -> str | None:
+    """Where the schema is. Errors: `NotUpgraded` where nothing can be asked."""
+    try:
+        return await revision(settings.database_url)
+    except Unavailable as error:
+        raise NotUpgraded(f"The database {_shown(settings)} is not usable: {error.why}.") from None
+    except ValueError as error:
+        raise NotUpgraded(f"WALLET_DATABASE_URL: {error}.") from None
+
+
+def _shown(settings: Settings) -> str:
+    """The address of the database without its password."""
+    return settings.database_url.partition("@")[2] or settings.database_url
+
+
+async def upgraded(settings: Settings, *, older: bool = False) -> None:
+    """Look whether the database is at this version's schema, or at any where an `older` one does,
+    and write nothing.
+
+    Errors: `NotUpgraded`.
+    """
+    at = await _revision(settings)
+    if at == latest() or (older and at is not None):
+        return
+    state = "missing or empty" if at is None else f"at revision {at}, and {latest()} is needed"
+    raise NotUpgraded(f"The database {_shown(settings)} is {state}: run `wallet db upgrade` first.")
+
+
+async def ensure_schema(settings: Settings) -> None:
+    """Bring a SQLite file up to date, and an empty PostgreSQL; one that holds data is upgraded by
+    its operator.
+
+    Errors: `NotUpgraded`.
+    """
+    url, at = settings.database_url, await _revision(settings)
+    # One that a newer version has upgraded serves this one too, as long as it lasts.
+    if at == latest() or (at is not None and not is_older(at)):
+        return
+    if at is not None and not url.startswith("sqlite:///"):
+        await upgraded(settings)
+    # The migration tools take long to load.
+    from storage.schema import migrate
+
+    await anyio.to_thread.run_sync(migrate.upgrade, url)
+
+
+async def upgrade_database(settings: Settings) -> None:
+    """Bring any database to this version's schema. Errors: `NotUpgraded`."""
+    await _revision(settings)
+    from storage.schema import migrate
+
+    await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)

@@ -1,0 +1,151 @@
+"""The running server; it ends cleanly on SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from aiohttp import web
+
+from domain.refusals import Refused
+from http_shim.application import HUB
+from http_shim.http_server import address_of, bound, drain_connections, listen_on
+from http_shim.metrics import Metrics
+from http_shim.service_routes import GAUGES
+from server.application import application
+from server.keeper.notification_worker import NotificationWorker
+from server.keeper.webhook_client import WebhookClient
+from server.lazy.lazy_mcp import LazyMcpApp
+from server.runtime.gc_tuning import freeze_startup_objects
+from server.runtime.instrumentation import watch_loop
+from server.runtime.logs import prepare_logging
+from server.runtime.metrics_listener import figures, listener
+from server.runtime.open_files import raise_file_limit, say_once_a_minute
+from server.runtime.schema_upgrade import ensure_schema
+from server.settings import Settings
+from server.wiring import Runtime, build_runtime
+from tools.model.operation import Deps
+
+if TYPE_CHECKING:
+    from devtools.demo.wallet import DemoWallet
+
+log = logging.getLogger("wallet.process")
+# Whoever waits for the start is answered before the rest is loaded beside it.
+HEAD_START_S: Final = 0.5
+
+
+async def serve_forever(
+    settings: Settings,
+    host: str,
+    port: int,
+    *,
+    keeper: bool,
+    ready: Callable[[str], None],
+    logs: bool = True,
+) -> None:
+    """Serve until SIGTERM or SIGINT; answers what was begun, then ends."""
+    if logs:
+        prepare_logging(settings)
+    with (
+        bound(host, port) as sock,
+        anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals,
+    ):
+        async with anyio.create_task_group() as group:
+
+            async def wait() -> None:
+                async for _ in signals:
+                    stop.set()
+                    return
+
+            stop = anyio.Event()
+            group.start_soon(wait)
+            await serve_until(settings, sock, stop, keeper=keeper, ready=ready)
+            group.cancel_scope.cancel()
+
+
+async def serve_until(
+    settings: Settings,
+    sock: socket.socket,
+    stop: anyio.Event,
+    *,
+    keeper: bool,
+    ready: Callable[[str], None],
+    demo: DemoWallet | None = None,
+) -> None:
+    """Serve on a port that is taken already, until the event is set; `demo` is a wallet for who has
+    none.
+    """
+    raise_file_limit()
+    say_once_a_minute(asyncio.get_running_loop())
+    watched = listener(settings.metrics_host, settings.metrics_port)
+    await ensure_schema(settings)
+    address = address_of(sock)
+    metrics = Metrics()
+    async with (
+        build_runtime(settings, address=address, metrics=metrics) as parts,
+        anyio.create_task_group() as group,
+    ):
+        mcp, wrong = LazyMcpApp(parts.deps), list[Exception]()
+        app = application(parts.deps, mcp, demo)
+        app[GAUGES].append(parts.chains.gauges)
+        runner = await listen_on(app, sock)
+        try:
+            group.start_soon(watch_loop, metrics)
+            if parts.deps.webhooks is not None:
+                group.start_soon(_run_notifications, parts.deps, app)
+
+            async def after() -> None:
+                try:
+                    await _behind_the_answers(parts, mcp, keeper=keeper)
+                except (Refused, ValueError) as error:
+                    wrong.append(error)
+                    stop.set()
+
+            group.start_soon(after)
+            async with figures(parts.deps, watched, app[GAUGES]):
+                ready(address)
+                await stop.wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                # What runs by itself lets go meanwhile.
+                group.cancel_scope.cancel()
+                await drain_connections(runner)
+                # Who waits for a lock of another process is told so, while there is somebody to.
+                parts.deps.store.leave()
+                await mcp.drain()
+                await runner.cleanup()
+    if wrong:
+        raise wrong[0]
+
+
+async def _behind_the_answers(parts: Runtime, mcp: LazyMcpApp, *, keeper: bool) -> None:
+    """Load, in a thread, what the first answers do without and the first stranger would make it
+    load: what talks to chains and to the venue, and MCP; then do the work of a keeper.
+
+    Errors: Refused, ValueError for a setting of theirs that cannot be.
+    """
+    await anyio.sleep(HEAD_START_S)
+    try:
+        await parts.load()
+        await mcp.load()
+    finally:
+        freeze_startup_objects()
+    if keeper:
+        from server.keeper.scheduler import KeeperScheduler
+
+        await KeeperScheduler(parts).run()
+
+
+async def _run_notifications(deps: Deps, app: web.Application) -> None:
+    """Read the ledgers for webhooks, on the tail that the streams have too, and send."""
+    hub = app[HUB]
+    hub.start()
+    async with WebhookClient(private=deps.config.webhook_allow_private) as outbound:
+        notices = NotificationWorker(deps, hub.tail, outbound, deps.ids.short("p_"))
+        app[GAUGES].append(notices.gauges)
+        await notices.run()

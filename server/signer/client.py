@@ -1,0 +1,86 @@
+"""The line from the service to the signer; no key ever comes over it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from domain.refusals import Refused, refusal
+from domain.trading.keeper_key_rules import SigningRefused
+from domain.trading.orders import CancelAction, Envelope, OrderAction
+from domain.trading.venue_values import Network
+from venue.orders import action_of
+
+ANSWER_S: Final = 20
+LONGEST_LINE: Final = 64 * 1024
+
+
+class SignerClient:
+    """The `OrderSigner` port over a Unix socket; a connection a question."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    async def keeper_address(self, network: Network, wallet: str) -> str:
+        """The address of the key for a linked wallet."""
+        raw = await self.ask({"do": "address", "network": network, "wallet": wallet})
+        return str(raw["address"])
+
+    async def keeper_renewed(self, network: Network, wallet: str, spent: str) -> str:
+        """The address of a key in place of one that was spent."""
+        raw = await self.ask({"do": "renew", "network": network, "wallet": wallet, "spent": spent})
+        return str(raw["address"])
+
+    async def keeper_signed(
+        self,
+        network: Network,
+        wallet: str,
+        coin: str,
+        action: OrderAction | CancelAction,
+        expires_after: int,
+        terms: Mapping[str, object],
+    ) -> tuple[Envelope, Mapping[str, object]]:
+        """An action signed by the key for a linked wallet, with a nonce of the key's own."""
+        raw = await self.ask(
+            {
+                "do": "sign",
+                "network": network,
+                "wallet": wallet,
+                "coin": coin,
+                "action": action_of(action),
+                "expires_after": expires_after,
+                "terms": terms,
+            }
+        )
+        envelope = Envelope(nonce=int(raw["nonce"]), expires_after=int(raw["expires_after"]))
+        return envelope, dict(raw["signature"])
+
+    async def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the signer.
+
+        Errors: `not_configured` where it is away, NotSigned with its reason.
+        """
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                raw = await self._asked(request)
+        except (OSError, ValueError, TimeoutError):
+            raise Refused(refusal("not_configured", what="the signer, or it is away,")) from None
+        if "ok" not in raw:
+            raise SigningRefused(str(raw.get("refused", "it gave no answer")))
+        return dict(raw["ok"])
+
+    async def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        reader, writer = await asyncio.open_unix_connection(self._path, limit=LONGEST_LINE)
+        try:
+            writer.write(json.dumps(request).encode() + b"\n")
+            await writer.drain()
+            line = await reader.readline()
+        finally:
+            writer.close()
+        raw = json.loads(line)
+        if not isinstance(raw, dict):
+            raise ValueError("the signer answers with an object")  # noqa: TRY004 - an answer, no argument
+        return raw

@@ -1,1 +1,0 @@
-"""What handlers need, brought for many of them at once."""

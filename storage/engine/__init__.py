@@ -1,0 +1,1 @@
+"""Database engine: connections, write batches and background jobs."""

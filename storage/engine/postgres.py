@@ -1,0 +1,153 @@
+"""Handlers in transactions on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from sqlalchemy.util import greenlet_spawn
+
+from storage.engine.connections import Connection, Connections, ConnectionUse
+from storage.engine.job import OnBatch, ignore_batch
+from storage.engine.write_batches import WriteBatcher
+from storage.errors import DatabaseTimeouts
+from storage.prefetch.batcher import PrefetchBatcher
+from storage.prefetch.memory_sql import PrefetchedSql
+from storage.prefetch.prefetched_rows import PrefetchedRows, prefetch_query, with_rows
+from storage.prefetch.read_set import ReadSet
+from storage.repositories.state_cache import StateCache
+from storage.sql import PostgresSql, PrefetchMiss, SingleQuery
+from storage.unit_of_work import UnitOfWork
+
+T = TypeVar("T")
+Work = Callable[[UnitOfWork], T]
+# How long what runs may take when the process ends, which has two seconds in all.
+LAST_MS: Final = 700
+
+
+class PostgresStore:
+    """Handlers are plain functions, and asyncpg is asynchronous: each runs in a greenlet that lets
+    the loop go on while the server answers. Several processes may share the database.
+    """
+
+    def __init__(self, url: str, patience: DatabaseTimeouts, on_batch: OnBatch = ignore_batch):
+        self.url, self._on_batch = url, on_batch
+        self._cache = StateCache()
+        self._connections = Connections(url, patience)
+        self._batches = WriteBatcher(self._connections, self._cache, self._alone, on_batch)
+        self._bringing = PrefetchBatcher(self._fetched)
+        self._writes: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on one snapshot; one statement is one by itself. Errors: `Unavailable`."""
+        if single:
+            with suppress(PrefetchMiss):
+                return await self._connections.use(partial(self._single, work))
+        return await self._connections.use(partial(self._shown, work))
+
+    async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
+        """What some handlers need, by one statement. Errors: `Unavailable`."""
+        return PrefetchedStore(self, await self._bringing.snapshot(read_set), self._cache)
+
+    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
+        """Run in one transaction; a deadlock or serialization failure is tried again. Where the
+        handler says what it needs of one mandate, it runs in a batch.
+
+        Errors: `Unavailable`, which says whether the commit had been sent.
+        """
+        if self._closed:
+            raise RuntimeError("the store is closed")
+        if read_set is not None and len(read_set.mandates) == 1:
+            future: asyncio.Future[T] = self._batches.queued(work, read_set)
+            # A caller that is cancelled takes its future with it, and not the write.
+            return await future
+        task = asyncio.create_task(self._alone(work))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        return await asyncio.shield(task)
+
+    async def _alone(self, work: Work[T]) -> T:
+        return await self._connections.use(partial(self._committed, work))
+
+    async def _fetched(self, needs: Sequence[ReadSet]) -> PrefetchedRows:
+        empty, text, values = prefetch_query(needs, self._cache)
+
+        async def fetch(connection: ConnectionUse) -> Sequence[tuple[str, str, str]]:
+            connection.reads = True
+            found: Sequence[tuple[str, str, str]] = await connection.connection.fetch(text, *values)
+            return found
+
+        return with_rows(empty, await self._connections.use(fetch))
+
+    async def _single(self, work: Work[T], connection: ConnectionUse) -> T:
+        connection.reads = True
+        sql = SingleQuery(PostgresSql(connection.connection))
+        return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
+
+    async def _shown(self, work: Work[T], connection: ConnectionUse) -> T:
+        connection.reads = True
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            return await self._run(work, connection.connection)
+
+    async def _committed(self, work: Work[T], connection: ConnectionUse) -> T:
+        async with connection.transaction():
+            result = await self._run(work, connection.connection)
+        self._on_batch(1)
+        return result
+
+    async def _run(self, work: Work[T], connection: Connection) -> T:
+        return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
+
+    def leave(self) -> None:
+        """From now on a lock that somebody else holds is waited for no longer than a moment."""
+        self._connections.leave(LAST_MS)
+
+    async def close(self) -> None:
+        """Let running writes finish, then close the pool; one that waits for what somebody else
+        holds is rolled back.
+        """
+        self._closed = True
+        self._connections.leave(LAST_MS)
+        # Both kinds of writes have the same time, and not one after the other.
+        drained = asyncio.create_task(self._batches.drained())
+        _, waiting = await asyncio.wait({drained, *self._writes}, timeout=LAST_MS / 1_000)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await self._connections.close()
+
+
+class PrefetchedStore:
+    """A store whose reads find in memory what was brought for them; everything else is the store's
+    own doing.
+    """
+
+    def __init__(self, store: PostgresStore, snapshot: PrefetchedRows, cache: StateCache):
+        self.url = store.url
+        self._store, self._snapshot, self._cache = store, snapshot, cache
+
+    async def read(self, work: Work[T], *, single: bool = False) -> T:
+        """Run on what was brought; where that is not enough, on a snapshot of the database."""
+        try:
+            return work(UnitOfWork(PrefetchedSql(self._snapshot), self._cache))
+        except PrefetchMiss:
+            return await self._store.read(work, single=single)
+
+    async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
+        """Bring anew."""
+        return await self._store.prefetch(read_set)
+
+    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
+        """As the store."""
+        return await self._store.write(work, read_set)
+
+    def leave(self) -> None:
+        """As the store."""
+        self._store.leave()
+
+    async def close(self) -> None:
+        """Nothing of its own is open."""

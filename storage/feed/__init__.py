@@ -1,0 +1,1 @@
+"""Ledger feed: rows of all mandates in commit order."""

@@ -1,0 +1,1 @@
+"""Integrity: backups and the verification of stored hashes."""

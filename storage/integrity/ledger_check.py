@@ -1,0 +1,283 @@
+"""Proving a ledger: every hash recomputed, every pair and checkpoint derived again from the first
+row.
+"""
+
+from __future__ import annotations
+
+import json
+from asyncio import sleep
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from domain.ledger.events.event import Event
+from domain.ledger.events.event_kinds import Reporter
+from domain.ledger.events.pairing import can_pair, partner, place_of
+from domain.ledger.events.payloads import Marked
+from domain.ledger.state.journal import counts
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
+from storage.feed.row_stream import LongReader, long_reader
+from storage.integrity.paper_check import books_of, check_stored_book, prove_snapshots
+from storage.repositories.clock_rollbacks import APART_US, BACK_STEPS_OF
+from storage.repositories.event_row import IN_ORDER, event_of, has_its_hash
+from storage.repositories.ledger import ALL_IDS, CHECKPOINTS_OF
+from storage.repositories.ledger_queries import HEAD
+from storage.repositories.state_cache import checkpointed
+from storage.repositories.transfers import BOTH_SUMS
+from storage.sql import Row
+from storage.store import Store
+
+# Rows that are read at once, between two turns of the loop, which a server that verifies beside its
+# work needs. So few are still in the processor's own memory when they are looked at.
+ROWS_AT_ONCE: Final = 128
+ROWS_OF: Final = (
+    f"SELECT {', '.join(IN_ORDER)} FROM ledger_events WHERE public_id = :public_id ORDER BY seq"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it must be; `of` is a mandate's public id, an agent's id, a paper
+    book or a snapshot's hash, `seq` the row, if one.
+    """
+
+    of: str
+    seq: int | None
+    what: str
+
+
+@dataclass(slots=True)
+class VerificationReport:
+    """What a verification went through, and what it found."""
+
+    ledgers: int = 0
+    rows: int = 0
+    checkpoints: int = 0
+    balances: int = 0
+    paper_books: int = 0
+    paper_entries: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing was found."""
+        return not self.findings
+
+    def as_json(self) -> dict[str, Any]:
+        """Shape `{ok, ledgers, rows, checkpoints, balances, paper_books, paper_entries, findings[]
+        {of, seq, what}}`.
+        """
+        found = [{"of": f.of, "seq": f.seq, "what": f.what} for f in self.findings]
+        names = ("ok", "ledgers", "rows", "checkpoints", "balances", "paper_books", "paper_entries")
+        raw = {n: getattr(self, n) for n in names}
+        return raw | {"findings": found}
+
+
+class LedgerWalk:
+    """One ledger read from its first row on; `findings` grows as it goes."""
+
+    def __init__(self, public_id: str):
+        self.public_id = public_id
+        self.seq, self.hash, self.created_at = 0, "", 0
+        self.state: LedgerState | None = EMPTY
+        self.findings: list[Finding] = []
+        self.steps_back: dict[int, int] = {}
+        self._open: dict[str, dict[int, Event]] = {}
+        self._house: list[Event] = []
+
+    def find(self, subject: str, seq: int | None = None) -> None:
+        """Note a finding."""
+        self.findings.append(Finding(self.public_id, seq, subject))
+
+    def step(self, row: Row) -> None:
+        """Check one row against those before it."""
+        seq = int(row["seq"])
+        if seq != self.seq + 1:
+            self.find(f"row {self.seq + 1} is missing", self.seq + 1)
+        if row["prev_hash"] != self.hash:
+            self.find("the previous hash is not that of the row before", seq)
+        if not has_its_hash(row):
+            self.find("the row does not have its hash", seq)
+        # A clock may be set back, and the order of rows is their number; but where it was is noted,
+        # for what was stored before a time is found by it.
+        created_at = int(row["created_at"])
+        if created_at < self.created_at - APART_US:
+            self.steps_back[seq] = self.created_at
+        self.seq, self.hash, self.created_at = seq, str(row["row_hash"]), created_at
+        self._fold(row)
+
+    def _fold(self, row: Row) -> None:
+        try:
+            event = event_of(row)
+        except (ValueError, TypeError, OverflowError) as error:
+            self.find(f"the row cannot be read: {error}", int(row["seq"]))
+            self.state = None
+            return
+        partner = None if event.tx_hash is None else self._partner(event, event.tx_hash)
+        if event.pairs_with != (partner.seq if partner else None):
+            self.find("the row does not name the partner that it must", event.seq)
+        if self.state is not None:
+            self._observe(event, self.state)
+            self.state = after(self.state, event, partner, self._past)
+        if counts(event):
+            self._house.append(event)
+
+    def _observe(self, event: Event, before: LedgerState) -> None:
+        """The cash that a log was observed with is that of the rows before its place, and the sum
+        of a mark is that of its probes.
+        """
+        seen, what = event.told.observed, event.told.what
+        if seen is None or event.reported_by is not Reporter.CHAIN:
+            return
+        if isinstance(what, Marked) and seen.whole and seen.positions:
+            if what.positions.micros != sum(p.value.micros for p in seen.positions if p.value):
+                self.find("the mark is not the sum of its probes", event.seq)
+        elif event.log_index is not None or event.told.restates is not None:
+            cash = max(0, before.journal.cash_after(place_of(event), event))
+            if cash != seen.cash.micros:
+                self.find("the observed cash is not that of the rows before it", event.seq)
+
+    def _past(self) -> tuple[Event, ...]:
+        return tuple(self._house)
+
+    def _partner(self, event: Event, tx_hash: str) -> Event | None:
+        """The pairing rule once more, from memory: the earliest row of the other side that has no
+        partner.
+        """
+        if not can_pair(event):
+            return None
+        waiting = self._open.setdefault(tx_hash, {})
+        found = partner(event, waiting.values())
+        if found is None:
+            waiting[event.seq] = event
+        else:
+            del waiting[found.seq]
+        return found
+
+    def ends(self, seq: int, last_hash: str, created_at: int) -> None:
+        """Compare with a stored head."""
+        if (seq, last_hash, created_at) != (self.seq, self.hash, self.created_at):
+            self.find(f"the head names row {seq}, the last row is {self.seq}", seq)
+
+
+async def verify(source: Store | str) -> VerificationReport:
+    """Verify every ledger, every balance and every paper book of a store's database, or of the one
+    behind a URL; on a connection of its own, one snapshot a ledger.
+    """
+    url, report = source if isinstance(source, str) else source.url, VerificationReport()
+    async with long_reader(url) as reader:
+        async with reader.snapshot():
+            ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
+        for public_id in ids:
+            async with reader.snapshot():
+                await _ledger(reader, public_id, report)
+        async with reader.snapshot():
+            await _balances(reader.rows(BOTH_SUMS), report)
+        async with reader.snapshot():
+            await _paper(reader, report)
+    return report
+
+
+def verify_export(lines: Iterable[str]) -> VerificationReport:
+    """Verify an export, without any database.
+
+    Shapes: each line is a row with its `row_hash`, or a ledger's `head` after its last row.
+    """
+    report = VerificationReport()
+    walk: LedgerWalk | None = None
+    for number, line in enumerate(lines, start=1):
+        try:
+            walk = _line(json.loads(line), walk, report)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            report.findings.append(
+                Finding(
+                    walk.public_id if walk else "", None, f"line {number} cannot be read: {error!r}"
+                )
+            )
+    _no_head(report, walk)
+    return report
+
+
+def _line(
+    told: Mapping[str, Any], walk: LedgerWalk | None, report: VerificationReport
+) -> LedgerWalk | None:
+    head = told.get("head")
+    public_id = str((head or told)["public_id"])
+    if walk is None or walk.public_id != public_id:
+        _no_head(report, walk)
+        walk = LedgerWalk(public_id)
+        report.ledgers += 1
+    if head is None:
+        report.rows += 1
+        walk.step(told)
+        return walk
+    walk.ends(head["seq"], head["row_hash"], head["created_at"])
+    report.findings += walk.findings
+    return None
+
+
+def _no_head(report: VerificationReport, walk: LedgerWalk | None) -> None:
+    if walk is not None:
+        walk.find("the ledger ends without its head")
+        report.findings += walk.findings
+
+
+async def _ledger(reader: LongReader, public_id: str, report: VerificationReport) -> None:
+    walk = LedgerWalk(public_id)
+    stored = await _checkpoints(reader, public_id)
+    report.ledgers += 1
+    report.checkpoints += len(stored)
+    async for page in reader.pages(ROWS_OF, ROWS_AT_ONCE, public_id=public_id):
+        for row in page:
+            walk.step(row)
+            if walk.seq in stored:
+                _checkpoint(walk, stored.pop(walk.seq))
+        await sleep(0)
+        report.rows += len(page)
+    for seq in stored:
+        walk.find("a checkpoint stands where no row is", seq)
+    noted = {
+        int(row["seq"]): int(row["from_at"])
+        async for row in reader.rows(BACK_STEPS_OF, public_id=public_id)
+    }
+    for seq in sorted(
+        s for s in noted.keys() | walk.steps_back if noted.get(s) != walk.steps_back.get(s)
+    ):
+        walk.find("its clock was set back, and that is not what is noted", seq)
+    head = [row async for row in reader.rows(HEAD, public_id=public_id)]
+    if not head:
+        walk.find("the ledger has no head")
+    else:
+        walk.ends(int(head[0]["seq"]), head[0]["row_hash"], int(head[0]["created_at"]))
+    report.findings += walk.findings
+
+
+async def _checkpoints(reader: LongReader, public_id: str) -> dict[int, str]:
+    rows = reader.rows(CHECKPOINTS_OF, public_id=public_id)
+    return {int(row["seq"]): row["state"] async for row in rows}
+
+
+def _checkpoint(walk: LedgerWalk, text: str) -> None:
+    if walk.state is not None and checkpointed(text, walk.hash) != walk.state:
+        walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)
+
+
+async def _paper(reader: LongReader, report: VerificationReport) -> None:
+    """Replay every paper book against the snapshots that filled it."""
+    for book in await books_of(reader):
+        entries, found = await check_stored_book(reader, book)
+        report.paper_books += 1
+        report.paper_entries += entries
+        report.findings += [Finding(*told) for told in found]
+    report.findings += [Finding(*told) for told in await prove_snapshots(reader)]
+
+
+async def _balances(places: AsyncIterator[Row], report: VerificationReport) -> None:
+    """Compare the kept sum of every place with its deltas."""
+    async for at in places:
+        report.balances += at["deltas"] > 0
+        kept, summed = int(at["kept"]), int(at["summed"])
+        if kept != summed:
+            where = f"{at['state']} {at['asset']} on chain {at['chain_id']}"
+            what = f"{where} is {kept}, its deltas sum up to {summed}"
+            report.findings.append(Finding(at["agent_id"], None, what))

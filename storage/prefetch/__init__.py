@@ -1,0 +1,1 @@
+"""Prefetch: the rows that many handlers declare, read by one statement."""

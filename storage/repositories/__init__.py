@@ -1,0 +1,1 @@
+"""Repositories: one module for each kind of row."""

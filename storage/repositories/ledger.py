@@ -1,0 +1,395 @@
+"""The append-only ledger: rows, hash chain, checkpoints of the fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from domain.ledger.events.event import Event, NewEvent, Reporter
+from domain.ledger.events.pairing import can_pair, other_side, partner
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
+from storage.repositories.clock_rollbacks import APART_US, note_clock_rollback, safe_start_before
+from storage.repositories.event_row import event_of, row_values
+from storage.repositories.house_events import HouseRows
+from storage.repositories.ledger_queries import (
+    BEGIN_HEAD,
+    BY_SEQ,
+    BY_TRANSACTIONS,
+    BY_TX,
+    CHECK,
+    CHECKPOINT,
+    CHECKPOINT_EVERY,
+    FAR_BEHIND,
+    HEAD,
+    HEADS,
+    INSERT,
+    MOVE_HEAD,
+    PAGE,
+    PARTNERS,
+    TAIL,
+)
+from storage.repositories.state_cache import StateCache, checkpoint_text, checkpointed
+from storage.sql import LOCKED, Row, Sql, canonical, first, micros, moment
+
+# The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
+WEEK, MONDAY = 604_800_000_000, 259_200_000_000
+LATE: Final = f"(occurred_at + {MONDAY}) / {WEEK} < (created_at + {MONDAY}) / {WEEK}"
+
+
+# Whole ledgers, for verification and export.
+ALL_IDS: Final = (
+    "SELECT public_id FROM ledger_heads UNION SELECT public_id FROM ledger_events "
+    "UNION SELECT public_id FROM ledger_checkpoints ORDER BY public_id"
+)
+
+
+ROWS_OF: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id ORDER BY seq"
+
+
+CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id"
+
+
+class Ledger(HouseRows):
+    """Rows are only ever added; triggers refuse the rest."""
+
+    def __init__(self, sql: Sql, cache: StateCache):
+        super().__init__(sql)
+        self._cache = cache
+        self._lock = LOCKED if sql.dialect == "postgresql" else ""
+        self._heads: dict[str, Row] = {}  # which nobody else moves while this transaction runs
+        self._held: dict[tuple[str, str], list[Event]] = {}
+
+    def head(self, public_id: str) -> tuple[int, str]:
+        """(seq, row_hash) of the newest row; (0, "") of an empty ledger."""
+        row = self.head_row(public_id)
+        return (int(row["seq"]), row["row_hash"]) if row else (0, "")
+
+    def head_row(self, public_id: str) -> Row | None:
+        """The stored head: seq, row_hash, created_at."""
+        kept = self._heads.get(public_id)
+        if kept is not None:
+            return kept
+        row = first(self._sql, HEAD, public_id=public_id)
+        # On SQLite nobody else writes in this transaction: the head that was read stays the head.
+        if row is not None and not self._lock:
+            self._heads[public_id] = row
+        return row
+
+    def _locked_head(self, public_id: str) -> tuple[int, str, int]:
+        query = HEAD + self._lock
+        row = self._heads.get(public_id) or first(self._sql, query, public_id=public_id)
+        if row is None:
+            self._sql.run(BEGIN_HEAD, public_id=public_id)
+            row = first(self._sql, query, public_id=public_id)
+        if row is None:
+            raise LookupError(public_id)
+        self._heads[public_id] = row
+        return int(row["seq"]), row["row_hash"], int(row["created_at"])
+
+    def hold(self, transactions: Mapping[str, Iterable[str]]) -> None:
+        """Take ledgers for this transaction, and read at once the rows that name some of the
+        chain's, by public id; until its end nobody else adds any.
+        """
+        heads = self._sql.rows(HEADS[self._sql.dialect], ids=self._array(sorted(transactions)))
+        held = {str(head["public_id"]): head for head in heads}
+        self._heads |= held
+        name = {(of, tx.lower()): None for of in held for tx in transactions[of]}
+        self._held |= {key: [] for key in name}
+        rows = self._sql.rows(
+            BY_TRANSACTIONS[self._sql.dialect],
+            ids=self._array([of for of, _ in name]),
+            txs=self._array([tx for _, tx in name]),
+        )
+        for row in rows:
+            self._held[row["public_id"], row["tx_hash"]].append(event_of(row))
+
+    def _array(self, values: Sequence[str]) -> Sequence[str] | str:
+        return values if self._sql.dialect == "postgresql" else canonical(values)
+
+    def append(
+        self, public_id: str, new: NewEvent, *, event_id: str, now: datetime
+    ) -> Event | None:
+        """Add a row and return it; None where a chain row of the same log is there already (spec
+        2.4 rule 3).
+        """
+        seq, prev_hash, last_at = self._locked_head(public_id)
+        tx_hash = new.tx_hash.lower() if new.tx_hash else None
+        by_chain = new.reported_by is Reporter.CHAIN
+        if by_chain and new.log_index is not None and self._has_log(public_id, tx_hash, new):
+            return None
+        state = self._state_at_head(public_id, seq, prev_hash)
+        # The order of rows is their number; a clock that once ran ahead stamps no later row.
+        created = micros(now)
+        if created < last_at - APART_US:
+            note_clock_rollback(self._sql, public_id, seq + 1, last_at)
+        partner = self._partner(public_id, new, tx_hash) if tx_hash else None
+        event = Event(
+            event_id=event_id,
+            seq=seq + 1,
+            kind=new.kind,
+            reported_by=new.reported_by,
+            created_at=moment(created),
+            occurred_at=new.occurred_at if by_chain else moment(created),
+            amount_usdc=new.amount_usdc,
+            tx_hash=tx_hash,
+            chain_id=new.chain_id,
+            log_index=new.log_index,
+            block_number=new.block_number,
+            pairs_with=partner.seq if partner else None,
+            payload=new.payload,
+            parsed=new.told,
+        )
+        row = row_values(public_id, event, prev_hash)
+        self._sql.run(INSERT, **row)
+        head = {"seq": event.seq, "row_hash": row["row_hash"], "created_at": created}
+        self._sql.run(MOVE_HEAD, public_id=public_id, **head)
+        self._heads[public_id] = head
+        if (public_id, tx_hash) in self._held:
+            self._held[public_id, tx_hash or ""].append(self._cache.keep_event(row, event))
+        folded = after(state, event, partner, partial(self.house_rows, public_id, event.seq))
+        self._cache.put(public_id, row["row_hash"], folded)
+        if last_at and (last_at + MONDAY) // WEEK != (created + MONDAY) // WEEK:
+            self._checkpoint(public_id, seq, last_at, state, prev_hash)
+        if event.seq % CHECKPOINT_EVERY == 0:
+            self._checkpoint(public_id, event.seq, created, folded, row["row_hash"])
+        return event
+
+    def _has_log(self, public_id: str, tx_hash: str | None, new: NewEvent) -> bool:
+        held = self._held.get((public_id, tx_hash or ""))
+        if held is not None:
+            by_chain = [e.log_index for e in held if e.reported_by is Reporter.CHAIN]
+            return new.log_index in by_chain
+        found = first(
+            self._sql,
+            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id "
+            "AND tx_hash = :tx_hash "
+            "AND log_index = :log_index AND reported_by = 'chain'",
+            public_id=public_id,
+            tx_hash=tx_hash,
+            log_index=new.log_index,
+        )
+        return found is not None
+
+    def _partner(self, public_id: str, new: NewEvent, tx_hash: str) -> Event | None:
+        """The earliest row that tells of the same action from the other side and has no partner
+        yet.
+        """
+        if not can_pair(new):
+            return None
+        held = self._held.get((public_id, tx_hash))
+        if held is not None:
+            return partner(new, held)
+        other = other_side(new)
+        rows = self._sql.rows(
+            PARTNERS[other],
+            public_id=public_id,
+            tx_hash=tx_hash,
+            other=other.value,
+            most=1 if other is Reporter.AGENT else PAGE,
+        )
+        return partner(new, map(event_of, rows))
+
+    def _checkpoint(
+        self, public_id: str, seq: int, created: int, state: LedgerState, row_hash: str
+    ) -> None:
+        self._sql.run(
+            CHECK,
+            public_id=public_id,
+            seq=seq,
+            created_at=created,
+            state=checkpoint_text(state, row_hash),
+        )
+
+    def state(self, public_id: str) -> LedgerState:
+        """The fold at the newest row: the last checkpoint and the tail after it."""
+        seq, row_hash = self.head(public_id)
+        return self._state_at_head(public_id, seq, row_hash)
+
+    def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> LedgerState:
+        if seq == 0:
+            return EMPTY
+        kept = self._cache.get(public_id, row_hash)
+        if kept is None:
+            kept = self._continued(public_id, seq) or self._folded(public_id, seq)
+            self._cache.put(public_id, row_hash, kept)
+        return kept
+
+    def _continued(self, public_id: str, last: int) -> LedgerState | None:
+        """The fold on from the newest state that is kept, or from a checkpoint where others wrote
+        much since then; None where the ledger does not go on from there: what kept it may have
+        been rolled back.
+        """
+        known = self._cache.newest(public_id)
+        if known is None or known[1].seq >= last:
+            return None
+        row_hash, state = known
+        if last - state.seq > FAR_BEHIND:
+            nearer = self._checkpointed(public_id, last)
+            if nearer is not None and nearer.seq > state.seq:
+                return self._fold_on(public_id, nearer, last)
+        rows = self._tail(public_id, state.seq, last)
+        if len(rows) < last - state.seq or rows[0]["prev_hash"] != row_hash:
+            return None
+        return self._after(public_id, state, [event_of(r) for r in rows])
+
+    def _tail(self, public_id: str, after: int, last: int) -> Sequence[Row]:
+        """Rows above a seq (exclusive) up to another (inclusive), oldest first; a page of them."""
+        return self._sql.rows(TAIL, public_id=public_id, after=after, last=last)
+
+    def state_before(self, public_id: str, moment_: datetime) -> LedgerState:
+        """The fold of the rows that happened before a moment, exclusive, in their order, whenever
+        they were read.
+
+        A chain row happened at its block's time, which may lie a little ahead of the clock that
+        stored it, and any time before it. Every other row happened when its clock said, which may
+        have run ahead of those after it.
+        """
+        seq, low = safe_start_before(self._sql, public_id, micros(moment_) - 2 * APART_US)
+        state = self._folded(public_id, seq) if seq else EMPTY
+        # Those stored in the rest of the week of the moment, and those that tell in a later week
+        # of one before: the only rows of `ledger_late`, however many others there are. The plus
+        # signs keep SQLite from walking the others by their time or number.
+        late = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :low "
+            "AND created_at < :monday AND occurred_at < :before AND +seq > :seq "
+            "UNION ALL SELECT * FROM ledger_events WHERE public_id = :public_id "
+            f"AND {LATE} AND occurred_at < :before AND +created_at >= :monday AND +seq > :seq "
+            "ORDER BY seq",
+            public_id=public_id,
+            low=low,
+            monday=-(-(micros(moment_) + MONDAY) // WEEK) * WEEK - MONDAY,
+            before=micros(moment_),
+            seq=state.seq,
+        )
+        return self._after(public_id, state, [event_of(r) for r in late], micros(moment_))
+
+    def _folded(self, public_id: str, last: int) -> LedgerState:
+        """Fold up to a row, inclusive, from the newest checkpoint at or before it."""
+        return self._fold_on(public_id, self._checkpointed(public_id, last) or EMPTY, last)
+
+    def _checkpointed(self, public_id: str, last: int) -> LedgerState | None:
+        """The newest checkpoint at or before a row. One that is none is no shortcut; `db verify`
+        tells of it.
+        """
+        found = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
+        return checkpointed(found["state"], found["row_hash"]) if found else None
+
+    def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
+        while True:
+            rows = self._tail(public_id, state.seq, last)
+            state = self._after(public_id, state, [event_of(r) for r in rows])
+            if len(rows) < PAGE:
+                return state
+
+    def _after(
+        self, public_id: str, state: LedgerState, events: Sequence[Event], before: int = 2**62
+    ) -> LedgerState:
+        pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
+        for event in events:
+            past = partial(self.house_rows, public_id, event.seq, before)
+            partner = pairs.get(event.pairs_with) if event.pairs_with else None
+            state = after(state, event, partner, past)
+        return state
+
+    def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
+        found: dict[int | None, Event] = {}
+        for seq in wanted:
+            row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
+            if row is not None:
+                found[seq] = event_of(row)
+        return found
+
+    def newest(self, public_id: str, limit: int = 50) -> tuple[Event, ...]:
+        """The newest rows, newest first; the same object again while nothing is added."""
+        head = self.head_row(public_id)
+        if head is None:
+            return ()
+        kept = self._cache.page(public_id, head["row_hash"], limit)
+        if kept is None:
+            kept = self._grown(public_id, head["seq"], limit)
+            self._cache.keep_page(public_id, head["row_hash"], kept, limit)
+        return kept
+
+    def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...]:
+        """The newest page: the one that is kept and the rows above it, else all of its rows."""
+        row_hash, below = self._cache.newest_page(public_id, limit)
+        until_seq = below[0].seq if below else 0
+        lowest = max(0, seq - limit)
+        if until_seq >= seq or until_seq < lowest:
+            until_seq, below = lowest, ()
+        rows = self._tail(public_id, until_seq, seq)
+        if below and rows[0]["prev_hash"] != row_hash:
+            below, rows = (), self._tail(public_id, lowest, seq)
+        return (*map(self._cache.event, reversed(rows)), *below)[:limit]
+
+    def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
+        """Rows below a seq (exclusive), newest first."""
+        return [
+            self._cache.event(r)
+            for r in self._sql.rows(
+                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before "
+                "ORDER BY seq DESC LIMIT :most",
+                public_id=public_id,
+                before=before_seq if before_seq is not None else 2**62,
+                most=limit,
+            )
+        ]
+
+    def before(
+        self, public_id: str, at: int, seq: int, limit: int, *, happened: bool = False
+    ) -> list[Event]:
+        """Rows created before a time in micros (exclusive), and at it those below `seq`; newest
+        first. `happened`: those that happened before it, whenever they were read.
+        """
+        time = "occurred_at" if happened else "created_at"
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id "
+            f"AND ({time}, seq) < (:at, :seq) ORDER BY {time} DESC, seq DESC LIMIT :most",
+            public_id=public_id,
+            at=at,
+            seq=seq,
+            most=limit,
+        )
+        return [self._cache.event(r) for r in rows]
+
+    def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
+        """Rows above a seq (exclusive), oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
+            "ORDER BY seq LIMIT :most",
+            public_id=public_id,
+            seq=seq,
+            most=limit,
+        )
+        return [self._cache.event(r) for r in rows]
+
+    def hashed_behind(self, public_id: str, seq: int, limit: int) -> list[tuple[Event, str]]:
+        """Rows above a seq (exclusive) with their hashes, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
+            "ORDER BY seq LIMIT :most",
+            public_id=public_id,
+            seq=seq,
+            most=limit,
+        )
+        return [(self._cache.event(r), r["row_hash"]) for r in rows]
+
+    def hash_of(self, public_id: str, seq: int) -> str | None:
+        """The hash of one row; "" of the beginning, None where there is no such row."""
+        row = first(
+            self._sql,
+            "SELECT row_hash FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
+            public_id=public_id,
+            seq=seq,
+        )
+        return row["row_hash"] if row else "" if seq == 0 else None
+
+    def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
+        """Rows that name a transaction, oldest first."""
+        held = self._held.get((public_id, tx_hash.lower()))
+        if held is not None:
+            return held.copy()
+        rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
+        return [event_of(r) for r in rows]

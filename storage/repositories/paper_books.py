@@ -1,0 +1,234 @@
+"""Paper books: their entries, each chained to the one before, and the snapshots behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from domain.trading.paper.entries import Entry, EntryPayload, Filled, PaperBook
+from domain.trading.paper.matching import Taken, summed
+from domain.trading.paper.replay import PaperAccount
+from domain.trading.venue_values import OrderBook
+from storage.repositories.paper_checkpoints import EVERY, AccountCache, PaperStates
+from storage.repositories.paper_codec import (
+    COLUMNS,
+    NAMES,
+    body_of,
+    book_of,
+    entry_of,
+    levels,
+    model_body,
+    paper_hash,
+    prices,
+    take_of,
+)
+from storage.sql import LOCKED, Row, Sql, canonical, columns, first, in_turns, micros, moment
+
+ALL_BOOKS: Final = "SELECT * FROM paper_books ORDER BY book"
+ENTRIES_OF: Final = "SELECT * FROM paper_entries WHERE book = :book ORDER BY n"
+SNAPSHOTS: Final = "SELECT * FROM paper_snapshots ORDER BY hash"
+FILLS_ON: Final = (
+    "SELECT e.body, b.model FROM paper_entries e JOIN paper_books b ON b.book = e.book "
+    "WHERE e.snapshot = :hash"
+)
+_ENTER: Final = (
+    f"INSERT INTO paper_entries {columns(COLUMNS)} ON CONFLICT (book, kind, ref) DO NOTHING"
+)
+SNAPSHOT: Final = "SELECT * FROM paper_snapshots WHERE hash = :hash"
+ORDER_FILL: Final = "SELECT body FROM order_fills WHERE order_id = :order_id AND tid = :n"
+BOTH_FILLS: Final = (
+    "SELECT (SELECT COUNT(*) FROM order_fills f JOIN orders o ON o.order_id = f.order_id "
+    "WHERE o.mode = 'paper') AS told, "
+    "(SELECT COUNT(*) FROM paper_entries WHERE kind = 'fill') AS booked"
+)
+
+
+class PaperBooks:
+    """The books of people. What is written stays; only `paper_watch` says where the house is."""
+
+    def __init__(self, sql: Sql, cache: AccountCache):
+        self._sql, self._states = sql, PaperStates(sql, cache)
+        # SQLite has one writer at a time: nothing there has to be locked.
+        self._lock = LOCKED if sql.dialect == "postgresql" else None
+        self._books: dict[str, PaperBook] = {}  # seen in this transaction; none ever changes
+
+    # -- books
+
+    def open(self, book: PaperBook) -> bool:
+        """Store a new book; False where its owner has one of this name."""
+        done = self._sql.run(
+            "INSERT INTO paper_books "
+            + columns(
+                ("book", "owner_id", "agent_id", "name", "start_micros", "model", "created_at")
+            )
+            + " ON CONFLICT DO NOTHING",
+            book=book.book,
+            owner_id=book.owner_id,
+            agent_id=book.agent_id,
+            name=book.name,
+            start_micros=book.start_micros,
+            model=canonical(model_body(book.model)),
+            created_at=micros(book.created_at),
+        )
+        if done == 1:
+            self._sql.run(
+                "INSERT INTO paper_watch (book, seen_at) VALUES (:book, :at)",
+                book=book.book,
+                at=micros(book.created_at),
+            )
+        return done == 1
+
+    def get(self, book: str, *, lock: bool = False) -> PaperBook | None:
+        """A book by its id; `lock` keeps other writers off it."""
+        if lock and self._lock:
+            first(self._sql, "SELECT book FROM paper_watch WHERE book = :b" + self._lock, b=book)
+        if book not in self._books:
+            self._seen(self._sql.rows("SELECT * FROM paper_books WHERE book = :book", book=book))
+        return self._books.get(book)
+
+    def of_agent(self, agent_id: str) -> list[PaperBook]:
+        """The books that were opened for an agent, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM paper_books WHERE agent_id = :who ORDER BY created_at, book",
+            who=agent_id,
+        )
+        return self._seen(rows)
+
+    def of_owner(self, owner_id: str) -> list[PaperBook]:
+        """A person's books, oldest first."""
+        rows = self._sql.rows(
+            "SELECT * FROM paper_books WHERE owner_id = :who ORDER BY created_at, book",
+            who=owner_id,
+        )
+        return self._seen(rows)
+
+    def _seen(self, rows: Iterable[Row]) -> list[PaperBook]:
+        found = [book_of(row) for row in rows]
+        self._books |= {book.book: book for book in found}
+        return found
+
+    # -- entries
+
+    def append(
+        self, book: str, ref: str, at: datetime, marks: Mapping[str, Decimal], what: EntryPayload
+    ) -> Entry | None:
+        """Write an entry, None where there is one with this `ref` of its kind. The book is
+        locked.
+        """
+        last = first(
+            self._sql,
+            "SELECT n, row_hash FROM paper_entries WHERE book = :book ORDER BY n DESC LIMIT 1",
+            book=book,
+        )
+        row: dict[str, object] = {
+            "book": book,
+            "n": int(last["n"]) + 1 if last else 1,
+            "kind": NAMES[type(what)],
+            "ref": ref,
+            "at": micros(at),
+            "snapshot": what.snapshot if isinstance(what, Filled) else None,
+            "body": canonical({"marks": prices(marks), **body_of(what)}),
+            "prev_hash": last["row_hash"] if last else "",
+        }
+        row["row_hash"] = paper_hash(row)
+        if not self._sql.run(_ENTER, **row):
+            return None
+        entry = entry_of(row)
+        self._states.entered(row, entry)
+        owned = self.get(book) if entry.n % EVERY == 0 else None
+        if owned is not None:
+            self._states.keep(owned, entry.n)
+        return entry
+
+    # -- what they come to
+
+    def account(self, book: PaperBook) -> PaperAccount:
+        """What a book comes to now, from its newest checkpoint on."""
+        return self._states.account(book)
+
+    def account_at(self, book: PaperBook, moment_: datetime) -> PaperAccount:
+        """What it came to by its entries of a time, inclusive."""
+        return self._states.at(book, moment_)
+
+    def recent(self, book: PaperBook, limit: int) -> tuple[PaperAccount, list[Entry]]:
+        """Its newest entries, at least `most` of them, and the account that they begin from."""
+        return self._states.recent(book, limit)
+
+    # -- snapshots
+
+    def keep(self, seen: OrderBook, *, known: bool = False) -> None:
+        """Store a snapshot that is about to fill something, unless it is `known` to be, and keep
+        other writers off it.
+        """
+        if not known:
+            self._sql.run(
+                "INSERT INTO paper_snapshots "
+                + columns(("hash", "coin", "at", "body"))
+                + " ON CONFLICT DO NOTHING",
+                hash=seen.hash,
+                coin=seen.coin,
+                at=micros(seen.at),
+                body=canonical({"bids": levels(seen.bids), "asks": levels(seen.asks)}),
+            )
+        if self._lock:
+            first(self._sql, SNAPSHOT + self._lock, hash=seen.hash)
+
+    def taken(self, snapshot: str, *, is_buy: bool) -> tuple[Taken, int]:
+        """What paper orders took of one side of a snapshot, by level; and the number of fills on
+        both its sides, none of which ever changes.
+        """
+        rows = self._sql.rows(
+            "SELECT body FROM paper_entries WHERE snapshot = :hash", hash=snapshot
+        )
+        takes = [take_of(row["body"]) for row in rows]
+        return summed((level, size) for buys, level, size in takes if buys == is_buy), len(rows)
+
+    def takers(self, snapshot: str) -> int:
+        """How many fills there are on a snapshot."""
+        sql = "SELECT COUNT(*) AS n FROM paper_entries WHERE snapshot = :hash"
+        row = first(self._sql, sql, hash=snapshot)
+        return int(row["n"]) if row else 0
+
+    # -- the house's own round
+
+    def wake(self, book: str, now: datetime, due: datetime) -> None:
+        """Look at a book from now on, if nobody does yet."""
+        self._sql.run(
+            "UPDATE paper_watch SET seen_at = :now, due_at = :due "
+            "WHERE book = :book AND due_at IS NULL",
+            book=book,
+            now=micros(now),
+            due=micros(due),
+        )
+
+    def due(self, now: datetime, limit: int) -> list[tuple[str, datetime]]:
+        """Books that are to be looked at, and when each was last: an owner's before anybody's
+        second, the longest due first.
+        """
+        rows = self._sql.rows(
+            in_turns(
+                "paper_watch t JOIN paper_books b ON b.book = t.book",
+                "t.due_at <= :now",
+                "b.owner_id",
+                "t.due_at",
+            ),
+            now=micros(now),
+            most=limit,
+        )
+        return [(str(r["book"]), moment(r["seen_at"])) for r in rows]
+
+    def looked(self, book: str, seen: datetime, now: datetime, due: datetime | None) -> bool:
+        """Say that a book was looked at, once for each time that it was due; None: nothing there
+        needs another look.
+        """
+        done = self._sql.run(
+            "UPDATE paper_watch SET seen_at = :now, due_at = :due "
+            "WHERE book = :book AND seen_at = :seen AND due_at IS NOT NULL",
+            book=book,
+            seen=micros(seen),
+            now=micros(now),
+            due=None if due is None else micros(due),
+        )
+        return done == 1

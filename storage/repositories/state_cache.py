@@ -1,0 +1,148 @@
+"""Folded states: kept in memory by row hash, kept in the database at checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from domain.ledger.events.event import Event
+from domain.ledger.state.ledger_state import LedgerState, from_json, to_json
+from storage.repositories.event_row import as_stored, event_of
+from storage.repositories.paper_checkpoints import AccountCache
+from storage.sql import Row
+
+EVENTS_KEPT: Final = 20_000
+
+
+PAGES_KEPT: Final = 512
+
+
+CACHED: Final = 2_048
+
+
+STATES_A_MANDATE: Final = 16
+
+
+class StateCache:
+    """Folded states by mandate; each is good only for the very row (its hash) that it ends at.
+
+    Several a mandate: while one transaction appends, others still stand at the rows before.
+    `accounts` are those of paper books.
+    """
+
+    def __init__(self) -> None:
+        self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
+        self._events: OrderedDict[str, Event] = OrderedDict()
+        self._pages: OrderedDict[tuple[str, int], tuple[str, tuple[Event, ...]]] = OrderedDict()
+        self._lock = threading.Lock()
+        self.accounts = AccountCache()
+
+    def event(self, row: Row) -> Event:
+        """The event behind a row; the newest rows are read again and again, and a row hash names
+        one row for good.
+        """
+        kept = self._events.get(row["row_hash"])
+        if kept is None:
+            kept = event_of(row)
+            self._keep(row["row_hash"], kept)
+        return kept
+
+    def keep_event(self, row: Row, event: Event) -> Event:
+        """Keep the event of a row that is written now, and give it as it will be read; where the
+        row is taken back, none has its hash.
+        """
+        kept = event
+        if not _reads_as(row["payload"], event.payload):
+            kept = replace(event, payload=as_stored(row), parsed=event.told)
+        self._keep(row["row_hash"], kept)
+        return kept
+
+    def _keep(self, row_hash: str, event: Event) -> None:
+        with self._lock:
+            self._events[row_hash] = event
+            while len(self._events) > EVENTS_KEPT:
+                self._events.popitem(last=False)
+
+    def page(self, public_id: str, row_hash: str, limit: int) -> tuple[Event, ...] | None:
+        """The newest page, if the row with this hash is the newest; always the same object."""
+        known, page = self.newest_page(public_id, limit)
+        return page if known == row_hash else None
+
+    def newest_page(self, public_id: str, limit: int) -> tuple[str, tuple[Event, ...]]:
+        """(hash of its newest row, the page that was last kept); empty where none is."""
+        return self._pages.get((public_id, limit), ("", ()))
+
+    def keep_page(self, public_id: str, row_hash: str, page: tuple[Event, ...], limit: int) -> None:
+        """Keep a page: what was written below a row never changes."""
+        with self._lock:
+            self._pages.pop((public_id, limit), None)
+            self._pages[public_id, limit] = (row_hash, page)
+            while len(self._pages) > PAGES_KEPT:
+                self._pages.popitem(last=False)
+
+    def newest(self, public_id: str) -> tuple[str, LedgerState] | None:
+        """(row hash, state) that was last kept."""
+        kept = self._states.get(public_id)
+        return kept[0] if kept else None
+
+    def get(self, public_id: str, row_hash: str) -> LedgerState | None:
+        """The state at that row, if it is kept."""
+        for of, state in self._states.get(public_id, ()):
+            if of == row_hash:
+                return state
+        return None
+
+    def rewind(self, public_id: str, row_hash: str) -> None:
+        """Forget what was kept after the state at this row: it never became the record."""
+        with self._lock:
+            kept = self._states.get(public_id, ())
+            at = next((n for n, (of, _) in enumerate(kept) if of == row_hash), len(kept))
+            self._states[public_id] = kept[at:]
+
+    def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
+        """Keep a state; the mandate least lately put goes first."""
+        with self._lock:
+            others = self._states.pop(public_id, ())
+            if row_hash in [of for of, _ in others]:
+                others = tuple(kept for kept in others if kept[0] != row_hash)
+            self._states[public_id] = ((row_hash, state), *others[: STATES_A_MANDATE - 1])
+            while len(self._states) > CACHED:
+                self._states.popitem(last=False)
+
+
+def _reads_as(text: str, payload: object) -> bool:
+    try:
+        return bool(orjson.loads(text) == payload)
+    except ValueError:  # half of a surrogate pair
+        return False
+
+
+FOLD: Final = 4  # which fold made a checkpoint: a number more with every change of what it comes to
+
+
+def checkpoint_text(state: LedgerState, row_hash: str) -> str:
+    """A checkpoint's text: a digest of what it stands for, and the state. Keys keep their order:
+    the fold drops the oldest entries of a full mapping first.
+    """
+    body = json.dumps(to_json(state), separators=(",", ":"))
+    return f"{_digest(row_hash, body)}:{body}"
+
+
+def checkpointed(text: str, row_hash: str) -> LedgerState | None:
+    """The state of a checkpoint; None where it was not made by this fold at this very row, so that
+    a changed one is never shown.
+    """
+    told, _, body = text.partition(":")
+    if told != _digest(row_hash, body):
+        return None
+    return from_json(json.loads(body))
+
+
+def _digest(row_hash: str, body: str) -> str:
+    return hashlib.sha256(f"{FOLD}:{row_hash}:{body}".encode()).hexdigest()

@@ -1,0 +1,43 @@
+"""How much owners had stored today."""
+
+from __future__ import annotations
+
+from storage.repositories.people import FUNDED
+from storage.sql import Sql, first
+
+
+class StoredDays:
+    """One row an owner, of the last day on which it had something stored."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+    def of(self, owner_id: str, day: str) -> int:
+        """How many bytes it was on a day."""
+        row = first(
+            self._sql,
+            "SELECT bytes FROM stored_days WHERE owner_id = :owner AND day = :day",
+            owner=owner_id,
+            day=day,
+        )
+        return int(row["bytes"]) if row else 0
+
+    def add(self, owner_id: str, day: str, count: int) -> int:
+        """Add some bytes to a day, and forget the days before; how many it is now."""
+        self._sql.run(
+            "DELETE FROM stored_days WHERE owner_id = :owner AND day < :day",
+            owner=owner_id,
+            day=day,
+        )
+        self._sql.run(
+            "INSERT INTO stored_days (owner_id, day, bytes) VALUES (:owner, :day, :count) "
+            "ON CONFLICT (owner_id, day) DO UPDATE SET bytes = stored_days.bytes + excluded.bytes",
+            owner=owner_id,
+            day=day,
+            count=count,
+        )
+        return self.of(owner_id, day)
+
+    def funded(self, owner_id: str) -> bool:
+        """True where a vault of the owner's was ever funded."""
+        return first(self._sql, FUNDED.format(":owner") + " LIMIT 1", owner=owner_id) is not None

@@ -1,1 +1,0 @@
-"""The repositories: one module a kind of row."""

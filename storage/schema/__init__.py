@@ -1,0 +1,1 @@
+"""Schema: tables, columns, revisions and migration."""

@@ -1,0 +1,3 @@
+"""The whole schema: what every module that declares tables declared."""
+
+from storage.schema.columns import metadata as metadata

@@ -1,0 +1,76 @@
+"""Bringing a database to this version's schema."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from storage.store import OPEN_WAIT_MS, connect_sqlite, make_private, sqlite_path
+
+_LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Run the missing revisions, all or none; a second process that upgrades waits for the first.
+
+    Runs its own event loop for PostgreSQL: call it from a thread where one runs already.
+    """
+
+    def work(connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        command.upgrade(_config(connection), revision)
+
+    _on(url, work)
+
+
+def _config(connection: Connection) -> Config:
+    config = Config()
+    # A % in a path would be read as interpolation.
+    config.set_main_option(
+        "script_location", str(Path(__file__).parents[1] / "migrations").replace("%", "%%")
+    )
+    config.attributes["connection"] = connection
+    return config
+
+
+def _on(url: str, work: Callable[[Connection], None]) -> None:
+    if url.startswith("sqlite:///"):
+        engine = _sqlite_engine(url)
+        try:
+            with engine.begin() as connection:
+                work(connection)
+        finally:
+            engine.dispose()
+        # The file keeps the journal mode: whoever opens it later finds WAL.
+        connect_sqlite(sqlite_path(url)).close()
+        return
+    asyncio.run(_on_postgres(url, work))
+
+
+def _sqlite_engine(url: str) -> Engine:
+    """An engine whose transactions hold the write lock from their start and take the DDL in as
+    well.
+    """
+    make_private(sqlite_path(url))
+    engine = create_engine(
+        url, connect_args={"timeout": OPEN_WAIT_MS / 1_000, "isolation_level": None}
+    )
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return engine
+
+
+async def _on_postgres(url: str, work: Callable[[Connection], None]) -> None:
+    engine = create_async_engine("postgresql+asyncpg://" + url.partition("://")[2])
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(work)
+    finally:
+        await engine.dispose()

@@ -1,1 +1,0 @@
-"""The agent's path: asking for calldata, reporting, reconciling."""

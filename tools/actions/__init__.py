@@ -1,0 +1,1 @@
+"""Agent actions: calldata, reports and the lookup of outcomes."""

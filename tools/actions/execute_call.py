@@ -1,0 +1,426 @@
+"""The agent's call: checked calldata of `execute`, or an item that waits for the owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.chain_facts import Simulation
+from domain.mandates.actions import Action
+from domain.mandates.approvals import Approval, ApprovalItem, Reservation
+from domain.mandates.mandate import Mandate
+from domain.money import ZERO, Usdc
+from domain.reads.limits import RemainingNow, remaining_now
+from domain.refusals import Refused, refusal
+from domain.rules.action_checks import (
+    ActionRequest,
+    Check,
+    action_checks,
+    needs_approval,
+    retry_after_decline,
+)
+from domain.rules.mark_policy import refuses
+from domain.rules.revert_refusals import ASKS_THE_OWNER, pulled, reverts
+from domain.rules.snapshot import MandateSnapshot
+from domain.times import Timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.actions.approval_signature import (
+    require_known_keeping,
+    require_same_approval,
+    signed_item,
+    vault_call,
+)
+from tools.actions.call_models import CheckTold, DecodedCall, decoded_call
+from tools.context.access import agent_mandate, load_mandate, mandate_read_set
+from tools.context.approval_keeping import approvals_kept_if_readable, with_approval_keeping
+from tools.context.notice_outbox import approval_asked
+from tools.context.snapshot_loader import (
+    GatheredFacts,
+    chain_or_none,
+    load_snapshot,
+    require_chain,
+    simulation_if_readable,
+    vault_if_readable,
+)
+from tools.model.fields import Address, HexData, Lines, OneMandate
+from tools.model.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.model.serialization import wire
+from tools.model.shared_models import Simulated, simulated
+
+GAS_MARGIN_PERCENT: Final = 30
+EXECUTE_GAS: Final = 700_000
+
+
+class ExecuteCallIn(OneMandate):
+    """The action an agent wants to take through the vault."""
+
+    target: Address
+    data: HexData
+    approve_amount: Usdc = Field(
+        default=ZERO,
+        description="USDC the target may pull in this call, as a decimal string. Needed for every "
+        "call that takes USDC out of the vault: for deposit(assets, receiver) it is assets; leave "
+        "it out for withdraw and redeem",
+    )
+    approval_id: str | None = Field(
+        default=None, max_length=64, description="an approved item, when the owner had to be asked"
+    )
+    why: Lines | None = Field(
+        default=None,
+        max_length=2_000,
+        description="reason the owner reads when the action needs approval",
+    )
+    dry_run: bool = Field(
+        default=False, description="true: the checks alone; nothing is reserved or asked"
+    )
+
+
+class ExecuteOut(ResponseModel):
+    """Calldata to sign and send; with dry_run the checks; or an item that waits for the owner."""
+
+    chain_id: int | None = None
+    sender: str | None = Field(default=None, alias="from")
+    to: str | None = None
+    data: str | None = None
+    value: str | None = None
+    decoded: DecodedCall | None = None
+    checks: list[CheckTold] | None = None
+    simulation: Simulated | None = Field(
+        default=None,
+        description="what the chain said of the call; null where it could not be asked, which no "
+        "refusal follows from",
+    )
+    gas: int | None = Field(
+        default=None, description="a gas limit to send it with; null where it is not known"
+    )
+    approval_id: str | None = None
+    action_hash: str | None = Field(
+        default=None,
+        description="names this very call to mandate_reconcile: keccak256(abi.encode(vault, "
+        "target, keccak256(data), approveAmount)); null while there is no vault",
+    )
+    status: Literal["pending_approval"] | None = None
+    approval: ApprovalItem | None = None
+    dry_run: Literal[True] | None = None
+    needs_approval: bool | None = None
+    reserved_until: Timestamp | None = None
+    remaining: RemainingNow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteFacts:
+    """The vault now, what the call would do, whether the vault keeps approvals, and the item whose
+    signature the tried call carries.
+    """
+
+    facts: GatheredFacts
+    simulation: Simulation | None
+    vault_keeps_approvals: bool | None = None
+    tried: str | None = None
+
+
+async def gather_execute(deps: Deps, caller: Caller, request: ExecuteCallIn) -> ExecuteFacts:
+    """Read the vault and simulate the call before the transaction."""
+    if request.approve_amount < ZERO:
+        raise Refused(
+            refusal("invalid_number", value=str(request.approve_amount), why="it is negative")
+        )
+    target = deps.chains.address(request.target)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    vault = await vault_if_readable(chain, mandate)
+    vault_keeps_approvals, told, item = await approvals_kept_if_readable(deps, mandate), None, None
+    if chain is not None and vault is not None and vault.exists and mandate.agent_address:
+        action = chain.action(vault.address, target, request.data, request.approve_amount)
+        if vault_keeps_approvals:
+            named, now = request.approval_id, deps.clock.now()
+            item = await deps.store.read(
+                lambda uow: signed_item(uow, mandate.public_id, action, named, now)
+            )
+        call = vault_call(chain, vault.address, action, request.data, item)
+        told = await simulation_if_readable(chain, replace(call, sender=mandate.agent_address))
+    return ExecuteFacts(
+        GatheredFacts(vault=vault), told, vault_keeps_approvals, item.approval_id if item else None
+    )
+
+
+def execute_call(
+    uow: UnitOfWork, ctx: RequestContext[ExecuteCallIn, ExecuteFacts]
+) -> OperationResult:
+    """Calldata of `execute`, after the vault's own checks and the owner's approval (contract 6)."""
+    request = ctx.request
+    # The row is locked so that parallel calls see each other's reservations and pending items.
+    mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
+    mandate = with_approval_keeping(uow, mandate, ctx.facts.vault_keeps_approvals)
+    chain = require_chain(ctx, mandate)
+    target = ctx.chains.address(request.target)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts.facts, events=0)
+    vault, amount = mandate.vault_address, request.approve_amount
+    action = None if vault is None else chain.action(vault, target, request.data, amount)
+    key = None if action is None else action.action_hash
+    reserved = next((r.amount for r in snapshot.reservations if r.action.action_hash == key), ZERO)
+    wanted = ActionRequest(target, request.data, amount, reserved, key)
+    checks = action_checks(snapshot, wanted)
+    shown = decoded_call(chain, mandate, wanted, request.data)
+    simulation = simulated(ctx.facts.simulation)
+    if request.dry_run:
+        return _dry(snapshot, wanted, checks, shown, simulation)
+    for check in checks:
+        if check.refusal is not None:
+            raise Refused(check.refusal)
+    _refuse_revert(ctx, checks, asking=needs_approval(snapshot, wanted.amount))
+    if vault is None or action is None:
+        raise Refused(
+            refusal("wrong_status", status=mandate.status.value, action="acting through its vault")
+        )
+    if mandate.agent_address is None:
+        raise Refused(
+            refusal("not_configured", what=f"the agent's address on chain {mandate.chain_id}")
+        )
+    approved = _approval(uow, ctx, snapshot, action, shown)
+    if isinstance(approved, OperationResult):
+        return approved
+    require_same_approval(ctx.facts.tried, mandate, approved)
+    _refuse_revert(ctx, checks, asking=False)
+    approval_id = approved.approval_id if approved else None
+    until = _reserve(uow, ctx, action, mandate.agent_address, approval_id)
+    call = vault_call(chain, vault, action, request.data, approved)
+    body = {
+        "chain_id": call.chain_id,
+        "from": mandate.agent_address,
+        "to": call.to,
+        "data": call.data,
+        "value": call.value,
+        "decoded": shown,
+        "checks": [c.as_json() for c in checks],
+        "simulation": simulation,
+        "gas": _gas(ctx.facts.simulation),
+        "approval_id": approval_id,
+        "action_hash": action.action_hash,
+        "reserved_until": until,
+    }
+    return OperationResult(200, body)
+
+
+def _reserve(
+    uow: UnitOfWork,
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    action: Action,
+    sender: str,
+    approval_id: str | None,
+) -> datetime:
+    """Note that calldata is handed out, after which block, and until when its amount is held."""
+    vault, told = ctx.facts.facts.vault, ctx.facts.simulation
+    newest = told.block if told is not None else vault.block if vault is not None else None
+    reservation = Reservation(
+        public_id=ctx.request.public_id,
+        action=action,
+        made_at=ctx.now,
+        expires_at=ctx.now + timedelta(seconds=ctx.config.reservation_s),
+        sender=sender,
+        block=None if newest is None else newest.number,
+        approval_id=approval_id,
+    )
+    uow.reservations.put(reservation)
+    return reservation.expires_at
+
+
+def _refuse_revert(
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts], checks: list[Check], *, asking: bool
+) -> None:
+    """Refuse what the chain says would revert; `asking`: the owner is asked before it can pass.
+
+    Errors: the code of the vault's error, else `would_revert`.
+    """
+    told = ctx.facts.simulation
+    if told is None or told.ok:
+        return
+    if asking and told.revert is not None and told.revert.name == ASKS_THE_OWNER:
+        return
+    request, stale = ctx.request, None
+    if request.approve_amount == ZERO:
+        stale = refuses(ctx.facts.facts.vault, told.revert)
+    pulls = pulled(request.data)
+    raise Refused(
+        reverts(told.revert, checks, pulls=pulls, approved=request.approve_amount, stale=stale)
+    )
+
+
+def _gas(told: Simulation | None) -> int | None:
+    """A gas limit with a margin; probes are given more than an estimate finds (chain.md)."""
+    if told is None or told.gas is None:
+        return None
+    return max(told.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
+
+
+def _dry(
+    snapshot: MandateSnapshot,
+    request: ActionRequest,
+    checks: list[Check],
+    shown: Any,
+    simulation: Any,
+) -> OperationResult:
+    body = {
+        "dry_run": True,
+        "action_hash": request.action_hash,
+        "decoded": shown,
+        "checks": [c.as_json() for c in checks],
+        "simulation": simulation,
+        "needs_approval": needs_approval(snapshot, request.amount),
+        "remaining": remaining_now(snapshot),
+    }
+    return OperationResult(200, body)
+
+
+def _approval(
+    uow: UnitOfWork,
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    snapshot: MandateSnapshot,
+    action: Action,
+    decoded: DecodedCall,
+) -> Approval | OperationResult | None:
+    """The approved item that covers the action, nothing where none is needed, or the answer that
+    it waits.
+    """
+    public_id, now, key = snapshot.mandate.public_id, ctx.now, action.action_hash
+    name = None
+    if ctx.request.approval_id is not None:
+        name = uow.approvals.get(public_id, ctx.request.approval_id)
+        if name is None or name.action_hash != key or name.shown(now) in ("expired", "used"):
+            raise Refused(refusal("approval_expired", approval_id=ctx.request.approval_id))
+    if not needs_approval(snapshot, action.amount):
+        return None
+    items = [name] if name else uow.approvals.of_action(public_id, key)
+    require_known_keeping(require_chain(ctx, snapshot.mandate), snapshot.mandate)
+    for item in items:
+        shown = item.shown(now)
+        # What was approved before it was known that the vault asks for a signature waits for one.
+        unsigned = bool(snapshot.mandate.approvals_on_chain) and item.signature is None
+        if shown == "approved" and not unsigned:
+            return item
+        if shown in ("pending", "approved"):
+            return _waits(item, key, now)
+        if (
+            shown == "declined"
+            and item.decided_at
+            and now < retry_after_decline(snapshot, item.decided_at)
+        ):
+            raise Refused(
+                refusal(
+                    "owner_declined",
+                    retry_at=retry_after_decline(snapshot, item.decided_at),
+                    detail={"approval": wire(item.told(now))},
+                )
+            )
+    return _asked(uow, ctx, snapshot, action, decoded)
+
+
+def _asked(
+    uow: UnitOfWork,
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    snapshot: MandateSnapshot,
+    action: Action,
+    shown: DecodedCall,
+) -> OperationResult:
+    """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
+    waiting = uow.approvals.pending(snapshot.mandate.public_id, ctx.now)
+    if len(waiting) >= ctx.config.pending_approvals_max:
+        first = min(a.expires_at for a in waiting)
+        why = f"{len(waiting)} approvals wait for the owner already."
+        raise Refused(
+            refusal("rate_limited", why=why, retry_at=first, remaining={"pending_approvals": 0})
+        )
+    item = Approval(
+        approval_id=ctx.ids.short("ap_"),
+        public_id=snapshot.mandate.public_id,
+        status="pending",
+        target={
+            "market": shown.market,
+            "address": shown.target,
+            "selector": shown.selector,
+        },
+        data=ctx.request.data,
+        action_hash=action.action_hash,
+        approve_amount_usdc=action.amount,
+        why=ctx.request.why,
+        requested_at=ctx.now,
+        expires_at=_until(ctx, snapshot.mandate),
+        data_hash=action.data_hash,
+    )
+    uow.approvals.add(item)
+    approval_asked(uow, snapshot.mandate.owner_id, item, ctx.now)
+    return _waits(item, action.action_hash, ctx.now)
+
+
+def _until(ctx: RequestContext[ExecuteCallIn, ExecuteFacts], mandate: Mandate) -> datetime:
+    """Until when an item is good; nothing is decided once its mandate has ended."""
+    until = ctx.now + timedelta(seconds=ctx.config.approval_valid_s)
+    return until if mandate.ends_at is None else min(until, mandate.ends_at)
+
+
+def _waits(item: Approval, key: str, now: datetime) -> OperationResult:
+    return OperationResult(
+        202, {"status": "pending_approval", "approval": item.told(now), "action_hash": key}
+    )
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="mandate_execute_call",
+        title="Get calldata to act",
+        summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
+        "sign and send. Above the owner's approval amount it answers pending_approval instead; "
+        "once approved, where the vault keeps approvals, it is executeApproved with the owner's "
+        "signature. "
+        "dry_run=true shows the checks. Calldata that would revert is refused, and nothing is "
+        "reserved for it.",
+        auth="agent",
+        route=("GET", "/wallet/mandates/{public_id}/execute-call"),
+        long=True,
+        request_model=ExecuteCallIn,
+        response_model=ExecuteOut,
+        weight=HEAVY,
+        handler=execute_call,
+        gather=gather_execute,
+        read_set=mandate_read_set,
+        writes=True,
+        on_mcp=True,
+        statuses={
+            200: "Calldata, or with dry_run the checks",
+            202: "Held for the owner: pending_approval, no calldata",
+        },
+        refusals=(
+            "not_found",
+            "invalid_number",
+            "invalid_address",
+            "mandate_not_accepted",
+            "mandate_paused",
+            "mandate_stopped",
+            "mandate_ended",
+            "target_not_allowed",
+            "over_per_tx_cap",
+            "over_daily_cap",
+            "over_budget",
+            "below_stop_line",
+            "would_revert",
+            "owner_declined",
+            "approval_expired",
+            "conflict",
+            "chain_unavailable",
+            "rate_limited",
+            "wrong_status",
+            "not_configured",
+        ),
+    ),
+)

@@ -1,0 +1,351 @@
+"""What happened to something whose answer was lost: ask here, do not send again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.chain_facts import BlockStamp, Receipt, SentTransactions
+from domain.ledger.events.event import Event, Reporter
+from domain.ledger.events.pairing import stands
+from domain.ledger.events.payloads import RefusedAttempt
+from domain.mandates.approvals import OPEN, Reservation
+from domain.mandates.mandate import Mandate
+from domain.ports import Chain
+from domain.reads.event_rows import ledger_row
+from domain.reads.row_models import LedgerRow
+from domain.refusals import Refused, invalid
+from domain.times import Timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.actions.event_reports import EventOut
+from tools.context.access import load_mandate, visible_mandate
+from tools.context.snapshot_loader import chain_if_named_here, chain_or_none, signed_digest
+from tools.keeper.reservations import release_reverted
+from tools.model.fields import OneMandate, TxHash
+from tools.model.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    HandlerResult,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+
+UNASKED: Final = "The chain could not be asked."
+
+
+class ReconcileIn(OneMandate):
+    """Exactly one of the three."""
+
+    tx_hash: TxHash | None = None
+    idempotency_key: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="the key of a report"
+    )
+    action_hash: str | None = Field(
+        default=None,
+        pattern=r"^0x[0-9a-fA-F]{64}$",
+        description="the action_hash that came with calldata: this very call, the newest time it "
+        "was handed out",
+    )
+
+
+class BlockTold(ResponseModel):
+    """The block that the transaction is in; `depth` counts the blocks on top of it."""
+
+    number: int | None
+    hash: str | None = None
+    depth: int | None = None
+
+
+class FirstAnswer(ResponseModel):
+    """What the first call with the key was answered."""
+
+    status: int
+    body: EventOut
+
+
+class ReconcileOut(ResponseModel):
+    """What is known of a transaction, a key or an action."""
+
+    outcome: Literal["landed", "reverted", "pending", "not_seen", "unknown"] = Field(
+        description="landed and reverted are proven; unknown: it cannot be told, why says for "
+        "what reason"
+    )
+    block: BlockTold | None
+    events: list[LedgerRow]
+    tx_hash: str | None = Field(default=None, description="the transaction that proves it")
+    retry_safe: bool = Field(description="true only where nothing can have been sent")
+    why: str | None = Field(default=None, description="what the outcome rests on")
+    response: FirstAnswer | None = None
+    reserved_until: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeEvidence:
+    """What the chain was asked: of a transaction, or of what an agent's wallet sent.
+
+    `asked` is false where it could not be; `waits` is true for a transaction that is known and not
+    mined yet.
+    """
+
+    asked: bool = False
+    receipt: Receipt | None = None
+    waits: bool = False
+    sent: SentTransactions | None = None
+
+
+async def gather(deps: Deps, caller: Caller, request: ReconcileIn) -> OutcomeEvidence:
+    """Ask the chain, where a transaction or an action is named."""
+    if (
+        sum(v is not None for v in (request.tx_hash, request.idempotency_key, request.action_hash))
+        != 1
+    ):
+        raise invalid("tx_hash", "name exactly one of tx_hash, idempotency_key, action_hash")
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    if chain is None or not chain.rpc_set or request.idempotency_key is not None:
+        return OutcomeEvidence()
+    try:
+        if request.action_hash is not None:
+            return await _of_action(deps, chain, mandate, request.action_hash.lower())
+        return await _of_tx(chain, (request.tx_hash or "").lower())
+    except Refused:
+        return OutcomeEvidence()
+
+
+async def _of_tx(chain: Chain, tx_hash: str) -> OutcomeEvidence:
+    receipt = await chain.receipt(tx_hash)
+    waits = receipt is None and await chain.waiting(tx_hash)
+    return OutcomeEvidence(asked=True, receipt=receipt, waits=waits)
+
+
+async def _of_action(
+    deps: Deps, chain: Chain, mandate: Mandate, action_hash: str
+) -> OutcomeEvidence:
+    reservation = await deps.store.read(
+        lambda uow: uow.reservations.of_action(mandate.public_id, action_hash),
+    )
+    if reservation is None or mandate.vault_address is None:
+        return OutcomeEvidence(asked=True)
+    if reservation.outcome == "landed" and reservation.tx_hash is not None:
+        return await _of_tx(chain, reservation.tx_hash)
+    if reservation.block is None:
+        return OutcomeEvidence()
+    return OutcomeEvidence(
+        asked=True,
+        sent=await chain.sent(reservation.sender, mandate.vault_address, reservation.block),
+    )
+
+
+def reconcile(
+    uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence]
+) -> HandlerResult | OperationResult:
+    """Say what is known of a transaction, a key or an action."""
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    if ctx.request.idempotency_key is not None:
+        return _by_key(uow, ctx, mandate.agent_id or "")
+    if ctx.request.action_hash is not None:
+        return HandlerResult(_by_action(uow, ctx, mandate, ctx.request.action_hash.lower()))
+    return HandlerResult(_by_tx(uow, ctx, mandate, (ctx.request.tx_hash or "").lower()))
+
+
+# -- a transaction
+
+
+def _by_tx(
+    uow: UnitOfWork,
+    ctx: RequestContext[ReconcileIn, OutcomeEvidence],
+    mandate: Mandate,
+    tx_hash: str,
+) -> ReconcileOut:
+    """What the chain says; where it was not asked or forgot, what the ledger holds and no
+    reorganisation took away.
+    """
+    rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
+    receipt, chain = ctx.facts.receipt, chain_if_named_here(ctx, mandate)
+    if receipt is not None and chain is not None:
+        if not receipt.ok:
+            release_reverted(uow, chain, mandate, receipt)
+            return _told("reverted", rows, receipt=receipt)
+        if _of_mandate(chain, mandate, receipt) or _landed(rows):
+            return _told("landed", rows, receipt=receipt)
+        why = "It succeeded, and nothing in it is of this mandate's vault."
+        return _told("unknown", rows, receipt=receipt, reason=why)
+    if ctx.facts.waits:
+        return _told("pending", rows, reason="The node knows it, and no block holds it yet.")
+    if _landed(rows):
+        return _told("landed", rows, reason="By the ledger.")
+    if any(e.reported_by is Reporter.CHAIN and _refused(e) for e in rows):
+        return _told("reverted", rows, reason="By the ledger.")
+    if not ctx.facts.asked:
+        return _told("unknown", rows, reason=UNASKED)
+    return _told("not_seen", rows, reason="The node knows no such transaction.")
+
+
+def _of_mandate(chain: Chain, mandate: Mandate, receipt: Receipt) -> bool:
+    """True for a transaction to this mandate's vault, or with a log of it or of its creation."""
+    vault, digest = (mandate.vault_address or "").lower(), signed_digest(chain, mandate)
+    ours = {vault, (chain.factory or "").lower()} - {""}
+    called = bool(vault) and (receipt.to or "").lower() == vault
+    return called or any(g.address.lower() in ours and g.mandate == digest for g in receipt.logs)
+
+
+def _landed(rows: Sequence[Event]) -> bool:
+    logs = [e for e in rows if e.reported_by is Reporter.CHAIN and e.log_index is not None]
+    return any(stands(rows, e.event_id) is not None for e in logs)
+
+
+def _refused(event: Event) -> bool:
+    return isinstance(event.told.what, RefusedAttempt)
+
+
+def _told(
+    outcome: Literal["landed", "reverted", "pending", "not_seen", "unknown"],
+    rows: Sequence[Event] = (),
+    *,
+    receipt: Receipt | None = None,
+    reason: str | None = None,
+    **more: Any,
+) -> ReconcileOut:
+    block = None
+    if receipt is not None:
+        at: BlockStamp = receipt.block
+        block = BlockTold(number=at.number, hash=at.hash, depth=receipt.depth)
+    elif outcome == "landed":
+        block = BlockTold(number=next((e.block_number for e in rows if e.block_number), None))
+    return ReconcileOut(
+        outcome=outcome,
+        block=block,
+        events=[ledger_row(e) for e in rows],
+        tx_hash=more.pop("tx_hash", receipt.tx_hash if receipt else None),
+        retry_safe=more.pop("retry_safe", False),
+        why=reason,
+        **more,
+    )
+
+
+# -- the key of a report
+
+
+def _by_key(
+    uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence], agent_id: str
+) -> HandlerResult | OperationResult:
+    claim = uow.idempotency.find(
+        f"{agent_id}:event:{ctx.request.public_id}", ctx.request.idempotency_key or ""
+    )
+    if claim is None:
+        return HandlerResult(
+            _told("not_seen", reason="No call with this key was stored.", retry_safe=True)
+        )
+    if claim.status is None:
+        return HandlerResult(_told("pending", reason="The first call with this key still runs."))
+    stored = dict(claim.response or {})
+    raw = {
+        "outcome": "landed",
+        "block": None,
+        "events": [stored["event"]] if "event" in stored else [],
+        "retry_safe": False,
+        "response": {"status": claim.status, "body": stored},
+    }
+    return OperationResult(200, raw)
+
+
+# -- an action
+
+
+def _by_action(
+    uow: UnitOfWork,
+    ctx: RequestContext[ReconcileIn, OutcomeEvidence],
+    mandate: Mandate,
+    action_hash: str,
+) -> ReconcileOut:
+    """What became of this very call since its calldata was handed out the newest time."""
+    reservation = uow.reservations.of_action(mandate.public_id, action_hash)
+    if reservation is None:
+        request = uow.approvals.of_action(mandate.public_id, action_hash)
+        if any(a.shown(ctx.now) in OPEN for a in request):
+            why = "It waits for the owner; its calldata was not handed out."
+            return _told("pending", reason=why, retry_safe=True)
+        return _told("not_seen", reason="Its calldata was not handed out.", retry_safe=True)
+    chain, facts = chain_if_named_here(ctx, mandate), ctx.facts
+    if reservation.outcome == "landed":
+        return _executed(uow, mandate, reservation, facts)
+    mine = _calls_of(chain, mandate, reservation, facts.sent)
+    if (ran := next((c for c in mine if c.ok), None)) is not None:
+        return _told("landed", uow.ledger.by_tx(mandate.public_id, ran.tx_hash), receipt=ran)
+    if mine and chain is not None:
+        release_reverted(uow, chain, mandate, mine[-1])
+        return _told(
+            "reverted", uow.ledger.by_tx(mandate.public_id, mine[-1].tx_hash), receipt=mine[-1]
+        )
+    if reservation.outcome == "reverted" and reservation.tx_hash is not None:
+        rows = uow.ledger.by_tx(mandate.public_id, reservation.tx_hash)
+        return _told("reverted", rows, reason="By its receipt.", tx_hash=reservation.tx_hash)
+    return _open(ctx, reservation)
+
+
+def _executed(
+    uow: UnitOfWork, mandate: Mandate, reservation: Reservation, facts: OutcomeEvidence
+) -> ReconcileOut:
+    """The ledger holds its execution, unless a reorganisation took it away since."""
+    rows = uow.ledger.by_tx(mandate.public_id, reservation.tx_hash or "")
+    if _landed(rows):
+        return _told("landed", rows, receipt=facts.receipt, tx_hash=reservation.tx_hash)
+    why = "It was executed, and a reorganisation of the chain took that away."
+    return _told(
+        "pending" if facts.waits else "unknown", rows, reason=why, tx_hash=reservation.tx_hash
+    )
+
+
+def _calls_of(
+    chain: Chain | None, mandate: Mandate, reservation: Reservation, sent: SentTransactions | None
+) -> list[Receipt]:
+    """The transactions of the agent's wallet since then that are this very call."""
+    if chain is None or sent is None or mandate.vault_address is None:
+        return []
+    name = [(c, chain.action_called(mandate.vault_address, c.data or "")) for c in sent.calls]
+    wanted = reservation.action.action_hash
+    return [c for c, a in name if a is not None and a.action_hash == wanted]
+
+
+def _open(
+    ctx: RequestContext[ReconcileIn, OutcomeEvidence], reservation: Reservation
+) -> ReconcileOut:
+    """Handed out, and no proof of what became of it."""
+    sent = ctx.facts.sent
+    if sent is None or sent.unknown is not None or sent.as_of is None:
+        return _told("unknown", reason=UNASKED if sent is None else sent.unknown)
+    until = reservation.expires_at if ctx.now < reservation.expires_at else None
+    if sent.waits:
+        why = "A transaction of the agent's wallet waits to be mined; it may be this one."
+        return _told("pending", reason=why, reserved_until=until)
+    seen = f"No transaction of the agent's wallet up to block {sent.as_of.number} is this call"
+    if until is not None:
+        return _told("pending", reason=f"{seen}; it may still be sent.", reserved_until=until)
+    return _told("not_seen", reason=f"{seen}.")
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="mandate_reconcile",
+        title="Ask what happened",
+        summary="After a lost answer: was the transaction, key or action landed, reverted, "
+        "pending, not seen, or can it not be told? Ask this instead of sending again.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/reconcile"),
+        request_model=ReconcileIn,
+        response_model=ReconcileOut,
+        handler=reconcile,
+        gather=gather,
+        writes=True,
+        idempotent=True,
+        weight=HEAVY,
+        on_mcp=True,
+        refusals=("not_found",),
+    ),
+)

@@ -1,0 +1,264 @@
+"""An agent's activity: ledger rows, balance changes and paid reads in one feed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
+from typing import Any, Final, Literal
+
+import anyio.lowlevel
+from pydantic import Field
+
+from domain.ledger.events.event import Event
+from domain.ledger.events.payloads import PaidFee
+from domain.money import Usdc
+from domain.reads.row_models import LedgerRow
+from domain.times import Timestamp, timestamp
+from storage.cursors import cursor_of, keys_of
+from storage.repositories.mandates import ActiveMandate
+from storage.repositories.transfers import BalanceEvent
+from storage.sql import micros
+from storage.unit_of_work import UnitOfWork
+from tools.agents.registry import OwnAgent, own_agent
+from tools.context.render_cache import KEPT
+from tools.model.cooperative import map_cooperatively, read_cooperatively
+from tools.model.fields import Cursor, Limit, Page
+from tools.model.operation import (
+    Caller,
+    Deps,
+    Operation,
+    RenderedResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.model.serialization import to_json
+from tools.model.truncation import LONG_PAGE_BYTES, rows_within
+
+BALANCES: Final = "b"
+
+
+EVER: Final = 2**62
+
+
+LEDGER: Final = "e:"
+
+
+# Ledgers that are named in one turn, and items of one source that are read in one.
+LEDGERS: Final = 500
+A_READ: Final = 20
+
+
+Key = tuple[int, str, int]
+
+
+"""Where an item stands: its time in micros, its source, its number there. Newest first is falling
+order.
+"""
+
+
+Item = tuple[Key, Event | BalanceEvent]
+
+
+class ActivityIn(OwnAgent):
+    """A page of activity."""
+
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class PaidReference(ResponseModel):
+    """What was read, as far as the report says."""
+
+    resource: str | None = Field(description="as the agent told it")
+    fee_kind: str | None = Field(description="as the agent told it")
+    tx_hash: str | None
+
+
+class EventActivity(ResponseModel):
+    """A ledger row of a mandate; a paid read carries its reference."""
+
+    type: Literal["event", "paid_read"]
+    at: Timestamp
+    public_id: str
+    event: LedgerRow
+    reference: PaidReference | None = None
+
+
+class BalanceActivity(ResponseModel):
+    """A balance change and its cause; `delta` in units of the asset."""
+
+    type: Literal["balance"]
+    at: Timestamp
+    chain_id: int
+    asset: str
+    state: str
+    delta: Usdc
+    ref_kind: str
+    ref_id: str
+
+
+class ActivityPage(Page[EventActivity | BalanceActivity]):
+    """A page of activity."""
+
+
+async def walk(deps: Deps, caller: Caller, request: ActivityIn) -> RenderedResult:
+    """Newest first; a page continues where the last one ended, whatever was added since.
+
+    The person who registered the agent sees the rows of mandates of its own only; the agent sees
+    all it works under. Ledgers are merged by their newest row that the page may still hold, each
+    read a few rows at a time: a turn holds the loop no longer for ten thousand of them.
+    """
+    agent = await deps.store.read(lambda uow: own_agent(uow, caller, request.agent_id).agent_id)
+    at: Key = (EVER, "", 0)
+    if request.cursor is not None:
+        stamp, source, number = keys_of(request.cursor, (int, str, int))
+        at = (stamp, source, number)
+    merged = MergedFeed(deps, agent, at)
+    merged.may_hold(EVER, BALANCES)
+    owner = caller.user_id if caller.role == "owner" else None
+    after = (-1, "")
+    while some := await deps.store.read(partial(_busy, agent, owner, after)):
+        for ledger in some:
+            merged.may_hold(ledger.newest, LEDGER + ledger.public_id)
+        after = (some[-1].made, some[-1].public_id)
+        await anyio.lowlevel.checkpoint()
+    page = await read_cooperatively(lambda _, limit: merged.some(limit), request.limit + 1)
+    created = await map_cooperatively(page[: request.limit], _told)
+    rows = list(rows_within(created, LONG_PAGE_BYTES))
+    more = cursor_of(*page[len(rows) - 1][0]) if len(page) > len(rows) else None
+    return RenderedResult({"items": rows, "next_cursor": more})
+
+
+def activity(uow: UnitOfWork, ctx: RequestContext[ActivityIn, RenderedResult]) -> RenderedResult:
+    """A page of the feed."""
+    return ctx.facts
+
+
+def _busy(
+    agent_id: str, owner: str | None, after: tuple[int, str], uow: UnitOfWork
+) -> list[ActiveMandate]:
+    return uow.mandates.busy_of_agent(agent_id, owner, after=after, limit=LEDGERS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """A source in the heap, by the place of its newest item; `read` has the newest last."""
+
+    at: Key
+    name: str
+    read: list[Item]
+
+    def __lt__(self, other: _Source) -> bool:
+        return self.at > other.at
+
+
+class MergedFeed:
+    """Sources of items, each newest first, as one; a source is read when its turn comes."""
+
+    def __init__(self, deps: Deps, agent_id: str, at: Key):
+        self._deps, self._agent, self._at = deps, agent_id, at
+        self._next: list[_Source] = []
+
+    def may_hold(self, newest: int, source: str) -> None:
+        """Name a source, and a time that none of its items is behind."""
+        stamp = min(newest, self._at[0])
+        heappush(self._next, _Source((stamp, source, EVER), source, []))
+
+    async def some(self, limit: int) -> list[Item]:
+        """The next items, `most` at the most; fewer at the end."""
+        items: list[Item] = []
+        while self._next and len(items) < limit:
+            first = heappop(self._next)
+            read, below = first.read, self._at
+            if read:
+                items.append(read.pop())
+                below = items[-1][0]
+            if not read:
+                read = await self._rows(first.name, below)
+                await anyio.lowlevel.checkpoint()
+            if read:
+                heappush(self._next, _Source(read[-1][0], first.name, read))
+        return items
+
+    async def _rows(self, source: str, at: Key) -> list[Item]:
+        """The next few items of a source below a place, the newest last."""
+        stamp, number = _below(at, source)
+        if source == BALANCES:
+            changed = await self._deps.store.read(
+                lambda uow: uow.transfers.events(
+                    self._agent, before=stamp, before_n=number, limit=A_READ
+                )
+            )
+            return [((micros(b.created_at), source, b.n), b) for b in reversed(changed)]
+        of = source.removeprefix(LEDGER)
+        rows = await self._deps.store.read(lambda uow: uow.ledger.before(of, stamp, number, A_READ))
+        return [((micros(e.created_at), source, e.seq), e) for e in reversed(rows)]
+
+
+def _told(item: Item) -> Any:
+    (_, source, _), what = item
+    if isinstance(what, BalanceEvent):
+        return to_json(BalanceActivity.model_validate(of_balance(what)), BalanceActivity)
+    return of_event(source.removeprefix(LEDGER), what)
+
+
+def _below(at: Key, source: str) -> tuple[int, int]:
+    """The bound (time, number), exclusive, that a place in the merged order puts on one source."""
+    stamp, of, number = at
+    if source == of:
+        return stamp, number
+    return stamp, EVER if source < of else -1
+
+
+def of_event(public_id: str, event: Event) -> dict[str, object]:
+    """A ledger row as it is kept; a paid read carries its reference."""
+    fee = event.told.what
+    body: dict[str, object] = {
+        "at": timestamp(event.created_at),
+        "public_id": public_id,
+        "event": KEPT.row(event),
+    }
+    if isinstance(fee, PaidFee) and fee.paid_read:
+        return {"type": "paid_read", **body, "reference": reference(event, fee)}
+    return {"type": "event", **body}
+
+
+def reference(event: Event, fee: PaidFee) -> dict[str, object]:
+    """What was read, as far as the report says."""
+    return {
+        "resource": fee.resource,
+        "fee_kind": fee.fee_kind,
+        "tx_hash": event.tx_hash,
+    }
+
+
+def of_balance(b: BalanceEvent) -> dict[str, object]:
+    """A balance change and its cause."""
+    d = b.delta
+    change = {"chain_id": d.chain_id, "asset": d.asset, "state": d.state, "delta": Usdc(d.delta)}
+    return {
+        "type": "balance",
+        "at": b.created_at,
+        **change,
+        "ref_kind": d.ref_kind,
+        "ref_id": d.ref_id,
+    }
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="agent_activity",
+        title="Read the activity",
+        summary="Events, balance changes and paid reads in one feed, newest first.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/agents/{agent_id}/activity"),
+        request_model=ActivityIn,
+        response_model=ActivityPage,
+        gather=walk,
+        handler=activity,
+        on_mcp=True,
+        family="agents",
+        refusals=("not_found",),
+    ),
+)

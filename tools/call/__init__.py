@@ -1,1 +1,0 @@
-"""How one call travels."""

@@ -1,0 +1,1 @@
+"""Request context: access, credentials, snapshots and caches that handlers share."""

@@ -1,0 +1,154 @@
+"""What is shown again and again, kept at the edge: rows, which never change, and what follows from
+the terms alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from domain.ledger.events.event import Event
+from domain.mandates.mandate import Mandate
+from domain.reads.event_rows import ledger_row
+from domain.reads.record import record_steps
+from domain.reads.row_models import LedgerRow
+from domain.reads.step import Step, to_step
+from domain.rules.snapshot import MandateSnapshot
+from domain.settings import Switches
+from tools.model.serialization import to_json
+
+MAX_ROWS: Final = 20_000
+PAGES: Final = 512
+TERMS: Final = 4_096
+
+
+class _Row:
+    """What was made of one row; a step differs by the row of its other side."""
+
+    __slots__ = ("event", "row", "steps")
+
+    def __init__(self, event: Event):
+        self.event = event
+        self.row: Any = None
+        self.steps: dict[tuple[bool, int | None], Step] = {}
+
+
+class _Page:
+    """What was made of one page of rows."""
+
+    __slots__ = ("events", "rows", "steps")
+
+    def __init__(self, events: tuple[Event, ...]):
+        self.events = events
+        self.rows: tuple[Any, ...] | None = None
+        self.steps: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What was made of a mandate under some switches, with or without a keeper's key, and of
+    nothing else.
+    """
+
+    mandate: Mandate
+    key: tuple[Switches, bool]
+    parts: dict[str, object] = field(default_factory=dict)
+
+
+class RenderCache:
+    """By the identity of a row: the store gives the same object while it keeps it. A mandate is
+    compared, since each read dates it anew.
+
+    Nothing here is ever wrong, only forgotten: an entry holds the very value that it belongs to.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew."""
+        self._rows: dict[int, _Row] = {}
+        self._pages: dict[int, _Page] = {}
+        self._written: dict[int, tuple[Step, Any]] = {}
+        self._terms: dict[str, _Terms] = {}
+
+    def terms_part(self, snapshot: MandateSnapshot, name: str, make: Callable[[], Any]) -> Any:
+        """The JSON of a part that follows from the mandate, the switches and the keeper's key."""
+        mandate, key = snapshot.mandate, (snapshot.switches, snapshot.keeper_key)
+        found = self._terms.get(mandate.public_id)
+        if found is None or found.key != key or found.mandate != mandate:
+            found = _Terms(mandate, key)
+            with self._lock:
+                self._terms[mandate.public_id] = found
+                while len(self._terms) > TERMS:
+                    del self._terms[next(iter(self._terms))]
+        if name not in found.parts:
+            found.parts[name] = make()
+        return found.parts[name]
+
+    def _row(self, event: Event) -> _Row:
+        found = self._rows.get(id(event))
+        if found is None or found.event is not event:
+            found = _Row(event)
+            with self._lock:
+                self._rows[id(event)] = found
+                while len(self._rows) > MAX_ROWS:
+                    del self._rows[next(iter(self._rows))]
+        return found
+
+    def _page(self, events: tuple[Event, ...]) -> _Page:
+        found = self._pages.get(id(events))
+        if found is None or found.events is not events:
+            found = _Page(events)
+            with self._lock:
+                self._pages[id(events)] = found
+                while len(self._pages) > PAGES:
+                    del self._pages[next(iter(self._pages))]
+        return found
+
+    def rows(self, events: tuple[Event, ...]) -> list[Any]:
+        """The JSON of a page of ledger rows."""
+        page = self._page(events)
+        if page.rows is None:
+            page.rows = tuple(self.row(e) for e in events)
+        return list(page.rows)
+
+    def recorded(self, snapshot: MandateSnapshot) -> list[Any]:
+        """The JSON of the steps that the case's rows, and logs that are no rows yet, tell."""
+        if snapshot.provisional:
+            return [self.step(s) for s in record_steps(snapshot, self.step_of)]
+        page = self._page(snapshot.events)
+        if page.steps is None:
+            page.steps = tuple(self.step(s) for s in record_steps(snapshot, self.step_of))
+        return list(page.steps)
+
+    def row(self, event: Event) -> Any:
+        """The JSON of a ledger row."""
+        kept = self._row(event)
+        if kept.row is None:
+            kept.row = to_json(ledger_row(event), LedgerRow)
+        return kept.row
+
+    def step_of(self, event: Event, *, matched: bool, twin: Event | None = None) -> Step:
+        """The step of a row."""
+        steps, told_with = self._row(event).steps, (matched, twin.seq if twin else None)
+        if told_with not in steps:
+            steps[told_with] = to_step(event, matched=matched, twin=twin)
+        return steps[told_with]
+
+    def step(self, step: Step) -> Any:
+        """The JSON of a step."""
+        found = self._written.get(id(step))
+        if found is None or found[0] is not step:
+            found = (step, to_json(step, Step))
+            with self._lock:
+                self._written[id(step)] = found
+                while len(self._written) > MAX_ROWS:
+                    del self._written[next(iter(self._written))]
+        return found[1]
+
+
+KEPT: Final = RenderCache()

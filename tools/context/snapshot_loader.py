@@ -1,0 +1,349 @@
+"""Everything a handler needs to know of one mandate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from weakref import WeakValueDictionary
+
+from domain.chain_facts import (
+    BlockStamp,
+    Call,
+    Receipt,
+    SignerCheck,
+    Simulation,
+    StagedLog,
+    VaultState,
+)
+from domain.mandates.mandate import Mandate, Status
+from domain.mandates.terms import TermsStatus, agrees, typed_data
+from domain.money import ZERO
+from domain.ports import Chain, Clock
+from domain.refusals import Refused
+from domain.rules.snapshot import MandateSnapshot, OrdersToday
+from domain.rules.status_derivation import as_read
+from domain.rules.venue_exposure import at_venue
+from domain.times import day_of, moment_of
+from domain.trading.modes import live_network
+from domain.trading.venue_account import usable
+from storage.unit_of_work import UnitOfWork
+from tools.context.access import load_mandate
+from tools.context.venue_marks import venue_marks
+from tools.model.operation import Caller, Deps, RequestContext
+
+CHAIN_EVENTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredFacts:
+    """What was gathered from the chain and the venue before the transaction."""
+
+    vault: VaultState | None = None
+    signer: SignerCheck | None = None
+    signed_message: str | None = None
+    receipt: Receipt | None = None
+    simulation: Simulation | None = None
+    marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    trouble: bool = False
+    complete: BlockStamp | None = None
+
+    @property
+    def now(self) -> GatheredFacts:
+        """Without what a vault said last, where it could not be asked just now."""
+        late = self.vault is not None and self.vault.last_known
+        return replace(self, vault=None) if late else self
+
+
+def chain_or_none(deps: Deps, mandate: Mandate) -> Chain | None:
+    """The mandate's chain, None where no setting names it."""
+    try:
+        return deps.chains.get(mandate.chain_id)
+    except Refused:
+        return None
+
+
+_Vault = tuple[int, str]
+
+
+class PageVaultCache:
+    """What vaults held a moment ago, for pages that ask again and again by themselves."""
+
+    def __init__(self, clock: Clock, seconds: int):
+        self._clock, self._for = clock, timedelta(seconds=seconds)
+        self._kept: dict[_Vault, tuple[datetime, VaultState]] = {}
+        self._reading: WeakValueDictionary[_Vault, asyncio.Lock] = WeakValueDictionary()
+
+    def one_reads(self, key: _Vault) -> asyncio.Lock:
+        """Held by who reads a vault, while others wait for what is found."""
+        return self._reading.setdefault(key, asyncio.Lock())
+
+    def get(self, key: _Vault) -> VaultState | None:
+        """What was read, if that is not too long ago."""
+        found = self._kept.get(key)
+        return found[1] if found and self._clock.now() - found[0] < self._for else None
+
+    def put(self, key: _Vault, state: VaultState) -> None:
+        """Keep what was read; what is too old goes."""
+        now = self._clock.now()
+        self._kept = {k: v for k, v in self._kept.items() if now - v[0] < self._for}
+        self._kept[key] = (now, state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """The vaults of one page; `again`: it was shown before, and may be a moment old."""
+
+    own: dict[_Vault, VaultState | None]
+    cache: PageVaultCache | None
+    again: bool
+
+    async def of(self, chain: Chain, address: str) -> VaultState | None:
+        key = (chain.chain_id, address)
+        if key not in self.own:
+            self.own[key] = await self._shared(chain, key)
+        return self.own[key]
+
+    async def _shared(self, chain: Chain, key: _Vault) -> VaultState | None:
+        if self.cache is None:
+            return await _vault(chain, key[1])
+        lock = self.cache.one_reads(key)
+        async with lock:
+            found = self.cache.get(key) if self.again else None
+            if found is None and (found := await _vault(chain, key[1])) is not None:
+                self.cache.put(key, found)
+        return found
+
+
+_READ: ContextVar[_Reads | None] = ContextVar("_READ", default=None)
+
+
+@contextmanager
+def one_read_per_vault(
+    cache: PageVaultCache | None = None, *, again: bool = False
+) -> Iterator[None]:
+    """Within it a vault is read once, whatever asks: what is put together of several reads is of
+    one block, and costs one read. With `kept`, what is read is kept for others, and who asks
+    `again` takes what somebody read a moment ago.
+    """
+    token = _READ.set(_Reads({}, cache, again))
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+async def vault_if_readable(chain: Chain | None, mandate: Mandate) -> VaultState | None:
+    """The vault at the newest block; None where it cannot be read in time. A read never fails
+    because of the chain.
+    """
+    if chain is None or not chain.rpc_set or mandate.vault_address is None:
+        return None
+    reads = _READ.get()
+    if reads is None:
+        return await _vault(chain, mandate.vault_address)
+    return await reads.of(chain, mandate.vault_address)
+
+
+async def vault_or_last_known(chain: Chain | None, mandate: Mandate) -> VaultState | None:
+    """The same; what the vault said last where it cannot be read in time."""
+    state = await vault_if_readable(chain, mandate)
+    if state is not None or chain is None or not chain.rpc_set or mandate.vault_address is None:
+        return state
+    return chain.last_known(mandate.vault_address)
+
+
+async def _vault(chain: Chain, address: str) -> VaultState | None:
+    try:
+        with chain.short_deadline():
+            return (await chain.vault_states([address], agreed=True))[address]
+    except Refused:
+        return None
+
+
+async def simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
+    """What a call would do now; None where the chain cannot be asked in time, from which no refusal
+    follows.
+
+    Who is handed something to send waits as long as a request may; a node that was given up before
+    in the same request is not asked.
+    """
+    try:
+        return await chain.simulate(call)
+    except Refused:
+        return None
+
+
+def signed_digest(chain: Chain, mandate: Mandate) -> str | None:
+    """The digest of the terms as they were signed."""
+    s = mandate.signed
+    if s is None:
+        return None
+    return chain.digest(typed_data(s.message, s.version, s.chain_id, s.verifying_contract))
+
+
+def signed_vault(chain: Chain, mandate: Mandate) -> str | None:
+    """Where the vault of the signed terms stands, or will; None for terms that have none.
+
+    It follows from the terms alone: what anybody says of another address is wrong.
+    """
+    s, digest = mandate.signed, signed_digest(chain, mandate)
+    if s is None or digest is None or s.version != "2":
+        return None
+    return chain.vault_address(s.verifying_contract, s.message, mandate.allowed_targets, digest)
+
+
+async def signature_now(chain: Chain | None, mandate: Mandate) -> SignerCheck | None:
+    """Recompute who signed. A contract wallet was asked at a block that is kept, so that rotating
+    its keys later does not change what history says (contract 4).
+    """
+    if chain is None or mandate.signed is None:
+        return None
+    if mandate.signed.signer_type != "eoa":
+        return SignerCheck(mandate.signed.signer_type, mandate.signed.checked_block)
+    digest = signed_digest(chain, mandate)
+    return (
+        None
+        if digest is None
+        else await chain.check_signature(digest, mandate.signed.signature, mandate.owner_address)
+    )
+
+
+async def gather_mandate(
+    deps: Deps, caller: Caller, request: Any, *, signed: bool = False
+) -> GatheredFacts:
+    """What a mandate read asks of the chain; `signed`: who signed, which only the status of the
+    terms tells.
+    """
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    return GatheredFacts(
+        vault=await vault_or_last_known(chain, mandate),
+        trouble=chain is not None and chain.node_problem is not None,
+        complete=None if chain is None else chain.complete,
+        signer=await signature_now(chain, mandate) if signed else None,
+        marks=await venue_marks(deps, mandate),
+    )
+
+
+def terms_status(mandate: Mandate, chain: Chain | None, facts: GatheredFacts) -> TermsStatus | None:
+    """What was signed of every non-draft mandate; computed, never stored."""
+    if mandate.status is Status.DRAFT:
+        return None
+    s = mandate.signed
+    if s is None or chain is None:
+        return TermsStatus(signed=s is not None, version=s.version if s else None)
+    allowed, guard = (
+        chain.targets_hash(mandate.allowed_targets),
+        chain.guard_hash(mandate.allowed_targets),
+    )
+    return TermsStatus(
+        signed=True,
+        version=s.version,
+        digest_matches=agrees(mandate, s.message, allowed, guard),
+        signer_matches=facts.signer is not None,
+        signer_type=s.signer_type,
+        checked_block=s.checked_block,
+    )
+
+
+def chain_if_named_here(ctx: RequestContext[Any, Any], mandate: Mandate) -> Chain | None:
+    """The mandate's chain inside a handler: only its pure methods may be used there."""
+    try:
+        return ctx.chains.get(mandate.chain_id)
+    except Refused:
+        return None
+
+
+def require_chain(ctx: RequestContext[Any, Any], mandate: Mandate) -> Chain:
+    """The mandate's chain, which the operation cannot do without.
+
+    Errors: `not_configured`.
+    """
+    return ctx.chains.get(mandate.chain_id)
+
+
+def staged_logs(uow: UnitOfWork, mandate: Mandate) -> tuple[StagedLog, ...]:
+    """The vault's logs that are not deep enough to be ledger rows, in chain order."""
+    if mandate.vault_address is None:
+        return ()
+    return tuple(
+        StagedLog(
+            name=str(s.body.get("name")),
+            address=s.address,
+            mandate=s.body.get("mandate"),
+            args=s.body.get("args") or {},
+            at=moment_of(s.body.get("at")),
+            block=s.block_number,
+            tx_hash=s.tx_hash,
+        )
+        for s in uow.chainlog.staged_of(mandate.chain_id, mandate.vault_address, mandate.public_id)
+    )
+
+
+def load_snapshot(
+    uow: UnitOfWork,
+    ctx: RequestContext[Any, Any],
+    mandate: Mandate,
+    facts: GatheredFacts | None = None,
+    *,
+    events: int = CHAIN_EVENTS,
+    terms: bool = False,
+) -> MandateSnapshot:
+    """Everything the derivations look at, by a bounded number of queries. `terms`: compare what was
+    signed, by `facts` that were gathered for it; hashing it costs more than all the rest.
+    """
+    facts = facts or GatheredFacts()
+    vault, asks = mandate.vault_address, mandate.approval_above_usdc is not None
+    # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
+    # open.
+    staged = staged_logs(uow, mandate)
+    read = as_read(mandate, facts.vault, staged)
+    pending = (
+        uow.approvals.pending(mandate.public_id, ctx.now) if asks and read.goes_on(ctx.now) else ()
+    )
+    return MandateSnapshot(
+        mandate=read,
+        state=uow.ledger.state(mandate.public_id),
+        now=ctx.now,
+        config=ctx.config,
+        switches=ctx.switches,
+        events=uow.ledger.newest(mandate.public_id, events) if events else (),
+        chain=facts.vault,
+        approvals=(*pending, *uow.approvals.approved(mandate.public_id, ctx.now)) if asks else (),
+        reservations=tuple(uow.reservations.live(mandate.public_id, ctx.now)) if vault else (),
+        policy=uow.policies.get(mandate.agent_id) if mandate.agent_id else None,
+        provisional=staged,
+        terms_status=terms_status(mandate, chain_if_named_here(ctx, mandate), facts)
+        if terms
+        else None,
+        keeper_key=keeper_key(uow, ctx, mandate),
+        orders=orders_today(uow, ctx, mandate) if at_venue(mandate) else OrdersToday(),
+        marks=facts.marks,
+        wrong_chain=facts.trouble,
+        complete=facts.complete,
+    )
+
+
+def keeper_key(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> bool:
+    """Whether the mandate's owner approved a key that closes at the venue; asked only where that
+    matters.
+    """
+    if not mandate.closes_at_venue:
+        return False
+    link = uow.venue.link_of(mandate.owner_id, live_network(ctx.switches))
+    key = uow.venue.key_in_use(link.link_id, "keeper") if link is not None else None
+    return usable(key, None, ctx.now)
+
+
+def orders_today(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> OrdersToday:
+    """What a mandate's orders count against the UTC day."""
+    counted = uow.orders.counted_of_mandate(mandate.public_id, day_of(ctx.now))
+    live, filled = counted.get("live", (ZERO, ZERO))
+    paper, _ = counted.get("paper", (ZERO, ZERO))
+    return OrdersToday(live=live, filled=filled, paper=paper)

@@ -1,0 +1,34 @@
+"""Agents whose keys this process has looked up before. A call that brings rows in any case presumes
+that a key is still whose it was, and looks it up by the same statement; nothing is answered before
+that has been confirmed.
+"""
+
+from __future__ import annotations
+
+from domain.refusals import Refused, refusal
+from storage.prefetch.read_set import ReadSet
+from storage.unit_of_work import UnitOfWork
+from tools.context.credentials import agent_of
+from tools.model.operation import Caller, Deps
+
+
+class StaleCredential(Exception):
+    """A key is no longer whose it was."""
+
+
+def verify_cached_credential(uow: UnitOfWork, caller: Caller) -> None:
+    """Look up whom a call presumes. Errors: `NotAsPresumed`."""
+    if agent_of(uow, caller.credential or "") != caller:
+        raise StaleCredential
+
+
+async def refresh_credential(deps: Deps, caller: Caller) -> Caller:
+    """Whose the key is now. Errors: `unauthenticated` where it is nobody's."""
+    digest = caller.credential or ""
+    store = await deps.store.prefetch(ReadSet(now=deps.clock.now(), credential=digest))
+    found = await store.read(lambda uow: agent_of(uow, digest))
+    if found is None:
+        deps.presumed.forget(caller)
+        raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
+    deps.presumed.keep(found)
+    return found

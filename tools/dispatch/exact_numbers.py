@@ -1,0 +1,35 @@
+"""Numbers as they were written: amounts are judged by them, other JSON is as readers have it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from tools.model.operation import RequestModel
+
+
+def rounded(request: RequestModel) -> RequestModel:
+    """The input with what is no amount as any reader of JSON has it."""
+    values = {name: getattr(request, name) for name in type(request).model_fields}
+    shapeless = {n: v for n, v in values.items() if isinstance(v, dict | list | Decimal)}
+    return request.model_copy(update=plain(shapeless)) if shapeless else request
+
+
+def plain(value: Any) -> Any:
+    """JSON values whose numbers are doubles."""
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(inner) for inner in value]
+    return json.loads(str(value)) if isinstance(value, Decimal) else value
+
+
+def hashable(value: object) -> Any:
+    """What stands in a canonical body for a value that JSON does not have: one number has one form,
+    however many zeros it was written with, and what no double tells is a text.
+    """
+    if not isinstance(value, Decimal):
+        return str(value)
+    raw = plain(value)
+    return raw if Decimal(repr(raw)) == value else str(value)

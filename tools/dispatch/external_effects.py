@@ -1,0 +1,120 @@
+"""Operations that do something outside: claim, effect, complete, in two transactions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+import anyio
+
+from domain.refusals import Refused
+from storage.unit_of_work import UnitOfWork
+from tools.dispatch.idempotency import (
+    IdempotencyKey,
+    acquire_or_replay,
+    outcome_unknown,
+    store_result,
+    to_result,
+)
+from tools.dispatch.request_context import request_context
+from tools.dispatch.storage_allowance import written
+from tools.model.operation import Caller, Deps, ExternalEffect, Operation, OperationResult
+
+T = TypeVar("T")
+log = logging.getLogger("wallet.effects")
+
+# Between the end of the time that an effect has and that of its claim: to write how it ended.
+WRITING: Final = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRunner:
+    """One call of an operation with an outside effect."""
+
+    op: Operation
+    effect: ExternalEffect[Any, Any]
+    deps: Deps
+    caller: Caller
+    asked: Any
+    key: IdempotencyKey | None
+
+    async def reply(self) -> OperationResult:
+        """Begin in one transaction, act with none open, finish in another.
+
+        What is refused in `begin` leaves nothing behind. What `act` refuses has not happened: it is
+        undone, and the key is free again. Whatever else goes wrong from there on leaves the key
+        taken, and every repeat is told that the outcome is unknown: nothing is ever done twice.
+        """
+        started = await self._begun()
+        if isinstance(started, OperationResult):
+            return started
+        (value,) = started
+        try:
+            with anyio.fail_after(self.effect.bound_s):
+                done = await self.effect.act(self.deps, self.caller, value)
+        except Refused:
+            await self._in_transaction(lambda uow, now: self._undo(uow, now, value))
+            raise
+        except Exception:
+            if not self.op.writes:
+                raise
+            raise await self._lost() from None
+        try:
+            return await self._finished(value, done)
+        except Exception:
+            raise await self._lost() from None
+
+    async def _begun(self) -> OperationResult | tuple[Any]:
+        if self.effect.begin is None and self.key is None:
+            return (self.asked,)
+        return await self._in_transaction(self._begin)
+
+    async def _finished(self, value: Any, done: Any) -> OperationResult:
+        if self.effect.finish is None and self.key is None:
+            return to_result(self.op, done)
+        return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
+
+    async def _in_transaction(self, work: Callable[[UnitOfWork, datetime], T]) -> T:
+        now = self.deps.clock.now()
+        if self.op.writes:
+            return await written(self.deps, self.caller, lambda uow: work(uow, now))
+        return await self.deps.store.read(lambda uow: work(uow, now))
+
+    def _begin(self, uow: UnitOfWork, now: datetime) -> OperationResult | tuple[Any]:
+        until = now + timedelta(seconds=self.effect.bound_s) + WRITING
+        replay = acquire_or_replay(uow, self.op, self.key, now, until)
+        if replay is not None:
+            return replay
+        if self.effect.begin is None:
+            return (self.asked,)
+        ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+        return (self.effect.begin(uow, ctx),)
+
+    def _finish(self, uow: UnitOfWork, now: datetime, started: Any, done: Any) -> OperationResult:
+        if self.effect.finish is None:
+            return store_result(uow, self.key, to_result(self.op, done))
+        ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+        answer = self.effect.finish(uow, ctx, started, done)
+        return store_result(uow, self.key, to_result(self.op, answer))
+
+    def _undo(self, uow: UnitOfWork, now: datetime, started: Any) -> None:
+        if self.effect.undo is not None:
+            ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+            self.effect.undo(uow, ctx, started)
+        if self.key is not None:
+            uow.idempotency.release(self.key.scope, self.key.key)
+
+    async def _lost(self) -> Refused:
+        """Say so at once; where not even that can be written, the claim says it when it ends."""
+        log.exception("nobody knows how %s ended", self.op.name)
+        if (key := self.key) is not None:
+            with suppress(Exception):
+                now = self.deps.clock.now()
+                await self.deps.store.write(
+                    lambda uow: uow.idempotency.abandon(key.scope, key.key, now)
+                )
+        return outcome_unknown(self.op)

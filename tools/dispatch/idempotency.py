@@ -1,0 +1,132 @@
+"""Idempotency keys: the first call claims its key, a repeat gets the first answer (spec 4.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+from domain.refusals import Refused, refusal
+from storage.repositories.leases import IdempotencyRecord
+from storage.unit_of_work import UnitOfWork
+from tools.dispatch.exact_numbers import hashable
+from tools.model.operation import Caller, HandlerResult, Operation, OperationResult, RenderedResult
+from tools.model.serialization import to_json, to_json_as
+
+ASK_AGAIN: Final = timedelta(seconds=1)
+_BODY: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=hashable
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """An idempotency key in its scope, and the hash of what was asked with it."""
+
+    scope: str
+    key: str
+    digest: str
+
+
+def key_of(
+    op: Operation, caller: Caller, request: Any, arguments: Mapping[str, object], key: str | None
+) -> IdempotencyKey | None:
+    """The key of a call; None where the caller gave none, or the call takes none."""
+    scope = None if op.idempotency is None or key is None else op.idempotency(caller, request)
+    if scope is None or key is None:
+        return None
+    return IdempotencyKey(scope, key, request_hash(op, arguments))
+
+
+def owner_scope(subject: str, *path: str) -> Callable[[Caller, Any], str]:
+    """The scope of keys on an owner's write that a repeat would do twice; `path` names the inputs
+    of its path, which are in no body.
+    """
+
+    def scope(caller: Caller, request: Any) -> str:
+        return ":".join((caller.user_id or "", subject, *(getattr(request, name) for name in path)))
+
+    return scope
+
+
+def request_hash(op: Operation, arguments: Mapping[str, object]) -> str:
+    """SHA-256 of the canonical JSON of the body: sorted keys, path parameters and key left out
+    (spec 2.17).
+    """
+    left_out = _left_out(op)
+    body = {k: v for k, v in arguments.items() if k not in left_out}
+    return hashlib.sha256(_BODY.encode(body).encode()).hexdigest()
+
+
+@cache
+def _left_out(op: Operation) -> frozenset[str]:
+    return frozenset({*op.path_names, "idempotency_key"})
+
+
+def acquire_or_replay(
+    uow: UnitOfWork,
+    op: Operation,
+    key: IdempotencyKey | None,
+    now: datetime,
+    until: datetime | None = None,
+) -> OperationResult | None:
+    """Claim the key, or give the answer that its first call got; None where this call is the first.
+
+    Errors: `idempotency_key_reused` for another body; `idempotency_in_flight` while the first call
+    runs; `outcome_unknown` where an effect was begun and nobody is left to tell how it ended.
+    """
+    if key is None:
+        return None
+    claim = uow.idempotency.acquire(key.scope, key.key, key.digest, now, until)
+    if claim.new:
+        return None
+    if claim.request_hash != key.digest:
+        raise Refused(refusal("idempotency_key_reused"))
+    if claim.status is not None and claim.response is not None:
+        return OperationResult(claim.status, claim.response)
+    raise outcome_unknown(op) if _is_abandoned(claim, now) else _in_flight(now)
+
+
+def to_result(
+    op: Operation, answer: HandlerResult | RenderedResult | OperationResult
+) -> OperationResult:
+    """The answer in its wire form, which is made from the type that the operation gives."""
+    if isinstance(answer, RenderedResult):
+        return OperationResult(answer.status, answer.body)
+    if isinstance(answer, HandlerResult):
+        again = None if answer.kept is None else to_json(answer.kept, op.response_model)
+        return OperationResult(
+            answer.status, to_json(answer.body, op.response_model), stored_body=again
+        )
+    if answer.refused:
+        return answer
+    kept = None if answer.stored_body is None else to_json_as(answer.stored_body, op.response_model)
+    return replace(answer, body=to_json_as(answer.body, op.response_model), stored_body=kept)
+
+
+def store_result(
+    uow: UnitOfWork, key: IdempotencyKey | None, reply: OperationResult
+) -> OperationResult:
+    """Keep the answer for every repeat."""
+    if key is not None:
+        body = reply.body if reply.stored_body is None else reply.stored_body
+        uow.idempotency.complete(key.scope, key.key, reply.status, dict(body))
+    return reply
+
+
+def _is_abandoned(claim: IdempotencyRecord, now: datetime) -> bool:
+    return claim.until is not None and claim.until <= now
+
+
+def _in_flight(now: datetime) -> Refused:
+    return Refused(refusal("idempotency_in_flight", retry_at=now + ASK_AGAIN))
+
+
+def outcome_unknown(op: Operation) -> Refused:
+    """The refusal of an operation that may have had its effect: ask, and do not send again."""
+    steps = () if op.effect is None else op.effect.reconcile
+    return Refused(refusal("outcome_unknown", what=op.title, next=steps))

@@ -1,0 +1,372 @@
+"""The one path by which every call travels."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Final
+
+import anyio
+from pydantic import TypeAdapter, ValidationError
+
+from domain.next_steps import NextStep, Role
+from domain.refusals import Refused, invalid, refusal
+from storage.errors import Unavailable
+from storage.prefetch.read_set import ReadSet
+from storage.unit_of_work import UnitOfWork
+from tools.dispatch.credential_cache import (
+    StaleCredential,
+    refresh_credential,
+    verify_cached_credential,
+)
+from tools.dispatch.exact_numbers import rounded
+from tools.dispatch.external_effects import EffectRunner
+from tools.dispatch.idempotency import (
+    IdempotencyKey,
+    acquire_or_replay,
+    key_of,
+    outcome_unknown,
+    store_result,
+    to_result,
+)
+from tools.dispatch.rate_charging import (
+    WRONG_CREDENTIAL,
+    charge_call,
+    charge_refusal,
+    charge_stranger,
+)
+from tools.dispatch.request_context import request_context
+from tools.dispatch.storage_allowance import admit, written
+from tools.model.input_policy import check_size, normalize_text, refuse_secrets
+from tools.model.operation import (
+    Auth,
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestModel,
+    Transport,
+)
+from tools.model.switches import switches
+from tools.model.telemetry import log_context, mandate_of
+from tools.model.truncation import smaller_page, truncate_result
+
+log = logging.getLogger("wallet.operation")
+
+
+CHALLENGE: Final = 'Bearer realm="wallet"'
+KEY_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+_NEEDS: Final[Mapping[Auth, str]] = {
+    "open": "nothing",
+    "owner": "an owner session (Authorization: Bearer)",
+    "agent": "an agent key (X-Service-User-Key)",
+    "owner_or_agent": "an owner session or an agent key",
+    "keeper": "a keeper key",
+    "admin": "an admin key",
+}
+
+
+_ROLES: Final[Mapping[Auth, frozenset[Role]]] = {
+    "open": frozenset({"nobody", "owner", "agent", "keeper", "admin"}),
+    "owner": frozenset({"owner"}),
+    "agent": frozenset({"agent"}),
+    "owner_or_agent": frozenset({"owner", "agent"}),
+    "keeper": frozenset({"keeper"}),
+    "admin": frozenset({"admin"}),
+}
+
+
+async def run(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    arguments: Mapping[str, object],
+    *,
+    key: str | None = None,
+    transport: Transport = "http",
+    address: str | None = None,
+    prepaid_cost: int = 0,
+) -> OperationResult:
+    """Run one call: rate, role, validation, gathering, one transaction, reply. `address` is the
+    network address that it came from, where there is one; `paid` is what it has cost already.
+
+    Errors: none; every refusal becomes its block, trouble of the database is
+    `storage_unavailable`, anything else is logged and answered `internal`.
+    """
+    started = time.perf_counter_ns()
+    with log_context(operation=op.name, **mandate_of(arguments)):
+        reply = await _answered(op, deps, caller, arguments, key, transport, address, prepaid_cost)
+    code = str(reply.body["error"]) if reply.refused else None
+    deps.watch.called(op.name, transport, code, (time.perf_counter_ns() - started) // 1_000)
+    return reply
+
+
+async def _answered(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    arguments: Mapping[str, object],
+    key: str | None,
+    transport: Transport,
+    address: str | None,
+    prepaid_cost: int,
+) -> OperationResult:
+    try:
+        charge_call(
+            deps,
+            caller,
+            address,
+            op,
+            deps.clock.now(),
+            prepaid_cost=prepaid_cost,
+            wallet=arguments.get("address"),
+        )
+        if caller.from_cache:
+            reply = await _run_cached_credential(
+                op, deps, caller, arguments, key, transport, address
+            )
+        else:
+            reply = await _run(op, deps, caller, arguments, key, transport)
+        return truncate_result(op, arguments, reply) if transport == "mcp" else reply
+    except Refused as refused:
+        now = deps.clock.now()
+        if refused.code != "rate_limited":
+            charge_refusal(deps, caller, address, op, now)
+        return refused_reply(refused, now, caller.role)
+    except Unavailable as trouble:
+        log.warning("operation %s: the database: %s", op.name, trouble.why)
+        return refused_reply(_unanswered(op, trouble, key), deps.clock.now(), caller.role)
+    except Exception:
+        log.exception("operation %s failed", op.name)
+        return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
+
+
+async def _run_cached_credential(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    arguments: Mapping[str, object],
+    key: str | None,
+    transport: Transport,
+    address: str | None,
+) -> OperationResult:
+    """Run for a presumed caller. Where that was not confirmed, or not come to, whose the key is now
+    decides: nobody is refused in somebody else's name.
+    """
+    try:
+        return await _run(op, deps, caller, arguments, key, transport)
+    except (Refused, StaleCredential) as found:
+        try:
+            now = await refresh_credential(deps, caller)
+        except Refused:
+            charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
+            raise
+        if isinstance(found, Refused) and now == caller:
+            raise
+    return await _run(op, deps, now, arguments, key, transport)
+
+
+def _unanswered(op: Operation, trouble: Unavailable, key: str | None) -> Refused:
+    """What to say of trouble with the database: a repeat is safe where nothing was stored, and
+    where a key makes it so.
+    """
+    if trouble.unknown and op.writes and (key is None or op.idempotency is None):
+        return outcome_unknown(op)
+    return unavailable(trouble)
+
+
+def unavailable(trouble: Unavailable) -> Refused:
+    """The refusal of whatever the database did not answer."""
+    return Refused(refusal("storage_unavailable", why=trouble.why))
+
+
+def refusal_of(error: Exception) -> Refused | None:
+    """What an error means to the caller whom it meets outside an operation; None for a fault of
+    ours.
+    """
+    if isinstance(error, Unavailable):
+        return unavailable(error)
+    return error if isinstance(error, Refused) else None
+
+
+def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> OperationResult:
+    """Dress a refusal: its status, its block with the steps that `role` can take, and the headers
+    that HTTP has for it (contract 1).
+    """
+    found, headers = refused.refusal, {}
+    status = found.kind.status
+    if status in (429, 503):
+        # What may not be repeated is not lifted by time: no time is told, and none made up.
+        if found.retry_at is None and found.repeats:
+            after = found.detail.get("retry_after_s")
+            pause = timedelta(seconds=after if isinstance(after, int) else 1)
+            found = replace(found, retry_at=now + pause)
+        if found.retry_at is not None:
+            left = found.retry_at - now
+            headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))
+    if status == 401:
+        headers["WWW-Authenticate"] = CHALLENGE
+    return OperationResult(status, found.as_json(role), headers)
+
+
+async def _run(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    arguments: Mapping[str, object],
+    key: str | None,
+    transport: Transport,
+) -> OperationResult:
+    if transport == "mcp" and op.behind_door and not await door_is_open(deps):
+        raise Refused(refusal("door_off"))
+    check_role(op, caller)
+    if op.count_call is not None:
+        await op.count_call(deps, caller)
+    check_size(arguments)
+    verbatim = {n: arguments[n] for n in op.verbatim if n in arguments}
+    arguments = normalize_text({n: v for n, v in arguments.items() if n not in verbatim}) | verbatim
+    refuse_secrets(arguments)
+    request = validated(op, arguments, strict=transport != "http" or not op.from_query)
+    if not op.writes:
+        reply = await _perform(op, deps, caller, request, arguments, key, transport)
+        while (
+            transport == "mcp" and (less := smaller_page(op, request, arguments, reply)) is not None
+        ):
+            request = less
+            reply = await _perform(op, deps, caller, request, arguments, key, transport)
+        return reply
+    await admit(deps, op, caller)
+    if op.effect is None and op.pass_through is None:
+        # One transaction, which a store ends whatever becomes of its caller.
+        return await _perform(op, deps, caller, request, arguments, key, transport)
+    # A client that goes away must not leave a write half answered.
+    with anyio.CancelScope(shield=True):
+        reply = await _perform(op, deps, caller, request, arguments, key, transport)
+    return reply
+
+
+async def _perform(
+    op: Operation,
+    deps: Deps,
+    caller: Caller,
+    request: Any,
+    arguments: Mapping[str, object],
+    key: str | None,
+    transport: Transport,
+) -> OperationResult:
+    if key is not None and not KEY_FORM.fullmatch(key):
+        raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
+    if op.pass_through is not None:
+        return await op.pass_through(deps, caller, request)
+    idempotency_key = key_of(op, caller, request, arguments, key)
+    if op.effect is not None:
+        doing = EffectRunner(
+            op=op, effect=op.effect, deps=deps, caller=caller, asked=request, key=idempotency_key
+        )
+        return await doing.reply()
+    facts, read_set, whole = None, _read_set(op, deps, caller, request, idempotency_key), deps
+    if read_set is not None and (op.gather is not None or not op.writes):
+        deps = await _with_prefetch(deps, caller, read_set)
+    if op.gather is not None:
+        with deps.chains.request_deadline():
+            facts = await op.gather(deps, caller, request)
+    handler = op.handler
+    if handler is None:
+        raise TypeError(f"{op.name} has neither a handler nor an effect")
+    now = deps.clock.now()
+
+    def work(uow: UnitOfWork) -> OperationResult:
+        """A refusal rolls the claim back with the rest."""
+        if op.writes and caller.from_cache:
+            verify_cached_credential(uow, caller)
+        replay = acquire_or_replay(uow, op, idempotency_key, now)
+        if replay is not None:
+            return replay
+        ctx = request_context(
+            uow, deps, caller, now, request=request, facts=facts, transport=transport
+        )
+        return store_result(uow, idempotency_key, to_result(op, handler(uow, ctx)))
+
+    return await (written(whole, caller, work, read_set) if op.writes else deps.store.read(work))
+
+
+def _read_set(
+    op: Operation, deps: Deps, caller: Caller, request: Any, idempotency_key: IdempotencyKey | None
+) -> ReadSet | None:
+    if op.read_set is None:
+        return None
+    key = None if idempotency_key is None else (idempotency_key.scope, idempotency_key.key)
+    credential = caller.credential if caller.from_cache else None
+    return op.read_set(request, deps.clock.now()).of_call(credential, key)
+
+
+async def _with_prefetch(deps: Deps, caller: Caller, read_set: ReadSet) -> Deps:
+    """With what a call needs at hand, its claim aside: that is looked up where it is written.
+
+    Errors: `NotAsPresumed`.
+    """
+    store = await deps.store.prefetch(read_set.of_call(read_set.credential, None))
+    if caller.from_cache:
+        await store.read(lambda uow: verify_cached_credential(uow, caller))
+    return replace(deps, store=store)
+
+
+async def door_is_open(deps: Deps) -> bool:
+    """Read the bot-door switch."""
+    return await deps.store.read(lambda uow: switches(uow, deps.defaults).door, single=True)
+
+
+def check_role(op: Operation, caller: Caller) -> None:
+    """Refuse a caller whose role the operation does not take: 401 for nobody, 403 for somebody
+    else.
+    """
+    if caller.role in _ROLES[op.auth]:
+        return
+    if caller.role == "nobody":
+        raise Refused(refusal("unauthenticated", needs=_NEEDS[op.auth]))
+    raise Refused(refusal("forbidden", why=f"it needs {_NEEDS[op.auth]}", next=(_as_step(op),)))
+
+
+def _as_step(op: Operation) -> NextStep:
+    """The operation as a step of those whom it takes."""
+    route = " ".join(op.route) if op.route else None
+    return NextStep(op.title, op.name if op.on_mcp else None, route, _ROLES[op.auth])
+
+
+def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -> RequestModel:
+    """Turn raw arguments into the operation's input.
+
+    `strict`: JSON types are kept apart; what a door reads out of a path or a query is text all the
+    same, and read as what its field takes.
+    Errors: `invalid_request` with `detail.fields[]` {loc, msg}; `invalid_number` from an amount.
+    """
+    given = dict(arguments)
+    if strict:
+        for name, reads in _text_fields(op).items():
+            if isinstance(given.get(name), str):
+                # What it does not read stays text, which the strict reading names.
+                with contextlib.suppress(ValidationError):
+                    given[name] = reads.validate_python(given[name], strict=False)
+    try:
+        return rounded(op.request_model.model_validate(given, strict=strict))
+    except ValidationError as error:
+        told = error.errors(include_url=False, include_input=False)
+        (loc, msg), *others = [(".".join(map(str, e["loc"])), e["msg"]) for e in told]
+        raise invalid(loc, msg, *others) from None
+
+
+@cache
+def _text_fields(op: Operation) -> Mapping[str, TypeAdapter[Any]]:
+    """The inputs of a write that travel in its path or query and are no text."""
+    names = {*op.path_names, *op.in_query} & set(op.request_model.model_fields)
+    types: list[tuple[str, Any]] = [(n, op.request_model.model_fields[n].annotation) for n in names]
+    return {n: TypeAdapter(kind) for n, kind in types if kind is not str}

@@ -1,0 +1,411 @@
+"""Chain logs become ledger rows, and move the mandate they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Any, Final
+
+from domain.chain_facts import Receipt, VaultLog
+from domain.ledger.events.chain_events import BY_LOG, observed
+from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
+from domain.ledger.events.pairing import LogHistory, place_of, tells_same, told_logs
+from domain.ledger.events.payload_codec import write, written
+from domain.ledger.events.payloads import (
+    CallTarget,
+    EventPayload,
+    Executed,
+    LogMoved,
+    Noted,
+    Unwound,
+)
+from domain.ledger.state.ledger_state import LedgerState
+from domain.mandates.approvals import Reservation
+from domain.mandates.mandate import Mandate
+from domain.money import Usdc
+from domain.ports import Chain, Ids
+from domain.rules.snapshot import MandateSnapshot
+from domain.rules.status_derivation import derive_status
+from domain.rules.violations import flagged, violations
+from domain.settings import Config, Switches
+from storage.unit_of_work import UnitOfWork
+from tools.context.approval_keeping import close_pending
+from tools.keeper.reservations import consume, executed_of, restore
+from tools.keeper.reversals import reversal
+from tools.keeper.vault_attachment import attach_created
+from tools.model.operation import RequestContext
+
+APPROVAL_MISSING: Final = "approval_missing"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestContext:
+    """What taking logs in needs besides the transaction."""
+
+    now: datetime
+    ids: Ids
+    config: Config
+    switches: Switches
+
+
+def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
+    """The ledger row that a vault's log is; None for a log that is none (contract 5)."""
+    event = BY_LOG.get(log.name)
+    if event is None:
+        return None
+    what, amount = event.reads(log.args)
+    if isinstance(what, (Executed, Unwound)):
+        what = replace(what, place=_named(mandate, what.place))
+    seen = observed(log.args, log.block.number, mandate.probe_keys)
+    return NewEvent(
+        kind=event.kind,
+        reported_by=Reporter.CHAIN,
+        occurred_at=log.block.at,
+        amount_usdc=amount,
+        tx_hash=log.tx_hash,
+        chain_id=mandate.chain_id,
+        log_index=log.log_index,
+        block_number=log.block.number,
+        payload=write(EventPayload(what=what, log_index=log.log_index, observed=seen)),
+    )
+
+
+def _named(mandate: Mandate, target: CallTarget) -> CallTarget:
+    entry = mandate.contract_target(target.address or "", target.selector or "")
+    return target if entry is None else replace(target, market=entry.market, label=entry.label)
+
+
+class ReorgSuspected(Exception):  # no error: a question that the chain has to answer
+    """Rows stand in the ledger of which the logs at hand tell nothing: a reorganisation, or a node
+    that left something out. The chain is asked for these transactions, vaults and blocks before
+    anything is taken back.
+    """
+
+    def __init__(
+        self,
+        transactions: Collection[str] = (),
+        vaults: Collection[str] = (),
+        blocks: Collection[int] = (),
+    ):
+        super().__init__(f"{len(transactions)} transactions, {len(vaults)} vaults")
+        self.transactions, self.vaults = frozenset(transactions), frozenset(vaults)
+        self.blocks = frozenset(blocks)
+
+
+def ingest_transaction(
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    mandate: Mandate,
+    tx_hash: str,
+    logs: Sequence[VaultLog],
+    *,
+    sure: bool = True,
+) -> int:
+    """Bring the ledger to what the chain says of one transaction; how many rows it took.
+
+    Shapes: `logs` are all that the vault left in it, in their order; none where it is in no block.
+    A log that moved is the same log, and is restated where it stands now; what is gone is taken
+    back, what is new is added, and the mandate follows. Every inlet ends here.
+    Errors: `Unsure` where something had to be taken back and the caller is not `sure`.
+    """
+    told = told_logs(uow.ledger.by_tx(mandate.public_id, tx_hash))
+    news = [(log, new) for log in logs if (new := row_of(log, mandate)) is not None]
+    gone = [t for t in told if t.stands]
+    same: list[LogHistory | None] = []
+    for _, new in news:
+        same.append(next((t for t in gone if tells_same(t.now, new)), None))
+        gone = [t for t in gone if t is not same[-1]]
+    if gone and not sure:
+        raise ReorgSuspected([tx_hash])
+    rows = 0
+    for lost in gone:
+        rows += (
+            _append(
+                uow, ingest_context, mandate, reversal(lost, ingest_context.now, mandate.chain_id)
+            )
+            is not None
+        )
+        if isinstance(lost.now.told.what, Executed):
+            restore(uow, mandate, lost.now.told.what, tx_hash.lower())
+    dead = [t for t in told if not t.stands] + gone
+    for (log, new), known in zip(news, same, strict=True):
+        if known is None:
+            again = _again(dead, new, log)
+            dead = [t for t in dead if t is not again]
+            rows += _taken(uow, ingest_context, mandate, log, new, told, again)
+        # With a part of the transaction gone, what is left of it is told anew: it was mined again.
+        elif gone or _moved(known.now, log):
+            moved = _with_cash(uow.ledger.state(mandate.public_id), _restated(new, known, log), log)
+            rows += _append(uow, ingest_context, mandate, moved) is not None
+    if rows:
+        update_status(uow, mandate)
+    return rows
+
+
+def _again(dead: Sequence[LogHistory], new: NewEvent, log: VaultLog) -> LogHistory | None:
+    """The log that was taken back and is here again; one index names one log of a transaction."""
+    alike = [t for t in dead if tells_same(t.now, new)]
+    there = [t for t in dead if t.first.log_index == log.log_index]
+    return next(iter(alike or there), None)
+
+
+def _moved(now: Event, log: VaultLog) -> bool:
+    return (place_of(now), now.occurred_at) != (
+        (log.block.number, log.log_index),
+        log.block.at,
+    )
+
+
+def _restated(new: NewEvent, of: LogHistory, log: VaultLog) -> NewEvent:
+    """The row that tells a log anew; what it was judged to be does not change with its place."""
+    again = LogMoved(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
+    payload = replace(new.told, log_index=None, restates=again)
+    if of.stands and tells_same(of.now, new):
+        payload = replace(payload, violation=of.now.told.violation)
+    return replace(new, log_index=None, payload=write(payload))
+
+
+def _taken(
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    mandate: Mandate,
+    log: VaultLog,
+    new: NewEvent,
+    told: Sequence[LogHistory],
+    again: LogHistory | None,
+) -> bool:
+    """Add the row of a log that does not stand in the ledger."""
+    reservation = None
+    if isinstance(new.told.what, Executed):
+        same = again is not None and _same_call(again.now, new)
+        # What this very call had used up was given back when it was taken away.
+        known = again is not None and same and APPROVAL_MISSING not in again.now.violation_codes
+        reservation = executed_of(uow, mandate, log, known=known)
+        new = _judged(uow, ingest_context, mandate, new, reservation)
+    if again is not None:
+        new = _restated(new, replace(again, stands=False), log)
+    elif any(t.first.log_index == log.log_index for t in told):
+        # A log that moved had this index before, and a ledger names a log by the index it had
+        # first.
+        new = replace(new, log_index=None)
+    new = _with_cash(uow.ledger.state(mandate.public_id), new, log)
+    event = _append(uow, ingest_context, mandate, new)
+    if event is not None and reservation is not None:
+        consume(uow, mandate, reservation, log.tx_hash.lower())
+    return event is not None
+
+
+def _same_call(old: Event, new: NewEvent) -> bool:
+    a, b = old.told.what, new.told.what
+    if not isinstance(a, Executed) or not isinstance(b, Executed):
+        return False
+    calls = {(w.place.address, w.place.selector, w.data_hash, w.approved) for w in (a, b)}
+    return len(calls) == 1
+
+
+def _with_cash(books: LedgerState, new: NewEvent, log: VaultLog) -> NewEvent:
+    """The row with the cash that the vault had after its log, by the rows before its place."""
+    payload, place = new.told, (log.block.number, log.log_index)
+    if payload.observed is None:
+        return new
+    cash = Usdc(max(0, books.journal.cash_after(place, new)))
+    payload = replace(payload, observed=replace(payload.observed, cash=cash))
+    return replace(new, payload=write(payload))
+
+
+def _append(
+    uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate, new: NewEvent
+) -> Event | None:
+    return uow.ledger.append(
+        mandate.public_id, new, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
+    )
+
+
+def update_status(uow: UnitOfWork, mandate: Mandate) -> None:
+    """Store where the mandate stands by its ledger."""
+    current = uow.mandates.get(mandate.public_id, lock=True) or mandate
+    books = uow.ledger.state(mandate.public_id)
+    changed = derive_status(current, books)
+    if changed != current:
+        uow.mandates.save(changed)
+        close_pending(uow, changed)
+    # The agent is paid whenever it is owed, also after the owner has left with withdrawAll; and a
+    # node may hide that the owner left. `compared` finds both done.
+    if changed.settled_at is not None:
+        uow.work.owe_fee(mandate.public_id)
+    elif current.settled_at is not None:
+        uow.work.fee_paid(mandate.public_id)
+
+
+def _judged(
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    mandate: Mandate,
+    new: NewEvent,
+    reservation: Reservation | None,
+) -> NewEvent:
+    """The row with the rules that it breaks."""
+    item = (
+        uow.approvals.get(mandate.public_id, reservation.approval_id)
+        if reservation and reservation.approval_id
+        else None
+    )
+    snapshot = MandateSnapshot(
+        mandate,
+        uow.ledger.state(mandate.public_id),
+        ingest_context.now,
+        ingest_context.config,
+        ingest_context.switches,
+        approvals=() if item is None else (item,),
+        policy=uow.policies.get(mandate.agent_id) if mandate.agent_id else None,
+    )
+    broken = violations(snapshot, new, uow.ledger.by_tx(mandate.public_id, new.tx_hash or ""))
+    return replace(new, payload=flagged(new, broken))
+
+
+def ingest_logs(
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    chain: Chain,
+    logs: Sequence[VaultLog],
+    sure: Collection[str] = (),
+) -> int:
+    """Take logs of many vaults in, in chain order; how many rows they took.
+
+    Shapes: `logs` hold every log that a vault left in a transaction, or none of them; `sure` names
+    the transactions that the chain was asked for.
+    Errors: `Unsure`.
+    """
+    groups = [
+        (key, tuple(group))
+        for key, group in groupby(_by_tx(logs), key=lambda g: (g.tx_hash, g.address))
+    ]
+    of: dict[str, list[str]] = {}
+    added = 0
+    with uow.together() as uow:
+        for (tx_hash, address), told in groups:
+            if told[0].name == "MandateCreated":
+                for created in told:
+                    attach_created(uow, ingest_context.now, chain, created)
+            else:
+                of.setdefault(address.lower(), []).append(tx_hash)
+        # A vault is made before anything happens in it.
+        held = uow.mandates.hold_vaults(chain.chain_id, of)
+        uow.ledger.hold({m.public_id: of[(m.vault_address or "").lower()] for m in held})
+        for (tx_hash, address), told in groups:
+            if address.lower() not in of:
+                continue
+            mandate = uow.mandates.by_vault(chain.chain_id, address, lock=True)
+            if mandate is not None:
+                added += ingest_transaction(
+                    uow, ingest_context, mandate, tx_hash, told, sure=tx_hash in sure
+                )
+    return added
+
+
+def _by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
+    """The logs of each transaction together, those of one vault in it together, in chain order;
+    the factory's come first, for a vault may be made and used at once.
+    """
+    there = {(g.block.number, g.log_index, g.address): g for g in logs}
+    ordered = [there[k] for k in sorted(there)]
+    first = {g.tx_hash: n for n, g in reversed(list(enumerate(ordered)))}
+    created = {True: 0, False: 1}
+    yield from sorted(
+        ordered,
+        key=lambda g: (
+            first[g.tx_hash],
+            created[g.name == "MandateCreated"],
+            g.address,
+            g.log_index,
+        ),
+    )
+
+
+def reverse_blocks(
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    chain_id: int,
+    blocks: range,
+    logs: Sequence[VaultLog],
+    sure: Collection[str],
+) -> int:
+    """Take back what stands in the ledger of some blocks and is not in them; how many rows.
+
+    Shapes: `logs` are all that the chain has there, and `blocks` are deep enough to stand. Rows
+    that a receipt brought early are looked at like all others, when the reader comes by.
+    Errors: `Unsure`.
+    """
+    lost = orphaned_transactions(uow, chain_id, blocks, logs)
+    doubt = {tx_hash for _, tx_hash in lost} - set(sure)
+    if doubt:
+        raise ReorgSuspected(doubt)
+    return sum(
+        ingest_transaction(uow, ingest_context, m, tx_hash, ()) for (_, tx_hash), m in lost.items()
+    )
+
+
+def orphaned_transactions(
+    uow: UnitOfWork,
+    chain_id: int,
+    blocks: range,
+    logs: Iterable[VaultLog],
+    only: str | None = None,
+) -> dict[tuple[str, str], Mandate]:
+    """The transactions that stand in the ledger of some blocks and left none of these logs: by
+    mandate and hash; those of one mandate where it is named.
+    """
+    there = {(g.address.lower(), g.tx_hash) for g in logs}
+    lost: dict[tuple[str, str], Mandate] = {}
+    for public_id, event in uow.ledger.chain_rows_in(chain_id, blocks.start, blocks.stop - 1):
+        if only not in (None, public_id):
+            continue
+        mandate, tx_hash = uow.mandates.get(public_id), event.tx_hash or ""
+        if mandate is None or ((mandate.vault_address or "").lower(), tx_hash) in there:
+            continue
+        told = told_logs(uow.ledger.by_tx(public_id, tx_hash))
+        if any(t.stands and t.now == event for t in told):
+            lost[public_id, tx_hash] = mandate
+    return lost
+
+
+def ingest_receipt(
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], chain: Chain, mandate: Mandate, receipt: Receipt
+) -> Mandate:
+    """Take the vault's logs of one transaction in at once, if they are deep enough; the reader
+    brings them otherwise.
+
+    A node may still tell of a block that the reader knows to be gone: nothing is taken from there.
+    """
+    if mandate.vault_address is None or receipt.depth < chain.confirmations:
+        return mandate
+    known = uow.chainlog.block_hash(mandate.chain_id, receipt.block.number)
+    if known is not None and known != receipt.block.hash:
+        return mandate
+    ingest_context = IngestContext(ctx.now, ctx.ids, ctx.config, ctx.switches)
+    logs = [g for g in receipt.logs if g.address.lower() == mandate.vault_address.lower()]
+    ingest_transaction(
+        uow, ingest_context, mandate, receipt.tx_hash, sorted(logs, key=lambda g: g.log_index)
+    )
+    return uow.mandates.get(mandate.public_id) or mandate
+
+
+def detach_vault(uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate) -> None:
+    """A reorganisation took the vault's creation away, and with it all that happened in it: the
+    terms stand signed, and their vault can be made again.
+    """
+    for tx_hash in uow.ledger.chain_transactions(mandate.public_id):
+        ingest_transaction(uow, ingest_context, mandate, tx_hash, ())
+    current = uow.mandates.get(mandate.public_id, lock=True) or mandate
+    uow.mandates.save(replace(current, vault_address=None, paused_at=None))
+    note = NewEvent(
+        kind=LedgerKind.NOTE,
+        reported_by=Reporter.CHAIN,
+        occurred_at=ingest_context.now,
+        chain_id=mandate.chain_id,
+        payload=written(Noted(text="The chain was reorganised; the vault's creation is gone.")),
+    )
+    _append(uow, ingest_context, mandate, note)
+    update_status(uow, mandate)

@@ -1,0 +1,131 @@
+"""Comparing a vault's own totals with its rows, and taking rows in that make them equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from domain.chain_facts import VaultLog, VaultState
+from domain.mandates.mandate import OPEN_AGENT, Mandate
+from domain.rules.reconciliation import ahead, totals_match
+from storage.unit_of_work import UnitOfWork
+from tools.keeper.ingest import IngestContext, ingest_transaction, orphaned_transactions
+
+CLOSED: Final = "audit of the settled"
+BACK: Final = 128
+"""Blocks before the last agreement that are read again too: perhaps a reorganisation was there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """A vault whose totals are not those of its rows, and the blocks in which they parted.
+
+    Shapes: `low` is around the newest block at which they agreed, `life` the block of the vault's
+    creation: an agreement may have been noted too soon.
+    """
+
+    mandate: Mandate
+    vault: VaultState
+    low: int
+    life: int
+    high: int | None = None
+
+    @property
+    def blocks(self) -> range:
+        """From around the newest block at which they agreed up to the one that was compared, or up
+        to `high`.
+        """
+        return range(self.low, (self.vault.block.number if self.high is None else self.high) + 1)
+
+
+class StillMismatched(Exception):  # no error: it rolls a reading back that does not add up
+    """The logs that were read do not make the rows add up to what the vault says."""
+
+
+def compare_vaults(
+    uow: UnitOfWork,
+    ingest_context: IngestContext,
+    mandates: Sequence[Mandate],
+    vaults: Mapping[str, VaultState],
+    start_block: int,
+) -> list[Mismatch]:
+    """Note of each vault whether its totals are those of its rows at one block that the reader has
+    passed; gives those where they are not.
+    """
+    found = []
+    for mandate in mandates:
+        vault = vaults.get(mandate.vault_address or "")
+        if vault is None or not vault.exists:
+            continue
+        state, block = uow.ledger.state(mandate.public_id), vault.block.number
+        if ahead(state.journal, block):
+            continue
+        if totals_match(state.measured, vault, name=_named(mandate), agent=_agent(mandate)):
+            uow.sums.agree(mandate.public_id, block)
+            if mandate.differs_at is not None:
+                uow.readings.forget(mandate.public_id)
+            if vault.settled and not vault.cash and not vault.fee_owed:
+                done = uow.readings.of(audit_key(mandate))
+                if done is not None and done.path == CLOSED:
+                    uow.work.fee_paid(mandate.public_id)
+            continue
+        uow.sums.differ(mandate.public_id, ingest_context.now)
+        since = uow.sums.block(mandate.public_id)
+        life = min(made_in(uow, mandate, start_block), block)
+        low = life if since is None else max(life, min(since, block) - BACK)
+        found.append(Mismatch(mandate=mandate, vault=vault, low=low, life=life))
+    return found
+
+
+def audit_key(mandate: Mandate) -> str:
+    """Under which it is kept how far a mandate's rows were held against the chain."""
+    return f"{mandate.public_id} audit"
+
+
+def made_in(uow: UnitOfWork, mandate: Mandate, start_block: int) -> int:
+    """The block of the vault's creation, where that is deep; the first of the chain's else."""
+    known = uow.chainlog.vault(mandate.chain_id, mandate.vault_address or "")
+    return start_block if known is None or not known.deep else max(start_block, known.block)
+
+
+def ingest_requeried(
+    uow: UnitOfWork, ingest_context: IngestContext, one: Mismatch, logs: Sequence[VaultLog]
+) -> None:
+    """Take in what was read another way, if it makes the sums agree.
+
+    Shapes: `logs` are all that the vault left in `one.blocks`, by this reading, in chain order.
+    Errors: StillDiffers, and then nothing is written: a reading that does not explain the vault's
+    totals is no better than the one before.
+    """
+    vault, chain_id = one.mandate.vault_address or "", one.mandate.chain_id
+    mandate = uow.mandates.by_vault(chain_id, vault, lock=True)
+    if mandate is None:
+        raise StillMismatched
+    for _, tx_hash in orphaned_transactions(uow, chain_id, one.blocks, logs, mandate.public_id):
+        ingest_transaction(uow, ingest_context, mandate, tx_hash, ())
+    for tx_hash, told in groupby(logs, key=lambda g: g.tx_hash):
+        ingest_transaction(uow, ingest_context, mandate, tx_hash, tuple(told))
+    if not totals_match(
+        uow.ledger.state(mandate.public_id).measured,
+        one.vault,
+        name=_named(mandate),
+        agent=_agent(mandate),
+    ):
+        raise StillMismatched
+    uow.sums.agree(mandate.public_id, one.vault.block.number)
+    uow.readings.forget(mandate.public_id)
+
+
+def _named(mandate: Mandate) -> bool:
+    return mandate.signed is None or mandate.signed.message.get("agent") != OPEN_AGENT
+
+
+def _agent(mandate: Mandate) -> str | None:
+    """The agent that the signed terms name."""
+    return (
+        mandate.signed.message.get("agent")
+        if mandate.signed is not None and _named(mandate)
+        else None
+    )

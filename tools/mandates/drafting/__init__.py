@@ -1,0 +1,1 @@
+"""Drafts: fields, purpose notes and signed terms."""

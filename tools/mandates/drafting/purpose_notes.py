@@ -1,0 +1,276 @@
+"""A purpose note in plain words, read into a draft."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pydantic import Field
+
+from domain.ledger.state.ledger_state import EMPTY
+from domain.mandates.clauses import Clause, clauses
+from domain.mandates.mandate import DraftAttributes, Mandate
+from domain.mandates.markets import from_config
+from domain.mandates.notes.draft import Draft, parse_note
+from domain.mandates.targets import ShownTarget
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+from domain.rules.exposure import Exposure, exposure
+from domain.rules.snapshot import MandateSnapshot
+from storage.unit_of_work import UnitOfWork
+from tools.context.approval_keeping import draft_keeps_approvals
+from tools.context.snapshot_loader import keeper_key
+from tools.dispatch.idempotency import owner_scope
+from tools.mandates.drafting.draft_fields import (
+    NOTE_MAX,
+    DraftTermsIn,
+    TypedFields,
+    applied,
+    new_mandate,
+    payout,
+)
+from tools.mandates.drafting.drafts import BAD_TERMS, new_draft, owner_of
+from tools.model.fields import Lines
+from tools.model.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
+
+TermName = Literal[
+    "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "horizon_days",
+    "payout_rule", "approval_above_usdc", "on_floor", "target_bps", "markets", "allowed_targets",
+]  # fmt: skip
+
+
+class NotedTerms(TypedFields):
+    """Typed fields beside a note: any of a create body. They win over what the note says."""
+
+    budget_usdc: Usdc | None = None
+    open_board: bool = Field(
+        default=False, description="offer it to every agent; only where no agent is named"
+    )
+
+
+class Note(RequestModel):
+    """A purpose note in plain words, and typed terms beside it."""
+
+    note: Lines = Field(
+        max_length=NOTE_MAX,
+        description="what the money is for, how much, how long, in plain words",
+        examples=["500 USDC for lending, at most 50 per trade, 30 days"],
+    )
+    terms: NotedTerms | None = Field(
+        default=None,
+        description="the fields of mandate_propose that you know; they win over the note",
+    )
+    save: bool = Field(default=False, description="store the draft; needs an owner session")
+
+
+class FeeValue(ResponseModel):
+    """The agent's fee."""
+
+    kind: str
+    bps: int = Field(description="share of verified gain, in 1/10000")
+
+
+class UnderstoodOut(ResponseModel):
+    """A term that was typed, or that the note states."""
+
+    term: TermName
+    value: str | int | FeeValue | list[str] | list[ShownTarget] | None
+    text: str | None = Field(
+        description="the note's own words, which are the writer's, nobody has checked them; null "
+        "of a term that was typed"
+    )
+
+
+class AssumedOut(ResponseModel):
+    """A term that nothing in the note can concern, and the value it has."""
+
+    term: TermName
+    value: str | int | FeeValue | list[ShownTarget] | None
+    why: str = Field(description="the service's own words")
+
+
+class CouldBeOut(ResponseModel):
+    """What an unclear clause may mean."""
+
+    term: TermName
+    value: str | int | FeeValue | list[str] | None = Field(
+        description="null where the clause gives no value for it, or where null is the value"
+    )
+
+
+class UnclearOut(ResponseModel):
+    """Words of which nothing was taken."""
+
+    text: str = Field(description="the note's own words: the writer's, nobody has checked them")
+    why: str = Field(description="the service's own words")
+    could_be: list[CouldBeOut]
+
+
+class UnrelatedOut(ResponseModel):
+    """A sentence without a figure or a word of the terms."""
+
+    text: str = Field(description="the note's own words: the writer's, nobody has checked them")
+
+
+class DraftOut(ResponseModel):
+    """What a note was understood as; a term that it leaves open is null in the draft, has no
+    clause, and is listed in what is unclear.
+    """
+
+    draft: DraftAttributes
+    clauses: list[Clause]
+    exposure: Exposure | None = Field(description="null while an amount behind it is unclear")
+    understood: list[UnderstoodOut]
+    assumed: list[AssumedOut]
+    unclear: list[UnclearOut]
+    unrelated: list[UnrelatedOut]
+    needs_review: bool = Field(
+        description="true where something is unclear: no terms are given for signing until the "
+        "owner has PUT typed fields"
+    )
+    saved: bool
+    public_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFacts:
+    """The note, read before the transaction."""
+
+    read: Draft
+    vault_keeps_approvals: bool | None
+
+
+_MONEY_AT_RISK: Final = frozenset({"budget_usdc", "daily_cap_usdc", "stop_floor_bps"})
+# Null says something of these; of the others that nothing was typed.
+_MAY_BE_NULL: Final = frozenset({"approval_above_usdc", "target_bps"})
+
+
+def _typed(terms: NotedTerms | None) -> dict[str, object]:
+    """The fields that were typed, by name."""
+    if terms is None:
+        return {}
+    given = {n: getattr(terms, n) for n in sorted(terms.model_fields_set)}
+    typed = {n: v for n, v in given.items() if v is not None or n in _MAY_BE_NULL}
+    if "payout_rule" in typed:
+        kind, bps = payout(terms)
+        typed["payout_rule"] = {"kind": kind, "bps": bps}
+    return typed
+
+
+async def read_note(deps: Deps, caller: Caller, request: Note) -> NoteFacts:
+    """Read the note beside its typed terms."""
+    typed = _typed(request.terms)
+    chosen = request.terms.chain_id if request.terms else None
+    chain_id = chosen or caller.chain_id or deps.config.default_chain_id
+    names = [market.name for market in from_config(deps.config.markets)]
+    read = parse_note(request.note, market_names=names, typed=typed)
+    return NoteFacts(read, await draft_keeps_approvals(deps, chain_id))
+
+
+def _terms(request: Note, read: Draft) -> DraftTermsIn:
+    """The create body: what was typed, what was read, and the preset in all that is open."""
+    typed = _typed(request.terms)
+    known = {n: v for n, v in read.terms.items() if n != "allowed_targets"} | typed
+    caps = [known[n] for n in ("per_tx_cap_usdc", "daily_cap_usdc") if n in known]
+    amounts = [cap if isinstance(cap, Usdc) else Usdc.parse(cap) for cap in caps]
+    # Never shown where it is open; it only has to be no less than the caps that are known.
+    budget = {"budget_usdc": max([Usdc.parse(500), *amounts])}
+    return DraftTermsIn.model_validate(budget | {"purpose": request.note} | known)
+
+
+def draft(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> OperationResult:
+    """Answer with the draft of a note; store nothing unless an owner asks for it."""
+    read, caller = ctx.facts.read, ctx.caller
+    terms, unclear = _terms(ctx.request, read), read.left_open
+    if ctx.request.save and caller.role == "nobody":
+        raise Refused(refusal("unauthenticated", needs="an owner session, to save a draft"))
+    if ctx.request.save and caller.role != "owner":
+        raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
+    if ctx.request.save:
+        owner = owner_of(caller)
+        mandate = new_draft(
+            uow,
+            ctx,
+            owner,
+            terms,
+            vault_keeps_approvals=ctx.facts.vault_keeps_approvals,
+            unclear_terms=unclear,
+        )
+    else:
+        mandate, own = new_mandate(ctx, "", "", "", terms), caller.chain_id
+        mandate = applied(
+            uow,
+            ctx,
+            mandate,
+            terms,
+            vault_keeps_approvals=ctx.facts.vault_keeps_approvals,
+            own_chain=own,
+        )
+        mandate = replace(mandate, needs_review=read.needs_review, unclear_terms=unclear)
+    at_risk = MandateSnapshot(mandate, EMPTY, ctx.now, ctx.config, ctx.switches)
+    raw = {
+        "draft": mandate.draft_attributes(),
+        "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
+        "exposure": None if _MONEY_AT_RISK & set(unclear) else exposure(at_risk),
+        "understood": [
+            {"term": u.term, "value": _shown(mandate, u.term, u.value), "text": u.text}
+            for u in read.understood
+        ],
+        "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],
+        "unclear": [
+            {
+                "text": u.text,
+                "why": u.why,
+                "could_be": [{"term": c.term, "value": c.value} for c in u.could_be],
+            }
+            for u in read.unclear
+        ],
+        "unrelated": [{"text": text} for text in read.unrelated],
+        "needs_review": read.needs_review,
+        "saved": ctx.request.save,
+        "public_id": mandate.public_id or None,
+    }
+    return OperationResult(201 if ctx.request.save else 200, raw)
+
+
+def _shown(mandate: Mandate, term: str, value: object) -> object:
+    """A value as it is told; calls with the labels of the service."""
+    return [t.shown() for t in mandate.allowed_targets] if term == "allowed_targets" else value
+
+
+def _saved_once(caller: Caller, request: Note) -> str | None:
+    """The scope of the key of a draft that is stored."""
+    return (
+        owner_scope("drafts")(caller, request) if request.save and caller.role == "owner" else None
+    )
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="mandate_draft",
+        title="Read a purpose note",
+        summary="Turn a purpose note, and typed terms beside it, into a draft: what was "
+        "understood, assumed, unclear. Stores nothing unless an owner saves it.",
+        auth="open",
+        route=("POST", "/wallet/mandates/draft"),
+        request_model=Note,
+        response_model=DraftOut,
+        handler=draft,
+        gather=read_note,
+        writes=True,
+        weight=HEAVY,
+        idempotency=_saved_once,
+        on_mcp=True,
+        statuses={200: "The draft, not stored", 201: "The draft, stored"},
+        refusals=("unauthenticated", "forbidden", *BAD_TERMS),
+    ),
+)

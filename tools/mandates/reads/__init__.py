@@ -1,0 +1,1 @@
+"""Mandate reads: one mandate, its days, statements and stream."""

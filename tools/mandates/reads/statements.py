@@ -1,0 +1,192 @@
+"""Weekly statements, of one mandate and of all."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+import anyio.lowlevel
+from pydantic import Field
+
+from domain.ledger.events.event import Event
+from domain.mandates.mandate import Mandate
+from domain.reads.iso_weeks import Week, last_full_week, week
+from domain.reads.record import each_step, grouped
+from domain.reads.statement import (
+    NOTHING,
+    MandateWeek,
+    Statement,
+    StatementInput,
+    StatementOfAll,
+    added,
+    mandate_week,
+    statement,
+    together,
+)
+from domain.reads.step import Step
+from storage.cursors import cursor_of, keys_of
+from storage.repositories.mandates import after
+from storage.sql import micros
+from storage.unit_of_work import UnitOfWork
+from tools.context.access import visible_mandate
+from tools.context.render_cache import KEPT
+from tools.model.cooperative import map_cooperatively, read_cooperatively
+from tools.model.fields import Cursor, Limit, OneMandate
+from tools.model.operation import (
+    HEAVY,
+    Caller,
+    Deps,
+    Operation,
+    RenderedResult,
+    RequestContext,
+    RequestModel,
+)
+from tools.model.serialization import to_json
+
+WEEK_FIELD: Final[Any] = Field(
+    default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
+)
+
+
+MANDATES_A_TURN: Final = 5
+
+
+class StatementIn(OneMandate):
+    """Which week, and which page of its rows."""
+
+    week: str | None = WEEK_FIELD
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class AllIn(RequestModel):
+    """Which week, and which page of mandates."""
+
+    week: str | None = WEEK_FIELD
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+def _span(uow: UnitOfWork, mandate: Mandate, period: Week) -> StatementInput:
+    """The week by the checkpoints at its ends: no row of it is read for a figure."""
+    ledger = uow.ledger
+    return StatementInput(
+        mandate,
+        period,
+        ledger.state_before(mandate.public_id, period.start),
+        ledger.state_before(mandate.public_id, period.end),
+        (),
+    )
+
+
+def _period(name: str | None, now: datetime) -> Week:
+    return week(name) if name else last_full_week(now)
+
+
+async def walk_one(deps: Deps, caller: Caller, request: StatementIn) -> RenderedResult:
+    """Each end of the week, its rows, its steps: a turn each, and the long lists some a turn.
+
+    A row belongs to the week in which it happened, whenever it was read.
+    """
+    mandate = await deps.store.read(lambda uow: visible_mandate(uow, caller, request.public_id))
+    period, of = _period(request.week, deps.clock.now()), mandate.public_id
+    end = (micros(period.end), 0)
+    start = min(end, tuple(keys_of(request.cursor, (int, int)))) if request.cursor else end
+
+    async def read(last: Event | None, limit: int) -> list[Event]:
+        at, seq = (micros(last.occurred_at), last.seq) if last is not None else start
+        rows = await deps.store.read(
+            lambda uow: uow.ledger.before(of, at, seq, limit, happened=True)
+        )
+        return [e for e in rows if e.occurred_at >= period.start]
+
+    before = await deps.store.read(lambda uow: uow.ledger.state_before(of, period.start))
+    await anyio.lowlevel.checkpoint()
+    after_ = await deps.store.read(lambda uow: uow.ledger.state_before(of, period.end))
+    await anyio.lowlevel.checkpoint()
+    rows = await read_cooperatively(read, request.limit + 1)
+    page = rows[: request.limit]
+    more = cursor_of(micros(page[-1].occurred_at), page[-1].seq) if len(rows) > len(page) else None
+    steps = grouped(await map_cooperatively(each_step(page[::-1], KEPT.step_of), _as_it_is))
+    told_ = statement(StatementInput(mandate, period, before, after_, page[::-1]), more, steps=())
+    body = to_json(told_, Statement) | {"steps": await map_cooperatively(steps, KEPT.step)}
+    return RenderedResult(body)
+
+
+def _as_it_is(step: Step) -> Step:
+    return step
+
+
+def one(uow: UnitOfWork, ctx: RequestContext[StatementIn, RenderedResult]) -> RenderedResult:
+    """One mandate's week."""
+    return ctx.facts
+
+
+async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
+    """Go over all mandates, some a turn, so that nobody waits for the longest list.
+
+    Every mandate's figures are of one snapshot; those of different mandates need not be.
+    """
+    period, owner = _period(request.week, deps.clock.now()), caller.user_id or ""
+    at = request.cursor
+    spans: list[StatementInput] = []
+    sums = NOTHING
+    while True:
+        some = await deps.store.read(partial(_some, owner, period, at))
+        sums = added(sums, some) if request.cursor is None else sums
+        spans += some[: request.limit + 1 - len(spans)]
+        enough = request.cursor is not None and len(spans) > request.limit
+        if len(some) < MANDATES_A_TURN or enough:
+            break
+        at = after(some[-1].mandate)
+        await anyio.lowlevel.checkpoint()
+    page = spans[: request.limit]
+    more = after(page[-1].mandate) if len(spans) > len(page) else None
+    head = together((), period, sums if request.cursor is None else None, more)
+    weeks = await map_cooperatively(
+        page, lambda s: to_json(mandate_week(s), MandateWeek), MANDATES_A_TURN
+    )
+    return RenderedResult(to_json(head, StatementOfAll) | {"mandates": weeks})
+
+
+def _some(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[StatementInput]:
+    found = uow.mandates.non_draft_of_owner(owner, after=at, limit=MANDATES_A_TURN)
+    return [_span(uow, m, period) for m in found]
+
+
+def every(uow: UnitOfWork, ctx: RequestContext[AllIn, RenderedResult]) -> RenderedResult:
+    """The week across all non-draft mandates."""
+    return ctx.facts
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="owner_statement",
+        title="Read a weekly statement",
+        summary="Worth, flows, result, fees, allowed against used of a week; its breaches "
+        "and steps, a page of ledger rows at a time.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/statement"),
+        request_model=StatementIn,
+        response_model=Statement,
+        weight=HEAVY,
+        gather=walk_one,
+        handler=one,
+        family="statements",
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="owner_statement_all",
+        title="Read the week across mandates",
+        summary="Totals, and one row a mandate, paged.",
+        auth="owner",
+        route=("GET", "/wallet/me/statement"),
+        request_model=AllIn,
+        response_model=StatementOfAll,
+        gather=walk,
+        weight=HEAVY,
+        handler=every,
+        family="statements",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Vault transactions: creation, funding, owner calls and exits."""

@@ -1,0 +1,245 @@
+"""The money that goes into a vault: how much fits, and the calls that bring it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from pydantic import Field
+
+from domain.chain_facts import Call, Simulation, VaultState
+from domain.mandates.mandate import Mandate, Status
+from domain.money import ZERO, Usdc
+from domain.ports import Chain
+from domain.refusals import Refused, refusal
+from domain.times import timestamp
+from domain.wire_fields import described
+from storage.unit_of_work import UnitOfWork
+from tools.context.access import load_mandate, visible_mandate
+from tools.context.snapshot_loader import (
+    GatheredFacts,
+    chain_or_none,
+    gather_mandate,
+    require_chain,
+    simulation_if_readable,
+)
+from tools.mandates.vault.gas_sponsorship import Capabilities, capabilities
+from tools.mandates.vault.simulated_calls import call_body, owner_call
+from tools.model.fields import OneMandate
+from tools.model.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.model.shared_models import ExplainedCall, Simulated
+
+YOUNG: Final = "The vault is new and the chain may still take it back: wait till it is deep. "
+
+
+class FundIn(OneMandate):
+    """How much to put in."""
+
+    amount: Usdc | None = None
+
+
+class BestWay(ResponseModel):
+    """The way that is advised."""
+
+    way: Literal["deposit"]
+    text: str = Field(description="the service's own words")
+    sync_call: Call
+    decoded: ExplainedCall
+    simulation: Simulated | None
+
+
+@dataclass(frozen=True, slots=True)
+class FundCall(Call):
+    """One of the two calls that put money in, in their order."""
+
+    step: Literal["approve", "deposit"] = "approve"
+    decoded: ExplainedCall | None = None
+    simulation: Simulated | None = field(
+        default=None,
+        metadata=described(
+            "what the chain said of it; null where it could not be asked, and for a deposit that "
+            "waits for its approval"
+        ),
+    )
+
+
+class FundOut(ResponseModel):
+    """How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
+    vault's creation is not deep enough in the chain, and may still be reorganised away.
+    """
+
+    vault_address: str
+    provisional: bool
+    chain_id: int
+    usdc: str
+    room: Usdc
+    in_wallet: Usdc | None = Field(
+        description="USDC in the owner's wallet now; null where it could not be asked"
+    )
+    best_way: BestWay
+    calls: list[FundCall]
+    amount: Usdc | None
+    capabilities: Capabilities | None = None
+
+
+def provisional(uow: UnitOfWork, chain: Chain, mandate: Mandate, vault: VaultState | None) -> bool:
+    """True while a reorganisation within the confirmations could still take the vault away."""
+    known = uow.chainlog.vault(mandate.chain_id, mandate.vault_address or "")
+    if known is None or (vault is not None and not vault.exists):
+        return True
+    aged = vault is not None and vault.block.number - known.block >= chain.confirmations
+    return not known.deep and not aged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FundFacts(GatheredFacts):
+    """Also what each call would do, and what the owner has; empty where it could not be asked."""
+
+    tried: Mapping[str, Simulation] = field(default_factory=dict)
+    in_wallet: Usdc | None = None
+
+
+def _pair(
+    chain: Chain, mandate: Mandate, vault: str, amount: Usdc
+) -> tuple[tuple[Literal["approve", "deposit"], Call], ...]:
+    """The two calls, in the order in which they are sent."""
+    approve = replace(chain.approve_call(vault, amount), sender=mandate.owner_address)
+    return ("approve", approve), ("deposit", owner_call(chain, mandate, vault, "deposit", amount))
+
+
+async def gather_fund(deps: Deps, caller: Caller, request: FundIn) -> FundFacts:
+    """Read the vault and the owner's USDC, and try the calls."""
+    facts = (await gather_mandate(deps, caller, request)).now
+    known = FundFacts(vault=facts.vault)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    if chain is None or facts.vault is None or chain.usdc is None or mandate.vault_address is None:
+        return known
+    calls: dict[str, Call] = {"sync": owner_call(chain, mandate, mandate.vault_address, "sync")}
+    if request.amount is not None and request.amount > ZERO:
+        calls |= dict(_pair(chain, mandate, mandate.vault_address, request.amount))
+    try:
+        with chain.short_deadline():
+            reserved = (await chain.usdc_balances([mandate.owner_address]))[mandate.owner_address]
+    except Refused:
+        return known
+    tried = {n: await simulation_if_readable(chain, call) for n, call in calls.items()}
+    return replace(
+        known, in_wallet=reserved, tried={n: t for n, t in tried.items() if t is not None}
+    )
+
+
+def _shown(
+    chain: Chain, step: Literal["approve", "deposit"], call: Call, tried: Simulation | None
+) -> FundCall:
+    # Before its approval is mined a deposit fails for that alone, which says nothing of it.
+    waits = step == "deposit" and tried is not None and not tried.ok
+    shown = call_body(chain, call, None if waits else tried)
+    return FundCall(
+        call.chain_id,
+        call.to,
+        call.data,
+        call.value,
+        call.sender,
+        step=step,
+        decoded=shown["decoded"],
+        simulation=shown["simulation"],
+    )
+
+
+def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationResult:
+    """Where the money goes, the best way in, and the two calls for an amount."""
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    chain, vault = require_chain(ctx, mandate), ctx.facts.vault
+    closed = vault is not None and (vault.stopped or vault.settled)
+    if (
+        mandate.vault_address is None
+        or mandate.status not in (Status.SIGNED, Status.WORKING)
+        or closed
+    ):
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action="funding it"))
+    if mandate.ended(max(ctx.now, vault.block.at) if vault is not None else ctx.now):
+        raise Refused(
+            refusal(
+                "mandate_ended", ends_at=timestamp(mandate.ends_at) if mandate.ends_at else None
+            )
+        )
+    if chain.usdc is None:
+        raise Refused(refusal("not_configured", what=f"USDC of chain {mandate.chain_id}"))
+    # A deposit that is mined and not deep enough is in the vault already.
+    deposited = Usdc(uow.ledger.state(mandate.public_id).measured.deposits)
+    room = max(
+        ZERO,
+        mandate.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO),
+    )
+    amount = ctx.request.amount
+    calls: list[FundCall] = []
+    if amount is not None:
+        if amount <= ZERO:
+            raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
+        if amount > room:
+            raise Refused(
+                refusal(
+                    "over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}
+                )
+            )
+        pair = _pair(chain, mandate, mandate.vault_address, amount)
+        calls = [_shown(chain, step, call, ctx.facts.tried.get(step)) for step, call in pair]
+    young = provisional(uow, chain, mandate, vault)
+    sync = call_body(
+        chain,
+        owner_call(chain, mandate, mandate.vault_address, "sync"),
+        ctx.facts.tried.get("sync"),
+    )
+    best = {
+        "way": "deposit",
+        "text": (YOUNG if young else "") + "Send both calls from the owner's wallet. USDC that "
+        "reaches the vault by a plain transfer is booked by sync().",
+        "sync_call": sync.pop("call"),
+        **sync,
+    }
+    body = {
+        "vault_address": mandate.vault_address,
+        "provisional": young,
+        "chain_id": mandate.chain_id,
+        "usdc": chain.usdc,
+        "room": room,
+        "in_wallet": ctx.facts.in_wallet,
+        "best_way": best,
+        "calls": calls,
+        "amount": amount,
+        "capabilities": capabilities(ctx, chain),
+    }
+    return OperationResult(200, body)
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="owner_fund",
+        title="Fund the vault",
+        summary="Vault address, USDC, and the approve and deposit calls for an amount, each "
+        "decoded and tried out.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/fund"),
+        request_model=FundIn,
+        response_model=FundOut,
+        handler=fund,
+        gather=gather_fund,
+        refusals=(
+            "not_found",
+            "wrong_status",
+            "mandate_ended",
+            "not_configured",
+            "over_budget",
+            "invalid_number",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Declarations of operations: models, fields, input policy and limits."""

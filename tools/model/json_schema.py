@@ -1,0 +1,259 @@
+"""JSON schemas of operations: what MCP hosts and OpenAPI readers are told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from domain.refusal_kinds.kind import RefusalKind
+from domain.refusals import REFUSALS
+from tools.model.operation import Operation
+from tools.model.serialization import Schema, schema_of
+
+KEY_HELP = "The SAME key when you retry; a new key for anything new."
+
+
+def _flat(schema: Any, definitions: Schema) -> Any:
+    """The schema without $ref, titles and null branches that only repeat "optional"."""
+    if isinstance(schema, list):
+        return [_flat(s, definitions) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return _flat(
+            {**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, definitions
+        )
+    plain = {
+        k: v
+        for k, v in schema.items()
+        if k not in ("title", "$defs") and not (k == "default" and not isinstance(v, (str, int)))
+    }
+    branches = plain.get("anyOf")
+    if isinstance(branches, list):
+        real = [b for b in branches if b.get("type") != "null"]
+        if len(real) == 1 and len(branches) == 2:
+            inner = _flat(real[0], definitions)
+            kind = inner.get("type")
+            rest = {k: _flat(v, definitions) for k, v in plain.items() if k != "anyOf"}
+            nullable = {**inner, "type": [kind, "null"]} if isinstance(kind, str) else inner
+            return nullable | rest
+    return {
+        k: {n: _flat(v, definitions) for n, v in value.items()}
+        if k == "properties"
+        else _flat(value, definitions)
+        for k, value in plain.items()
+    }
+
+
+def _model(model: type[BaseModel], mode: Any) -> Schema:
+    schema = model.model_json_schema(mode=mode)
+    flat: Schema = _flat(schema, schema.get("$defs", {}))
+    flat.pop("description", None)
+    return flat
+
+
+@cache
+def takes_schema(op: Operation) -> Schema:
+    """The input of an operation as one closed, flat object."""
+    schema = _model(op.request_model, "validation")
+    schema.setdefault("properties", {})
+    return {"type": "object", **{k: v for k, v in schema.items() if k != "type"}}
+
+
+@cache
+def tool_input(op: Operation) -> Schema:
+    """The same for an MCP tool: nothing nullable that may be left out, and the idempotency key as
+    an argument.
+    """
+    schema = takes_schema(op)
+    properties = {n: _tool_field(p) for n, p in schema["properties"].items()}
+    # What an open tool stores it stores for an owner, who has HTTP and the screens for that.
+    if op.idempotency is not None and op.auth != "open":
+        properties["idempotency_key"] = {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9._:-]{1,128}$",
+            "description": KEY_HELP,
+        }
+    raw: Schema = {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    if schema.get("required"):
+        raw["required"] = schema["required"]
+    return raw
+
+
+def _tool_field(field: Schema) -> Schema:
+    kind = field.get("type")
+    raw = {
+        k: v
+        for k, v in _brief(field).items()
+        if k not in ("default", "examples") or (k == "default" and v is not None)
+    }
+    if isinstance(kind, list) and "null" in kind:
+        raw["type"] = next(k for k in kind if k != "null")
+    # Hosts take flat inputs alone: the fields inside of an object stand in its description.
+    closed = raw.get("additionalProperties") is False
+    return {k: v for k, v in raw.items() if not (closed and k in _INSIDE)}
+
+
+_INSIDE: Final = frozenset({"properties", "additionalProperties", "required"})
+
+
+# What a schema means unsaid, and the most that a JSON number can tell: no use to a model.
+_UNSAID: Final = (("additionalProperties", True), ("maximum", 2**53), ("default", ""))
+
+
+def _brief(field: Schema) -> Schema:
+    return {
+        k: _brief(v) if isinstance(v, dict) else v
+        for k, v in field.items()
+        if (k, v) not in _UNSAID
+    }
+
+
+def hints(op: Operation) -> dict[str, bool]:
+    """What a host may assume of a tool, all four said, as a host's own defaults are the worst
+    case.
+    """
+    return {
+        "readOnlyHint": not op.writes,
+        "destructiveHint": op.destructive,
+        "idempotentHint": op.idempotent or not op.writes,
+        "openWorldHint": op.open_world,
+    }
+
+
+@cache
+def gives_schema(op: Operation) -> Schema:
+    """The answer of an operation."""
+    schema = schema_of(op.response_model)
+    flat: Schema = _flat(schema, schema.get("$defs", {}))
+    flat.pop("description", None)
+    return {"type": "object", **{k: v for k, v in flat.items() if k != "type"}}
+
+
+@cache
+def tool_output(op: Operation) -> Schema:
+    """The answer, or `refusal`: clients validate it on errors too. Nested values are left open, to
+    stay short.
+    """
+    properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
+    properties["refusal"] = {"type": "object"}
+    about = f"openapi.json {op.response_model.__name__}"
+    others = " ".join(untrusted_fields(op))
+    if others:
+        about += f"; others' words: {others}"
+    return {"type": "object", "description": about, "properties": properties}
+
+
+def _open(field: Schema) -> Schema:
+    return {"type": field["type"]} if "type" in field else {}
+
+
+# How a description says whose words a field holds; the service's own are no reason for care.
+OTHERS: Final = re.compile(
+    r"own words of|as the agent told|as the venue tells|writer"
+    r"|(agent|owner|operator)'s (own )?(words|name)|(venue|contract|paymaster)'s own words"
+)
+# What leaves no room for words.
+_CLOSED: Final = frozenset({"enum", "const", "format", "pattern"})
+_TYPED: Final = frozenset({"type", "anyOf", "$ref"}) | _CLOSED
+
+
+def is_free(schema: Schema) -> bool:
+    """True for a text, and for a value of any form, that can hold words."""
+    kind = schema.get("type")
+    if kind == "string" or (isinstance(kind, list) and "string" in kind):
+        return not _CLOSED & set(schema)
+    return not _TYPED & set(schema) or schema.get("additionalProperties") is True
+
+
+def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[str, str]]:
+    """Everything in an answer that can hold words, however deep: (name of its field, what is said
+    of it). An object of which it is said as a whole is one.
+    """
+    about = schema.get("description", about)
+    if name and (is_free(schema) or ("properties" in schema and OTHERS.search(about))):
+        yield name, about
+        return
+    for inner, field in schema.get("properties", {}).items():
+        yield from texts(field, name=inner)
+    within = [schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())]
+    for part in within:
+        if isinstance(part, dict):
+            yield from texts(part, name=name, about=about)
+
+
+@cache
+def untrusted_fields(op: Operation) -> tuple[str, ...]:
+    """Names of the fields of an answer in which somebody else than the service speaks."""
+    told = texts(gives_schema(op))
+    return tuple(sorted({n for n, about in told if OTHERS.search(about)}))
+
+
+def refusal_schema() -> Schema:
+    """The refusal block (contract 1)."""
+    text = {"type": "string"}
+    step = {
+        "type": "object",
+        "properties": {"text": text, "tool": text, "route": text},
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "error": {"type": "string", "enum": sorted(REFUSALS)},
+            "reason": text,
+            "retry_safe": {"type": "boolean"},
+            "who_fixes": {
+                "type": "string",
+                "enum": ["agent", "owner", "keeper", "operator", "venue", "nobody"],
+            },
+            "next": {"type": "array", "items": step},
+            "remaining": {"type": "object"},
+            "retry_at": {"type": "string", "format": "date-time"},
+            "detail": {"type": "object"},
+        },
+        "required": ["error", "reason", "retry_safe", "who_fixes", "next", "detail"],
+        "additionalProperties": False,
+    }
+
+
+def refusal_example(kind: RefusalKind) -> Schema:
+    """A block as this code gives it, with the places of its sentence shown as names."""
+    return {
+        "error": kind.code,
+        "reason": plain(kind.sentence),
+        "retry_safe": kind.retry_safe,
+        "who_fixes": kind.who_fixes,
+        "next": [n.as_json() for n in kind.next],
+        "detail": {},
+    }
+
+
+def plain(sentence: str) -> str:
+    """A sentence template with its places shown as names."""
+    return sentence.replace("{", "<").replace("}", ">")
+
+
+def catalogue() -> list[Schema]:
+    """Every refusal: what it means and who fixes it."""
+    return [
+        {
+            "error": k.code,
+            "status": k.status,
+            "who_fixes": k.who_fixes,
+            "retry_safe": k.retry_safe,
+            "sentence": k.sentence,
+            "next": [n.as_json() for n in k.next],
+        }
+        for k in REFUSALS.values()
+    ]

@@ -1,0 +1,57 @@
+"""What a name may look like: nothing that can be taken for another script's letters, or for
+another name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+from domain.text import unfit_name
+from tools.model.input_policy import as_latin, confusable_skeleton
+
+_WORD: Final = re.compile(r"\w+")
+# What is one letter to a reader within Latin too, by the same table (UTS 39).
+_AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn"})
+
+
+def reads_as(name: str) -> frozenset[str]:
+    """What a reader may take a name for; names that have one of these in common are equal: its
+    letters in NFKC, whatever their case and spaces, and the same with look-alikes as one letter,
+    without marks and punctuation.
+    """
+    plain = "".join(unicodedata.normalize("NFKC", name).casefold().split())
+    seen = confusable_skeleton(as_latin(name)).translate(_AS_ONE)
+    return frozenset({plain, "".join(c for c in seen if unicodedata.category(c)[0] not in "PZ")})
+
+
+def is_equal_to_one(name: str, names: Iterable[str]) -> bool:
+    """True where a reader may take the name for one of `names`."""
+    taken = reads_as(name)
+    return any(not taken.isdisjoint(reads_as(other)) for other in names)
+
+
+def name_problem(name: str) -> str | None:
+    """Why a fit text is no name, None where it is one."""
+    return unfit_name(name) or _mixed(name)
+
+
+def _mixed(name: str) -> str | None:
+    """Words of Latin letters in which letters of another script stand that look Latin (UTS 39)."""
+    if name.isascii():
+        return None
+    # Its tables take a while to load, and hardly any name needs them.
+    from confusable_homoglyphs.categories import unique_aliases
+    from confusable_homoglyphs.confusables import is_confusable
+
+    for word in _WORD.findall(name):
+        if "LATIN" not in unique_aliases(word):  # type: ignore[no-untyped-call]  # no stubs
+            continue
+        alike = is_confusable(word, greedy=True, preferred_aliases=["latin"])  # type: ignore[no-untyped-call]  # no stubs
+        for found in alike or ():
+            if found["alias"] not in ("LATIN", "COMMON", "INHERITED"):
+                script = found["alias"].capitalize()
+                return f"a word of Latin letters holds a {script} one that looks like them"
+    return None

@@ -1,0 +1,305 @@
+"""What an operation is, and what its handler is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from domain.next_steps import NextStep, Role
+from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
+from domain.settings import Config, Switches
+from domain.trading.throttle import Throttle
+from storage.prefetch.read_set import ReadSet
+from storage.store import Store
+from storage.unit_of_work import UnitOfWork
+from tools.model.paper_port import PaperExchange
+from tools.model.rate_limiter import RateLimiter
+from tools.model.stored_bytes import Stored
+from tools.model.telemetry import NullTelemetry, Telemetry
+from tools.model.webhook_signing import WebhookSigning
+
+# What a call weighs against the rate limits that reads much, or asks a chain.
+HEAVY: Final = 5
+# Agents of whom a process remembers whose keys they had.
+PRESUMED_KEPT: Final = 10_000
+
+Auth = Literal["open", "owner", "agent", "owner_or_agent", "keeper", "admin"]
+
+
+Transport = Literal["http", "mcp", "house"]
+
+
+class RequestModel(BaseModel):
+    """Base of every operation's input: flat, closed, strict (contract 1)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class ResponseModel(BaseModel):
+    """Base of every operation's answer: the shape that OpenAPI and MCP publish."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
+
+    `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet,
+    `chain_id` the one chain where its word counts where it is a contract (None for a key).
+    `presumed`: the key was this agent's when it was last looked up, and is looked up in the call.
+    """
+
+    role: Role
+    user_id: str | None = None
+    owner_id: str | None = None
+    address: str | None = None
+    name: str | None = None
+    credential: str | None = None
+    chain_id: int | None = None
+    from_cache: bool = field(default=False, compare=False)
+
+
+ANONYMOUS: Final = Caller("nobody")
+
+
+class CredentialCache:
+    """Agents by the hash of their keys; whoever came first goes first."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, Caller] = {}
+
+    def of(self, digest: str) -> Caller | None:
+        """Whose a key was when it was last looked up, as one that is presumed."""
+        return self._agents.get(digest)
+
+    def keep(self, caller: Caller) -> None:
+        """Remember whose key it is; of a caller that is no agent nothing is kept."""
+        if caller.role != "agent" or caller.credential is None:
+            return
+        self._agents[caller.credential] = replace(caller, from_cache=True)
+        if len(self._agents) > PRESUMED_KEPT:
+            del self._agents[next(iter(self._agents))]
+
+    def forget(self, caller: Caller) -> None:
+        """The key is nobody's any more."""
+        self._agents.pop(caller.credential or "", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """What operations work with; composed in `server.wiring`."""
+
+    store: Store
+    chains: Chains
+    clock: Clock
+    ids: Ids
+    config: Config
+    sign_in: SignIn
+    defaults: Switches = field(default_factory=Switches)
+    keeper: HouseKeeper | None = None
+    rates: RateLimiter = field(default_factory=RateLimiter)
+    venues: Venues | None = None
+    signer: OrderSigner | None = None
+    throttle: Throttle = field(default_factory=Throttle)
+    paper: PaperExchange | None = None
+    webhooks: WebhookSigning | None = None
+    watch: Telemetry = field(default_factory=NullTelemetry)
+    presumed: CredentialCache = field(default_factory=CredentialCache)
+    stored: Stored = field(default_factory=Stored)
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext(Generic[T, F]):
+    """One validated call, as a handler sees it; `facts` is what `gather` brought."""
+
+    caller: Caller
+    request: T
+    facts: F
+    now: datetime
+    ids: Ids
+    chains: Chains
+    config: Config
+    switches: Switches
+    sign_in: SignIn
+    defaults: Switches = field(default_factory=Switches)
+    transport: Transport = "http"
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerResult:
+    """What a handler answers: a value of the operation's `gives`, and the HTTP status; `kept` as in
+    a Reply.
+    """
+
+    body: Any
+    status: int = 200
+    kept: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedResult:
+    """An answer in its wire form already, put together of pieces that were written one by one."""
+
+    body: Mapping[str, object]
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OperationResult:
+    """An answer: HTTP status, JSON body, and headers that only HTTP shows.
+
+    `kept` is what a repeat with the same idempotency key gets, where that is not the body: what is
+    secret, or true for a moment only, is shown once.
+    """
+
+    status: int
+    body: Mapping[str, object]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    stored_body: Mapping[str, object] | None = None
+
+    @property
+    def refused(self) -> bool:
+        """True for a refusal block."""
+        return self.status >= 400 and "error" in self.body
+
+
+def behind_door(name: str) -> bool:
+    """Whether the bot-door switch hides a tool (spec 4.5)."""
+    return name.startswith("mandate_")
+
+
+Handler = Callable[
+    [UnitOfWork, RequestContext[Any, Any]], HandlerResult | RenderedResult | OperationResult
+]
+
+
+Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
+
+
+B = TypeVar("B")
+
+
+D = TypeVar("D")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ExternalEffect(Generic[B, D]):
+    """Something that is done outside, in three steps; `tools.dispatch.external_effects` takes them.
+
+    `begin` and `finish` run in one transaction each, and the idempotency key is claimed in the
+    first and completed in the second. `act` runs between them with none open, for at most `bound_s`
+    seconds. A refusal raised by `act` says that nothing has happened outside: `undo` takes back
+    what `begin` wrote. What `act` cannot know it returns, for `finish` to record; what it raises
+    besides leaves the outcome unknown, and `reconcile` says where to ask. Without `begin` it is
+    `act` that takes what was asked, without `finish` its result is the reply; then a call without
+    a key needs no transaction of ours.
+    """
+
+    act: Callable[[Deps, Caller, B], Awaitable[D]]
+    begin: Callable[[UnitOfWork, RequestContext[Any, Any]], B] | None = None
+    finish: (
+        Callable[
+            [UnitOfWork, RequestContext[Any, Any], B, D],
+            HandlerResult | RenderedResult | OperationResult,
+        ]
+        | None
+    ) = None
+    undo: Callable[[UnitOfWork, RequestContext[Any, Any], B], None] | None = None
+    reconcile: tuple[NextStep, ...] = ()
+    bound_s: int = 60
+
+
+ReadSetFor = Callable[[Any, datetime], ReadSet]
+
+
+PassThrough = Callable[[Deps, Caller, Any], Awaitable[OperationResult]]
+
+
+RateCounter = Callable[[Deps, Caller], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Operation:
+    """One thing the service does: an MCP tool, a route, an OpenAPI path and a line of skill.md are
+    made from it.
+
+    `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before
+    it, with none open. `needs` names what both will look at, which is brought for many calls at
+    once; all of a read is as of that moment. An operation with an outside effect has `effect` in
+    place of `handler`; a read that passes on what others said or what stays as it is, some of it a
+    turn and with no transaction of its own, has `passes`.
+    `idempotency` makes the scope of spec 2.17 from caller and input, None for a call that stores
+    nothing. `statuses` are the successes, with their meaning.
+    `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
+    compared byte for byte, and neither stored nor shown. `relays`: it has a limit a minute and
+    address of its own.
+    `streams`: over HTTP the answer is where a stream begins, and the stream follows.
+    `long`: what it takes may be longer than a request line, so that the path of its GET takes a
+    POST with a JSON body too.
+    `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
+    """
+
+    name: str
+    title: str
+    summary: str
+    auth: Auth
+    route: tuple[str, str] | None
+    request_model: type[RequestModel]
+    response_model: type[Any]
+    handler: Handler | None = None
+    gather: Gather | None = None
+    read_set: ReadSetFor | None = None
+    effect: ExternalEffect[Any, Any] | None = None
+    pass_through: PassThrough | None = None
+    count_call: RateCounter | None = None
+    sessions_only: bool = False
+    writes: bool = False
+    weight: int = 1
+    is_relay: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    open_world: bool = False
+    on_mcp: bool = False
+    verbatim: frozenset[str] = frozenset()
+    family: str = "mandates"
+    statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done"})
+    refusals: tuple[str, ...] = ()
+    idempotency: Callable[[Caller, Any], str | None] | None = None
+    in_query: frozenset[str] = frozenset()
+    streams: bool = False
+    long: bool = False
+
+    @property
+    def behind_door(self) -> bool:
+        """True for the MCP tools that the bot-door switch hides (spec 4.5)."""
+        return behind_door(self.name)
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        """Inputs that travel in the path."""
+        return tuple(re.findall(r"{(\w+)}", self.route[1])) if self.route else ()
+
+    @property
+    def routes(self) -> tuple[Operation, ...]:
+        """The operation as each of its routes takes it: a `long` one by POST too."""
+        if self.route is None:
+            return ()
+        posted = replace(self, route=("POST", self.route[1]), long=False)
+        return (self, posted) if self.long else (self,)
+
+    @property
+    def from_query(self) -> bool:
+        """True where a door hands every input over as text."""
+        return self.route is not None and self.route[0] == "GET"

@@ -1,0 +1,98 @@
+"""Shapes that the answers of many operations share."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import Field
+
+from domain.chain_facts import DecodedCalldata, Simulation
+from domain.times import Timestamp
+from tools.model.operation import ResponseModel
+
+
+class RevertTold(ResponseModel):
+    """Why a call would revert: the Solidity error with its arguments, and the refusal code it
+    stands for.
+    """
+
+    name: str = Field(description="the contract's own name for the error")
+    args: dict[str, object] = Field(description="the contract's own words: the error's arguments")
+    code: str | None
+
+
+class Simulated(ResponseModel):
+    """What an eth_call of the transaction at the newest block says; `gas` in gas units."""
+
+    ok: bool
+    revert: RevertTold | None
+    gas: int | None
+
+
+def simulated(told: Simulation | None) -> Simulated | None:
+    """A simulation as it is shown; None where the chain could not be asked."""
+    if told is None:
+        return None
+    revert = told.revert
+    shown = (
+        None
+        if revert is None
+        else RevertTold(name=revert.name, args=dict(revert.args), code=revert.code)
+    )
+    return Simulated(ok=told.ok, revert=shown, gas=told.gas)
+
+
+class ExplainedCall(ResponseModel):
+    """The calldata, decoded where the function is known."""
+
+    selector: str | None
+    function: str | None = None
+    args: list[Any] | None = Field(
+        default=None, description="the call's own arguments, integers as decimal text"
+    )
+
+    @classmethod
+    def of(cls, told: DecodedCalldata) -> ExplainedCall:
+        """What is not known is left out."""
+        if told.function is None:
+            return cls(selector=told.selector)
+        return cls(selector=told.selector, function=told.function, args=list(told.args or ()))
+
+
+class CutBytes(ResponseModel):
+    """How many bytes the values have that are not shown for their size."""
+
+    was: int | None = Field(default=None, alias="from")
+    to: int | None = None
+
+
+class CutHashes(ResponseModel):
+    """The SHA-256 of values that the log does not keep for their size."""
+
+    was: str | None = Field(default=None, alias="from")
+    to: str | None = None
+
+
+OF_JSON: Final = "the owner's own words where the field holds JSON"
+
+
+class FieldChange(ResponseModel):
+    """What a field was and became; amounts as 6-decimal text, JSON settings as given.
+
+    A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
+    only that and its hash.
+    """
+
+    was: Any = Field(alias="from", description=OF_JSON)
+    to: Any = Field(description=OF_JSON)
+    cut: CutBytes | None = None
+    sha256: CutHashes | None = Field(
+        default=None, description="of the value as compact JSON in UTF-8"
+    )
+
+
+class PolicyChange(ResponseModel):
+    """One save that changed something."""
+
+    changed_at: Timestamp
+    changes: dict[str, FieldChange]

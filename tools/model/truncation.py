@@ -1,0 +1,200 @@
+"""How long an answer gets: 8 KB for a model that named no length (contract 5), and for everybody a
+page of rows that others fill (contract 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from tools.model.operation import Operation, OperationResult, RequestModel
+from tools.model.serialization import encoded
+
+MOST: Final = 8_192
+
+# A page of what strangers fill, so that nothing they write makes it grow beyond 64 KiB.
+PAGE_BYTES: Final = 60_000
+# A page of what parties to a mandate fill: pages of ordinary rows are far below it.
+LONG_PAGE_BYTES: Final = 256_000
+
+# What stands around the parts: braces, quotes, commas, and the list of what was left out.
+AROUND: Final = 256
+
+# What a part of several may take once something has to be cut.
+PART_MOST: Final = 1_792
+
+# (characters of a text, rows of a list) of what people, agents and strangers filled; the first pair
+# with which an answer fits is taken.
+LEVELS: Final = ((1_000, 100), (500, 50), (250, 25), (120, 12), (60, 6), (24, 3))
+# Where they write texts, and where JSON of any shape: a piece of that is none, so it becomes null.
+TEXTS: Final = frozenset(
+    {"text", "why", "purpose", "note", "label", "market", "id", "side", "resource", "fee_kind"}
+)
+JSONS: Final = frozenset(
+    {
+        "preview", "attempted", "from", "to", "assets", "venues", "networks", "stop_conditions",
+        "hold_ratio", "auto_vs_approval",
+    }
+)  # fmt: skip
+# Lists that grow with what was done or written; of what is told by the day the newest stay.
+LISTS: Final = frozenset(
+    {
+        "items", "balances", "allowed_targets", "hosts", "symbols", "markets", "mandates",
+        "points", "changes",
+        "books", "orders", "agents", "unclear", "understood", "assumed", "unrelated",
+        "positions", "parts", "breaches", "could_be",
+    }
+)  # fmt: skip
+NEWEST_LAST: Final = frozenset({"points"})
+CUTS_TOLD: Final = 12
+
+
+Row = TypeVar("Row")
+
+
+def rows_within(rows: Iterable[Row], limit: int = PAGE_BYTES) -> Iterator[Row]:
+    """The first rows whose JSON fits into `most` bytes together, and one in any case; rows come in
+    their wire form, and those behind are not made.
+    """
+    room = limit
+    for n, row in enumerate(rows):
+        room -= len(encoded(row)) + 1
+        if room < 0 and n:
+            return
+        yield row
+
+
+def smaller_page(
+    op: Operation, request: RequestModel, arguments: Mapping[str, object], reply: OperationResult
+) -> RequestModel | None:
+    """A shorter page to ask for, where nobody named a length and this one is too long for a
+    model.
+    """
+    limit = getattr(request, "limit", None)
+    if limit is None or "limit" in arguments or limit == 1 or reply.refused:
+        return None
+    told = len(encoded(reply.body))
+    if told <= MOST:
+        return None
+    items = reply.body.get("items")
+    rows = min(limit, len(items) if isinstance(items, Sized) else 0) or limit
+    return request.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // told))})
+
+
+def truncate_result(
+    op: Operation, arguments: Mapping[str, object], reply: OperationResult
+) -> OperationResult:
+    """The answer with what is long in it cut, where nobody named a length; `cut` says what.
+
+    A refusal, and whatever has to be whole to be used (calldata, typed data), stays as it is.
+    """
+    name = {"limit", "parts"} & set(arguments)
+    if reply.refused or name or len(encoded(reply.body)) <= MOST:
+        return reply
+    less = truncate(reply.body, MOST - AROUND)
+    return (
+        reply if less is None else replace(reply, body=less.values | less.told(full_read_hint(op)))
+    )
+
+
+def full_read_hint(op: Operation) -> str:
+    """How to get an answer with nothing cut."""
+    for name in ("limit", "parts"):
+        if name in op.request_model.model_fields:
+            return f"Name {name}: then nothing is cut."
+    if op.route is not None and not op.writes:
+        return f"{' '.join(op.route)} answers it whole."
+    return "Over HTTP nothing is cut, and what is stored is whole."
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Values with what was long in them cut, and the paths of what was."""
+
+    values: dict[str, object]
+    places: list[str]
+
+    def fits(self, limit: int) -> bool:
+        """True where the values and the paths take no more than `most` bytes."""
+        return len(encoded(self.values)) + len(encoded(self.places[:CUTS_TOLD])) <= limit
+
+    def told(self, whole: str) -> dict[str, object]:
+        """What is said of it beside the values."""
+        if not self.places:
+            return {}
+        return {
+            "cut": {"fields": self.places[:CUTS_TOLD], "count": len(self.places), "whole": whole}
+        }
+
+
+def truncate(body: Mapping[str, object], limit: int) -> Truncated | None:
+    """The values with what is long in them cut, so that they fit into `most` bytes together, the
+    paths included. None where they cannot be made to fit.
+    """
+    # What the last level does not make fit, none does: most of what is asked for is of that kind.
+    minimum = _cut(body, *LEVELS[-1])
+    if not minimum.fits(limit):
+        return None
+    wider = (_cut(body, *level) for level in LEVELS[:-1])
+    return next((less for less in wider if less.fits(limit)), minimum)
+
+
+def _cut(body: Mapping[str, object], text_most: int, rows_most: int) -> Truncated:
+    cutting = _Cutting(text_most, rows_most)
+    return Truncated({n: cutting.value(n, v, n) for n, v in body.items()}, cutting.places)
+
+
+class _Cutting:
+    """One pass over an answer; `places` are the paths of what it cut."""
+
+    def __init__(self, text_most: int, rows_most: int):
+        self._text, self._rows = text_most, rows_most
+        self.places: list[str] = []
+
+    def value(self, name: str, value: Any, path: str) -> Any:
+        """A value under its field's name, cut where it may be."""
+        if name in JSONS and len(encoded(value)) > 2 * self._text:
+            self.places.append(path)
+            return None
+        if isinstance(value, Mapping):
+            return {n: self.value(n, v, f"{path}.{n}") for n, v in value.items()}
+        if isinstance(value, list | tuple):
+            return self._list(name, value, path)
+        if isinstance(value, str) and name in TEXTS and len(value) > self._text:
+            self.places.append(path)
+            return value[: self._text] + "…"
+        return value
+
+    def _list(self, name: str, values: Any, path: str) -> list[Any]:
+        rows = list(values)
+        if name in LISTS and len(rows) > self._rows:
+            self.places.append(path)
+            rows = rows[-self._rows :] if name in NEWEST_LAST else rows[: self._rows]
+        return [self.value(name, row, f"{path}.{n}") for n, row in enumerate(rows)]
+
+
+def sections_within(
+    names: Iterable[str], part: Callable[[str], Any], whole: str
+) -> dict[str, object]:
+    """The parts that fit, in their order. Where not all do, what is long in a large one is cut
+    first: `cut` says what, and `left_out` names the parts that fit all the same not.
+    """
+    parts = {name: part(name) for name in names}
+    sizes = {name: len(encoded(value)) + len(name) + 4 for name, value in parts.items()}
+    cuts, room = Truncated({}, []), MOST - AROUND
+    if sum(sizes.values()) > room:
+        for name in [n for n, size in sizes.items() if size > PART_MOST]:
+            if (less := truncate({name: parts[name]}, PART_MOST)) is not None:
+                parts[name] = less.values[name]
+                sizes[name] = len(encoded(parts[name])) + len(name) + 4
+                cuts.places.extend(less.places)
+    raw = cuts.told(whole)
+    room -= len(encoded(raw))
+    left_out: list[str] = []
+    for name, value in parts.items():
+        if sizes[name] > room:
+            left_out.append(name)
+            continue
+        raw[name], room = value, room - sizes[name]
+    return raw | ({"left_out": left_out} if left_out else {})

@@ -1,0 +1,1 @@
+"""Venue accounts: linking, keys, fees and permissions."""

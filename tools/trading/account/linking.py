@@ -1,0 +1,342 @@
+"""A person's own account at the venue: its terms, its link by signature, what stands, and what the
+owner intends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from domain.next_steps import OWNER, NextStep
+from domain.refusals import Refused, refusal
+from domain.times import timestamp
+from domain.trading.modes import live_network
+from domain.trading.venue_account import (
+    CHALLENGE_GOOD_FOR,
+    CHALLENGES_A_DAY,
+    CHALLENGES_OPEN,
+    DEFAULT_CHAIN,
+    TERMS,
+    Link,
+    LinkChallenge,
+    link_text,
+)
+from storage.unit_of_work import UnitOfWork
+from tools.dispatch.run import refused_reply
+from tools.model.fields import Address, Nothing
+from tools.model.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
+from tools.trading.fields import (
+    LOOK_AT_LINK,
+    Moment,
+    NetworkName,
+    own_write,
+    signed_in,
+    venue_of,
+)
+
+AGENTS_S: Final = 60
+EQUITY_S: Final = 20
+DAY: Final = timedelta(days=1)
+_FIRST_DEX: Final = ""
+_USDC: Final = 0
+_PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
+LINK_AGAIN: Final = (
+    NextStep("Ask for a new challenge", None, "POST /wallet/own/link/challenge", OWNER),
+)
+
+
+class OwnTermsOut(ResponseModel):
+    """The terms of linking an own account."""
+
+    version: int
+    sha256: str = Field(description="of text_en in UTF-8, 64 hex digits")
+    text_en: str
+    effective_at: Moment
+
+
+class LinkChallengeIn(RequestModel):
+    """Which wallet is to be linked, under which terms."""
+
+    address: Address
+    chain_id: int = Field(
+        default=DEFAULT_CHAIN, ge=1, le=2**53, description="chain that the wallet is on"
+    )
+    terms_sha256: str = Field(
+        max_length=128, description="sha256 of the terms as they are now", examples=[TERMS.sha256]
+    )
+
+
+class LinkChallengeOut(ResponseModel):
+    """A text to sign with the wallet."""
+
+    challenge_id: str
+    message: str
+    scheme: Literal["eip191"]
+    network: NetworkName
+    expires_at: Moment
+
+
+class LinkIn(RequestModel):
+    """The signed challenge."""
+
+    challenge_id: str = Field(max_length=64, examples=["lc_abcdefgh23"])
+    signature: str = Field(
+        pattern=r"^0x[0-9a-fA-F]{130}$",
+        description="65 bytes over the challenge's text",
+        examples=["0x" + "11" * 64 + "1b"],
+    )
+
+
+class LinkOut(ResponseModel):
+    """The link as it stands."""
+
+    linked: bool
+    wallet: str
+    network: NetworkName
+    linked_at: Moment
+    terms_version: int
+
+
+def terms(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+    """Give the terms."""
+    body = {
+        "version": TERMS.version,
+        "sha256": TERMS.sha256,
+        "text_en": TERMS.text_en,
+        "effective_at": timestamp(TERMS.effective_at),
+    }
+    return OperationResult(200, body)
+
+
+def _current_terms(sha256: str) -> None:
+    if sha256.removeprefix("0x").lower() != TERMS.sha256:
+        raise Refused(refusal("terms_changed", version=TERMS.version))
+
+
+def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> OperationResult:
+    """Write a text that links a wallet to the account behind this session.
+
+    Errors: `terms_changed`; `rate_limited` after 20 texts a day.
+    """
+    user = signed_in(ctx.caller)
+    _current_terms(ctx.request.terms_sha256)
+    address, network = ctx.chains.address(ctx.request.address), live_network(ctx.switches)
+    asked_at = uow.venue.challenges_since(user, ctx.now - DAY, CHALLENGES_A_DAY)
+    if len(asked_at) >= CHALLENGES_A_DAY:
+        why = f"A person may ask for {CHALLENGES_A_DAY} link challenges a day."
+        raise Refused(refusal("rate_limited", why=why, retry_at=asked_at[-1] + DAY))
+    expires = ctx.now + CHALLENGE_GOOD_FOR
+    nonce = f"{ctx.ids.nonce256() >> 128:032x}"
+    created = LinkChallenge(
+        challenge_id=ctx.ids.short("lc_"),
+        user_id=user,
+        network=network,
+        address=address,
+        message=link_text(
+            base_url=ctx.config.base_url,
+            account=ctx.caller.address or user,
+            address=address,
+            chain_id=ctx.request.chain_id,
+            network=network,
+            nonce=nonce,
+            terms_sha256=TERMS.sha256,
+            issued=ctx.now,
+            expires=expires,
+        ),
+        terms_version=TERMS.version,
+        terms_sha256=TERMS.sha256,
+        expires_at=expires,
+    )
+    uow.venue.add_challenge(created, ctx.now, open_at_most=CHALLENGES_OPEN, kept=2 * DAY)
+    body = {
+        "challenge_id": created.challenge_id,
+        "message": created.message,
+        "scheme": "eip191",
+        "network": network,
+        "expires_at": timestamp(expires),
+    }
+    return OperationResult(201, body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trying:
+    """A text that is used up from here on, and the signature that is tried with it."""
+
+    told: LinkChallenge
+    signature: str
+
+
+def spend_challenge(uow: UnitOfWork, ctx: RequestContext[LinkIn, None]) -> _Trying:
+    """Take the text; it is burnt at its first try, right or wrong.
+
+    Errors: `not_found` for another's text, `challenge_spent`.
+    """
+    found = uow.venue.challenge(ctx.request.challenge_id)
+    if found is None or found[0].user_id != signed_in(ctx.caller):
+        raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
+    told, used = found
+    spent = used or told.expires_at <= ctx.now
+    if spent or not uow.venue.burn(told.challenge_id, ctx.now):
+        raise Refused(refusal("challenge_spent"))
+    return _Trying(told, ctx.request.signature)
+
+
+async def prove(deps: Deps, caller: Caller, started: _Trying) -> LinkChallenge:
+    """Who signed the text, and what that is at the venue; then whether it is free.
+
+    Errors, in order: `terms_changed`, `invalid_signature`, `not_own_account`, `already_linked`,
+    `venue_unavailable`.
+    """
+    told = started.told
+    _current_terms(told.terms_sha256)
+    signer = venue_of(deps, told.network).text_signer(told.message, started.signature)
+    if signer != told.address:
+        why = "the signature is not this wallet's over this text"
+        raise Refused(refusal("invalid_signature", signer=told.address, why=why, next=LINK_AGAIN))
+    await _is_own(deps, told)
+    await deps.store.read(lambda uow: _free(uow, told))
+    return told
+
+
+async def _is_own(deps: Deps, told: LinkChallenge) -> None:
+    """Refuse an address that is no account of its own: a pasted agent key would answer every
+    question with nothing.
+    """
+    role = await venue_of(deps, told.network).role(told.address)
+    words = {"agent": "an agent key", "vault": "a vault", "subAccount": "a sub-account"}
+    if role in words:
+        raise Refused(refusal("not_own_account", what=words[role], next=LINK_AGAIN))
+    if role == "unknown":
+        why = "it names a role that is not known"
+        raise Refused(refusal("venue_unavailable", why=why, next=LINK_AGAIN))
+
+
+def _free(uow: UnitOfWork, told: LinkChallenge) -> Link | None:
+    """The caller's own link of this wallet, None where there is none yet.
+
+    Errors: `already_linked` where the wallet is another's, or the caller has another wallet.
+    """
+    theirs = uow.venue.link_to(told.address, told.network)
+    if theirs is not None and theirs.user_id != told.user_id:
+        raise Refused(refusal("already_linked", why="The wallet is linked to somebody else."))
+    own = uow.venue.link_of(told.user_id, told.network)
+    if own is not None and own.wallet != told.address:
+        raise Refused(refusal("already_linked", why=f"You have linked {own.wallet} already."))
+    return own
+
+
+def link(
+    uow: UnitOfWork, ctx: RequestContext[LinkIn, None], started: _Trying, told: LinkChallenge
+) -> OperationResult:
+    """Write the link; who has it already keeps it, under the newer terms. Somebody may have been
+    faster since it was free: that is an answer like another.
+    """
+    try:
+        own = _free(uow, told)
+    except Refused as refused:
+        return refused_reply(refused, ctx.now, ctx.caller.role)
+    if own is not None:
+        uow.venue.accept_terms(own.link_id, told.terms_version)
+        return OperationResult(200, _link_state(own))
+    created = Link(
+        link_id=ctx.ids.short("ln_"),
+        user_id=told.user_id,
+        network=told.network,
+        wallet=told.address,
+        terms_version=told.terms_version,
+        linked_at=ctx.now,
+    )
+    if not uow.venue.add_link(created):
+        why = "The wallet was linked a moment ago."
+        late = Refused(refusal("already_linked", why=why))
+        return refused_reply(late, ctx.now, ctx.caller.role)
+    return OperationResult(200, _link_state(created))
+
+
+def _link_state(found: Link) -> dict[str, Any]:
+    return {
+        "linked": True,
+        "wallet": found.wallet,
+        "network": found.network,
+        "linked_at": timestamp(found.linked_at),
+        "terms_version": TERMS.version,
+    }
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="own_terms",
+        title="Read the terms of an own account",
+        summary="The terms under which you link an account of yours at the venue.",
+        auth="open",
+        route=("GET", "/wallet/own/terms"),
+        request_model=Nothing,
+        response_model=OwnTermsOut,
+        handler=terms,
+        family="own account",
+    ),
+    Operation(
+        name="own_link_challenge",
+        title="Start linking an own account",
+        summary="Get a text to sign with the wallet; good for 10 minutes, one try.",
+        auth="owner",
+        route=("POST", "/wallet/own/link/challenge"),
+        request_model=LinkChallengeIn,
+        response_model=LinkChallengeOut,
+        handler=challenge,
+        writes=True,
+        family="own account",
+        statuses={201: "A text to sign"},
+        idempotency=own_write("/wallet/own/link/challenge"),
+        refusals=(
+            "invalid_address",
+            "terms_changed",
+            "rate_limited",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+        ),
+    ),
+    Operation(
+        name="own_link",
+        title="Link an own account",
+        summary="Prove by the signed text that the wallet is yours. No key of yours is stored.",
+        auth="owner",
+        route=("POST", "/wallet/own/link"),
+        request_model=LinkIn,
+        response_model=LinkOut,
+        effect=ExternalEffect(
+            begin=spend_challenge, act=prove, finish=link, reconcile=(LOOK_AT_LINK,)
+        ),
+        writes=True,
+        open_world=True,
+        family="own account",
+        idempotency=own_write("/wallet/own/link"),
+        refusals=(
+            "not_found",
+            "challenge_spent",
+            "terms_changed",
+            "invalid_signature",
+            "not_own_account",
+            "already_linked",
+            "venue_unavailable",
+            "not_configured",
+            "secret_not_accepted",
+            "idempotency_key_reused",
+            "idempotency_in_flight",
+            "outcome_unknown",
+        ),
+    ),
+)

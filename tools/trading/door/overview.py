@@ -1,0 +1,384 @@
+"""What an owner sees at the door: who he is to it, his positions, and his limits."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
+from domain.times import timestamp
+from domain.trading.indices import text, usdc_text
+from domain.trading.order_caps import OrderLimits
+from domain.trading.order_gate import FieldProblem, Raise, invalid_order
+from domain.trading.order_input import limit_of
+from domain.trading.throttle import A_MINUTE, AN_HOUR
+from domain.trading.venue_account import Link, usable
+from domain.trading.venue_values import NETWORKS, CachedValue, DexAccount, Position, Priority
+from storage.unit_of_work import UnitOfWork
+from tools.model.fields import Nothing
+from tools.model.operation import (
+    Caller,
+    Deps,
+    Operation,
+    OperationResult,
+    RequestContext,
+    ResponseModel,
+)
+from tools.model.serialization import wire
+from tools.trading.account.status import agents_told
+from tools.trading.fields import Amount, Figure, Moment, NetworkName, own_write, signed_in, venue_of
+from tools.trading.orders.market_state import AGENTS_S, FIRST_DEX
+from tools.trading.orders.queries import CapOut, LimitsPair, caps_of, log_limits
+from tools.trading.orders.request_models import LenientRequest
+from tools.trading.orders.response_models import MaybePx, ModeName, Size
+from tools.trading.orders.trader_context import (
+    TraderContext,
+    require_allowed,
+    standing,
+    throttle_key,
+    trader_context,
+)
+
+POSITIONS_S: Final = 15
+# The venue shows what an order did this long after it was sent or ended at the latest.
+SHOWN_AFTER: Final = timedelta(seconds=3)
+_LIMITS: Final = ("per_order_usdc", "per_day_usdc")
+
+
+class Locks(ResponseModel):
+    """What has to be open for a live order; null where the venue does not say."""
+
+    door: bool
+    mainnet: bool
+    allowlist: bool
+    linked: bool
+    order_key: bool | None
+    builder_fee: bool | None = Field(description="never required")
+
+
+class ThrottleTold(ResponseModel):
+    """Orders and closes together, of one wallet and in one process of the service."""
+
+    per_minute: int
+    per_hour: int
+    left_minute: int
+    left_hour: int
+    per_process: bool
+
+
+class MeOut(ResponseModel):
+    """Who the caller is to the door."""
+
+    user: str
+    wallet: str | None
+    mode: ModeName
+    network: NetworkName
+    locks: Locks
+    limits: LimitsPair
+    used_today: CapOut
+    throttle: ThrottleTold
+    books: list[str]
+
+
+class PositionOut(ResponseModel):
+    """One open position. Units: USDC."""
+
+    product: str
+    mode: ModeName
+    network: NetworkName
+    book: str | None
+    side: str = Field(description="long or short")
+    size: Size
+    entry_px: Figure
+    mark_px: Figure
+    value_usdc: Amount
+    unrealized_usdc: Amount
+    liquidation_px: MaybePx
+    margin_mode: str = Field(description="cross or isolated")
+    leverage: int | None
+    can_close: bool
+    est: bool
+
+
+class PositionsOut(ResponseModel):
+    """Positions, live and on paper apart; live ones are null while the venue is silent."""
+
+    live: list[PositionOut] | None
+    paper: list[PositionOut]
+    as_of: Moment
+    stale: bool
+
+
+class LimitsOut(ResponseModel):
+    """The door's limits as they stand."""
+
+    own: LimitsPair
+    operator: LimitsPair
+    effective: LimitsPair
+    changed: bool
+
+
+class LimitsIn(LenientRequest):
+    """New limits of one's own; they only fall. Null keeps one."""
+
+    per_order_usdc: Annotated[
+        Any,
+        Field(
+            description="USDC; 0 stops new orders, closes still work",
+            json_schema_extra={"type": ["string", "null"], "examples": ["25.000000"]},
+        ),
+    ] = None
+    per_day_usdc: Annotated[
+        Any,
+        Field(
+            description="USDC a UTC day",
+            json_schema_extra={"type": ["string", "null"], "examples": ["50.000000"]},
+        ),
+    ] = None
+
+
+# -- me
+
+
+async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+    """Who the caller is to the door, and which locks are open."""
+    trader, now = await standing(deps, caller, "door"), deps.clock.now()
+    told = None if trader.link is None else await agents_told(deps, trader.link, max_age_s=AGENTS_S)
+    key: bool | None = False
+    if trader.link is not None:
+        key = None if told is None or told.stale else usable(trader.key, told.value, now)
+
+    def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], bool | None]:
+        books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
+        return caps_of(uow, trader, now), books, _fee(uow, trader)
+
+    caps, books, fee = await deps.store.read(read)
+    minute, hour = deps.throttle.left(throttle_key(trader), now)
+    on = trader.switches
+    body = {
+        "user": signed_in(caller),
+        "wallet": trader.link.wallet if trader.link else None,
+        "mode": trader.mode,
+        "network": trader.network,
+        "locks": {
+            "door": on.live_door,
+            "mainnet": on.venue_mainnet,
+            "allowlist": trader.allowed,
+            "linked": trader.link is not None,
+            "order_key": key,
+            "builder_fee": fee,
+        },
+        "limits": _pair(trader.limits),
+        "used_today": caps,
+        "throttle": {
+            "per_minute": A_MINUTE,
+            "per_hour": AN_HOUR,
+            "left_minute": minute,
+            "left_hour": hour,
+            "per_process": True,
+        },
+        "books": books,
+    }
+    return OperationResult(200, wire(body))
+
+
+def _fee(uow: UnitOfWork, trader: TraderContext) -> bool | None:
+    """Whether the venue said last that the builder fee is approved; None without a builder."""
+    builder, link = trader.trading.builder_address, trader.link
+    if builder is None or link is None:
+        return None
+    row = uow.builder_fees.get(link.network, link.wallet, builder)
+    return bool(row and row.approved_tenths_bps)
+
+
+def _pair(limits: OrderLimits) -> dict[str, Usdc]:
+    return {"per_order": limits.per_order, "per_day": limits.per_day}
+
+
+# -- positions
+
+
+async def positions(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+    """Positions of every linked account, shown whether or not live orders are on, and of paper."""
+    user, now = signed_in(caller), deps.clock.now()
+
+    def read(uow: UnitOfWork) -> tuple[list[Link], list[dict[str, object]], datetime | None]:
+        found = [link for n in NETWORKS if (link := uow.venue.link_of(user, n)) is not None]
+        held = deps.paper.positions(uow, user) if deps.paper else []
+        return found, [_paper(p.book, p.position) for p in held], uow.orders.moved_at(user)
+
+    links, paper, moved = await deps.store.read(read)
+    max_age_s = _held_for(moved, now)
+    dexes = (FIRST_DEX, *deps.config.trading.dexes)
+    asked_for = [(link, dex) for link in links for dex in dexes]
+    told = await asyncio.gather(*(_account(deps, link, dex, max_age_s) for link, dex in asked_for))
+    silent = any(t is None for t in told)
+    live = [
+        _live(link, position)
+        for (link, _), held_now in zip(asked_for, told, strict=True)
+        if held_now is not None
+        for position in held_now.value.positions
+        if position.size
+    ]
+    body = {
+        "live": None if silent else live,
+        "paper": paper,
+        "as_of": timestamp(min((t.as_of for t in told if t is not None), default=now)),
+        "stale": silent or any(t is not None and t.stale for t in told),
+    }
+    return OperationResult(200, body)
+
+
+def _held_for(moved: datetime | None, now: datetime) -> int:
+    """Seconds for which positions may be held: none that were read before the person's own orders
+    had moved them.
+    """
+    if moved is None:
+        return POSITIONS_S
+    return max(0, min(POSITIONS_S, int((now - moved - SHOWN_AFTER).total_seconds())))
+
+
+async def _account(
+    deps: Deps, link: Link, dex: str, max_age_s: int
+) -> CachedValue[DexAccount] | None:
+    venue = venue_of(deps, link.network)
+    # What a person's own order did is not a page's to wait for.
+    priority: Priority = "page" if max_age_s == POSITIONS_S else "order"
+    try:
+        return await venue.account(link.wallet, dex, priority=priority, max_age_s=max_age_s)
+    except Refused:
+        return None
+
+
+def _live(link: Link, position: Position) -> dict[str, object]:
+    return _shown(position) | {"mode": "live", "network": link.network, "book": None, "est": False}
+
+
+def _paper(book: str, position: Position) -> dict[str, object]:
+    return _shown(position) | {"mode": "paper", "network": "mainnet", "book": book, "est": True}
+
+
+def _shown(position: Position) -> dict[str, object]:
+    size, value = abs(position.size), position.value
+    return {
+        "product": position.coin,
+        "side": "long" if position.size > 0 else "short",
+        "size": format(size, "f"),
+        "entry_px": text(position.entry_px),
+        "mark_px": None if value is None else text((value / size).normalize()),
+        "value_usdc": usdc_text(value),
+        "unrealized_usdc": usdc_text(position.unrealized),
+        "liquidation_px": text(position.liquidation_px),
+        "margin_mode": "cross" if position.cross else "isolated",
+        "leverage": position.leverage,
+        "can_close": True,
+    }
+
+
+# -- limits
+
+
+def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> OperationResult:
+    """Lower the door's own limits, all of what is asked or nothing.
+
+    Errors: `wallet_invalid_order`; `wallet_limit_raise` where one would go up, whatever races.
+    """
+    trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, "door")
+    raw = {n: limit_of(n, getattr(ctx.request, n)) for n in _LIMITS}
+    fault = next((v for v in raw.values() if isinstance(v, FieldProblem)), None)
+    if fault is not None:
+        raise Refused(invalid_order(fault))
+    order, day = (raw[n] for n in _LIMITS)
+    if order is None and day is None:
+        raise Refused(invalid_order(FieldProblem(field=_LIMITS[0], rule="one limit or both")))
+    uow.own_limits.begin(trader.owner_id, "door", trader.own)
+    was = uow.own_limits.get(trader.owner_id, "door", lock=True) or trader.own
+    trader = replace(trader, own=was)
+    after = OrderLimits(
+        per_order=order if isinstance(order, Usdc) else was.per_order,
+        per_day=day if isinstance(day, Usdc) else was.per_day,
+    )
+    require_allowed(trader.attempt(mode_seen="paper", names_book=True, raised=_raised(was, after)))
+    if after != was:
+        if not uow.own_limits.reduce(trader.owner_id, "door", after):
+            raise Refused(refusal("conflict", why="The limits were changed at the same time."))
+        log_limits(uow, trader, after, trader.owner_id, None, ctx.now)
+    return OperationResult(200, _limits_told(replace(trader, own=after), changed=after != was))
+
+
+def _raised(was: OrderLimits, after: OrderLimits) -> Raise | None:
+    pairs = zip(
+        _LIMITS, (was.per_order, was.per_day), (after.per_order, after.per_day), strict=True
+    )
+    up = next(((name, a) for name, a, b in pairs if b > a), None)
+    if up is None:
+        return None
+    stands = {"per_order_usdc": str(was.per_order), "per_day_usdc": str(was.per_day)}
+    return Raise(field=up[0], limit=str(up[1]), limits=stands)
+
+
+def _limits_told(trader: TraderContext, *, changed: bool) -> dict[str, object]:
+    return {
+        "own": _pair(trader.own),
+        "operator": _pair(trader.operator),
+        "effective": _pair(trader.limits),
+        "changed": changed,
+    }
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="trade_me",
+        title="Read who you are to the door",
+        summary="Live or paper, which locks are open, your limits and what is used of them.",
+        auth="owner",
+        route=("GET", "/app/trade/me"),
+        request_model=Nothing,
+        response_model=MeOut,
+        pass_through=me,
+        sessions_only=True,
+        family="trade door",
+        open_world=True,
+        refusals=("not_configured",),
+    ),
+    Operation(
+        name="trade_positions",
+        title="Read your positions",
+        summary="Open positions, live and on paper apart.",
+        auth="owner",
+        route=("GET", "/app/trade/positions"),
+        request_model=Nothing,
+        response_model=PositionsOut,
+        pass_through=positions,
+        sessions_only=True,
+        family="trade door",
+        open_world=True,
+        refusals=("not_configured",),
+    ),
+    Operation(
+        name="trade_limits",
+        title="Lower your limits",
+        summary="Set lower limits of your own; they never go up here. 0 stops new orders.",
+        auth="owner",
+        route=("PUT", "/app/trade/limits"),
+        request_model=LimitsIn,
+        response_model=LimitsOut,
+        handler=put_limits,
+        writes=True,
+        idempotent=True,
+        sessions_only=True,
+        family="trade door",
+        idempotency=own_write("/app/trade/limits"),
+        refusals=(
+            "wallet_invalid_order",
+            "wallet_limit_raise",
+            "conflict",
+            "secret_not_accepted",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Market information of the venue."""

@@ -1,0 +1,365 @@
+"""An owner opens an order for a new price, and takes one back."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from domain.ports import Venue
+from domain.refusals import Refused, refusal
+from domain.trading.order_gate import VenueRejection, rejected
+from domain.trading.order_input import wanted
+from domain.trading.orders import (
+    DONE,
+    UNSENT,
+    CancelAction,
+    Envelope,
+    Order,
+    next_status,
+    proof_due,
+)
+from domain.trading.venue_account import AgentKey, Link, milliseconds
+from storage.unit_of_work import UnitOfWork
+from tools.model.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+)
+from tools.trading.fields import LOOK_AT_WAITING, order_write, venue_of
+from tools.trading.orders.create import (
+    OrderInputs,
+    action_of,
+    decide,
+    gather_inputs,
+    store_order,
+    ttl,
+)
+from tools.trading.orders.market_state import outage_reason
+from tools.trading.orders.order_end import traded
+from tools.trading.orders.request_models import CancelIn, OneOrder
+from tools.trading.orders.reservations import release, reserve
+from tools.trading.orders.response_models import PreparedOut, shown, steps, to_sign
+from tools.trading.orders.routes import (
+    CITING,
+    ORDER_REFUSALS,
+    WRITES,
+    seen_order,
+    signed_of,
+)
+from tools.trading.orders.signing_request import confirm_hash, confirm_id
+from tools.trading.orders.status_sync import seen_of, sync_status
+from tools.trading.orders.submit import SignedConfirmation, reload
+from tools.trading.orders.trader_context import counted, standing, surface_of, trader_context
+
+CANCEL_S: Final = 120
+
+
+def _conflict(reason: str) -> Refused:
+    return Refused(refusal("conflict", why=reason))
+
+
+# -- open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repricing:
+    """An order with what the venue says of its product now; `sent`: the venue has it already."""
+
+    facts: OrderInputs
+    sent: bool
+
+
+async def gather_open(deps: Deps, caller: Caller, request: OneOrder) -> Repricing:
+    """Ask for a new price, and whether earlier bytes of the order arrived after all."""
+    order = await deps.store.read(lambda uow: seen_order(uow, caller, request.order_id))
+    trader = await standing(deps, caller, surface_of(order.source))
+    told = wanted(order.asked, seen_required=False)
+    facts = await gather_inputs(deps, told, trader)
+    sent = False
+    if order.envelope is not None and order.wallet is not None:
+        try:
+            _, seen = await seen_of(venue_of(deps, order.network), order, "order")
+        except Refused as refused:
+            why = outage_reason(refused)
+            raise Refused(refusal("wallet_venue_unavailable", why=why)) from None
+        sent = seen is not None
+    return Repricing(facts=facts, sent=sent)
+
+
+def open_order(uow: UnitOfWork, ctx: RequestContext[OneOrder, Repricing]) -> OperationResult:
+    """Price the order anew and give out what is to be signed; the former confirm id is void.
+
+    Errors: `conflict` for an order that is past this, the 13, the mandate's.
+    """
+    was = seen_order(uow, ctx.caller, ctx.request.order_id, lock=True)
+    facts = ctx.facts.facts
+    if was.status not in ("awaiting_owner", "awaiting_signature") or ctx.now >= was.expires_at:
+        raise _conflict(f"The order is {was.shown_status(ctx.now)}; prepare a new one.")
+    if was.closing:
+        raise _conflict("A close is prepared anew, not opened.")
+    if ctx.facts.sent:
+        raise _conflict("The venue has this order already; record it.")
+    trader = trader_context(
+        uow, ctx.switches, ctx.config.trading, ctx.caller, surface_of(was.source)
+    )
+    place = (trader.network_of("live"), trader.wallet_of("live"))
+    if was.envelope is not None and place != (was.network, was.wallet):
+        raise _conflict("It is for another network or wallet than yours is now; prepare a new one.")
+    if was.agent_id is not None:
+        # Its owner's word for the agent is looked at below: before the counters, as by all others.
+        uow.identities.agent(was.agent_id, lock=True)
+    freed = release(uow, was)
+    told = facts.wanted
+    bound = replace(trader, agent_id=was.agent_id)
+    decided = decide(uow, ctx, bound, facts, was=was)
+    action = action_of(ctx, told, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
+    order = replace(
+        freed,
+        status=next_status(was.status, "open"),
+        action=action,
+        network=place[0],
+        wallet=place[1],
+        notional=decided.figures.notional,
+        leverage=facts.account.leverage,
+        former=was.former if was.envelope is None else (*was.former, was.action),
+        attempt=was.attempt + 1,
+        expires_at=ctx.now + ttl(trader),
+    )
+    if decided.counters:
+        order = reserve(uow, trader, order, ctx.now)
+    else:
+        order = replace(order, counted=order.notional, counted_day=None)
+    return store_order(uow, ctx, facts, trader, order, decided, was)
+
+
+# -- cancel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelling:
+    """A cancellation: done already, to be signed, or signed and to be sent; `given_out`: the order
+    was not sent from here, and the browser has its bytes.
+    """
+
+    order: Order
+    given_out: bool = False
+    link: Link | None = None
+    key: AgentKey | None = None
+    signed: SignedConfirmation | None = None
+    confirm: str | None = None
+
+
+def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancelling:
+    """Take back what was not sent; for what rests at the venue give out or read a signature.
+
+    No switch stands in the way. Errors: `conflict` while nobody knows what became of it,
+    `forbidden` for an agent that would take back a live order at the venue.
+    """
+    request = ctx.request.sent()
+    order = seen_order(uow, ctx.caller, ctx.request.order_id, lock=True)
+    if order.status in DONE:
+        return Cancelling(order=order)
+    if order.status == "awaiting_signature":
+        return Cancelling(order=order, given_out=True)
+    if order.status in UNSENT or (order.status == "resting" and order.mode == "paper"):
+        return Cancelling(order=_cancelled(uow, order, ctx.now))
+    if order.status != "resting":
+        raise _conflict("It is not known yet what became of the order.")
+    if ctx.caller.role == "agent":
+        raise Refused(refusal("forbidden", why="its owner signs what the venue is told"))
+    link = uow.venue.link_of(order.owner_id, order.network)
+    key = uow.venue.key_in_use(link.link_id, "order") if link else None
+    if "confirm_id" in request or "signature" in request:
+        return Cancelling(order=order, link=link, key=key, signed=signed_of(request))
+    return _asked_for(uow, ctx, order, link, key)
+
+
+def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
+    status = next_status(order.status, "cancel")
+    used = traded(order, order.counted)
+    after = replace(release(uow, order, used), status=status, done_at=now)
+    return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
+
+
+def _asked_for(
+    uow: UnitOfWork,
+    ctx: RequestContext[Any, Any],
+    order: Order,
+    link: Link | None,
+    key: AgentKey | None,
+) -> Cancelling:
+    told = confirm_id(ctx.ids)
+    nonce = uow.signer_nonces.next(_signer(order), milliseconds(ctx.now))
+    until = ctx.now + timedelta(seconds=CANCEL_S)
+    envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
+    after = replace(order, cancelling=envelope, cancel_hash=confirm_hash(told))
+    return Cancelling(order=uow.orders.save(after, order), link=link, key=key, confirm=told)
+
+
+def _signer(order: Order) -> str:
+    return f"{order.network}:{(order.wallet or '').lower()}"
+
+
+async def cancel(deps: Deps, caller: Caller, started: Cancelling) -> Mapping[str, object]:
+    """Send a signed cancellation, and say how the order stands then."""
+    order, now = started.order, deps.clock.now()
+    if started.signed is not None:
+        order = await _sent(deps, started, started.signed)
+    elif started.given_out:
+        order = await _taken_back(deps, order)
+    body: dict[str, object] = {
+        "order": shown(order, now),
+        "confirm_id": started.confirm,
+        "to_sign": None,
+        "checks": None,
+        "next": steps(order),
+    }
+    if started.confirm is not None and order.cancelling is not None:
+        venue = venue_of(deps, order.network)
+        written = venue.to_sign(_action(order), order.cancelling)
+        key = started.key.agent if started.key is not None else None
+        body["to_sign"] = to_sign(venue, order, written, order.cancelling, key)
+    return body
+
+
+async def _taken_back(deps: Deps, order: Order) -> Order:
+    """Take back an order whose bytes the browser has, unless the venue has it: then it is what the
+    venue says. Errors: `wallet_venue_unavailable`; the bytes end soon by themselves.
+    """
+    try:
+        found = await sync_status(deps, order, priority="close")
+    except Refused as refused:
+        raise _silent(deps, refused) from None
+    if found.status != "awaiting_signature":
+        return found
+    now = deps.clock.now()
+
+    def work(uow: UnitOfWork) -> Order:
+        was = uow.orders.get(order.order_id, lock=True)
+        if was is None or was.version != found.version:
+            raise _conflict("The order was changed by another request at the same time.")
+        return _cancelled(uow, was, now)
+
+    return await deps.store.write(work)
+
+
+def _silent(deps: Deps, refused: Refused) -> Refused:
+    why, soon = outage_reason(refused), deps.clock.now() + timedelta(seconds=2)
+    return Refused(refusal("wallet_venue_unavailable", why=why, retry_at=soon))
+
+
+def _action(order: Order) -> CancelAction:
+    return CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
+
+
+async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> Order:
+    order, venue = started.order, venue_of(deps, started.order.network)
+    envelope = _checked(deps, venue, started, signed)
+    try:
+        placed = await venue.place(_action(order), envelope, signed.signature, priority="close")
+    except Refused as refused:
+        raise _silent(deps, refused) from None
+    if placed.outcome == "refused" and placed.kind != "no_order":
+        words, kind = placed.words or "it gave no words", placed.kind or "other"
+        raise Refused(rejected(VenueRejection(words=words, kind=kind)))
+    # Neither its cancellation nor its status knows it: then it can stand nowhere any more.
+    gone = placed.outcome == "refused"
+    try:
+        found = await sync_status(deps, order, "close", forgotten=gone)
+    except Refused:
+        found = await reload(deps, order)
+    if found.status == "resting":
+        detail = {"order_id": order.order_id, "order": shown(found, deps.clock.now())}
+        told = refusal("wallet_outcome_unknown", detail=detail, order_id=order.order_id)
+        raise Refused(told)
+    return found
+
+
+def _checked(deps: Deps, venue: Venue, started: Cancelling, signed: SignedConfirmation) -> Envelope:
+    """The bytes, if the owner signed them. Errors: `wallet_signature_invalid`."""
+    order, now = started.order, deps.clock.now()
+    envelope = order.cancelling
+    told = confirm_hash(signed.confirm_id)
+    if envelope is None or not hmac.compare_digest(order.cancel_hash or "", told):
+        raise _bad("the confirm_id is not this cancellation's")
+    if milliseconds(now) >= envelope.expires_after:
+        raise _bad("its time is up")
+    try:
+        signer = venue.action_signer(_action(order), envelope, signed.signature)
+    except Refused as refused:
+        raise _bad(outage_reason(refused)) from None
+    by_key = (
+        started.key is not None
+        and started.key.alive(now)
+        and (signer or "").lower() == started.key.agent
+    )
+    if not by_key and (started.link is None or signer != started.link.wallet):
+        raise _bad("neither the linked wallet nor its order key signed these bytes")
+    return envelope
+
+
+def _bad(reason: str) -> Refused:
+    return Refused(refusal("wallet_signature_invalid", why=reason))
+
+
+def finish_cancel(
+    uow: UnitOfWork, ctx: RequestContext[Any, None], started: Cancelling, done: Mapping[str, object]
+) -> OperationResult:
+    """How it stands; what is shown once is left out of what a repeat gets."""
+    kept = None if started.confirm is None else {**done, "confirm_id": None, "to_sign": None}
+    return OperationResult(200, done, stored_body=kept)
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="order_open",
+        title="Open an order",
+        summary="Price an order anew and get what to sign; an earlier confirm_id is void.",
+        auth="owner",
+        route=("POST", "/wallet/order/{order_id}/open"),
+        request_model=OneOrder,
+        response_model=PreparedOut,
+        handler=open_order,
+        gather=gather_open,
+        count_call=counted,
+        writes=True,
+        open_world=True,
+        family="orders",
+        idempotency=order_write("open"),
+        refusals=(*ORDER_REFUSALS, *CITING, *WRITES),
+    ),
+    Operation(
+        name="order_cancel",
+        title="Cancel an order",
+        summary="Take an order back; one that rests at the venue by a signature of its owner.",
+        auth="owner_or_agent",
+        route=("POST", "/wallet/order/{order_id}/cancel"),
+        request_model=CancelIn,
+        response_model=PreparedOut,
+        effect=ExternalEffect(
+            begin=begin_cancel, act=cancel, finish=finish_cancel, reconcile=(LOOK_AT_WAITING,)
+        ),
+        writes=True,
+        destructive=True,
+        idempotent=True,
+        open_world=True,
+        family="orders",
+        idempotency=order_write("cancel"),
+        refusals=(
+            "wallet_invalid_order",
+            "wallet_signature_invalid",
+            "wallet_venue_rejected",
+            "wallet_venue_unavailable",
+            "wallet_outcome_unknown",
+            "not_found",
+            *WRITES,
+            "outcome_unknown",
+        ),
+    ),
+)

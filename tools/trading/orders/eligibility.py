@@ -1,0 +1,161 @@
+"""Whether an agent's orders go through, and every reason why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import Field
+
+from domain.refusals import Refusal
+from domain.rules.order_rules import venues_of
+from domain.trading.order_gate import Missing, gate
+from domain.trading.venue_account import usable
+from domain.trading.venue_values import VENUE
+from storage.unit_of_work import UnitOfWork
+from tools.context.access import not_found
+from tools.model.operation import Caller, Deps, Operation, OperationResult, ResponseModel
+from tools.model.serialization import wire
+from tools.trading.fields import NetworkName
+from tools.trading.orders.market_state import AccountState, account
+from tools.trading.orders.queries import READS, CapOut, caps_of
+from tools.trading.orders.request_models import AgentQuery
+from tools.trading.orders.response_models import ModeName
+from tools.trading.orders.trader_context import TraderContext, standing, throttle_key
+
+
+class StatusCheck(ResponseModel):
+    """One thing that has to hold before a live order goes through."""
+
+    name: Literal[
+        "policy_set", "venue_in_policy", "mandate_working", "owner_wallet_linked", "live_switch",
+        "mainnet", "allowlisted", "order_key", "builder_fee", "funded", "throttle",
+    ]  # fmt: skip
+    ok: bool | None = Field(description="null where the venue does not say, or it is not needed")
+    who_fixes: Literal["agent", "owner", "operator", "venue", "nobody"]
+    detail: str
+
+
+class AgentStatusOut(ResponseModel):
+    """Whether orders of an agent go through live, and why not. Paper goes through either way."""
+
+    agent_id: str | None
+    may_trade: bool
+    mode: ModeName
+    network: NetworkName
+    reasons: list[str] = Field(description="codes of the refusals that a live order would meet")
+    checks: list[StatusCheck]
+    caps: CapOut
+    books: list[str] = Field(description="paper books")
+
+
+async def status(deps: Deps, caller: Caller, request: AgentQuery) -> OperationResult:
+    """Whether live orders go through, and every reason why not."""
+    agent_id = await _whose(deps, caller, request.agent_id)
+    trader = replace(await standing(deps, caller, "terminal"), agent_id=agent_id)
+    held = AccountState()
+    if trader.link is not None:
+        held = await account(deps, trader, None, opens=False, priority="page")
+    now = deps.clock.now()
+
+    def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], list[dict[str, object]]]:
+        caps = caps_of(uow, trader, now)
+        books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
+        return caps, books, _checks(uow, deps, trader, held, now)
+
+    caps, books, checks = await deps.store.read(read)
+    reasons = _reasons(trader, held, checks)
+    body = {
+        "agent_id": agent_id,
+        "may_trade": not reasons,
+        "mode": trader.mode,
+        "network": trader.network,
+        "reasons": reasons,
+        "checks": checks,
+        "caps": caps,
+        "books": books,
+    }
+    return OperationResult(200, wire(body))
+
+
+async def _whose(deps: Deps, caller: Caller, name: str | None) -> str | None:
+    """The agent that is asked about. Errors: `not_found` for one that is not the caller's."""
+    if caller.role == "agent":
+        if name not in (None, caller.user_id):
+            raise not_found("agent")
+        return caller.user_id
+    if name is None:
+        return None
+    agent = await deps.store.read(lambda uow: uow.identities.agent(name))
+    if agent is None or agent.owner_id != caller.user_id:
+        raise not_found("agent")
+    return agent.agent_id
+
+
+def _checks(
+    uow: UnitOfWork, deps: Deps, trader: TraderContext, held: AccountState, now: datetime
+) -> list[dict[str, object]]:
+    policy = uow.policies.get(trader.agent_id) if trader.agent_id else None
+    left = min(deps.throttle.left(throttle_key(trader), now))
+    key = None if held.agents is None else usable(trader.key, held.agents, now)
+    on = trader.switches
+    builder = trader.trading.builder_address
+    request = trader.agent_id is not None
+    rows: list[tuple[str, bool | None, str, str]] = [
+        ("policy_set", policy is not None if request else None, "owner", "a policy of the agent"),
+        (
+            "venue_in_policy",
+            VENUE in venues_of(policy) if request else None,
+            "owner",
+            f"the policy's venues name {VENUE}",
+        ),
+        ("mandate_working", None, "owner", "needed where an order cites a mandate"),
+        ("owner_wallet_linked", trader.link is not None, "owner", "a linked wallet"),
+        ("live_switch", on.live_terminal, "operator", "the terminal's live switch"),
+        ("mainnet", on.venue_mainnet, "operator", "off: live orders go to the testnet"),
+        ("allowlisted", trader.allowed, "operator", "the owner or the linked wallet is listed"),
+        ("order_key", key, "owner", "a key that the venue names and that is in date"),
+        ("builder_fee", None if builder is None else True, "owner", "never required"),
+        ("funded", None, "owner", "looked at with each live order, where its product trades"),
+        ("throttle", left > 0, "nobody", f"{left} calls left in this process"),
+    ]
+    return [dict(zip(("name", "ok", "who_fixes", "detail"), row, strict=True)) for row in rows]
+
+
+def _reasons(
+    trader: TraderContext, held: AccountState, checks: list[dict[str, object]]
+) -> list[str]:
+    """Codes of what a live order would be refused with, in their order."""
+    missing = Missing(step="link") if trader.link is None else held.missing
+    attempt = trader.attempt(mode_seen="live", missing=missing, silent=held.silent)
+    verdict = gate(attempt)
+    found = [verdict.kind.code] if isinstance(verdict, Refusal) else []
+    lacks = {c["name"] for c in checks if c["ok"] is False}
+    if not trader.allowed and "wallet_not_allowlisted" not in found:
+        found.append("wallet_not_allowlisted")
+    if missing is not None and "wallet_not_ready" not in found:
+        found.append("wallet_not_ready")
+    if lacks & {"policy_set", "venue_in_policy"}:
+        found.append("target_not_allowed")
+    if "throttle" in lacks:
+        found.insert(0, "wallet_rate_limited")
+    return found
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="agent_status",
+        title="Read whether orders go through",
+        summary="Whether an agent's live orders go through, why not, its caps and paper books.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/agent/status"),
+        request_model=AgentQuery,
+        response_model=AgentStatusOut,
+        pass_through=status,
+        on_mcp=True,
+        open_world=True,
+        family="orders",
+        refusals=READS,
+    ),
+)

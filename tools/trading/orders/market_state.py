@@ -1,0 +1,192 @@
+"""What the venue says of a product and an account before an order is decided about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from domain.ports import Venue
+from domain.refusals import Refused
+from domain.trading.builder_fee import order_fee
+from domain.trading.indices import dex_of
+from domain.trading.modes import Mode
+from domain.trading.order_gate import FieldProblem, Missing
+from domain.trading.orders import PaidBuilder
+from domain.trading.pricing import NoPrice, Quote, quote_of, tradable
+from domain.trading.venue_account import Link, usable
+from domain.trading.venue_values import ApprovedAgent, CachedValue, Perp, Priority
+from tools.model.operation import Deps
+from tools.trading.account.builder_fee import CHECK_S, approved_now
+from tools.trading.fields import venue_of
+from tools.trading.orders.trader_context import TraderContext
+
+PERPS_S: Final = 20
+BOOK_S: Final = 1
+AGENTS_S: Final = 60
+LEVERAGE_S: Final = 60
+FIRST_DEX: Final = ""
+_USDC: Final = 0
+_POOLED: Final = frozenset({"unifiedAccount", "portfolioMargin"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketState:
+    """A product as the venue has it now; `silent` says why a part is missing."""
+
+    perp: Perp | None = None
+    fault: FieldProblem | None = None
+    quote: Quote | None = None
+    at_cap: bool = False
+    silent: str | None = None
+    retry_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountState:
+    """A linked account as the venue has it now.
+
+    `agents` are its approved keys as told last; `missing` what it lacks to trade the product.
+    """
+
+    agents: tuple[ApprovedAgent, ...] | None = None
+    missing: Missing | None = None
+    fault: FieldProblem | None = None
+    leverage: int | None = None
+    builder: PaidBuilder | None = None
+    silent: str | None = None
+
+
+def outage_reason(refused: Refused) -> str:
+    """Why the venue gave nothing, in one clause."""
+    return refused.refusal.reason.rstrip(".")
+
+
+async def product(
+    venue: Venue, deps: Deps, coin: str, *, priority: Priority = "order"
+) -> MarketState:
+    """A product of the allowed dexes, by its full name."""
+    dex = dex_of(coin)
+    if dex not in (FIRST_DEX, *deps.config.trading.dexes):
+        rule = "its dex is not traded here"
+        return MarketState(fault=FieldProblem(field="product", rule=rule))
+    try:
+        held = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
+    except Refused as refused:
+        if refused.code == "not_found":
+            return MarketState(
+                fault=FieldProblem(field="product", rule=f"{coin} is none of the products")
+            )
+        return MarketState(silent=outage_reason(refused))
+    if held.stale:
+        return MarketState(silent="its list of products is not fresh")
+    perp = next((p for p in held.value if p.coin == coin), None)
+    if perp is not None and perp.collateral_token not in (None, _USDC):
+        return MarketState(fault=FieldProblem(field="product", rule="it is not counted in USDC"))
+    return MarketState(perp=perp)
+
+
+async def market(
+    deps: Deps, venue: Venue, coin: str, *, priority: Priority = "order", opens: bool = True
+) -> MarketState:
+    """A product with its touch; `opens`: also whether it takes more open interest."""
+    found = await product(venue, deps, coin, priority=priority)
+    if found.fault is not None or found.silent is not None:
+        return found
+    perp = tradable(found.perp, coin)
+    if isinstance(perp, FieldProblem):
+        return replace(found, fault=perp)
+    try:
+        book = await venue.book(coin, priority=priority, max_age_s=BOOK_S)
+        capped = opens and coin in (await venue.at_open_interest_cap(perp.dex)).value
+    except Refused as refused:
+        return replace(found, silent=outage_reason(refused))
+    quote = quote_of(book.value, deps.clock.now())
+    if isinstance(quote, NoPrice):
+        return replace(found, silent=quote.why)
+    return replace(found, quote=quote, at_cap=capped)
+
+
+async def agents_of(
+    venue: Venue, link: Link, *, max_age_s: int = AGENTS_S, priority: Priority = "order"
+) -> CachedValue[tuple[ApprovedAgent, ...]]:
+    """The approved keys of a wallet, never older than a minute. Errors: `venue_unavailable`."""
+    return await venue.agents(link.wallet, max_age_s=max_age_s, fresh=True, priority=priority)
+
+
+async def account(
+    deps: Deps,
+    trader: TraderContext,
+    perp: Perp | None,
+    *,
+    opens: bool,
+    priority: Priority = "order",
+) -> AccountState:
+    """What a linked account has and lacks for a live order."""
+    link = trader.link
+    if link is None:
+        return AccountState(missing=Missing(step="link"))
+    venue = venue_of(deps, link.network)
+    try:
+        told = (await agents_of(venue, link, priority=priority)).value
+        if not usable(trader.key, told, deps.clock.now()):
+            return AccountState(agents=told, missing=Missing(step="enable"))
+        if not opens or perp is None:
+            return AccountState(agents=told)
+        missing = await _unfunded(venue, link, perp)
+        told_now = await venue.leverage(
+            link.wallet, perp.coin, priority=priority, max_age_s=LEVERAGE_S
+        )
+    except Refused as refused:
+        return AccountState(silent=outage_reason(refused))
+    setting = told_now.value.value
+    fault = too_high(setting, deps.config.trading.max_leverage)
+    builder = await _builder(deps, link)
+    return AccountState(
+        agents=told, missing=missing, fault=fault, leverage=setting, builder=builder
+    )
+
+
+def too_high(setting: int, limit: int) -> FieldProblem | None:
+    """What is wrong with an account's leverage for a product."""
+    if setting <= limit:
+        return None
+    rule = f"the account's leverage for it is {setting}; set it to {limit} or less at the venue"
+    return FieldProblem(field="product", rule=rule, nearest=str(limit))
+
+
+async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
+    """Whether margin is missing where the product is traded; a pooled account has it in its spot
+    balances.
+    """
+    mode = (await venue.abstraction(link.wallet, priority="order")).value
+    if mode in _POOLED:
+        rows = (await venue.balances(link.wallet, max_age_s=5, priority="order")).value
+        worth = sum((b.total for b in rows if b.token == _USDC), Decimal(0))
+    else:
+        held = await venue.account(link.wallet, perp.dex, priority="order", max_age_s=5)
+        worth = held.value.account_value
+    if worth > 0:
+        return None
+    detail: dict[str, object] = {"dex": perp.dex, "account_mode": mode}
+    return Missing(step="fund", detail=detail)
+
+
+async def _builder(deps: Deps, link: Link) -> PaidBuilder | None:
+    """Who is paid by an opening order: nobody without the venue's word that it was approved."""
+    trading = deps.config.trading
+    if trading.builder_address is None:
+        return None
+    told = await approved_now(
+        deps, link, trading.builder_address, max_age_s=CHECK_S, priority="order"
+    )
+    if told is None or told.stale:
+        return None
+    fee = order_fee(told.value, trading.builder_fee_tenths_bps)
+    return PaidBuilder(address=trading.builder_address, fee_tenths_bps=fee) if fee else None
+
+
+def meant(trader: TraderContext, seen: Mode | None, *, names_book: bool) -> Mode:
+    """The mode that an order is meant for, whether or not it may have it."""
+    return "paper" if names_book else seen or trader.mode

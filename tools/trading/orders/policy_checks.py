@@ -1,0 +1,95 @@
+"""Where orders meet an agent's policy and a mandate, after the 13 refusals (trading 00.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from domain.money import ZERO, Usdc
+from domain.refusals import Refusal, Refused, refusal
+from domain.rules.order_rules import OrderCheck, mandate_refuses, policy_refuses
+from domain.times import day_of
+from domain.trading.modes import Mode
+from domain.trading.order_input import OrderRequest
+from domain.trading.orders import Order
+from storage.unit_of_work import UnitOfWork
+from tools.context.access import agent_mandate, visible_mandate
+from tools.context.snapshot_loader import GatheredFacts, load_snapshot
+from tools.model.operation import RequestContext
+from tools.trading.orders.trader_context import TraderContext
+
+Marks = Mapping[str, Mapping[str, Decimal]]
+
+
+def policy_allows(
+    uow: UnitOfWork,
+    ctx: RequestContext[Any, Any],
+    trader: TraderContext,
+    request: OrderRequest,
+    mode: Mode,
+    amount: Usdc,
+    was: Order | None,
+    mark_prices: Marks,
+) -> None:
+    """Refuse what the owner's policy for the agent, or the cited mandate, does not allow.
+
+    Agent and mandate are locked, so that parallel orders see each other. `was` is the same order
+    as it was priced before, `marks` the venue's prices of what the mandate holds there.
+    """
+    if trader.agent_id is not None and mode == "live":
+        uow.identities.agent(trader.agent_id, lock=True)
+        policy = uow.policies.get(trader.agent_id)
+        open_now = uow.orders.open_of_agent(trader.agent_id) - (was.counted if was else ZERO)
+        _raise(policy_refuses(policy, request.product, amount, open_now))
+    if request.mandate_id is not None:
+        find = agent_mandate if ctx.caller.role == "agent" else visible_mandate
+        mandate = find(uow, ctx.caller, request.mandate_id, lock=True)
+        told = OrderCheck(
+            product=request.product,
+            mode=mode,
+            amount=amount,
+            reduce_only=request.reduce_only,
+            own=_of_today(was, ctx.now) if was else ZERO,
+        )
+        _raise(
+            mandate_refuses(
+                load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0), told
+            )
+        )
+
+
+def still_allowed(
+    uow: UnitOfWork, ctx: RequestContext[Any, Any], order: Order, mark_prices: Marks
+) -> None:
+    """The mandate's word once more, when the bytes are given out or leave; the order's own part of
+    the day is not counted twice.
+    """
+    if order.mandate_id is None or order.closing:
+        return
+    mandate = uow.mandates.get(order.mandate_id, lock=True)
+    if mandate is None:
+        raise Refused(refusal("not_found", what="mandate"))
+    _raise(
+        mandate_refuses(
+            load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0),
+            OrderCheck(
+                product=order.product,
+                mode=order.mode,
+                amount=order.notional,
+                reduce_only=order.action.reduce_only,
+                own=_of_today(order, ctx.now),
+            ),
+        )
+    )
+
+
+def _of_today(order: Order, now: datetime) -> Usdc:
+    """What an order counts of this UTC day already; of another day's it is no part."""
+    return order.counted if order.counted_day == day_of(now) else ZERO
+
+
+def _raise(refused: Refusal | None) -> None:
+    if refused is not None:
+        raise Refused(refused)

@@ -1,0 +1,347 @@
+"""What became of an order: the venue is asked, for a route and for the tick in one way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Final
+
+from domain.ports import Venue
+from domain.refusals import Refused
+from domain.trading.indices import dex_of
+from domain.trading.modes import Mode
+from domain.trading.order_gate import VenueRejection, rejected
+from domain.trading.orders import (
+    DONE,
+    FORGOTTEN_AFTER,
+    UNSENT,
+    VOID_AFTER,
+    Order,
+    OrderAction,
+    next_poll_at,
+    unproved,
+)
+from domain.trading.outcome import (
+    OrderEnd,
+    contradiction,
+    filled_by_status,
+    filled_size,
+    fills_of,
+    other_order,
+    refused_whole,
+    stood,
+)
+from domain.trading.venue_account import at_milliseconds, milliseconds
+from domain.trading.venue_values import OrderSeen, Placed, Priority
+from storage.unit_of_work import UnitOfWork
+from tools.model.operation import Deps
+from tools.trading.fields import desk_of, venue_of
+from tools.trading.orders.order_end import UNNAMED, News, expired, filled_more, learn
+from tools.trading.orders.venue_errors import kind_of, refusal_for
+
+log = logging.getLogger("wallet.orders")
+
+A_ROUND: Final = 20
+# The browser may post its bytes in the last moment; the venue is asked before they are given up.
+GRACE: Final = timedelta(seconds=60)
+_BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
+
+
+def end_of(placed: Placed) -> OrderEnd:
+    """What the venue's answer to a sent order says; its words are final only where they are known.
+
+    Nothing of it is verified: that is for the order's own status, or its fills.
+    """
+    end = OrderEnd(happening="lose", oid=placed.oid, verified=False)
+    if placed.outcome == "filled":
+        size, px = placed.size, placed.avg_px
+        return replace(end, happening="fill", size=size, avg_px=px, venue_message="filled")
+    if placed.outcome == "resting":
+        return replace(end, happening="rest", venue_message="open")
+    if placed.outcome == "refused":
+        end = replace(end, refusal=refusal_for(placed), venue_message="rejected")
+        return end if placed.kind in (None, UNNAMED) else replace(end, happening="refuse")
+    return end
+
+
+async def agreed(venue: Venue, order: Order, placed: Placed, priority: Priority) -> OrderEnd:
+    """What the answer to an order comes to, beside the order's own status. Nobody knows yet what
+    that denies, nor, while it is silent, what became of the rest of a fill.
+    """
+    end = end_of(placed)
+    if end.happening not in ("refuse", "fill") or contradiction(order, end) is not None:
+        return end
+    denied = replace(end, happening="lose", size=None, avg_px=None)
+    try:
+        seen = await venue.order_seen(order.wallet or "", order.action.cloid, priority=priority)
+    except Refused:
+        return end if end.happening == "fill" and end.size == order.action.size else denied
+    if end.happening == "refuse":
+        says_so = seen is None or refused_whole(order, seen)
+        return replace(end, verified=seen is not None) if says_so else denied
+    if seen is None or seen.seen_as != "filled" or other_order(order, seen) is not None:
+        return denied
+    return replace(end, verified=True) if filled_by_status(order, seen) == end.size else denied
+
+
+async def sync_status(
+    deps: Deps, order: Order, priority: Priority | None = None, *, forgotten: bool = False
+) -> Order:
+    """Ask the venue about an order once, and write down what it says.
+
+    `lane`: who asks, where that is not the order's own lane; `forgotten`: the venue has said
+    already that it does not know the order. Errors: `venue_unavailable`; then the order is as it
+    was.
+    """
+    venue = venue_of(deps, order.network)
+    priority = priority or _lane(order)
+    action, seen = await seen_of(venue, order, priority)
+    end = more = None
+    if seen is not None:
+        end = await _end_seen(venue, replace(order, action=action), seen, priority)
+        more = await _filled_more(venue, order, seen, priority) if end is None else None
+    if end is None and _named_no_more(order, seen, forgotten):
+        end = await _forgotten(venue, order, seen, priority)
+    news = News(action=action, seen=seen, end=end, more=more)
+    now = deps.clock.now()
+    return await deps.store.write(lambda uow: learn(uow, order, news, now))
+
+
+async def seen_of(
+    venue: Venue, order: Order, priority: Priority
+) -> tuple[OrderAction, OrderSeen | None]:
+    """Which of an order's pricings the venue has, and where it stands; the last one and None where
+    it has none. Errors: `venue_unavailable`.
+    """
+    for action in (order.action, *reversed(order.former)):
+        seen = await venue.order_seen(order.wallet or "", action.cloid, priority=priority)
+        if seen is not None:
+            return action, seen
+    return order.action, None
+
+
+def _lane(order: Order) -> Priority:
+    return "close" if order.closing else "house"
+
+
+# -- what the venue's word comes to
+
+
+async def _end_seen(
+    venue: Venue, order: Order, seen: OrderSeen, priority: Priority
+) -> OrderEnd | None:
+    """What the venue's word for an order comes to; None where that is no news, or not known."""
+    doubt = other_order(order, seen)
+    if doubt is not None:
+        return OrderEnd(happening="lose", oid=seen.oid, venue_message=seen.status, doubt=doubt)
+    if seen.seen_as == "unknown":
+        return None
+    if seen.seen_as == "open":
+        if order.status == "resting":
+            return None
+        return OrderEnd(happening="rest", oid=seen.oid, venue_message=seen.status)
+    if refused_whole(order, seen):
+        if stood(order):
+            return None  # what stood in the book was not refused
+        why = rejected(VenueRejection(words=seen.status, kind=kind_of(seen.status)))
+        # One word: what its answer did not refuse too is looked for until its bytes have ended.
+        end = OrderEnd(happening="refuse", size=Decimal(0), refusal=why, whole=True, verified=False)
+        return replace(end, oid=seen.oid, venue_message=seen.status)
+    return await _end_traded(venue, order, seen, priority)
+
+
+async def _end_traded(
+    venue: Venue, order: Order, seen: OrderSeen, priority: Priority
+) -> OrderEnd | None:
+    """The end of an order that trades no more, with its fills; None while nobody tells how much
+    of it traded.
+    """
+    filled = filled_by_status(order, seen)
+    as_asked = seen.size in (None, order.action.size)
+    told: OrderEnd | None = OrderEnd(happening="fill")
+    if filled != 0 or not as_asked:
+        told = await _fills(venue, order, seen.oid, priority)
+    if told is None and (filled is None or not as_asked):
+        return None
+    told = told or OrderEnd(happening="fill")
+    traded = filled_size(told.fills)
+    size = traded if filled is None else max(filled, traded) if filled >= 0 else filled
+    # Fills may be told later than the order's end; the others are asked for again.
+    return replace(
+        told,
+        happening="fill" if seen.seen_as == "filled" else "cancel",
+        size=size,
+        oid=seen.oid,
+        venue_message=seen.status,
+        whole=traded >= size,
+    )
+
+
+async def _filled_more(
+    venue: Venue, order: Order, seen: OrderSeen, priority: Priority
+) -> OrderEnd | None:
+    """The fills of an order that rests, where there are more than are known."""
+    filled = filled_by_status(order, seen)
+    if seen.seen_as != "open" or filled is None or filled <= (order.filled_size or Decimal(0)):
+        return None
+    found = await _fills(venue, order, seen.oid, priority)
+    more = found is not None and filled_size(found.fills) > (order.filled_size or Decimal(0))
+    return found if more else None
+
+
+async def _fills(
+    venue: Venue, order: Order, oid: int | None, priority: Priority
+) -> OrderEnd | None:
+    """The order's fills, None where the venue does not tell them now."""
+    since = order.created_at
+    if order.envelope is not None:
+        # No bytes act before they are made, whoever sends them; who says so may come much later.
+        since = max(since, at_milliseconds(order.envelope.nonce))
+    since -= _BEFORE
+    # Many rows may come: they are the house's to read, and take nothing of a person's share.
+    priority = "house" if priority == "order" else priority
+    try:
+        return fills_of(order, await venue.fills(order.wallet or "", since, priority=priority), oid)
+    except Refused:
+        return None
+
+
+def _named_no_more(order: Order, seen: OrderSeen | None, forgotten: bool) -> bool:
+    """True for an order that the venue named before, and by now has not known, or called by a word
+    that says nothing, for several looks in a row.
+    """
+    name = order.seen is not None and order.seen.oid is not None
+    if order.status != "resting" and not (order.status == "unknown" and name):
+        return False
+    silent = seen is None or seen.seen_as == "unknown"
+    if not silent and not (stood(order) and seen is not None and seen.seen_as == "refused"):
+        return False
+    return forgotten or order.tries >= FORGOTTEN_AFTER
+
+
+async def _forgotten(
+    venue: Venue, order: Order, seen: OrderSeen | None, priority: Priority
+) -> OrderEnd | None:
+    """The end of an order that the venue knows no more and does not name as open: what its fills
+    say. Errors: `venue_unavailable`.
+    """
+    standing = await venue.open_orders(order.wallet or "", dex_of(order.product), priority=priority)
+    oid = order.seen.oid if order.seen is not None else None
+    if any(o.cloid == order.action.cloid or o.oid == oid for o in standing):
+        return None
+    told = await _fills(venue, order, oid, priority)
+    if told is None or contradiction(order, told) is not None:
+        told = OrderEnd(happening="cancel")
+    word = "unknownOid" if seen is None else seen.status
+    size = max(filled_size(told.fills), order.filled_size or Decimal(0))
+    return replace(
+        told, happening="cancel", size=size, venue_message=word, whole=True, verified=False
+    )
+
+
+# -- the fees of what is done
+
+
+async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> Order:
+    """Read the fills of an order that is done and whose fees nobody has said yet."""
+    if order.seen is None or order.seen.oid is None:
+        return order
+    # Nothing waits for the fees of an order that is done: they take nothing of the reserve.
+    told = await _fills(venue_of(deps, order.network), order, order.seen.oid, priority)
+    now = deps.clock.now()
+
+    def work(uow: UnitOfWork) -> Order:
+        was = uow.orders.get(order.order_id, lock=True)
+        if was is None or was.version != order.version:
+            return was or order
+        found = told or OrderEnd(happening="fill")
+        size = filled_size(found.fills)
+        whole = bool(found.fills) and (was.filled_size is None or size >= was.filled_size)
+        over = told is not None and _told_by_now(was, now)
+        later = None if whole or over else next_poll_at(was.tries, now)
+        return filled_more(
+            uow,
+            was,
+            found,
+            now,
+            last=over,
+            fills_whole=whole or over,
+            verified=was.verified or whole,
+            next_check_at=later,
+            tries=was.tries + 1,
+        )
+
+    return await deps.store.write(work)
+
+
+def _told_by_now(order: Order, now: datetime) -> bool:
+    """True where fills that are not told by now are taken to be none: nothing of the order can
+    trade any more, and it was asked about again and again.
+    """
+    ended = order.envelope is None or milliseconds(now - VOID_AFTER) > order.envelope.expires_after
+    return ended and order.tries >= FORGOTTEN_AFTER
+
+
+# -- the tick
+
+
+async def sync_due_orders(deps: Deps, *modes: Mode) -> int:
+    """One round over the orders about which the venue is due to be asked, and over those whose time
+    is up; how many there were. `modes`: only orders of these.
+    """
+    now = deps.clock.now()
+    due: Sequence[Order] = await deps.store.read(
+        lambda uow: [
+            o for mode in modes or ("live", "paper") for o in uow.orders.to_ask(now, mode, A_ROUND)
+        ]
+    )
+    past = await deps.store.read(lambda uow: uow.orders.past(now, A_ROUND))
+    for order in due:
+        try:
+            if order.mode == "paper":
+                await desk_of(deps).settle(venue_of(deps, order.network), order)
+            elif order.status in DONE and not unproved(order):
+                await sync_fees(deps, order)
+            else:
+                await sync_status(deps, order)
+        except Refused as refused:
+            log.info("order %s: %s", order.order_id, refused.refusal.reason)
+            await _postponed(deps, order)
+    for order in past:
+        await deps.store.write(partial(_expire, order, now))
+    return len(due) + len(past)
+
+
+def _expire(order: Order, now: datetime, uow: UnitOfWork) -> None:
+    expire_of(uow, order, now)
+
+
+async def _postponed(deps: Deps, order: Order) -> None:
+    now = deps.clock.now()
+
+    def work(uow: UnitOfWork) -> None:
+        was = uow.orders.get(order.order_id, lock=True)
+        if was is not None and was.version == order.version:
+            later = replace(
+                was, tries=was.tries + 1, next_check_at=next_poll_at(was.tries + 1, now)
+            )
+            uow.orders.save(later, was)
+
+    await deps.store.write(work)
+
+
+def expire_of(uow: UnitOfWork, read: Order, now: datetime) -> None:
+    """Write down that an order's time is up, and give its part of the day back.
+
+    One whose bytes were given out stands for another minute, in which the venue is asked.
+    """
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.version != read.version or order.status not in UNSENT:
+        return
+    if order.status == "awaiting_signature" and now < order.expires_at + GRACE:
+        return
+    expired(uow, order, now)

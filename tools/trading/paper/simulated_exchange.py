@@ -1,0 +1,365 @@
+"""The desk behind paper orders: it fills them on the market's own books, and on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from domain.ports import Clock, Ids, Venue
+from domain.refusals import Refusal, Refused, refusal
+from domain.settings import Trading
+from domain.trading.order_gate import FieldProblem, invalid_order
+from domain.trading.orders import Order, OrderFill, is_reduce_only
+from domain.trading.outcome import OrderEnd, filled_size
+from domain.trading.paper.entries import (
+    FIRST_NAME,
+    USUAL_START_MICROS,
+    Entry,
+    Filled,
+    Model,
+    PaperBook,
+)
+from domain.trading.paper.margin import RestingOrder, liquidation_after
+from domain.trading.paper.matching import Taken
+from domain.trading.paper.order_execution import (
+    Execution,
+    MarketSnapshot,
+    PaperOrder,
+    execute_on_arrival,
+    execute_resting,
+    whole_at_limit,
+)
+from domain.trading.paper.replay import PaperAccount, after, closes
+from domain.trading.venue_values import OrderBook, Perp, Position, Priority
+from storage.store import Store
+from storage.unit_of_work import UnitOfWork
+from tools.model.paper_port import PaperExecution, PaperPosition
+from tools.trading.orders.fills import average, keep_fills
+from tools.trading.orders.order_end import RESTING_S, end_order
+from tools.trading.paper.market_data import (
+    Pause,
+    dexes_of,
+    figures,
+    pause,
+    second_snapshot,
+    snapshot,
+)
+from tools.trading.paper.upkeep import LOOK_S, run_paper_round
+
+CROSSED: Final = "crossed"
+
+
+class SimulatedExchange:
+    """The `PaperDesk`. What it fills, it fills in one transaction with the order's own end."""
+
+    def __init__(self, *, store: Store, clock: Clock, trading: Trading, wait: Pause = pause):
+        self._store, self._clock, self._trading, self._wait = store, clock, trading, wait
+
+    # -- books
+
+    def model(self) -> Model:
+        """How books that are opened now are filled."""
+        return Model(
+            depth_share=self._trading.paper_depth_share, latency_ms=self._trading.paper_latency_ms
+        )
+
+    def book_for(
+        self,
+        uow: UnitOfWork,
+        ids: Ids,
+        now: datetime,
+        *,
+        owner_id: str,
+        agent_id: str | None,
+        name: str | None,
+    ) -> str:
+        """The book that an order goes to."""
+        if name is not None:
+            book = uow.paper.get(name)
+            if book is None or not _may_use(book, owner_id, agent_id):
+                raise Refused(invalid_order(FieldProblem(field="book", rule="it is none of yours")))
+            return book.book
+        if agent_id is not None:
+            rule = "an agent names a book that its owner opened for it"
+            raise Refused(invalid_order(FieldProblem(field="book", rule=rule)))
+        for book in uow.paper.of_owner(owner_id):
+            return book.book
+        created = PaperBook(
+            book=ids.short("b_"),
+            owner_id=owner_id,
+            agent_id=None,
+            name=FIRST_NAME,
+            start_micros=USUAL_START_MICROS,
+            model=self.model(),
+            created_at=now,
+        )
+        if uow.paper.open(created):
+            return created.book
+        return uow.paper.of_owner(owner_id)[0].book
+
+    def books(self, uow: UnitOfWork, owner_id: str) -> Sequence[str]:
+        """A person's books, oldest first."""
+        return [b.book for b in uow.paper.of_owner(owner_id)]
+
+    def positions(self, uow: UnitOfWork, owner_id: str) -> Sequence[PaperPosition]:
+        """The open positions of a person's books; no figure of the market stands in them."""
+        found = []
+        for book in uow.paper.of_owner(owner_id):
+            account = uow.paper.account(book)
+            for coin, held in sorted(account.holdings.items()):
+                position = Position(
+                    coin=coin,
+                    size=held.size,
+                    entry_px=held.entry_px,
+                    value=None,
+                    unrealized=None,
+                    liquidation_px=None,
+                    leverage=held.leverage,
+                    cross=True,
+                )
+                found.append(PaperPosition(book=book.book, position=position))
+        return found
+
+    # -- an order that arrives
+
+    async def sight(
+        self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
+    ) -> MarketSnapshot:
+        """The snapshot that fills an order, with the figures of its product."""
+        priority = _lane(reduces)
+        second = await second_snapshot(venue, product, self._clock, self._wait, latency, priority)
+        dexes = dexes_of([product], self._trading.dexes)
+        return MarketSnapshot(
+            snapshot=second, perps=await figures(venue, dexes, priority, needs=product)
+        )
+
+    def latency(self, uow: UnitOfWork, owner_id: str, name: str | None) -> timedelta:
+        """How long after its acceptance an order meets the market."""
+        books = uow.paper.of_owner(owner_id) if name is None else [uow.paper.get(name)]
+        first = next(iter(books), None)
+        model = self.model() if first is None else first.model
+        return timedelta(milliseconds=model.latency_ms)
+
+    def fill(
+        self, uow: UnitOfWork, order: Order, market_snapshot: MarketSnapshot, now: datetime
+    ) -> PaperExecution:
+        """Write into the book what an order met."""
+        book, account, request = self._ready(uow, order, market_snapshot.perp)
+        waiting = self._others(uow, order, market_snapshot.perps)
+        met = _on(
+            uow,
+            market_snapshot.snapshot,
+            request,
+            lambda taken: execute_on_arrival(
+                account, request, market_snapshot, book.model, taken=taken, waiting=waiting
+            ),
+        )
+        if met.refused is not None:
+            return PaperExecution(refused=met.refused)
+        fills = _booked(uow, order, account, met, market_snapshot)
+        if fills or met.rests:
+            uow.paper.wake(book.book, now, now + timedelta(seconds=LOOK_S))
+        return PaperExecution(
+            fills=fills, rests=met.rests, word=CROSSED if met.took and met.rests else "open"
+        )
+
+    def _ready(
+        self, uow: UnitOfWork, order: Order, perp: Perp
+    ) -> tuple[PaperBook, PaperAccount, PaperOrder]:
+        """The order's book, locked, and what is left of the order."""
+        book = uow.paper.get(order.book or "", lock=True)
+        if book is None:
+            raise LookupError(order.book)
+        account = uow.paper.account(book)
+        return book, account, self._asked(order, perp)
+
+    def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
+        """Where the product's mark would end the order's book if it filled whole at its limit."""
+        book = uow.paper.get(order.book or "")
+        if book is None or perp.mark_px is None:
+            return None
+        fill = whole_at_limit(self._asked(order, perp), perp)
+        return liquidation_after(uow.paper.account(book), fill, {perp.coin: perp.mark_px})
+
+    def _asked(self, order: Order, perp: Perp) -> PaperOrder:
+        action, trading = order.action, self._trading
+        pays = trading.builder_address is not None and not is_reduce_only(order)
+        filled = order.filled_size or Decimal(0)
+        return PaperOrder(
+            order_id=order.order_id,
+            coin=order.product,
+            is_buy=action.is_buy,
+            limit_px=action.limit_px,
+            size=action.size - filled,
+            reduce_only=action.reduce_only,
+            tif=action.tif,
+            leverage=order.leverage or min(trading.max_leverage, perp.max_leverage),
+            builder_tenths_bps=trading.builder_fee_tenths_bps if pays else 0,
+            took=order.seen is not None and order.seen.status == CROSSED,
+            begun=bool(filled),
+        )
+
+    def _others(
+        self, uow: UnitOfWork, order: Order, perps: Mapping[str, Perp]
+    ) -> tuple[RestingOrder, ...]:
+        """The orders of the same book that wait."""
+        return tuple(
+            self._asked(other, perps[other.product]).waiting()
+            for other in uow.orders.waiting_on_paper(order.owner_id)
+            if other.book == order.book and other.product in perps
+        )
+
+    # -- an order that waits
+
+    async def settle(self, venue: Venue, order: Order) -> None:
+        """Look once at an order that waits, and write down what became of it."""
+        if order.status != "resting":
+            await self._store.write(lambda uow: _given_up(uow, order, self._clock.now()))
+            return
+        dexes = dexes_of([order.product], self._trading.dexes)
+        perps = await figures(venue, dexes, needs=order.product)
+        if perps[order.product].delisted:
+            await self._store.write(lambda uow: _delisted(uow, order, self._clock.now()))
+            return
+        seen = await snapshot(venue, order.product, self._clock, _lane(is_reduce_only(order)), 1)
+        market_snapshot, now = MarketSnapshot(snapshot=seen, perps=perps), self._clock.now()
+        await self._store.write(lambda uow: self._looked(uow, order, market_snapshot, now))
+
+    def _looked(
+        self, uow: UnitOfWork, read: Order, market_snapshot: MarketSnapshot, now: datetime
+    ) -> None:
+        order = uow.orders.get(read.order_id, lock=True)
+        if order is None or order.version != read.version:
+            return
+        book, account, request = self._ready(uow, order, market_snapshot.perp)
+        met = _on(
+            uow,
+            market_snapshot.snapshot,
+            request,
+            lambda taken: execute_resting(
+                account, request, market_snapshot, book.model, taken=taken
+            ),
+        )
+        if met.refused is not None:
+            _taken_back(uow, order, met.refused, now)
+            return
+        fills = _booked(uow, order, account, met, market_snapshot)
+        all_fills = (*order.fills, *fills)
+        if not met.rests:
+            end_order(uow, order, OrderEnd(happening="fill", fills=all_fills, whole=True), now)
+            return
+        keep_fills(uow, order, fills, now, order.seen)
+        size = filled_size(all_fills)
+        still = replace(
+            order,
+            filled_size=size if fills else order.filled_size,
+            avg_px=average(all_fills),
+            next_check_at=now + timedelta(seconds=RESTING_S),
+            tries=0,
+        )
+        uow.orders.save(still, order)
+
+    # -- the round
+
+    async def watch(self, venue: Venue) -> int:
+        """One round over books with something open."""
+        return await run_paper_round(self._store, self._clock, self._trading, venue)
+
+
+def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
+    return book.owner_id == owner_id and (agent_id is None or book.agent_id == agent_id)
+
+
+def _lane(reduces: bool) -> Priority:
+    return "close" if reduces else "order"
+
+
+def _on(
+    uow: UnitOfWork, seen: OrderBook, request: PaperOrder, meet: Callable[[Taken], Execution]
+) -> Execution:
+    """What an order meets on a snapshot. One that fills something is stored, and where somebody
+    took of it meanwhile it is met once more, while nobody else can.
+    """
+    taken, takers = uow.paper.taken(seen.hash, is_buy=request.is_buy)
+    met = meet(taken)
+    if not met.fills:
+        return met
+    # A fill stands on a snapshot that is kept.
+    uow.paper.keep(seen, known=takers > 0)
+    if uow.paper.takers(seen.hash) == takers:
+        return met
+    taken, _ = uow.paper.taken(seen.hash, is_buy=request.is_buy)
+    return meet(taken)
+
+
+def _booked(
+    uow: UnitOfWork,
+    order: Order,
+    account: PaperAccount,
+    met: Execution,
+    market_snapshot: MarketSnapshot,
+) -> tuple[OrderFill, ...]:
+    """Append fills to the order's book."""
+    created, marks, at = [], market_snapshot.marks, market_snapshot.snapshot.at
+    entry: Entry | None = None
+    for n, fill in enumerate(met.fills, start=len(order.fills)):
+        account = account if entry is None else after(account, entry)
+        realized, held = closes(account, fill), {*account.holdings, fill.coin}
+        known = {coin: px for coin, px in marks.items() if coin in held}
+        entry = uow.paper.append(order.book or "", f"{fill.order_id}:{n}", at, known, fill)
+        if entry is None:
+            raise LookupError(f"{fill.order_id} has a fill {n} already")
+        created.append(_order_fill(fill, entry.n, at, realized))
+    return tuple(created)
+
+
+def _order_fill(fill: Filled, n: int, at: datetime, realized: int | None) -> OrderFill:
+    """The same as an order shows it; its trade is named by its entry in the book."""
+    prepaid_cost = fill.fee + fill.builder_fee
+    return OrderFill(
+        px=fill.px,
+        size=fill.size,
+        fee=_usdc(prepaid_cost),
+        builder_fee=_usdc(fill.builder_fee),
+        closed_pnl=_usdc(0 if realized is None else realized - prepaid_cost),
+        at=at,
+        tid=n,
+        snapshot=fill.snapshot,
+    )
+
+
+def _usdc(micros: int) -> Decimal:
+    return Decimal(micros).scaleb(-6)
+
+
+def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) -> None:
+    """As the venue does with what an account cannot bear, or what has nothing to reduce."""
+    if refused.kind.code == "wallet_venue_unavailable":
+        raise Refused(refused)
+    reduces = refused.kind.code == "wallet_no_position"
+    word = "reduceOnlyCanceled" if reduces else "marginCanceled"
+    end_order(uow, order, OrderEnd(happening="cancel", venue_message=word, whole=True), now)
+
+
+def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
+    """As the venue does with every order of what it delists."""
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.version != read.version:
+        return
+    end_order(
+        uow, order, OrderEnd(happening="cancel", venue_message="delistedCanceled", whole=True), now
+    )
+
+
+def _given_up(uow: UnitOfWork, read: Order, now: datetime) -> None:
+    """Reject an order whose fill never came: what it met is written in one transaction with its
+    end, so that nothing is filled.
+    """
+    order = uow.orders.get(read.order_id, lock=True)
+    if order is None or order.version != read.version or order.status != "executing":
+        return
+    lost = refusal("wallet_venue_unavailable", why="the process ended before it was filled")
+    end_order(uow, order, OrderEnd(happening="refuse", refusal=lost, whole=True), now)
