@@ -161,7 +161,7 @@ async def _answered(page: PageRoute, visit: PageRequest, cache: PageVaultCache) 
     elif (once := session_guard.starts_over_unasked(request)) is not None:
         return visit.go(once)
     elif nobody and request.method in READING and session_guard.arrives_from_elsewhere(request):
-        return visit.show("arriving.html", arriving.Arriving())
+        return visit.show("arriving.html", arriving.ArrivingView())
     if page.owner and nobody:
         return _to_sign_in(page, visit)
     if page.method == "POST":

@@ -19,7 +19,7 @@ LATE_S: Final = 2
 """How long the others are waited for where enough have answered."""
 
 
-class Seen(Protocol[View]):
+class NodeAnswers(Protocol[View]):
     """A chain through each of its nodes alone."""
 
     @property
@@ -33,7 +33,7 @@ class Seen(Protocol[View]):
 
 
 async def quorum_read(
-    chain: Seen[V],
+    chain: NodeAnswers[V],
     of: str,
     ask: Callable[[V], Awaitable[T]],
     alike: Callable[[T], object] = lambda statement: statement,
@@ -78,7 +78,7 @@ def dissent(nodes: NodePool, of: str, same: Sequence[int], statement: Mapping[in
 
 
 async def until(
-    chain: Seen[V],
+    chain: NodeAnswers[V],
     ask: Callable[[V], Awaitable[T]],
     enough: Callable[[Mapping[int, T]], bool],
 ) -> dict[int, T]:
@@ -109,7 +109,7 @@ async def until(
     return {n: statement[n] for n in order if n in statement}
 
 
-async def each_node(chain: Seen[V], question: Callable[[V], Awaitable[T]]) -> dict[int, T]:
+async def each_node(chain: NodeAnswers[V], question: Callable[[V], Awaitable[T]]) -> dict[int, T]:
     """Put a question to every node at once: the answers by the nodes' places. Where enough have
     answered, the others have two seconds; one that had not is soon left alone for a while.
 

@@ -268,7 +268,7 @@ class Chains(Protocol):
         ...
 
 
-class SignIn(Protocol):
+class SignInVerifier(Protocol):
     """EIP-4361 texts (contract 2)."""
 
     def message(

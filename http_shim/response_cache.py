@@ -19,7 +19,7 @@ _FRESH: Final = re.compile(r"public, max-age=([1-9][0-9]{0,5})")
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _CachedResponse:
     body: bytes
     until: datetime
 
@@ -31,7 +31,7 @@ class ResponseCache:
 
     def __init__(self, limit: int = MOST, size: int = BYTES) -> None:
         self._most, self._size = limit, size
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str, _CachedResponse] = OrderedDict()
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class ResponseCache:
         ):
             return
         self._drop(key)
-        self._entries[key] = _Entry(body, asked + timedelta(seconds=int(fresh[1])))
+        self._entries[key] = _CachedResponse(body, asked + timedelta(seconds=int(fresh[1])))
         self._bytes += len(body)
         while len(self._entries) > self._most or self._bytes > self._size:
             _, gone = self._entries.popitem(last=False)

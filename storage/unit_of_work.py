@@ -7,34 +7,34 @@ from contextlib import contextmanager
 
 from storage.lazy_property import lazy_property
 from storage.prefetch.write_counter import Counting
-from storage.repositories.approvals import Approvals, Reservations
+from storage.repositories.approvals import ApprovalRepository, ReservationRepository
 from storage.repositories.buffered_writes import BufferedWrites
-from storage.repositories.chain_index import ChainIndex
-from storage.repositories.deposit_addresses import Addresses
-from storage.repositories.hall import Hall
+from storage.repositories.chain_index import ChainIndexRepository
+from storage.repositories.deposit_addresses import DepositAddressRepository
+from storage.repositories.hall import HallRepository
 from storage.repositories.identities import Identities
-from storage.repositories.leases import Idempotency, Leases, SwitchRepository
-from storage.repositories.ledger import Ledger
-from storage.repositories.mandates import Mandates
-from storage.repositories.order_limits import OrderCounters, OwnLimits
-from storage.repositories.orders import Orders
-from storage.repositories.paper_books import PaperBooks
-from storage.repositories.policies import Policies
+from storage.repositories.leases import IdempotencyRepository, LeaseRepository, SwitchRepository
+from storage.repositories.ledger import LedgerRepository
+from storage.repositories.mandates import MandateRepository
+from storage.repositories.order_limits import OrderCounterRepository, OwnLimitRepository
+from storage.repositories.orders import OrderRepository
+from storage.repositories.paper_books import PaperBookRepository
+from storage.repositories.policies import PolicyRepository
 from storage.repositories.resync_progress import ResyncRepository
-from storage.repositories.signer_nonces import SignerNonces
+from storage.repositories.signer_nonces import SignerNonceRepository
 from storage.repositories.state_cache import StateCache
-from storage.repositories.stop_line_state import VenueKeeping
-from storage.repositories.stored_bytes import StoredDays
+from storage.repositories.stop_line_state import StopLineStateRepository
+from storage.repositories.stored_bytes import StoredBytesRepository
 from storage.repositories.trade_permissions import (
-    BuilderFees,
-    LimitLog,
-    TradeAllowlist,
-    VenueWeights,
+    BuilderFeeRepository,
+    LimitLogRepository,
+    TradeAllowlistRepository,
+    VenueWeightRepository,
 )
-from storage.repositories.transfers import Transfers
+from storage.repositories.transfers import TransferRepository
 from storage.repositories.vault_totals import VaultTotalsRepository
-from storage.repositories.venue_accounts import VenueAccounts
-from storage.repositories.webhooks import Webhooks
+from storage.repositories.venue_accounts import VenueAccountRepository
+from storage.repositories.webhooks import WebhookRepository
 from storage.sql import Sql
 
 
@@ -62,14 +62,14 @@ class UnitOfWork:
         return UnitOfWork(sql, self._cache), sql
 
     @lazy_property
-    def mandates(self) -> Mandates:
+    def mandates(self) -> MandateRepository:
         """Mandates."""
-        return Mandates(self.sql, holds=isinstance(self.sql, BufferedWrites))
+        return MandateRepository(self.sql, holds=isinstance(self.sql, BufferedWrites))
 
     @lazy_property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> LedgerRepository:
         """Ledger rows and their fold."""
-        return Ledger(self.sql, self._cache)
+        return LedgerRepository(self.sql, self._cache)
 
     @lazy_property
     def identities(self) -> Identities:
@@ -77,19 +77,19 @@ class UnitOfWork:
         return Identities(self.sql)
 
     @lazy_property
-    def approvals(self) -> Approvals:
+    def approvals(self) -> ApprovalRepository:
         """Approval items."""
-        return Approvals(self.sql)
+        return ApprovalRepository(self.sql)
 
     @lazy_property
-    def reservations(self) -> Reservations:
+    def reservations(self) -> ReservationRepository:
         """Soft reservations."""
-        return Reservations(self.sql)
+        return ReservationRepository(self.sql)
 
     @lazy_property
-    def idempotency(self) -> Idempotency:
+    def idempotency(self) -> IdempotencyRepository:
         """Idempotency records."""
-        return Idempotency(self.sql)
+        return IdempotencyRepository(self.sql)
 
     @lazy_property
     def switches(self) -> SwitchRepository:
@@ -97,24 +97,24 @@ class UnitOfWork:
         return SwitchRepository(self.sql)
 
     @lazy_property
-    def policies(self) -> Policies:
+    def policies(self) -> PolicyRepository:
         """Agent policies."""
-        return Policies(self.sql)
+        return PolicyRepository(self.sql)
 
     @lazy_property
-    def addresses(self) -> Addresses:
+    def addresses(self) -> DepositAddressRepository:
         """Deposit addresses and their proofs."""
-        return Addresses(self.sql)
+        return DepositAddressRepository(self.sql)
 
     @lazy_property
-    def transfers(self) -> Transfers:
+    def transfers(self) -> TransferRepository:
         """Transfer reports, balances."""
-        return Transfers(self.sql)
+        return TransferRepository(self.sql)
 
     @lazy_property
-    def chainlog(self) -> ChainIndex:
+    def chainlog(self) -> ChainIndexRepository:
         """The chain reader's tables."""
-        return ChainIndex(self.sql)
+        return ChainIndexRepository(self.sql)
 
     @lazy_property
     def sums(self) -> VaultTotalsRepository:
@@ -127,76 +127,76 @@ class UnitOfWork:
         return ResyncRepository(self.sql)
 
     @lazy_property
-    def hall(self) -> Hall:
+    def hall(self) -> HallRepository:
         """The Hall's roll-ups."""
-        return Hall(self.sql)
+        return HallRepository(self.sql)
 
     @lazy_property
-    def work(self) -> Leases:
+    def work(self) -> LeaseRepository:
         """Claims of keeper work."""
-        return Leases(self.sql)
+        return LeaseRepository(self.sql)
 
     @lazy_property
-    def venue(self) -> VenueAccounts:
+    def venue(self) -> VenueAccountRepository:
         """Links, keys and intents of own accounts at the venue."""
-        return VenueAccounts(self.sql)
+        return VenueAccountRepository(self.sql)
 
     @lazy_property
-    def builder_fees(self) -> BuilderFees:
+    def builder_fees(self) -> BuilderFeeRepository:
         """Approvals of the builder fee."""
-        return BuilderFees(self.sql)
+        return BuilderFeeRepository(self.sql)
 
     @lazy_property
-    def venue_weights(self) -> VenueWeights:
+    def venue_weights(self) -> VenueWeightRepository:
         """The venue's request budget."""
-        return VenueWeights(self.sql)
+        return VenueWeightRepository(self.sql)
 
     @lazy_property
-    def allowlist(self) -> TradeAllowlist:
+    def allowlist(self) -> TradeAllowlistRepository:
         """Who may trade live."""
-        return TradeAllowlist(self.sql)
+        return TradeAllowlistRepository(self.sql)
 
     @lazy_property
-    def orders(self) -> Orders:
+    def orders(self) -> OrderRepository:
         """Orders and their fills."""
-        return Orders(self.sql)
+        return OrderRepository(self.sql)
 
     @lazy_property
-    def signer_nonces(self) -> SignerNonces:
+    def signer_nonces(self) -> SignerNonceRepository:
         """Nonces of what wallets sign for the venue."""
-        return SignerNonces(self.sql)
+        return SignerNonceRepository(self.sql)
 
     @lazy_property
-    def order_counters(self) -> OrderCounters:
+    def order_counters(self) -> OrderCounterRepository:
         """What is ordered a day."""
-        return OrderCounters(self.sql)
+        return OrderCounterRepository(self.sql)
 
     @lazy_property
-    def own_limits(self) -> OwnLimits:
+    def own_limits(self) -> OwnLimitRepository:
         """People's own limits of orders."""
-        return OwnLimits(self.sql)
+        return OwnLimitRepository(self.sql)
 
     @lazy_property
-    def limit_log(self) -> LimitLog:
+    def limit_log(self) -> LimitLogRepository:
         """Changes of who may trade live, and of how much."""
-        return LimitLog(self.sql)
+        return LimitLogRepository(self.sql)
 
     @lazy_property
-    def paper(self) -> PaperBooks:
+    def paper(self) -> PaperBookRepository:
         """Paper books."""
-        return PaperBooks(self.sql, self._cache.accounts)
+        return PaperBookRepository(self.sql, self._cache.accounts)
 
     @lazy_property
-    def webhooks(self) -> Webhooks:
+    def webhooks(self) -> WebhookRepository:
         """Webhooks of owners, and what is told to them."""
-        return Webhooks(self.sql)
+        return WebhookRepository(self.sql)
 
     @lazy_property
-    def stored(self) -> StoredDays:
+    def stored(self) -> StoredBytesRepository:
         """How much owners had stored."""
-        return StoredDays(self.sql)
+        return StoredBytesRepository(self.sql)
 
     @lazy_property
-    def venue_keeping(self) -> VenueKeeping:
+    def venue_keeping(self) -> StopLineStateRepository:
         """How the keeper stands with mandates at the venue."""
-        return VenueKeeping(self.sql)
+        return StopLineStateRepository(self.sql)

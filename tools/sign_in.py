@@ -15,7 +15,7 @@ from domain.refusals import Refused, refusal
 from domain.times import Timestamp
 from storage.errors import Unavailable
 from storage.prefetch.read_set import ReadSet
-from storage.repositories.people import Challenge
+from storage.repositories.people import SignInChallenge
 from storage.unit_of_work import UnitOfWork
 from tools.context.credentials import Header, hashed, prolonged, resolve, slide
 from tools.model.fields import Address, Nothing, Signature
@@ -109,7 +109,7 @@ def _not_signed(signer: str, reason: str) -> Refused:
     return Refused(refusal("invalid_signature", signer=signer, why=reason, next=AGAIN))
 
 
-async def issued(deps: Deps, text: str) -> Challenge:
+async def issued(deps: Deps, text: str) -> SignInChallenge:
     """Find the challenge whose text this is, byte for byte once a form's CR LF is undone.
 
     Errors: `invalid_signature`, before any chain is asked.
@@ -128,7 +128,7 @@ async def issued(deps: Deps, text: str) -> Challenge:
 class Proven:
     """A challenge whose text was signed, and how."""
 
-    challenge: Challenge
+    challenge: SignInChallenge
     proof: SignerCheck
 
 

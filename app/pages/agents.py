@@ -25,7 +25,7 @@ async def listed(visit: PageRequest) -> web.Response:
     return visit.show("agents.html", await _list(visit))
 
 
-async def _list(visit: PageRequest) -> agents.Agents:
+async def _list(visit: PageRequest) -> agents.AgentsView:
     return agents.listed(await visit.ask("owner_agents", cursor=visit.query("cursor")))
 
 

@@ -19,7 +19,7 @@ async def listed(visit: PageRequest) -> web.Response:
     return visit.show("books.html", await _list(visit))
 
 
-async def _list(visit: PageRequest) -> books.Books:
+async def _list(visit: PageRequest) -> books.BooksView:
     agents = await visit.ask("owner_agents", limit=200)
     return books.view(await visit.ask("own_paper_books"), agents)
 

@@ -22,7 +22,7 @@ async def shown(visit: PageRequest) -> web.Response:
     return visit.show("notices.html", await _view(visit))
 
 
-async def _view(visit: PageRequest) -> notices.Notices:
+async def _view(visit: PageRequest) -> notices.NoticesView:
     waiting = await visit.ask("order_pending")
     under_way = await visit.ask("order_under_way")
     return notices.view(
@@ -50,7 +50,7 @@ async def one(visit: PageRequest) -> web.Response:
     return visit.show("notice.html", await _one(visit))
 
 
-async def _one(visit: PageRequest) -> notices.OneHook:
+async def _one(visit: PageRequest) -> notices.OneHookView:
     webhook_id = visit.named("hook")
     webhook = await _row(visit, webhook_id)
     page = await visit.ask(

@@ -101,11 +101,11 @@ async def unwinding(visit: PageRequest) -> web.Response:
     chain_id = read["mandate"]["chain_id"]
     if data is None:
         again = visit.query("again") is not None
-        asks = leave.Unwind(public_id=visit.named("id"), target=target, again=again)
+        asks = leave.UnwindChoiceView(public_id=visit.named("id"), target=target, again=again)
         return visit.show("unwind.html", asks, chain_id=chain_id)
     data = data.strip()
     told, refused = await _or_refusal(visit, "mandate_unwind_call", target=target, data=data)
-    way_out = act.Exit(target=str(told["decoded"]["args"][0]), data=data) if told else None
+    way_out = act.ExitView(target=str(told["decoded"]["args"][0]), data=data) if told else None
     shown = act.view("unwind", read, told or None, refused or None, exit=way_out)
     return visit.show("act.html", shown, chain_id=chain_id)
 

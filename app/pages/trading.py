@@ -15,7 +15,7 @@ from app.pages.venue_account import json_of, venue_url
 from app.replies import Json
 from app.views import order, orders
 from app.views import order_history as past_orders
-from app.views.order import OneOrder
+from app.views.order import OneOrderView
 from domain.times import timestamp
 
 HERE: Final = "/app/orders"
@@ -146,7 +146,7 @@ async def _one(visit: PageRequest, refused: OperationRefused | None = None) -> w
     return visit.show("order.html", order.refused(view, refused.block), status=refused.status)
 
 
-async def _read(visit: PageRequest) -> OneOrder:
+async def _read(visit: PageRequest) -> OneOrderView:
     row = await visit.ask("order_get", order_id=visit.named("order"))
     return order.view(row, await _names(visit))
 

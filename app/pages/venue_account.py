@@ -51,11 +51,13 @@ async def _show(visit: PageRequest, refused: OperationRefused | None = None) -> 
     return _answer(visit, view, 200 if refused is None else refused.status)
 
 
-def _answer(visit: PageRequest, view: venue_account.Own, status: int = 200) -> web.Response:
+def _answer(
+    visit: PageRequest, view: venue_account.VenueAccountView, status: int = 200
+) -> web.Response:
     return visit.show("own.html", view, status=status, asks=(view.block["venue"],))
 
 
-async def _view(visit: PageRequest) -> venue_account.Own:
+async def _view(visit: PageRequest) -> venue_account.VenueAccountView:
     status = await visit.ask("own_status")
     terms, config = await visit.ask("own_terms"), await visit.ask("builder_fee_config")
     return venue_account.view(status, terms, config, venue_url(visit, status["network"]))

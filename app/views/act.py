@@ -8,10 +8,10 @@ from typing import Final
 
 from app.replies import Json
 from app.views.components import refusal, sending
-from app.views.components.recorded import Record
+from app.views.components.recorded import RecordedValueView
 from app.views.components.recorded import view as of_record
 from app.views.components.refusal import RefusalView
-from app.views.components.sending import Sending
+from app.views.components.sending import SendingView
 from app.words.status import Pill, pill
 from app.words.text import _
 from app.words.untrusted_text import AgentName, agent_of
@@ -19,7 +19,7 @@ from domain.money import Usdc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class ActWordsView:
     """What a page of an action says."""
 
     title: str
@@ -29,8 +29,8 @@ class Words:
     look: str = "go"
 
 
-ACTS: Final[Mapping[str, Words]] = {
-    "pause": Words(
+ACTS: Final[Mapping[str, ActWordsView]] = {
+    "pause": ActWordsView(
         title=_("Pause"),
         text=_(
             "The agent can no longer act until you resume. Money and positions stay as they are."
@@ -38,13 +38,13 @@ ACTS: Final[Mapping[str, Words]] = {
         points=(_("You can resume at any time, with one more transaction."),),
         button=_("Pause with my wallet"),
     ),
-    "resume": Words(
+    "resume": ActWordsView(
         title=_("Resume"),
         text=_("The agent of the signed terms may act again, inside the same limits."),
         points=(),
         button=_("Resume with my wallet"),
     ),
-    "stop": Words(
+    "stop": ActWordsView(
         title=_("Stop for good"),
         text=_(
             "The agent’s authority ends and does not come back. This does not sell open positions."
@@ -56,7 +56,7 @@ ACTS: Final[Mapping[str, Words]] = {
         button=_("Stop for good with my wallet"),
         look="danger",
     ),
-    "record": Words(
+    "record": ActWordsView(
         title=_("Record value"),
         text=_(
             "Your vault records what its open positions are worth now. From then on it judges the "
@@ -68,7 +68,7 @@ ACTS: Final[Mapping[str, Words]] = {
         ),
         button=_("Record value with my wallet"),
     ),
-    "withdraw": Words(
+    "withdraw": ActWordsView(
         title=_("Withdraw everything"),
         text=_(
             "One transaction: stops and settles first where that has not happened, then pays "
@@ -77,7 +77,7 @@ ACTS: Final[Mapping[str, Words]] = {
         points=(_("The mandate is over after this."),),
         button=_("Withdraw with my wallet"),
     ),
-    "unwind": Words(
+    "unwind": ActWordsView(
         title=_("Close a position"),
         text=_(
             "Your vault calls the market’s exit. What comes back stays in the vault until you "
@@ -90,7 +90,7 @@ ACTS: Final[Mapping[str, Words]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
+class ExitView:
     """The call of an unwind: where the vault calls, and with what."""
 
     target: str
@@ -105,7 +105,7 @@ class ActionPageView:
 
     public_id: str
     kind: str
-    words: Words
+    words: ActWordsView
     who: AgentName | None
     pill: Pill
     vault: str | None
@@ -114,12 +114,12 @@ class ActionPageView:
     already: str
     pays: str | None
     agent_fee: str | None
-    record: Record | None
+    record: RecordedValueView | None
     worth: str | None
     cash: str | None
     positions: str | None
-    exit: Exit | None
-    sending: Sending | None
+    exit: ExitView | None
+    sending: SendingView | None
     closes: bool
     problem: RefusalView | None
 
@@ -152,7 +152,7 @@ def view(
     refused: Json | None = None,
     *,
     name: str | None = None,
-    exit: Exit | None = None,
+    exit: ExitView | None = None,
 ) -> ActionPageView:
     """`told` of the action's call operation, or the block of its refusal; `named` is the agent of
     the signed terms, for its resumption.

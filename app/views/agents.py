@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from app.replies import Json
 from app.views.components import refusal
-from app.views.components.policy_log import FIELDS, Change, changes
+from app.views.components.policy_log import FIELDS, ChangeView, changes
 from app.views.components.refusal import RefusalView
 from app.words.status import PLAIN, Pill
 from app.words.steps import SOURCES, TITLES
@@ -49,7 +49,7 @@ class ApiKeyView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRow:
+class AgentRowView:
     """An agent; the name is its owner's."""
 
     agent_id: str
@@ -62,7 +62,7 @@ class AgentRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewKey:
+class NewKeyView:
     """A key, shown this once; None where its form came again."""
 
     agent_id: str
@@ -72,19 +72,19 @@ class NewKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agents:
+class AgentsView:
     """The list, and the form of a new one; `name` and `address` are what was typed."""
 
-    agents: tuple[AgentRow, ...]
+    agents: tuple[AgentRowView, ...]
     older: str | None
-    new: NewKey | None = None
+    new: NewKeyView | None = None
     problem: RefusalView | None = None
     name: str = ""
     address: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class SettingView:
     """A field of the policy's form, as it is or as it was typed."""
 
     name: str
@@ -94,7 +94,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
+class BalanceView:
     """What an agent has of an asset on a chain."""
 
     chain_id: int
@@ -106,7 +106,7 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class OfferView:
     """A mandate that waits for the agent."""
 
     public_id: str
@@ -116,7 +116,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class AgentEventView:
     """A line of the feed."""
 
     at: str
@@ -130,26 +130,26 @@ class Happened:
 class AgentConsoleView:
     """One agent's console."""
 
-    agent: AgentRow
+    agent: AgentRowView
     accepts: bool
     exists: bool
-    numbers: tuple[Setting, ...]
-    texts: tuple[Setting, ...]
-    changes: tuple[Change, ...]
-    balances: tuple[Balance, ...]
-    offers: tuple[Offer, ...]
-    feed: tuple[Happened, ...]
+    numbers: tuple[SettingView, ...]
+    texts: tuple[SettingView, ...]
+    changes: tuple[ChangeView, ...]
+    balances: tuple[BalanceView, ...]
+    offers: tuple[OfferView, ...]
+    feed: tuple[AgentEventView, ...]
     older: str | None
     status: Pill
-    new: NewKey | None = None
+    new: NewKeyView | None = None
     problem: RefusalView | None = None
 
 
-def _row(raw: Json) -> AgentRow:
+def _row(raw: Json) -> AgentRowView:
     keys = tuple(
         ApiKeyView(**{n: k[n] for n in ("key_id", "created_at", "revoked_at")}) for k in raw["keys"]
     )
-    return AgentRow(
+    return AgentRowView(
         agent_id=raw["agent_id"],
         name=raw["name"],
         address=raw["address"],
@@ -160,23 +160,23 @@ def _row(raw: Json) -> AgentRow:
     )
 
 
-def listed(page: Json) -> Agents:
+def listed(page: Json) -> AgentsView:
     """`page` of owner_agents."""
     rows = tuple(_row(a) for a in page["items"])
-    return Agents(agents=rows, older=page["next_cursor"])
+    return AgentsView(agents=rows, older=page["next_cursor"])
 
 
-def not_registered(shown: Agents, block: Json, name: str, address: str) -> Agents:
+def not_registered(shown: AgentsView, block: Json, name: str, address: str) -> AgentsView:
     """The list after a name or an address was refused."""
     return replace(shown, problem=refusal.view(block, None), name=name, address=address)
 
 
-def new_key(agent_id: str, raw: Json, name: str, base_url: str) -> NewKey:
+def new_key(agent_id: str, raw: Json, name: str, base_url: str) -> NewKeyView:
     """A key as it is shown once, with how an agent's host takes it; `told`: the operation's."""
     key = raw["key"]
     server = {"url": f"{base_url}/mcp", "headers": {"X-Service-User-Key": key}}
     snippet = json.dumps({"mcpServers": {"wallet": server}}, indent=2)
-    return NewKey(agent_id=agent_id, name=name, key=key, snippet=snippet)
+    return NewKeyView(agent_id=agent_id, name=name, key=key, snippet=snippet)
 
 
 def _as_typed(value: Any) -> str:
@@ -185,14 +185,14 @@ def _as_typed(value: Any) -> str:
     return str(value) if isinstance(value, (str, int)) else json.dumps(value, ensure_ascii=False)
 
 
-def _setting(name: str, value: str) -> Setting:
-    return Setting(name=name, label=FIELDS[name], hint=HINTS.get(name, ""), value=value)
+def _setting(name: str, value: str) -> SettingView:
+    return SettingView(name=name, label=FIELDS[name], hint=HINTS.get(name, ""), value=value)
 
 
-def _happened(item: Json) -> Happened:
+def _happened(item: Json) -> AgentEventView:
     if item["type"] == "balance":
         text = _("{asset} on chain {chain}: {state}, {cause}")
-        return Happened(
+        return AgentEventView(
             at=item["at"],
             what=_("Balance"),
             text=text.format(
@@ -207,7 +207,7 @@ def _happened(item: Json) -> Happened:
     row = item["event"]
     kind, by = row["kind"], row["reported_by"]
     prepaid_cost = item["type"] == "paid_read"
-    return Happened(
+    return AgentEventView(
         at=item["at"],
         what=TITLES["paid_read"] if prepaid_cost else SAID.get(kind) or TITLES.get(kind, kind),
         text=_("reported by the agent") if by == "agent" else SOURCES[by],
@@ -231,10 +231,11 @@ def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> 
         ),
         changes=changes(policy["changes"]),
         balances=tuple(
-            Balance(**{n: b[n] for n in Balance.__dataclass_fields__}) for b in balances["balances"]
+            BalanceView(**{n: b[n] for n in BalanceView.__dataclass_fields__})
+            for b in balances["balances"]
         ),
         offers=tuple(
-            Offer(
+            OfferView(
                 public_id=o["mandate"]["public_id"],
                 purpose=o["mandate"]["purpose"],
                 budget=o["mandate"]["budget_usdc"],
@@ -251,7 +252,7 @@ def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> 
 def typed(shown: AgentConsoleView, form: Mapping[str, str], block: Json) -> AgentConsoleView:
     """The console after a policy was refused: what was typed stays."""
 
-    def again(settings: tuple[Setting, ...]) -> tuple[Setting, ...]:
+    def again(settings: tuple[SettingView, ...]) -> tuple[SettingView, ...]:
         return tuple(replace(s, value=form.get(s.name, "")) for s in settings)
 
     return replace(

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from app.replies import Json
 from app.views.components import asks, meters, refusal
-from app.views.components.asks import AskView, Check
-from app.views.components.meters import Meter
+from app.views.components.asks import AskView, CheckView
+from app.views.components.meters import MeterView
 from app.views.components.refusal import RefusalView
 from app.words.text import _
 
@@ -24,9 +24,9 @@ class ApprovalView:
     ask: AskView
     function: str
     args: tuple[str, ...]
-    tried: Check
-    today: Meter
-    action: Meter
+    tried: CheckView
+    today: MeterView
+    action: MeterView
     after: str | None
     problem: RefusalView | None = None
     note: str = ""
@@ -34,23 +34,23 @@ class ApprovalView:
     digest: str = ""
 
 
-def _tried(simulation: Json | None) -> Check:
+def _tried(simulation: Json | None) -> CheckView:
     if simulation is None:
-        return Check(ok=None, text=_("It could not be tried out just now."))
+        return CheckView(ok=None, text=_("It could not be tried out just now."))
     if simulation["ok"]:
         gas = f"{simulation['gas']:,}" if simulation["gas"] else _("some")
         text = _("Tried out just now: it works, about {gas} gas, which the agent pays.")
-        return Check(ok=True, text=text.format(gas=gas))
+        return CheckView(ok=True, text=text.format(gas=gas))
     revert = simulation["revert"]
     text = _("This would fail now: the contract answers {name}.")
     name = revert["name"] if revert and revert.get("name") else _("with a refusal")
-    return Check(ok=False, text=text.format(name=name))
+    return CheckView(ok=False, text=text.format(name=name))
 
 
-def _fresh(checks: Iterable[Json]) -> tuple[Check, ...]:
+def _fresh(checks: Iterable[Json]) -> tuple[CheckView, ...]:
     """The checks as they stand now; the owner's own answer is not one of them."""
     return tuple(
-        Check(ok=c["ok"], text=_judged(c))
+        CheckView(ok=c["ok"], text=_judged(c))
         for c in checks
         if c["code"] in CHECKS and not (c["ok"] and c["code"] in _QUIET)
     )

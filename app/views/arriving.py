@@ -8,5 +8,5 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arriving:
+class ArrivingView:
     """Nothing: whose page it is, is not known yet."""

@@ -43,7 +43,7 @@ class PaperBookView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Books:
+class BooksView:
     """All books, and the form of one more; `name` and `start` are what was typed."""
 
     books: tuple[PaperBookView, ...]
@@ -55,7 +55,7 @@ class Books:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class PlacedOrderView:
     """An order of a book."""
 
     order_id: str
@@ -67,12 +67,12 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneBook:
+class OneBookView:
     """One book."""
 
     book: PaperBookView
     positions: tuple[PositionView, ...]
-    orders: tuple[Placed, ...]
+    orders: tuple[PlacedOrderView, ...]
     older: str | None
     points: tuple[tuple[str, str], ...]
 
@@ -109,28 +109,28 @@ def _names(agents: Json) -> dict[str, str]:
     return {a["agent_id"]: a["name"] for a in agents["items"]}
 
 
-def view(raw: Json, agents: Json) -> Books:
+def view(raw: Json, agents: Json) -> BooksView:
     """`told` of own_paper_books, `agents` of owner_agents."""
     names = _names(agents)
-    return Books(
+    return BooksView(
         books=tuple(_book(b, names) for b in raw["books"]),
         opened=raw["opened_total"],
         agents=tuple(names.items()),
     )
 
 
-def refused(shown: Books, block: Json, name: str, start: str) -> Books:
+def refused(shown: BooksView, block: Json, name: str, start: str) -> BooksView:
     """The list after a book was refused; what was typed stays."""
     return replace(shown, problem=refusal.view(block, None), name=name, start=start)
 
 
-def one(raw: Json, agents: Json) -> OneBook:
+def one(raw: Json, agents: Json) -> OneBookView:
     """`told` of own_paper_book."""
-    return OneBook(
+    return OneBookView(
         book=_book(raw, _names(agents)),
         positions=positions(raw["positions"], {raw["book"]: raw["name"]}),
         orders=tuple(
-            Placed(
+            PlacedOrderView(
                 order_id=o["order_id"],
                 what=what(o),
                 price=o["avg_px"] or o["limit_px"],

@@ -9,13 +9,13 @@ from app.replies import Json
 from app.views.components import clauses, refusal, sending
 from app.views.components.clauses import ClauseView
 from app.views.components.refusal import RefusalView
-from app.views.components.sending import Sending
+from app.views.components.sending import SendingView
 from app.words.text import _
 from app.words.untrusted_text import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Create:
+class CreateView:
     """The page; `sending` is None where there is nothing to send, and `problem` or `message` says
     why.
     """
@@ -27,20 +27,20 @@ class Create:
     clauses: tuple[ClauseView, ...]
     factory: str
     vault: str | None
-    sending: Sending | None
+    sending: SendingView | None
     signed_terms: Mapping[str, object]
     message: str
     problem: RefusalView | None
 
 
-def view(read: Json, terms: Json, call: Json | None, refused: Json | None) -> Create:
+def view(read: Json, terms: Json, call: Json | None, refused: Json | None) -> CreateView:
     """`call` of owner_create_call, or the block of its refusal."""
     m = read["mandate"]
     public_id, ready = m["public_id"], call is not None and call["call"] is not None
     message = ""
     if call is not None and not ready:
         message = _("No vault factory is set for this network yet. The operator has to act.")
-    return Create(
+    return CreateView(
         public_id=public_id,
         budget=m["budget_usdc"],
         agent=agent_of(m),

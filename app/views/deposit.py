@@ -15,7 +15,7 @@ from app.words.text import _
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class RouteView:
     """A way in, with ranges."""
 
     name: str
@@ -28,7 +28,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asset:
+class AssetView:
     """An asset that can be brought in."""
 
     asset: str
@@ -39,12 +39,12 @@ class Asset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deposit:
+class DepositView:
     """The page; `qr` is an image of `link`, which asks a wallet for a transfer to the owner."""
 
     amount: str
-    routes: tuple[Route, ...]
-    assets: tuple[Asset, ...]
+    routes: tuple[RouteView, ...]
+    assets: tuple[AssetView, ...]
     as_of: str | None
     chain: str
     token: str | None
@@ -70,9 +70,9 @@ def _site(url: str) -> str:
     return urlsplit(url).netloc or url
 
 
-def _route(raw: Json, names: Mapping[int, str]) -> Route:
+def _route(raw: Json, names: Mapping[int, str]) -> RouteView:
     fee, takes = raw["fee_usdc"], raw["time_s"]
-    return Route(
+    return RouteView(
         name=raw["name"],
         start=_from(raw["from"]["chain"], names),
         fee=None if fee is None else (fee["low"], fee["high"]),
@@ -90,16 +90,16 @@ def view(
     amount: str,
     block: Json | None,
     names: Mapping[int, str],
-) -> Deposit:
+) -> DepositView:
     """`routes` of deposit_routes (None where it was refused with `block`), `assets` of
     deposit_assets."""
     told = routes or {"items": (), "destination": {"chain": 0, "address": None}, "link": None}
     svg, to = told.get("qr_svg"), told["destination"]
-    return Deposit(
+    return DepositView(
         amount=amount,
         routes=tuple(_route(r, names) for r in told["items"]),
         assets=tuple(
-            Asset(
+            AssetView(
                 asset=a["asset"],
                 chain=a["chain"],
                 address=a["address"],

@@ -18,7 +18,7 @@ TITLES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class DocumentView:
     """One page of help, among its neighbours."""
 
     name: str
@@ -26,6 +26,6 @@ class Document:
     others: tuple[tuple[str, str], ...]
 
 
-def view(name: str) -> Document:
+def view(name: str) -> DocumentView:
     """A page by its name. Errors: KeyError for one that there is not."""
-    return Document(name=name, title=TITLES[name], others=tuple(TITLES.items()))
+    return DocumentView(name=name, title=TITLES[name], others=tuple(TITLES.items()))

@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import escape
 
 from app.replies import Json
-from app.views.components.numbers import Number
+from app.views.components.numbers import NumberView
 from app.views.days import DayRowView
 from app.words import money
 from app.words.text import _
@@ -28,20 +28,22 @@ def _tone(value: str | None) -> str:
     return "up" if micros > 0 else "down" if micros < 0 else ""
 
 
-def _agreed(m: Json, p: Json) -> tuple[Number, ...]:
+def _agreed(m: Json, p: Json) -> tuple[NumberView, ...]:
     """What the terms say, while no money is in."""
     return (
-        Number(
+        NumberView(
             label=_("Budget"),
             shown=money.exact(m["budget_usdc"]),
             unit=True,
             source=_("the most that you put in"),
         ),
-        Number(
+        NumberView(
             label=_("Per action"), shown=money.exact(m["per_tx_cap_usdc"]), source=_("clause 2")
         ),
-        Number(label=_("Per day"), shown=money.exact(m["daily_cap_usdc"]), source=_("clause 3")),
-        Number(label=_("Stop line"), shown=money.exact(p["floor"]), source=_("clause 4")),
+        NumberView(
+            label=_("Per day"), shown=money.exact(m["daily_cap_usdc"]), source=_("clause 3")
+        ),
+        NumberView(label=_("Stop line"), shown=money.exact(p["floor"]), source=_("clause 4")),
     )
 
 
@@ -50,19 +52,19 @@ def _sum(rows: Sequence[DayRowView], name: str) -> str:
     return str(Usdc(sum(money.micros_of(a) for a in amounts)))
 
 
-def _final(read: Json, rows: Sequence[DayRowView]) -> tuple[Number, ...]:
+def _final(read: Json, rows: Sequence[DayRowView]) -> tuple[NumberView, ...]:
     p, fee = read["progress"], read["fees"]["agent_fee"]["paid"]
     put_in, took = _sum(rows, "deposits"), _sum(rows, "withdrawals")
     return (
-        Number(label=_("You put in"), shown=money.exact(put_in), unit=True, source=FROM_CHAIN),
-        Number(label=_("You took out"), shown=money.exact(took), source=FROM_CHAIN),
-        Number(
+        NumberView(label=_("You put in"), shown=money.exact(put_in), unit=True, source=FROM_CHAIN),
+        NumberView(label=_("You took out"), shown=money.exact(took), source=FROM_CHAIN),
+        NumberView(
             label=_("Result, final"),
             shown=money.gain(p["realized"]),
             source=_("measured by the vault, after the agent’s share"),
             tone=_tone(p["realized"]),
         ),
-        Number(
+        NumberView(
             label=_("Agent’s share"),
             shown=money.exact(fee),
             source=_("paid once, at settlement"),
@@ -70,26 +72,26 @@ def _final(read: Json, rows: Sequence[DayRowView]) -> tuple[Number, ...]:
     )
 
 
-def _live(p: Json) -> tuple[Number, ...]:
+def _live(p: Json) -> tuple[NumberView, ...]:
     worth, put_in = p["worth_est"], p["committed"]
     result, floor = money.less(worth, put_in), p["floor_now"]
     away = money.less(worth, floor)
     below = away is not None and money.micros_of(away) < 0
     return (
-        Number(
+        NumberView(
             label=_("Worth now"),
             shown=money.est(worth),
             unit=True,
             source=SOURCES.get(p["worth_source"], _("estimate")),
         ),
-        Number(
+        NumberView(
             label=_("Result so far"),
             shown=money.gain(result),
             aside=money.share(result, put_in) or "",
             source=escape(_("estimate; on {} put in")).format(money.exact(put_in)),
             tone=_tone(result),
         ),
-        Number(
+        NumberView(
             label=_("Stop line"),
             shown=money.exact(floor),
             source=escape(_("{} below it") if below else _("{} away")).format(
@@ -97,7 +99,7 @@ def _live(p: Json) -> tuple[Number, ...]:
             ),
             tone="down" if below else "",
         ),
-        Number(
+        NumberView(
             label=_("If you left now"),
             shown=money.est(p["leave_now_est"]),
             source=escape(_("estimate, after exit cost {} and agent’s share {}")).format(
@@ -107,7 +109,7 @@ def _live(p: Json) -> tuple[Number, ...]:
     )
 
 
-def figures(read: Json, rows: Sequence[DayRowView]) -> tuple[Number, ...]:
+def figures(read: Json, rows: Sequence[DayRowView]) -> tuple[NumberView, ...]:
     """Four figures, each with its source."""
     m, p = read["mandate"], read["progress"]
     if p["status"] == "settled":

@@ -36,7 +36,7 @@ SHUT = "The door for new agents is shut here at present; the operator opens it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Front:
+class FrontView:
     """Four measured numbers."""
 
     agents: int
@@ -46,9 +46,9 @@ class Front:
     as_of: str
 
 
-def view(proof: Json) -> Front:
+def view(proof: Json) -> FrontView:
     """The proof strip."""
-    return Front(
+    return FrontView(
         agents=proof["agents"],
         mandates_working=proof["mandates_working"],
         usdc_working=proof["usdc_working"],
@@ -57,7 +57,7 @@ def view(proof: Json) -> Front:
     )
 
 
-def plain(front: Front, base_url: str, *, door: bool) -> str:
+def plain(front: FrontView, base_url: str, *, door: bool) -> str:
     """The same as text, with where an agent starts; `door`: the bot door is open."""
     usdc = front.usdc_working
     return TEXT.format(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from app.replies import Json
 from app.views.components import refusal, sending, worst
 from app.views.components.refusal import RefusalView
-from app.views.components.sending import Sending, Tried
-from app.views.components.worst import Worst
+from app.views.components.sending import SendingView, SimulationView
+from app.views.components.worst import WorstView
 from app.words.text import _
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fund:
+class FundView:
     """The page; `approved`: an approval of an earlier try stands, and only the deposit is left."""
 
     public_id: str
@@ -25,20 +25,20 @@ class Fund:
     provisional: bool
     amount: str | None
     approved: bool
-    sending: Sending | None
-    worst: Worst
+    sending: SendingView | None
+    worst: WorstView
     problem: RefusalView | None
 
 
-def _outcome(approved: bool, simulation: Json | None) -> Tried:
+def _outcome(approved: bool, simulation: Json | None) -> SimulationView:
     found = sending.tried(simulation)
     if approved or not found.ok:
         return found
     text = _("The approval was tried out just now: it works. The deposit waits for it.")
-    return Tried(ok=True, text=text)
+    return SimulationView(ok=True, text=text)
 
 
-def view(read: Json, raw: Json, refused: Json | None = None) -> Fund:
+def view(read: Json, raw: Json, refused: Json | None = None) -> FundView:
     """`told` of owner_fund, for an amount or without one; `refused` what was said to an amount."""
     m, calls = read["mandate"], raw["calls"]
     public_id = m["public_id"]
@@ -58,7 +58,7 @@ def view(read: Json, raw: Json, refused: Json | None = None) -> Fund:
             outcome=outcome,
             capabilities=raw["capabilities"],
         )
-    return Fund(
+    return FundView(
         public_id=public_id,
         first=m["status"] == "signed",
         vault=raw["vault_address"],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.replies import Json
-from app.views.components.policy_log import Change, changes
+from app.views.components.policy_log import ChangeView, changes
 from app.words import money
 from app.words.text import _
 
@@ -68,7 +68,7 @@ class HallAgentView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hall:
+class HallView:
     """A page of the Hall, sorted by one fact."""
 
     sort: str
@@ -78,7 +78,7 @@ class Hall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Under:
+class HallMandateView:
     """A mandate that the agent works or worked under."""
 
     status: str
@@ -93,7 +93,7 @@ class Under:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claims:
+class ClaimsView:
     """What the agent says of itself."""
 
     trades: int
@@ -103,7 +103,7 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaperResult:
+class PaperResultView:
     """What one paper book came to: an estimate, apart from everything measured."""
 
     book: str
@@ -131,12 +131,12 @@ class AgentRecordView:
     floor_stops: int
     self_stops: int
     violations: int
-    claims: Claims
-    mandates: tuple[Under, ...]
-    changes: tuple[Change, ...]
+    claims: ClaimsView
+    mandates: tuple[HallMandateView, ...]
+    changes: tuple[ChangeView, ...]
     stake: str
     paper_opened: int
-    paper: tuple[PaperResult, ...]
+    paper: tuple[PaperResultView, ...]
 
 
 def _window(name: str, raw: Json) -> WindowView:
@@ -163,9 +163,9 @@ def _agent(row: Json) -> HallAgentView:
     )
 
 
-def view(page: Json, sort: str, *, accepting: bool) -> Hall:
+def view(page: Json, sort: str, *, accepting: bool) -> HallView:
     """`page` of hall_list."""
-    return Hall(
+    return HallView(
         sort=sort,
         accepting=accepting,
         agents=tuple(_agent(row) for row in page["items"]),
@@ -173,8 +173,8 @@ def view(page: Json, sort: str, *, accepting: bool) -> Hall:
     )
 
 
-def _under(m: Json) -> Under:
-    return Under(
+def _under(m: Json) -> HallMandateView:
+    return HallMandateView(
         status=STATUS.get(m["status"], m["status"]),
         budget=m["budget_usdc"],
         worth=m["worth_usdc"],
@@ -187,8 +187,8 @@ def _under(m: Json) -> Under:
     )
 
 
-def _paper(raw: Json) -> PaperResult:
-    return PaperResult(
+def _paper(raw: Json) -> PaperResultView:
+    return PaperResultView(
         book=raw["book"],
         started_at=raw["started_at"],
         days=raw["days"],
@@ -219,7 +219,7 @@ def one(raw: Json) -> AgentRecordView:
         floor_stops=raw["floor_stops"],
         self_stops=raw["self_stops"],
         violations=raw["violations"],
-        claims=Claims(
+        claims=ClaimsView(
             trades=claims["trades_total"],
             month=claims["net_30d_usdc"],
             since=claims["net_since_usdc"],

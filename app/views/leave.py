@@ -33,7 +33,7 @@ class ExitStepView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
+class LeaveView:
     """The page; `locked` is what holds the withdrawal back, `until` the latest end of it."""
 
     public_id: str
@@ -47,7 +47,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unwind:
+class UnwindChoiceView:
     """Which exit is called: what is asked before there is a call to show. `again`: an
     earlier one has ended, and this one starts over.
     """
@@ -57,7 +57,7 @@ class Unwind:
     again: bool
 
 
-def view(read: Json, plan: Json) -> Leave:
+def view(read: Json, plan: Json) -> LeaveView:
     """`read` of mandate_get, `plan` of owner_close_all_plan."""
     m, held = read["mandate"], read["lock"]
     base = f"/app/mandates/{m['public_id']}/"
@@ -77,7 +77,7 @@ def view(read: Json, plan: Json) -> Leave:
             cost=step.get("exit_cost_est"),
         )
         steps.append(created)
-    return Leave(
+    return LeaveView(
         public_id=m["public_id"],
         who=agent_of(m),
         pill=pill(m, read["progress"]),

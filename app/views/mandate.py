@@ -11,10 +11,10 @@ from app.replies import Json
 from app.views.components import asks, clauses, meters, recorded, worst
 from app.views.components.asks import AskView
 from app.views.components.clauses import ClauseView
-from app.views.components.meters import Meter
-from app.views.components.numbers import Number
-from app.views.components.recorded import Record
-from app.views.components.worst import Worst
+from app.views.components.meters import MeterView
+from app.views.components.numbers import NumberView
+from app.views.components.recorded import RecordedValueView
+from app.views.components.worst import WorstView
 from app.views.days import DayRowView, days
 from app.views.figures import figures
 from app.words import money, notices
@@ -35,7 +35,7 @@ CLAUSE_NAMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class MandateActView:
     """A button: a page of its own, or a form where nothing is left to look at."""
 
     href: str
@@ -54,7 +54,7 @@ class TermsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class GlanceView:
     """What a stranger wants to know first: what is allowed, what is used, what could be lost.
     `instead` of what is allowed where nothing is just now. Units: USDC.
     """
@@ -76,23 +76,23 @@ class MandateView:
     purpose: str
     pill: Pill
     tells: str
-    acts: tuple[Act, ...]
+    acts: tuple[MandateActView, ...]
     asks: tuple[AskView, ...]
-    glance: Glance | None
+    glance: GlanceView | None
     data_issue: bool
-    record_off: Record | None
+    record_off: RecordedValueView | None
     pending_claims: int
-    numbers: tuple[Number, ...]
+    numbers: tuple[NumberView, ...]
     drawings: tuple[Drawing, ...]
     chart_text: str
     chart_comes: bool
     rows: tuple[DayRowView, ...]
-    meters: tuple[Meter, ...]
+    meters: tuple[MeterView, ...]
     possible: str | None
     binds: str
     possible_again: str | None
     can_fund: bool
-    worst: Worst | None
+    worst: WorstView | None
     terms: TermsView
     record: tuple[RecordLine, ...]
     ends_at: str | None
@@ -100,40 +100,46 @@ class MandateView:
     block: int | None
 
 
-def acts(read: Json) -> tuple[Act, ...]:
+def acts(read: Json) -> tuple[MandateActView, ...]:
     """The buttons that its status has (`docs/screens.md`), the likeliest first."""
     m, p = read["mandate"], read["progress"]
     status, base = p["status"], f"/app/mandates/{m['public_id']}/"
-    withdraw = Act(href=base + "withdraw", text=_("Withdraw all"))
-    stop = Act(href=base + "stop", text=_("Stop for good"), look="danger")
+    withdraw = MandateActView(href=base + "withdraw", text=_("Withdraw all"))
+    stop = MandateActView(href=base + "stop", text=_("Stop for good"), look="danger")
     if status == "signed":
         bare = m["vault_address"] is None
         first = (
-            Act(href=base + "create", text=_("Create the vault"), look="go")
+            MandateActView(href=base + "create", text=_("Create the vault"), look="go")
             if bare
-            else Act(href=base + "fund", text=_("Put money in"), look="go")
+            else MandateActView(href=base + "fund", text=_("Put money in"), look="go")
         )
-        cancel = Act(href=base + "cancel", text=_("Cancel"), post=True)
+        cancel = MandateActView(href=base + "cancel", text=_("Cancel"), post=True)
         return (first, cancel) if bare else (first, withdraw)
     if status == "working":
         if m["paused"]:
-            return (Act(href=base + "resume", text=_("Resume"), look="go"), withdraw, stop)
-        return (Act(href=base + "pause", text=_("Pause")), withdraw, stop)
+            return (
+                MandateActView(href=base + "resume", text=_("Resume"), look="go"),
+                withdraw,
+                stop,
+            )
+        return (MandateActView(href=base + "pause", text=_("Pause")), withdraw, stop)
     if status in ("ended", "stopped"):
-        return (Act(href=base + "leave", text=_("Close positions"), look="go"), withdraw)
-    statement = Act(href=base + "statement", text=_("Statement"))
+        return (MandateActView(href=base + "leave", text=_("Close positions"), look="go"), withdraw)
+    statement = MandateActView(href=base + "statement", text=_("Statement"))
     if status == "settled":
         left = money.micros_of(p["cash"]) > 0
-        return (Act(href=base + "withdraw", text=_("Withdraw"), look="go"), statement)[not left :]
+        return (MandateActView(href=base + "withdraw", text=_("Withdraw"), look="go"), statement)[
+            not left :
+        ]
     return ()
 
 
-def limit_meters(limits: Json, *, open_: bool) -> tuple[Meter, ...]:
+def limit_meters(limits: Json, *, open_: bool) -> tuple[MeterView, ...]:
     """What is used; nothing is used today of a mandate that is closed."""
     return _all_meters(limits)[0 if open_ else 1 :]
 
 
-def _all_meters(limits: Json) -> tuple[Meter, ...]:
+def _all_meters(limits: Json) -> tuple[MeterView, ...]:
     allowed, used = limits["allowed"], limits["used"]
     day, action = used["per_day"], used["per_action"]
     note = _("clause 2")
@@ -165,7 +171,7 @@ def _all_meters(limits: Json) -> tuple[Meter, ...]:
     )
 
 
-def _glance(read: Json) -> Glance | None:
+def _glance(read: Json) -> GlanceView | None:
     """Of a mandate with money in it."""
     m, p, limits = read["mandate"], read["progress"], read["limits"]
     if p["status"] not in ("working", "ended", "stopped") or m["vault_address"] is None:
@@ -175,7 +181,7 @@ def _glance(read: Json) -> Glance | None:
         instead = _("nothing more")
     elif m["paused"]:
         instead = _("nothing, until you resume")
-    return Glance(
+    return GlanceView(
         instead=instead,
         per_action=allowed["per_action"]["value"],
         per_day=allowed["per_day"]["value"],
@@ -184,7 +190,7 @@ def _glance(read: Json) -> Glance | None:
     )
 
 
-def _off(read: Json) -> Record | None:
+def _off(read: Json) -> RecordedValueView | None:
     """The record, where it stands off so far that the owner is offered to renew it."""
     told = recorded.view(read)
     return told if told is not None and (told.stale or told.risen) else None

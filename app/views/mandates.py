@@ -24,7 +24,7 @@ class WaitingView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class CardView:
     """A mandate in the list."""
 
     href: str
@@ -38,20 +38,20 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mandates:
+class MandatesView:
     """A page of the list; `older` is the cursor of the next, `more` that of the next approvals."""
 
     waiting: tuple[WaitingView, ...]
     more: str | None
-    cards: tuple[Card, ...]
+    cards: tuple[CardView, ...]
     older: str | None
 
 
-def card(row: Json) -> Card:
+def card(row: Json) -> CardView:
     """A row of the list."""
     mandate, progress = row["mandate"], row["progress"]
     worth = progress["worth_est"]
-    return Card(
+    return CardView(
         href=f"/app/mandates/{row['public_id']}",
         pill=pill(mandate, progress),
         amount=_budget(mandate) if worth is None else worth,
@@ -97,7 +97,7 @@ def _to_do(row: Json) -> WaitingView | None:
     return WaitingView(agent=agent_of(mandate), asks=None, text=text, href=href, ends="")
 
 
-def view(listed: Json, approvals: Json, now: datetime) -> Mandates:
+def view(listed: Json, approvals: Json, now: datetime) -> MandatesView:
     """`listed`: a reply of mandate_list; `approvals`: the pending ones of owner_approvals."""
     request = tuple(
         WaitingView(
@@ -111,7 +111,7 @@ def view(listed: Json, approvals: Json, now: datetime) -> Mandates:
     )
     rows = listed["items"]
     to_do = tuple(found for row in rows if (found := _to_do(row)) is not None)
-    return Mandates(
+    return MandatesView(
         waiting=(*request, *to_do),
         more=approvals["next_cursor"],
         cards=tuple(card(row) for row in rows),

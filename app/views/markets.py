@@ -43,7 +43,7 @@ class MarketView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Markets:
+class MarketsView:
     """All of them."""
 
     markets: tuple[MarketView, ...]
@@ -64,6 +64,6 @@ def _market(row: Json, names: Mapping[int, str]) -> MarketView:
     )
 
 
-def view(raw: Json, names: Mapping[int, str]) -> Markets:
+def view(raw: Json, names: Mapping[int, str]) -> MarketsView:
     """`told` of markets_list; `names` of the networks."""
-    return Markets(markets=tuple(_market(row, names) for row in raw["items"]))
+    return MarketsView(markets=tuple(_market(row, names) for row in raw["items"]))

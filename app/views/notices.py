@@ -23,7 +23,7 @@ STATUS: Final[Mapping[str, Pill]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
+class OpenNoticeView:
     """Something to look at; `tells` is what is told of it, in nobody's own words."""
 
     id: str
@@ -33,7 +33,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hook:
+class HookView:
     """A webhook without its secret; `kinds` is empty where it is told everything."""
 
     webhook_id: str
@@ -45,7 +45,7 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
+class SecretView:
     """A webhook's secret, shown this once; None where its form came again."""
 
     url: str
@@ -62,21 +62,21 @@ class NoticeKindView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notices:
+class NoticesView:
     """The page; `sends` is false where the operator has set no key for webhooks."""
 
-    now: tuple[Open, ...]
+    now: tuple[OpenNoticeView, ...]
     more: bool
     sends: bool
-    hooks: tuple[Hook, ...]
+    hooks: tuple[HookView, ...]
     kinds: tuple[NoticeKindView, ...]
     url: str = ""
-    new: Secret | None = None
+    new: SecretView | None = None
     problem: RefusalView | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class DeliveryView:
     """One notice, and what became of it."""
 
     pill: Pill
@@ -90,18 +90,18 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneHook:
+class OneHookView:
     """A webhook with a page of its deliveries."""
 
-    hook: Hook
-    deliveries: tuple[Delivery, ...]
+    hook: HookView
+    deliveries: tuple[DeliveryView, ...]
     older: str | None
-    new: Secret | None = None
+    new: SecretView | None = None
 
 
-def _asks(items: Iterable[Json]) -> Iterable[Open]:
+def _asks(items: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for item in items:
-        yield Open(
+        yield OpenNoticeView(
             id=item["approval_id"],
             tells=notices.asked(item["approve_amount_usdc"]),
             href=f"/app/mandates/{item['public_id']}/approvals/{item['approval_id']}",
@@ -109,24 +109,24 @@ def _asks(items: Iterable[Json]) -> Iterable[Open]:
         )
 
 
-def _mandates(rows: Iterable[Json]) -> Iterable[Open]:
+def _mandates(rows: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for row in rows:
         tells = notices.of_mandate(row["mandate"], row["progress"])
         href, who = f"/app/mandates/{row['public_id']}", agent_of(row["mandate"])
         # What is over is told where it ends, and asks for nothing afterwards.
         if tells and row["progress"]["status"] != "settled":
-            yield Open(id=row["public_id"], tells=tells, href=href, who=who)
+            yield OpenNoticeView(id=row["public_id"], tells=tells, href=href, who=who)
 
 
-def _orders(rows: Iterable[Json]) -> Iterable[Open]:
+def _orders(rows: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for row in rows:
         tells, order_id = notices.of_order(row), row["order_id"]
         if tells:
-            yield Open(id=order_id, tells=tells, href=f"/app/orders/{order_id}", who=None)
+            yield OpenNoticeView(id=order_id, tells=tells, href=f"/app/orders/{order_id}", who=None)
 
 
-def _hook(raw: Json) -> Hook:
-    return Hook(
+def _hook(raw: Json) -> HookView:
+    return HookView(
         webhook_id=raw["webhook_id"],
         url=raw["url"],
         kinds=tuple(notices.KINDS[k] for k in raw["events"]),
@@ -138,11 +138,11 @@ def _hook(raw: Json) -> Hook:
 
 def view(
     asks: Json, mandates: Json, orders: Iterable[Json], hooks: Json, *, sends: bool
-) -> Notices:
+) -> NoticesView:
     """The pending ones of owner_approvals, mandate_list, rows of order_pending and
     order_under_way, owner_webhooks.
     """
-    return Notices(
+    return NoticesView(
         now=(*_asks(asks["items"]), *_orders(orders), *_mandates(mandates["items"])),
         more=asks["next_cursor"] is not None or mandates["next_cursor"] is not None,
         sends=sends,
@@ -151,29 +151,29 @@ def view(
     )
 
 
-def secret(raw: Json) -> Secret:
+def secret(raw: Json) -> SecretView:
     """What owner_webhook_create and owner_webhook_rotate show once."""
-    return Secret(url=raw["webhook"]["url"], secret=raw["secret"])
+    return SecretView(url=raw["webhook"]["url"], secret=raw["secret"])
 
 
-def refused(shown: Notices, block: Json, url: str, chosen: Iterable[str]) -> Notices:
+def refused(shown: NoticesView, block: Json, url: str, chosen: Iterable[str]) -> NoticesView:
     """The page after a webhook was refused; what was typed stays."""
     name = set(chosen)
     kinds = tuple(replace(k, chosen=k.name in name) for k in shown.kinds)
     return replace(shown, problem=refusal.view(block, None), url=url, kinds=kinds)
 
 
-def one(webhook: Json, page: Json) -> OneHook:
+def one(webhook: Json, page: Json) -> OneHookView:
     """`hook` a row of owner_webhooks, `page` of owner_webhook_deliveries."""
-    return OneHook(
+    return OneHookView(
         hook=_hook(webhook),
         deliveries=tuple(_delivery(d) for d in page["items"]),
         older=page["next_cursor"],
     )
 
 
-def _delivery(raw: Json) -> Delivery:
-    return Delivery(
+def _delivery(raw: Json) -> DeliveryView:
+    return DeliveryView(
         pill=STATUS[raw["status"]],
         text=notices.KINDS[raw["event"]],
         made_at=raw["made_at"],

@@ -19,7 +19,7 @@ CANCELS = frozenset({"prepared", "awaiting_owner", "awaiting_signature", "restin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fill:
+class FillView:
     """A trade."""
 
     px: str
@@ -30,7 +30,7 @@ class Fill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class FactsView:
     """What was looked at when it was priced. Units: USDC."""
 
     bid: str | None
@@ -47,7 +47,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signing:
+class SigningView:
     """What the order key is to sign. `block` is read by the page's script, which takes nothing of
     it on trust; `step` is how the signature is handed in.
     """
@@ -63,7 +63,7 @@ class Signing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneOrder:
+class OneOrderView:
     """One order, paper or live."""
 
     order_id: str
@@ -106,29 +106,29 @@ class OneOrder:
     verified: bool
     venue_says: str
     refused: str
-    fills: tuple[Fill, ...]
+    fills: tuple[FillView, ...]
     opens: bool
     cancels: bool
-    facts: Facts | None = None
-    signing: Signing | None = None
+    facts: FactsView | None = None
+    signing: SigningView | None = None
     problem: RefusalView | None = None
 
 
-def _fills(order: Json) -> tuple[Fill, ...]:
+def _fills(order: Json) -> tuple[FillView, ...]:
     return tuple(
-        Fill(px=f["px"], size=f["size"], fee=f["fee_usdc"], at=f["at"], snapshot=f["snapshot"])
+        FillView(px=f["px"], size=f["size"], fee=f["fee_usdc"], at=f["at"], snapshot=f["snapshot"])
         for f in order["fills"]
     )
 
 
-def view(order: Json, names: Mapping[str, str]) -> OneOrder:
+def view(order: Json, names: Mapping[str, str]) -> OneOrderView:
     """`order` as it leaves the service; `names` of the owner's agents and paper books by id."""
     status, by, prepaid_cost = order["status"], order["prepared_by"], order["builder"]
     pill, says = STATUS[status]
     seen, refused = order["venue"], order["refusal"]
     if status == "executed" and order["partial"]:
         says = _("A part was traded; the rest was dropped.")
-    return OneOrder(
+    return OneOrderView(
         order_id=order["order_id"],
         what=what(order),
         mode=order["mode"],
@@ -175,9 +175,9 @@ def view(order: Json, names: Mapping[str, str]) -> OneOrder:
     )
 
 
-def _facts(checks: Json) -> Facts:
+def _facts(checks: Json) -> FactsView:
     price, cap = checks["price"], checks["cap"] or {}
-    return Facts(
+    return FactsView(
         bid=price["bid"],
         ask=price["ask"],
         mark=price["mark"],
@@ -193,12 +193,12 @@ def _facts(checks: Json) -> Facts:
 
 
 def to_sign(
-    shown: OneOrder, raw: Json, *, kind: str, step: str, venue: str, until: str
-) -> OneOrder:
+    shown: OneOrderView, raw: Json, *, kind: str, step: str, venue: str, until: str
+) -> OneOrderView:
     """The order with what is to be signed for it; `until` is when that is over."""
     request, checks = raw["to_sign"], raw["checks"]
     signers = [*request["signer_must_be"], None, None]
-    signing = Signing(
+    signing = SigningView(
         kind=kind,
         step=step,
         confirm_id=raw["confirm_id"],
@@ -211,6 +211,6 @@ def to_sign(
     return replace(shown, signing=signing, facts=_facts(checks) if checks else None)
 
 
-def refused(shown: OneOrder, block: Json) -> OneOrder:
+def refused(shown: OneOrderView, block: Json) -> OneOrderView:
     """The order after something was refused."""
     return replace(shown, problem=refusal.view(block, None))

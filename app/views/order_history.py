@@ -13,7 +13,7 @@ from app.words.untrusted_text import AgentName, with_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastOrder:
+class PastOrderView:
     """An order. Units: `fee` and `result` USDC, `price` the venue's; None is "not known yet"."""
 
     order_id: str
@@ -29,17 +29,17 @@ class PastOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
+class OrderHistoryView:
     """A page of orders; `older` is the cursor of the next."""
 
-    orders: tuple[PastOrder, ...]
+    orders: tuple[PastOrderView, ...]
     older: str | None
     first: bool
 
 
-def _order(row: Json, names: Mapping[str, str]) -> PastOrder:
+def _order(row: Json, names: Mapping[str, str]) -> PastOrderView:
     by, traded = row["prepared_by"], bool(row["fills"])
-    return PastOrder(
+    return PastOrderView(
         order_id=row["order_id"],
         what=what(row),
         network=row["network"],
@@ -53,7 +53,7 @@ def _order(row: Json, names: Mapping[str, str]) -> PastOrder:
     )
 
 
-def view(page: Json, names: Mapping[str, str], *, first: bool) -> Past:
+def view(page: Json, names: Mapping[str, str], *, first: bool) -> OrderHistoryView:
     """`page` of order_history; `names` of agents; `first`: nothing is newer than this page."""
     rows = tuple(_order(row, names) for row in page["items"])
-    return Past(orders=rows, older=page["next_cursor"], first=first)
+    return OrderHistoryView(orders=rows, older=page["next_cursor"], first=first)

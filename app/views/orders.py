@@ -8,7 +8,7 @@ from typing import Final
 
 from app.replies import Json
 from app.views.components import meters, refusal
-from app.views.components.meters import Meter
+from app.views.components.meters import MeterView
 from app.views.components.refusal import RefusalView
 from app.words import notices
 from app.words.orders import LOCKS, SIDES, STATUS
@@ -30,7 +30,7 @@ EMPTY: Final[Mapping[str, str]] = dict.fromkeys(TYPED, "") | {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lock:
+class LockView:
     """Something that live orders need; None where the venue does not say."""
 
     ok: bool | None
@@ -39,7 +39,7 @@ class Lock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class OfferedView:
     """A product of the venue."""
 
     product: str
@@ -85,7 +85,7 @@ class PositionView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class OrderLimitsView:
     """A limit an order and a day. Units: USDC."""
 
     per_order: str
@@ -93,13 +93,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ticket:
+class TicketView:
     """The form."""
 
     mode: str
     network: str
     typed: Mapping[str, str]
-    offered: tuple[Offered, ...]
+    offered: tuple[OfferedView, ...]
     books: tuple[tuple[str, str], ...]
     stale: bool
 
@@ -108,19 +108,19 @@ class Ticket:
 class OrdersView:
     """Everything on the orders page."""
 
-    ticket: Ticket
-    locks: tuple[Lock, ...]
+    ticket: TicketView
+    locks: tuple[LockView, ...]
     wallet: str | None
-    today: Meter
+    today: MeterView
     paper_used: str
     per_order: str
     per_close: str
     resets_at: str
     left_minute: int
     left_hour: int
-    effective: Limits
-    operator: Limits
-    own: Limits
+    effective: OrderLimitsView
+    operator: OrderLimitsView
+    own: OrderLimitsView
     waiting: tuple[WaitingOrderView, ...]
     under_way: tuple[WaitingOrderView, ...]
     live: tuple[PositionView, ...] | None
@@ -181,13 +181,13 @@ def positions(rows: Iterable[Json], books: Mapping[str, str]) -> tuple[PositionV
     return tuple(_position(row, books) for row in rows)
 
 
-def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> Ticket:
-    return Ticket(
+def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> TicketView:
+    return TicketView(
         mode=me["mode"],
         network=me["network"] if me["mode"] == "live" else products["network"],
         typed=EMPTY,
         offered=tuple(
-            Offered(product=p["product"], px=p["mark_px"], status=p["status"])
+            OfferedView(product=p["product"], px=p["mark_px"], status=p["status"])
             for p in products["products"]
             if p["status"] != "delisted"
         ),
@@ -196,8 +196,8 @@ def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> Ticket:
     )
 
 
-def _pair(raw: Json) -> Limits:
-    return Limits(per_order=raw["per_order"], per_day=raw["per_day"])
+def _pair(raw: Json) -> OrderLimitsView:
+    return OrderLimitsView(per_order=raw["per_order"], per_day=raw["per_day"])
 
 
 def view(
@@ -218,7 +218,7 @@ def view(
     throttle = me["throttle"]
     return OrdersView(
         ticket=_ticket(me, products, name),
-        locks=tuple(Lock(ok=me["locks"][n], text=text, who=who) for n, text, who in LOCKS),
+        locks=tuple(LockView(ok=me["locks"][n], text=text, who=who) for n, text, who in LOCKS),
         wallet=me["wallet"],
         today=meters.view(
             _("Live orders today"),

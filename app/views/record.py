@@ -12,7 +12,7 @@ from app.words.untrusted_text import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredView:
     """A ledger row, as it was written."""
 
     event_id: str
@@ -23,20 +23,20 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class RecordView:
     """A page of lines, or of rows; `older` is the cursor of the next."""
 
     public_id: str
     agent: AgentName | None
     pill: Pill
     lines: tuple[RecordLine, ...]
-    rows: tuple[Stored, ...]
+    rows: tuple[StoredView, ...]
     stored: bool
     older: str | None
 
 
-def _stored(row: Json) -> Stored:
-    return Stored(
+def _stored(row: Json) -> StoredView:
+    return StoredView(
         event_id=row["event_id"],
         kind=row["kind"],
         at=row["created_at"],
@@ -45,10 +45,10 @@ def _stored(row: Json) -> Stored:
     )
 
 
-def view(head: Json, page: Json, *, stored: bool) -> Record:
+def view(head: Json, page: Json, *, stored: bool) -> RecordView:
     """`head`: mandate and progress; `page`: of mandate_steps, or of mandate_events if `stored`."""
     m = head["mandate"]
-    return Record(
+    return RecordView(
         public_id=m["public_id"],
         agent=agent_of(m),
         pill=pill(m, head["progress"]),

@@ -10,7 +10,7 @@ from app.views.components import clauses, worst
 from app.views.components import refusal as refusals
 from app.views.components.clauses import ClauseView
 from app.views.components.refusal import RefusalView
-from app.views.components.worst import Worst
+from app.views.components.worst import WorstView
 from app.words.fields import FIELDS, in_plain
 from app.words.text import _
 from app.words.untrusted_text import AgentName, agent_of
@@ -31,7 +31,7 @@ class SignedValueView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
+class ReviewView:
     """The page; `block` is what the browser checks and the wallet signs."""
 
     public_id: str
@@ -41,7 +41,7 @@ class Review:
     purpose: str
     signed: bool
     clauses: tuple[ClauseView, ...]
-    worst: Worst
+    worst: WorstView
     unpromised: tuple[str, ...]
     lines: tuple[SignedValueView, ...]
     domain: Mapping[str, object]
@@ -82,13 +82,13 @@ def lines(typed: Json, told: list[Json]) -> tuple[SignedValueView, ...]:
     return tuple(found)
 
 
-def view(terms: Json, read: Json, refused: Json | None = None) -> Review:
+def view(terms: Json, read: Json, refused: Json | None = None) -> ReviewView:
     """`terms` of owner_terms, `read` of mandate_get, `refused` the block of a failed signing."""
     m, typed = read["mandate"], terms["typed_data"]
     shown = clauses.view(terms["clauses"])
     listed = next(c for c in terms["clauses"] if c["key"] == "markets")
     public_id = m["public_id"]
-    return Review(
+    return ReviewView(
         public_id=public_id,
         budget=m["budget_usdc"],
         agent=agent_of(m),

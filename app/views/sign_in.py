@@ -14,7 +14,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignIn:
+class SignInView:
     """Where to go afterwards, and why somebody is here."""
 
     next: str
@@ -26,12 +26,12 @@ class SignIn:
 
 def view(
     next_page: str, *, ended: bool, base_url: str, sent: bool = False, block: Json | None = None
-) -> SignIn:
+) -> SignInView:
     """`ended`: a session was there and is over; `sent`: a form came without one. `block`: what the
     last attempt was refused with.
     """
     local = urlsplit(base_url).hostname in LOOPBACK
-    return SignIn(
+    return SignInView(
         next=next_page,
         ended=ended,
         sent=sent,

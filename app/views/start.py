@@ -10,7 +10,7 @@ from app.replies import Json
 from app.views.components import clauses, refusal, worst
 from app.views.components.clauses import ClauseView
 from app.views.components.refusal import RefusalView
-from app.views.components.worst import Worst
+from app.views.components.worst import WorstView
 from app.words.money import percent, said, typed
 from app.words.text import _
 
@@ -41,7 +41,7 @@ class ReadTermView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ChoiceView:
     """Something to choose; `theirs` is what a person named it."""
 
     value: str
@@ -51,7 +51,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class StartView:
     """The page; without a draft only the sentence is asked for."""
 
     note: str
@@ -63,21 +63,21 @@ class Start:
     fields: Mapping[str, str]
     missing: frozenset[str]
     on_floor: str
-    markets: tuple[Choice, ...]
+    markets: tuple[ChoiceView, ...]
     other_calls: int
-    agents: tuple[Choice, ...]
+    agents: tuple[ChoiceView, ...]
     more_agents: bool
     open_board: bool
     clauses: tuple[ClauseView, ...]
-    worst: Worst | None
+    worst: WorstView | None
     ready: bool
     problem: RefusalView | None
     agent: str = ""
 
 
-def empty(note: str = "", refused: Json | None = None, *, agent: str = "") -> Start:
+def empty(note: str = "", refused: Json | None = None, *, agent: str = "") -> StartView:
     """The first page: a sentence; `agent`: whom it is for, where that is known already."""
-    return Start(
+    return StartView(
         note=note, public_id=None, understood=(), assumed=(), unclear=(), unrelated=(), fields={},
         missing=frozenset(), on_floor="keep", markets=(), other_calls=0, agents=(),
         more_agents=False, open_board=False, clauses=(), worst=None, ready=False, agent=agent,
@@ -161,7 +161,7 @@ def _known(m: Json) -> dict[str, str]:
     }
 
 
-def _agents(m: Json, own: Sequence[Json], hall: Sequence[Json]) -> tuple[Choice, ...]:
+def _agents(m: Json, own: Sequence[Json], hall: Sequence[Json]) -> tuple[ChoiceView, ...]:
     rows = {r["agent_id"]: (r["name"], _("yours")) for r in own if r["accepts_mandates"]}
     rows |= {
         r["agent_id"]: (r["name"], _("from the Hall")) for r in hall if r["agent_id"] not in rows
@@ -169,7 +169,7 @@ def _agents(m: Json, own: Sequence[Json], hall: Sequence[Json]) -> tuple[Choice,
     if m["agent_id"] is not None and m["agent_id"] not in rows:
         rows[m["agent_id"]] = (m["agent_name"] or "", _("named in this draft"))
     return tuple(
-        Choice(value=i, theirs=name, note=note, chosen=i == m["agent_id"])
+        ChoiceView(value=i, theirs=name, note=note, chosen=i == m["agent_id"])
         for i, (name, note) in rows.items()
     )
 
@@ -190,7 +190,7 @@ def view(
     *,
     refused: Json | None = None,
     typed: Mapping[str, str] | None = None,
-) -> Start:
+) -> StartView:
     """`read` of mandate_get, `note` of mandate_draft over the draft's own purpose; `typed` what was
     typed into fields that were refused.
     """
@@ -198,7 +198,7 @@ def view(
     still = missing(m)
     told: Json = note or {"understood": (), "assumed": (), "unclear": (), "unrelated": ()}
     name = {t["market"] for t in m["allowed_targets"] if t.get("market")}
-    return Start(
+    return StartView(
         note=m["purpose"],
         public_id=m["public_id"],
         understood=_reads(told["understood"]),
@@ -209,7 +209,7 @@ def view(
         missing=still,
         on_floor=_at_the_line(m, typed, still),
         markets=tuple(
-            Choice(value=r["id"], theirs=r["name"], note=r["status"], chosen=r["id"] in name)
+            ChoiceView(value=r["id"], theirs=r["name"], note=r["status"], chosen=r["id"] in name)
             for r in markets["items"]
             if r["id"] in name or (r["status"] == "live" and r["chain_id"] == m["chain_id"])
         ),

@@ -9,7 +9,7 @@ from typing import Final
 
 from app.replies import Json
 from app.views.components import meters
-from app.views.components.meters import Meter
+from app.views.components.meters import MeterView
 from app.words.steps import REFUSED, RecordLine, lines
 from app.words.text import _
 from app.words.untrusted_text import AgentName, agent_of
@@ -31,7 +31,7 @@ BREACHES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeekNav:
+class WeekNavView:
     """A week, and its neighbours; `later` is None where that week has not begun."""
 
     name: str
@@ -42,7 +42,7 @@ class WeekNav:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class FiguresView:
     """What a week adds up to."""
 
     start: str
@@ -55,7 +55,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breach:
+class BreachView:
     """A rule that was broken, or an attempt that was refused."""
 
     text: str
@@ -70,33 +70,33 @@ class StatementView:
     public_id: str
     agent: AgentName | None
     purpose: str
-    week: WeekNav
-    figures: Figures
-    largest: Meter
-    busiest: Meter
-    breaches: tuple[Breach, ...]
+    week: WeekNavView
+    figures: FiguresView
+    largest: MeterView
+    busiest: MeterView
+    breaches: tuple[BreachView, ...]
     lines: tuple[RecordLine, ...]
     disclosures: tuple[str, ...]
     older: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneWeek:
+class OneWeekView:
     """A mandate in the statement of all."""
 
     public_id: str
     purpose: str
     status: str
-    figures: Figures
+    figures: FiguresView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statements:
+class StatementsView:
     """All mandates' week; the totals stand on the first page."""
 
-    week: WeekNav
-    totals: Figures | None
-    mandates: tuple[OneWeek, ...]
+    week: WeekNavView
+    totals: FiguresView | None
+    mandates: tuple[OneWeekView, ...]
     disclosures: tuple[str, ...]
     older: str | None
 
@@ -106,12 +106,12 @@ def _name(day: date) -> str:
     return f"{year}-W{week:02d}"
 
 
-def week(period: Json, now: datetime) -> WeekNav:
+def week(period: Json, now: datetime) -> WeekNavView:
     """A week in UTC, from Monday to Sunday."""
     start = datetime.fromisoformat(period["from"])
     monday, until = start.date(), datetime.fromisoformat(period["until"])
     last = until.date() - timedelta(days=1)
-    return WeekNav(
+    return WeekNavView(
         name=period["week"],
         first=f"{monday.day} {monday:%b %Y}",
         last=f"{last.day} {last:%b %Y}",
@@ -120,7 +120,7 @@ def week(period: Json, now: datetime) -> WeekNav:
     )
 
 
-def figures(raw: Json) -> Figures:
+def figures(raw: Json) -> FiguresView:
     """The figures of a reply."""
     fees = raw["fees"]["by_type"]
     name = (
@@ -130,7 +130,7 @@ def figures(raw: Json) -> Figures:
         (_("Not classified"), fees["unclassified"]),
         (_("Agent’s share"), fees["agent"]),
     )
-    return Figures(
+    return FiguresView(
         start=raw["worth"]["start"],
         end=raw["worth"]["end"],
         deposits=raw["flows"]["deposits"],
@@ -141,14 +141,14 @@ def figures(raw: Json) -> Figures:
     )
 
 
-def _breach(raw: Json) -> Breach:
+def _breach(raw: Json) -> BreachView:
     code = raw["code"]
     if code == "refused":
         text = _("Attempt refused: {why}")
         text = text.format(why=REFUSED.get(raw.get("reason") or "", _("outside the terms")))
     else:
         text = BREACHES.get(code, code)
-    return Breach(text=text, clause=raw["clause"], at=raw["at"])
+    return BreachView(text=text, clause=raw["clause"], at=raw["at"])
 
 
 def one(raw: Json, head: Json, now: datetime) -> StatementView:
@@ -178,14 +178,14 @@ def one(raw: Json, head: Json, now: datetime) -> StatementView:
     )
 
 
-def of_all(raw: Json, now: datetime) -> Statements:
+def of_all(raw: Json, now: datetime) -> StatementsView:
     """`told` of owner_statement_all."""
     totals = raw["totals"]
-    return Statements(
+    return StatementsView(
         week=week(raw["period"], now),
         totals=None if totals is None else figures(totals),
         mandates=tuple(
-            OneWeek(
+            OneWeekView(
                 public_id=m["public_id"],
                 purpose=m["purpose"],
                 status=m["status"],

@@ -51,7 +51,7 @@ SAYS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tx:
+class TxView:
     """The page; `again` is where to start over, where that is safe or the owner must decide."""
 
     public_id: str
@@ -63,7 +63,7 @@ class Tx:
     problem: RefusalView | None
 
 
-def view(public_id: str, tx_hash: str, subject: str, raw: Json, refused: Json | None) -> Tx:
+def view(public_id: str, tx_hash: str, subject: str, raw: Json, refused: Json | None) -> TxView:
     """`told` of mandate_reconcile; `refused` what the service said when it was to be recorded."""
     outcome = raw["outcome"]
     if refused is not None and refused["error"] == "tx_pending":
@@ -73,7 +73,7 @@ def view(public_id: str, tx_hash: str, subject: str, raw: Json, refused: Json | 
     page = PAGES.get(subject)
     over = ("reverted", "not_seen", "elsewhere", "landed")
     ended = outcome in over and page is not None
-    return Tx(
+    return TxView(
         public_id=public_id,
         tx_hash=tx_hash,
         pill=PILLS[outcome],

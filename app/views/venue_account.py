@@ -42,7 +42,7 @@ class KeyOfferView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fee:
+class BuilderFeeView:
     """The builder fee, and what the venue says of its approval."""
 
     builder: str
@@ -55,7 +55,7 @@ class Fee:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Challenge:
+class LinkChallengeView:
     """A text that waits for the wallet's signature."""
 
     challenge_id: str
@@ -65,7 +65,7 @@ class Challenge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class VenueAccountView:
     """The account. `block` is what the page's script reads; None is "not known yet"."""
 
     wallet: str | None
@@ -83,9 +83,9 @@ class Own:
     steps: tuple[tuple[str, str], ...]
     terms_sha256: str
     terms: tuple[str, ...]
-    fee: Fee | None
+    fee: BuilderFeeView | None
     block: Json
-    challenge: Challenge | None = None
+    challenge: LinkChallengeView | None = None
     problem: RefusalView | None = None
 
 
@@ -105,11 +105,11 @@ def _offer(raw: Json | None) -> KeyOfferView | None:
     )
 
 
-def _fee(config: Json, status: Json) -> Fee | None:
+def _fee(config: Json, status: Json) -> BuilderFeeView | None:
     if not config["configured"]:
         return None
     example = config["cost_example"]
-    return Fee(
+    return BuilderFeeView(
         builder=config["builder"],
         rate=config["max_fee_rate"],
         on=example["notional"],
@@ -132,13 +132,13 @@ def _paragraphs(text: str) -> tuple[str, ...]:
     return tuple(p for p in found if p)
 
 
-def view(status: Json, terms: Json, config: Json, venue: str) -> Own:
+def view(status: Json, terms: Json, config: Json, venue: str) -> VenueAccountView:
     """`status` of own_status, `terms` of own_terms, `config` of builder_fee_config; `venue` is
     where a browser asks the venue by itself.
     """
     key, enable = _key(status["order_key"]), status["enable"]
     keeper, offer = _key(status["keeper_key"]), _offer(status["enable_keeper"])
-    return Own(
+    return VenueAccountView(
         wallet=status["wallet"],
         network=status["network"],
         linked_at=status["linked_at"],
@@ -169,9 +169,9 @@ def view(status: Json, terms: Json, config: Json, venue: str) -> Own:
     )
 
 
-def asked(shown: Own, raw: Json, address: str) -> Own:
+def asked(shown: VenueAccountView, raw: Json, address: str) -> VenueAccountView:
     """The account with a text to sign."""
-    created = Challenge(
+    created = LinkChallengeView(
         challenge_id=raw["challenge_id"],
         address=address,
         message=raw["message"],
@@ -181,6 +181,6 @@ def asked(shown: Own, raw: Json, address: str) -> Own:
     return replace(shown, challenge=created, block=block)
 
 
-def refused(shown: Own, block: Json) -> Own:
+def refused(shown: VenueAccountView, block: Json) -> VenueAccountView:
     """The account after something was refused."""
     return replace(shown, problem=refusal.view(block, None))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chain.quorum import Seen, dissent, majority, until
+from chain.quorum import NodeAnswers, dissent, majority, until
 from chain.reads.blocks import BlockReader
 from chain.reads.receipts import Told, mined
 from chain.rpc import decoding
@@ -48,7 +48,7 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
 
 
 async def agreed_receipts(
-    chain: Seen[BlockReader], tx_hashes: Iterable[str]
+    chain: NodeAnswers[BlockReader], tx_hashes: Iterable[str]
 ) -> Mapping[str, Receipt | None]:
     """The same as more than half of the configured nodes say alike; a transaction of which they do
     not is left out: nobody knows yet.

@@ -8,7 +8,7 @@ from typing import Any, Final
 from eth_abi.exceptions import DecodingError
 
 from chain.contracts import abi_codec
-from chain.quorum import Seen, dissent, majority, quorum_read, until
+from chain.quorum import NodeAnswers, dissent, majority, quorum_read, until
 from chain.reads.blocks import BlockReader, pinned
 from chain.rpc import decoding
 from chain.rpc.errors import NodeError
@@ -72,7 +72,7 @@ async def _by_lens(
 
 
 async def agreed_states(
-    chain: Seen[BlockReader], vaults: Sequence[str], block: BlockStamp | None = None
+    chain: NodeAnswers[BlockReader], vaults: Sequence[str], block: BlockStamp | None = None
 ) -> Mapping[str, VaultState]:
     """Read vaults through each node by itself, at the block named or else at the newest that enough
     of them have; what more than half of all nodes say alike is told, and nothing else.
@@ -101,7 +101,7 @@ async def agreed_states(
     return found
 
 
-async def agreed_head(chain: Seen[BlockReader]) -> BlockStamp:
+async def agreed_head(chain: NodeAnswers[BlockReader]) -> BlockStamp:
     """The newest block that more than half of the configured nodes have, as they name it; none that
     is older than what enough of them had in the reader's last step.
 

@@ -30,7 +30,7 @@ from domain.times import day_of, timestamp, written_time
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """One check: its clause, its code, whether it holds, and the numbers; `ok` is None where that
     could not be told, because the vault was not read.
     """
@@ -64,7 +64,7 @@ class ActionRequest:
         return selector_of(self.data)
 
 
-def action_checks(snapshot: MandateSnapshot, request: ActionRequest) -> list[Check]:
+def action_checks(snapshot: MandateSnapshot, request: ActionRequest) -> list[CheckResult]:
     """Every check in a fixed order; the first that fails with a refusal is the refusal.
 
     The last, asking, refuses nothing: what it does not pass waits for the owner.
@@ -95,8 +95,8 @@ OF_THE_VAULT: Final = frozenset(
 
 def _check(
     clause: ClauseKey, code: str, ok: bool, detail: Mapping[str, object], **words: Any
-) -> Check:
-    return Check(
+) -> CheckResult:
+    return CheckResult(
         clause,
         code,
         ok,
@@ -109,7 +109,7 @@ def _is_accepted(snapshot: MandateSnapshot) -> bool:
     return snapshot.mandate.accepted_at is not None
 
 
-def _accepted(snapshot: MandateSnapshot) -> Check:
+def _accepted(snapshot: MandateSnapshot) -> CheckResult:
     return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", _is_accepted(snapshot), {})
 
 
@@ -119,7 +119,7 @@ def _is_going(snapshot: MandateSnapshot) -> bool:
     return snapshot.mandate.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
 
 
-def _not_stopped(snapshot: MandateSnapshot) -> Check:
+def _not_stopped(snapshot: MandateSnapshot) -> CheckResult:
     raw = {"status": snapshot.mandate.status.value}
     return _check(ClauseKey.AT_STOP, "mandate_stopped", _is_going(snapshot), raw)
 
@@ -129,7 +129,7 @@ def _is_open(snapshot: MandateSnapshot) -> bool:
     return not (snapshot.mandate.paused or by_chain)
 
 
-def _not_paused(snapshot: MandateSnapshot) -> Check:
+def _not_paused(snapshot: MandateSnapshot) -> CheckResult:
     return _check(ClauseKey.YOUR_FLOORS, "mandate_paused", _is_open(snapshot), {})
 
 
@@ -137,7 +137,7 @@ def _is_in_time(snapshot: MandateSnapshot) -> bool:
     return not snapshot.mandate.ended(moment(snapshot))
 
 
-def _not_ended(snapshot: MandateSnapshot) -> Check:
+def _not_ended(snapshot: MandateSnapshot) -> CheckResult:
     ends = snapshot.mandate.ends_at
     told = written_time(ends) if ends else None
     return _check(
@@ -145,14 +145,14 @@ def _not_ended(snapshot: MandateSnapshot) -> Check:
     )
 
 
-def _target(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+def _target(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     found = snapshot.mandate.misses(request.target, request.data)
     raw: dict[str, object] = {"target": request.target, "selector": request.selector}
     if found is None:
-        return Check(ClauseKey.MARKETS, "target_not_allowed", True, raw)
+        return CheckResult(ClauseKey.MARKETS, "target_not_allowed", True, raw)
     if found.argument is not None:
         raw["argument"] = found.argument
-    return Check(
+    return CheckResult(
         ClauseKey.MARKETS,
         "target_not_allowed",
         False,
@@ -165,11 +165,11 @@ def _bound(by: str) -> str:
     return f" (set by the agent's {by})" if by != "mandate" else ""
 
 
-def _per_action(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+def _per_action(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     cap, by = per_tx_cap(snapshot)
     raw = {"allowed": str(cap), "attempted": str(request.amount), "bound_by": by}
     if request.amount <= cap:
-        return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", True, raw)
+        return CheckResult(ClauseKey.PER_ACTION, "over_per_tx_cap", True, raw)
     left = remaining(snapshot)
     refused = refusal(
         "over_per_tx_cap",
@@ -179,7 +179,7 @@ def _per_action(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
         remaining=left.as_json(),
         detail=raw | {"clause": 2},
     )
-    return Check(ClauseKey.PER_ACTION, "over_per_tx_cap", False, raw, refused)
+    return CheckResult(ClauseKey.PER_ACTION, "over_per_tx_cap", False, raw, refused)
 
 
 def under_way(snapshot: MandateSnapshot, held: Usdc = ZERO) -> Usdc:
@@ -212,13 +212,13 @@ def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
     )
 
 
-def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     cap, used = daily_cap(snapshot), day_used(snapshot, request.reserved)
     raw = {"allowed": str(cap), "used": str(used), "attempted": str(request.amount)}
     # What takes nothing out spends nothing of the day, however much of it is used: the vault asks
     # its day cap of a spend alone.
     if request.amount == ZERO or used + request.amount <= cap:
-        return Check(ClauseKey.PER_DAY, "over_daily_cap", True, raw)
+        return CheckResult(ClauseKey.PER_DAY, "over_daily_cap", True, raw)
     refused = refusal(
         "over_daily_cap",
         attempted=request.amount,
@@ -231,7 +231,7 @@ def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
         ),
         detail=raw | {"clause": 3},
     )
-    return Check(ClauseKey.PER_DAY, "over_daily_cap", False, raw, refused)
+    return CheckResult(ClauseKey.PER_DAY, "over_daily_cap", False, raw, refused)
 
 
 def cash_left(snapshot: MandateSnapshot, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
@@ -253,11 +253,11 @@ def cash_left(snapshot: MandateSnapshot, held: Usdc = ZERO) -> tuple[Usdc | None
     return free, "mandate"
 
 
-def _cash(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+def _cash(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     left, by = cash_left(snapshot, request.reserved)
     raw = {"allowed": text(left), "attempted": str(request.amount), "bound_by": by}
     if left is None or request.amount <= left:
-        return Check(ClauseKey.BUDGET, "over_budget", True, raw)
+        return CheckResult(ClauseKey.BUDGET, "over_budget", True, raw)
     refused = refusal(
         "over_budget",
         attempted=request.amount,
@@ -266,7 +266,7 @@ def _cash(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
         retry_at=earliest_possible(snapshot, lambda c: _cash_fits(c, request)),
         detail=raw | {"clause": 1},
     )
-    return Check(ClauseKey.BUDGET, "over_budget", False, raw, refused)
+    return CheckResult(ClauseKey.BUDGET, "over_budget", False, raw, refused)
 
 
 def _worth_and_floor(snapshot: MandateSnapshot) -> tuple[Usdc | None, Usdc]:
@@ -281,7 +281,7 @@ def _is_above(snapshot: MandateSnapshot, at: Usdc | None, floor: Usdc) -> bool:
     return at is None or not snapshot.measured.deposits or at >= floor
 
 
-def _stop_line(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+def _stop_line(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     at, floor = _worth_and_floor(snapshot)
     raw: dict[str, object] = {"worth": text(at), "floor": str(floor)}
     # An exit takes nothing out; the vault lets it pass below the floor, by the record.
@@ -302,13 +302,13 @@ def needs_approval(snapshot: MandateSnapshot, amount: Usdc) -> bool:
     return asks and above is not None and amount > above
 
 
-def _asking(snapshot: MandateSnapshot, request: ActionRequest) -> Check:
+def _asking(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     raw = {"allowed": text(snapshot.mandate.approval_above_usdc), "attempted": str(request.amount)}
     approved = any(
         a.shown(snapshot.now) == "approved" and a.action_hash == request.action_hash
         for a in snapshot.approvals
     )
-    return Check(
+    return CheckResult(
         ClauseKey.ASKING,
         "approval_missing",
         approved or not needs_approval(snapshot, request.amount),

@@ -10,7 +10,7 @@ from domain.chain_facts import Revert
 from domain.money import ZERO, Usdc
 from domain.next_steps import OWNER, NextStep
 from domain.refusals import REFUSALS, Refusal, refusal
-from domain.rules.action_checks import Check
+from domain.rules.action_checks import CheckResult
 from domain.rules.mark_policy import RecordedValue
 
 # What the vault says of an action that the owner has to allow first: no reason to refuse it.
@@ -46,7 +46,7 @@ RECORD: Final = NextStep(
 
 def reverts(
     revert: Revert | None,
-    checks: Sequence[Check] = (),
+    checks: Sequence[CheckResult] = (),
     *,
     pulls: Usdc | None = None,
     approved: Usdc = ZERO,
@@ -79,7 +79,7 @@ def reverts(
 
 def _until_recorded(
     revert: Revert | None,
-    checks: Sequence[Check],
+    checks: Sequence[CheckResult],
     told: Mapping[str, object],
     stale: RecordedValue,
 ) -> Refusal:
@@ -104,7 +104,7 @@ def _shown(revert: Revert | None) -> dict[str, object] | None:
     return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
 
 
-def _words(code: str | None, checks: Sequence[Check]) -> Mapping[str, Any] | None:
+def _words(code: str | None, checks: Sequence[CheckResult]) -> Mapping[str, Any] | None:
     """The words of a code's sentence, out of the check that has the same code."""
     if code is None:
         return None

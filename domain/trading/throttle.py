@@ -17,7 +17,7 @@ _HOUR: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _ThrottledCall:
     at: datetime
     closing: bool
 
@@ -31,7 +31,7 @@ class Throttle:
 
     def __init__(self, wallets: int = WALLETS):
         self._most = wallets
-        self._calls: OrderedDict[str, deque[_Call]] = OrderedDict()
+        self._calls: OrderedDict[str, deque[_ThrottledCall]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -46,7 +46,7 @@ class Throttle:
         closes = sum(call.closing for call in calls if call.at > now - _MINUTE)
         full = None if closing and closes < reserve else _full(calls, now)
         if full is None:
-            calls.append(_Call(now, closing))
+            calls.append(_ThrottledCall(now, closing))
             self._keep(key, calls, now)
         return full
 
@@ -56,7 +56,7 @@ class Throttle:
         last_minute = sum(1 for call in calls if call.at > now - _MINUTE)
         return max(0, A_MINUTE - last_minute), max(0, AN_HOUR - len(calls))
 
-    def _live(self, key: str, now: datetime) -> deque[_Call]:
+    def _live(self, key: str, now: datetime) -> deque[_ThrottledCall]:
         calls = self._calls.get(key)
         if calls is None:
             return deque()
@@ -64,7 +64,7 @@ class Throttle:
             calls.popleft()
         return calls
 
-    def _keep(self, key: str, calls: deque[_Call], now: datetime) -> None:
+    def _keep(self, key: str, calls: deque[_ThrottledCall], now: datetime) -> None:
         """Keep a log, newest last; those that say nothing any more go, and the oldest beyond the
         bound.
         """
@@ -77,7 +77,7 @@ class Throttle:
             del self._calls[oldest]
 
 
-def _full(calls: deque[_Call], now: datetime) -> TooMany | None:
+def _full(calls: deque[_ThrottledCall], now: datetime) -> TooMany | None:
     """Which limit the calls fill, and when the oldest of them that counts is gone."""
     if len(calls) >= AN_HOUR:
         return TooMany(limit=AN_HOUR, period="hour", retry_at=calls[-AN_HOUR].at + _HOUR)

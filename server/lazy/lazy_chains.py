@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from chain.rpc.deadlines import deadline
 from domain.chain_facts import Call, Receipt
-from domain.ports import Chain, Chains, HouseKeeper, SignIn
+from domain.ports import Chain, Chains, HouseKeeper, SignInVerifier
 from server.settings import ChainSettings, Settings
 
 if TYPE_CHECKING:
@@ -110,14 +110,14 @@ class LazyChains(Chains):
             await self._made.close()
 
 
-class LazySignIn(SignIn):
+class LazySignIn(SignInVerifier):
     """EIP-4361 texts (contract 2)."""
 
     def __init__(self) -> None:
-        self._made: SignIn | None = None
+        self._made: SignInVerifier | None = None
 
     @property
-    def _real(self) -> SignIn:
+    def _real(self) -> SignInVerifier:
         if self._made is None:
             from chain.contracts.sign_in import SiweSignIn
 

@@ -35,7 +35,7 @@ LIVE: Final = (
 )
 
 
-class Approvals:
+class ApprovalRepository:
     """Approval items."""
 
     def __init__(self, sql: Sql):
@@ -253,7 +253,7 @@ RENEW: Final = f"ON CONFLICT (public_id, action_hash) DO UPDATE SET {_RENEWED}"
 HAND_OUT: Final = f"INSERT INTO reservations {columns(KEPT)} {RENEW}"
 
 
-class Reservations:
+class ReservationRepository:
     """Calldata that was handed out, one row an action: the newest time, and what became of it."""
 
     def __init__(self, sql: Sql):

@@ -58,7 +58,7 @@ STAGED: Final = (
 )
 
 
-class ChainIndex:
+class ChainIndexRepository:
     """What the reader of one chain keeps between steps; changed in the transaction that adds its
     ledger rows.
     """

@@ -20,7 +20,7 @@ class DepositAddress:
     nonce: int | None
 
 
-class Addresses:
+class DepositAddressRepository:
     """Addresses on file, one an agent and chain; proofs, one an address and chain."""
 
     def __init__(self, sql: Sql):

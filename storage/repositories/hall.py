@@ -93,7 +93,7 @@ class HallTotals:
     calls: int
 
 
-class Hall:
+class HallRepository:
     """Roll-ups that the Hall reads in place of ledgers."""
 
     def __init__(self, sql: Sql):

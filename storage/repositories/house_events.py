@@ -12,7 +12,7 @@ from storage.sql import Sql
 PAGE: Final = 2_000
 
 
-class HouseRows:
+class HouseEventRepository:
     """The chain's and the keeper's rows, read."""
 
     def __init__(self, sql: Sql):

@@ -9,7 +9,7 @@ from typing import Final
 from domain.refusals import Refused, refusal
 from domain.text import shown
 from storage.cursors import cursor_of, keys_of
-from storage.repositories.people import People
+from storage.repositories.people import PersonRepository
 from storage.sql import Row, columns, first, maybe_moment, micros, moment
 
 LIVE_KEYS_MAX = 2
@@ -41,7 +41,7 @@ class ApiKey:
     revoked_at: datetime | None
 
 
-class Identities(People):
+class Identities(PersonRepository):
     """Everything a credential can resolve to: people and their sessions, agents, keys."""
 
     # -- agents

@@ -50,7 +50,7 @@ def _text(response: Mapping[str, object]) -> str:
         return json.dumps(response, separators=(",", ":"))
 
 
-class Idempotency:
+class IdempotencyRepository:
     """Keys of agent writes (spec 2.17)."""
 
     def __init__(self, sql: Sql):
@@ -164,7 +164,7 @@ SENT_BY: Final = "sent by: "  # before the kind of work; the holder is the figur
 LONGEST: Final = timedelta(days=1)
 
 
-class Leases:
+class LeaseRepository:
     """Claims of keeper work: two keepers share it and never do it twice."""
 
     def __init__(self, sql: Sql):

@@ -12,7 +12,7 @@ from domain.ledger.events.pairing import can_pair, other_side, partner
 from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
 from storage.repositories.clock_rollbacks import APART_US, note_clock_rollback, safe_start_before
 from storage.repositories.event_row import event_of, row_values
-from storage.repositories.house_events import HouseRows
+from storage.repositories.house_events import HouseEventRepository
 from storage.repositories.ledger_queries import (
     BEGIN_HEAD,
     BY_SEQ,
@@ -51,7 +51,7 @@ ROWS_OF: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id ORDER
 CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id"
 
 
-class Ledger(HouseRows):
+class LedgerRepository(HouseEventRepository):
     """Rows are only ever added; triggers refuse the rest."""
 
     def __init__(self, sql: Sql, cache: StateCache):

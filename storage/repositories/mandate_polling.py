@@ -14,7 +14,7 @@ from storage.sql import Sql, first, micros, moment
 IDS_AT_ONCE: Final = 200
 
 
-class MandatePolling:
+class MandatePollingRepository:
     """Columns of the mandates table alone."""
 
     def __init__(self, sql: Sql):

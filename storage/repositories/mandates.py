@@ -16,7 +16,7 @@ from domain.refusals import Refused, refusal
 from domain.wire_fields import JsonObject
 from storage.cursors import cursor_of, keys_of
 from storage.repositories.leases import UNPAID_FEE
-from storage.repositories.mandate_polling import MandatePolling
+from storage.repositories.mandate_polling import MandatePollingRepository
 from storage.repositories.mandate_queries import BY_VAULTS
 from storage.sql import (
     LOCKED,
@@ -86,7 +86,7 @@ class ActiveMandate:
     newest: int
 
 
-class Mandates(MandatePolling):
+class MandateRepository(MandatePollingRepository):
     """The mandates table; one that `holds` asks for what it has locked once, and no poller's
     columns are changed beside it.
     """

@@ -19,7 +19,7 @@ _RESERVE: Final = (
 )
 
 
-class OrderCounters:
+class OrderCounterRepository:
     """The day's counters. What is reserved is checked by the statement that reserves it."""
 
     def __init__(self, sql: Sql):
@@ -70,7 +70,7 @@ class OrderCounters:
         return {c: held.get((c.scope, c.day), DayUse()) for c in counters}
 
 
-class OwnLimits:
+class OwnLimitRepository:
     """Limits of people, each on one surface."""
 
     def __init__(self, sql: Sql):

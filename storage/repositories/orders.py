@@ -50,7 +50,7 @@ COUNTED: Final = (
 )
 
 
-class Orders:
+class OrderRepository:
     """The orders, each changed only from the state that it was read in."""
 
     def __init__(self, sql: Sql):

@@ -11,7 +11,7 @@ from domain.trading.paper.entries import Entry, EntryPayload, Filled, PaperBook
 from domain.trading.paper.matching import Taken, summed
 from domain.trading.paper.replay import PaperAccount
 from domain.trading.venue_values import OrderBook
-from storage.repositories.paper_checkpoints import EVERY, AccountCache, PaperStates
+from storage.repositories.paper_checkpoints import EVERY, AccountCache, PaperCheckpointRepository
 from storage.repositories.paper_codec import (
     COLUMNS,
     NAMES,
@@ -45,11 +45,11 @@ BOTH_FILLS: Final = (
 )
 
 
-class PaperBooks:
+class PaperBookRepository:
     """The books of people. What is written stays; only `paper_watch` says where the house is."""
 
     def __init__(self, sql: Sql, cache: AccountCache):
-        self._sql, self._states = sql, PaperStates(sql, cache)
+        self._sql, self._states = sql, PaperCheckpointRepository(sql, cache)
         # SQLite has one writer at a time: nothing there has to be locked.
         self._lock = LOCKED if sql.dialect == "postgresql" else None
         self._books: dict[str, PaperBook] = {}  # seen in this transaction; none ever changes

@@ -56,7 +56,7 @@ class AccountCache:
                 self._kept.popitem(last=False)
 
 
-class PaperStates:
+class PaperCheckpointRepository:
     """What books come to, read from the nearest checkpoint on."""
 
     def __init__(self, sql: Sql, cache: AccountCache):

@@ -67,7 +67,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Challenge:
+class SignInChallenge:
     """A sign-in text that waits for its signature."""
 
     nonce: str
@@ -76,7 +76,7 @@ class Challenge:
     chain_id: int
 
 
-class People:
+class PersonRepository:
     """People, challenges and sessions."""
 
     def __init__(self, sql: Sql):
@@ -165,7 +165,7 @@ class People:
             expires_at=micros(expires_at),
         )
 
-    def challenge(self, nonce: str, now: datetime) -> Challenge | None:
+    def challenge(self, nonce: str, now: datetime) -> SignInChallenge | None:
         """The challenge that waits under a nonce; None when it is unknown, used or too old."""
         row = first(
             self._sql,
@@ -175,12 +175,12 @@ class People:
             now=micros(now),
         )
         return (
-            Challenge(row["nonce"], row["message"], row["address"], row["chain_id"])
+            SignInChallenge(row["nonce"], row["message"], row["address"], row["chain_id"])
             if row
             else None
         )
 
-    def take_challenge(self, nonce: str, now: datetime) -> Challenge | None:
+    def take_challenge(self, nonce: str, now: datetime) -> SignInChallenge | None:
         """Take a challenge out: it can be used once; None when it is unknown, used or too old."""
         waiting = self.challenge(nonce, now)
         taken = self._sql.run("DELETE FROM challenges WHERE nonce = :nonce", nonce=nonce)

@@ -17,7 +17,7 @@ MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 OF_AGENT: Final = "SELECT body, updated_at FROM policies WHERE agent_id = :id"
 
 
-class Policies:
+class PolicyRepository:
     """One policy an agent, and the append-only log of its changes."""
 
     def __init__(self, sql: Sql):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from storage.sql import Sql
 
 
-class SignerNonces:
+class SignerNonceRepository:
     """The last nonce that was given out for a wallet; every process takes the next one here."""
 
     def __init__(self, sql: Sql):

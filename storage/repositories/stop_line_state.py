@@ -10,7 +10,7 @@ _COLUMNS = ("public_id", "network", "episode", "state", "why", "changed_at", "ag
 _REST = ", ".join(f"{n} = excluded.{n}" for n in _COLUMNS[2:])
 
 
-class VenueKeeping:
+class StopLineStateRepository:
     """One row a mandate and network, from the first time that something was to be done or told."""
 
     def __init__(self, sql: Sql):

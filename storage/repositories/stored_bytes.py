@@ -6,7 +6,7 @@ from storage.repositories.people import FUNDED
 from storage.sql import Sql, first
 
 
-class StoredDays:
+class StoredBytesRepository:
     """One row an owner, of the last day on which it had something stored."""
 
     def __init__(self, sql: Sql):

@@ -26,7 +26,7 @@ from storage.sql import (
 T = TypeVar("T")
 
 
-class BuilderFees:
+class BuilderFeeRepository:
     """Approvals of the builder fee, as told and as the venue confirmed them."""
 
     def __init__(self, sql: Sql):
@@ -115,7 +115,7 @@ class BuilderFees:
         )
 
 
-class VenueWeights:
+class VenueWeightRepository:
     """The request budget that the processes of one outgoing address share."""
 
     def __init__(self, sql: Sql):
@@ -143,11 +143,11 @@ class AllowlistEntry:
     changed_by: str
 
 
-class TradeAllowlist:
+class TradeAllowlistRepository:
     """Wallets and people who may trade live. Every change leaves a row in the limit log."""
 
     def __init__(self, sql: Sql):
-        self._sql, self._log = sql, LimitLog(sql)
+        self._sql, self._log = sql, LimitLogRepository(sql)
 
     def all(self) -> frozenset[str]:
         """Every item, in lower case."""
@@ -223,7 +223,7 @@ def _membership(item: str, allowed: bool, now: datetime, by: str, reason: str) -
     )
 
 
-class LimitLog:
+class LimitLogRepository:
     """Every change of who may trade live, and of how much; append-only."""
 
     def __init__(self, sql: Sql):

@@ -45,7 +45,7 @@ class BalanceEvent:
     created_at: datetime
 
 
-class Transfers:
+class TransferRepository:
     """Transfer reports and the balances they move."""
 
     def __init__(self, sql: Sql):

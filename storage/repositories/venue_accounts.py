@@ -20,7 +20,7 @@ from storage.sql import (
 )
 
 
-class VenueAccounts:
+class VenueAccountRepository:
     """Who linked which wallet, and which keys it approved."""
 
     def __init__(self, sql: Sql):

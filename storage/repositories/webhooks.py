@@ -71,7 +71,7 @@ class DeliveryAttempt:
     again_at: datetime | None = None
 
 
-class Webhooks:
+class WebhookRepository:
     """Webhooks and deliveries."""
 
     def __init__(self, sql: Sql):

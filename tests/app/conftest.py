@@ -11,7 +11,7 @@ from jinja2.runtime import Macro
 from markupsafe import Markup
 
 from app.fragments import FragmentCache
-from app.views.components.numbers import Number
+from app.views.components.numbers import NumberView
 from tests.app.site import Site, a_site
 from tests.world import Evm, a_world
 
@@ -26,7 +26,7 @@ def markup_in(shown: Any) -> list[str]:
     """The markup inside a value, that of figures apart: they hold amounts, dates and clauses of our own."""
     if isinstance(shown, Markup):
         return [shown]
-    if is_dataclass(shown) and not isinstance(shown, Number):
+    if is_dataclass(shown) and not isinstance(shown, NumberView):
         return [one for f in fields(shown) for one in markup_in(getattr(shown, f.name))]
     return [one for part in shown for one in markup_in(part)] if isinstance(shown, tuple) else []
 

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from chain.adapter import EvmChains
 from domain.agents.transfers import TransferOutcome
 from domain.chain_facts import TransferLog
-from domain.ports import SignIn
+from domain.ports import SignInVerifier
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage.integrity.ledger_check import verify
@@ -76,7 +76,7 @@ class Balances(RuleBasedStateMachine):
         self.store = self.loop.run(open_store(f"sqlite:///{self.folder / 'w.sqlite'}", PATIENT))
         self.clock = Clock()
         self.deps = Deps(
-            self.store, EvmChains([]), self.clock, SystemIds(), Config(), cast(SignIn, None)
+            self.store, EvmChains([]), self.clock, SystemIds(), Config(), cast(SignInVerifier, None)
         )
         self.held: dict[tuple[str, str], int] = {
             (a, s): 0 for a in AGENTS_IDS for s in ("idle", "in_transit", "reserved", "delivered")

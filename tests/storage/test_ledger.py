@@ -15,7 +15,7 @@ from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
 from domain.money import Usdc
 from storage.integrity.ledger_check import verify
-from storage.repositories.ledger import Ledger
+from storage.repositories.ledger import LedgerRepository
 from storage.repositories.ledger_queries import CHECKPOINT_EVERY
 from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql, micros
@@ -332,7 +332,7 @@ async def test_rows_of_a_transaction_are_found_by_the_index(sqlite_url: str) -> 
                 return super().rows(text, **values)
 
         def plan(uow: UnitOfWork) -> str:
-            Ledger(Seen(uow.sql._connection), StateCache()).by_tx("m_1", m.TX)  # type: ignore[attr-defined]
+            LedgerRepository(Seen(uow.sql._connection), StateCache()).by_tx("m_1", m.TX)  # type: ignore[attr-defined]
             text, values = asked[-1]
             return " ".join(
                 r["detail"] for r in uow.sql.rows("EXPLAIN QUERY PLAN " + text, **values)

@@ -17,7 +17,7 @@ from domain.reads.limits import RemainingNow, remaining_now
 from domain.refusals import Refused, refusal
 from domain.rules.action_checks import (
     ActionRequest,
-    Check,
+    CheckResult,
     action_checks,
     needs_approval,
     retry_after_decline,
@@ -237,7 +237,7 @@ def _reserve(
 
 
 def _refuse_revert(
-    ctx: RequestContext[ExecuteCallIn, ExecuteFacts], checks: list[Check], *, asking: bool
+    ctx: RequestContext[ExecuteCallIn, ExecuteFacts], checks: list[CheckResult], *, asking: bool
 ) -> None:
     """Refuse what the chain says would revert; `asking`: the owner is asked before it can pass.
 
@@ -267,7 +267,7 @@ def _gas(told: Simulation | None) -> int | None:
 def _dry(
     snapshot: MandateSnapshot,
     request: ActionRequest,
-    checks: list[Check],
+    checks: list[CheckResult],
     shown: Any,
     simulation: Any,
 ) -> OperationResult:

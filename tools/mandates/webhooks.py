@@ -46,13 +46,13 @@ class HookIn(RequestModel):
     )
 
 
-class OneHook(RequestModel):
+class WebhookIn(RequestModel):
     """Which webhook."""
 
     webhook_id: WebhookId
 
 
-class DeliveriesIn(OneHook):
+class DeliveriesIn(WebhookIn):
     """A page of one webhook's deliveries."""
 
     limit: Limit = 50
@@ -156,7 +156,7 @@ def create(uow: UnitOfWork, ctx: RequestContext[HookIn, WebhookSigning]) -> Hand
     return _secret(ctx.facts, webhook, 201)
 
 
-def rotate(uow: UnitOfWork, ctx: RequestContext[OneHook, WebhookSigning]) -> HandlerResult:
+def rotate(uow: UnitOfWork, ctx: RequestContext[WebhookIn, WebhookSigning]) -> HandlerResult:
     """The next secret; the one before signs beside it for a day."""
     uow.identities.user(ctx.caller.user_id or "", lock=True)
     webhook = _own(uow, ctx.caller, ctx.request.webhook_id)
@@ -188,7 +188,7 @@ def listed(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult
     return HandlerResult(HookList(items=[_told(h) for h in hooks], next_cursor=None))
 
 
-def remove(uow: UnitOfWork, ctx: RequestContext[OneHook, None]) -> HandlerResult:
+def remove(uow: UnitOfWork, ctx: RequestContext[WebhookIn, None]) -> HandlerResult:
     """Remove one; what waits for it is not sent."""
     webhook = _own(uow, ctx.caller, ctx.request.webhook_id)
     uow.webhooks.drop(webhook.webhook_id)
@@ -253,7 +253,7 @@ OPERATIONS: Final = (
         summary="Remove a webhook with its deliveries; what waits is not sent.",
         auth="owner",
         route=("DELETE", "/wallet/webhooks/{webhook_id}"),
-        request_model=OneHook,
+        request_model=WebhookIn,
         response_model=Removed,
         handler=remove,
         writes=True,
@@ -267,7 +267,7 @@ OPERATIONS: Final = (
         summary="The next secret, shown once; the one before signs too for a day.",
         auth="owner",
         route=("POST", "/wallet/webhooks/{webhook_id}/rotate"),
-        request_model=OneHook,
+        request_model=WebhookIn,
         response_model=HookSecret,
         gather=gather_signing,
         handler=rotate,

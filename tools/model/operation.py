@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from domain.next_steps import NextStep, Role
-from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignIn, Venues
+from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignInVerifier, Venues
 from domain.settings import Config, Switches
 from domain.trading.throttle import Throttle
 from storage.prefetch.read_set import ReadSet
@@ -100,7 +100,7 @@ class Deps:
     clock: Clock
     ids: Ids
     config: Config
-    sign_in: SignIn
+    sign_in: SignInVerifier
     defaults: Switches = field(default_factory=Switches)
     keeper: HouseKeeper | None = None
     rates: RateLimiter = field(default_factory=RateLimiter)
@@ -132,7 +132,7 @@ class RequestContext(Generic[T, F]):
     chains: Chains
     config: Config
     switches: Switches
-    sign_in: SignIn
+    sign_in: SignInVerifier
     defaults: Switches = field(default_factory=Switches)
     transport: Transport = "http"
 

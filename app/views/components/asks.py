@@ -14,7 +14,7 @@ from app.words.untrusted_text import AgentName, agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class CheckView:
     """Something that holds, or does not; None where nobody could look."""
 
     ok: bool | None
@@ -43,7 +43,7 @@ class AskView:
     data: str
     vault: str | None
     above: str | None
-    checks: tuple[Check, ...]
+    checks: tuple[CheckView, ...]
     signs: bool
 
 
@@ -57,7 +57,7 @@ def label_of(mandate: Json, target: Json) -> str | None:
     return None
 
 
-def _checks(amount: str, limits: Json, listed: bool) -> Iterable[Check]:
+def _checks(amount: str, limits: Json, listed: bool) -> Iterable[CheckView]:
     """What the limits say of it now; the vault holds them whatever is answered here."""
     allowed, used = limits["allowed"], limits["used"]
     cap, day = allowed["per_action"]["value"], allowed["per_day"]["value"]
@@ -65,7 +65,7 @@ def _checks(amount: str, limits: Json, listed: bool) -> Iterable[Check]:
     fits = wanted <= money.micros_of(cap)
     within = _("Within the per-action limit of {cap} (clause 2)")
     above = _("Above the per-action limit of {cap} (clause 2)")
-    yield Check(ok=fits, text=(within if fits else above).format(cap=money.said(cap)))
+    yield CheckView(ok=fits, text=(within if fits else above).format(cap=money.said(cap)))
     spent = money.micros_of(used["per_day"]["value"])
     left = money.micros_of(day) - spent - money.micros_of(used["per_day"]["reserved"])
     if wanted <= left:
@@ -74,8 +74,8 @@ def _checks(amount: str, limits: Json, listed: bool) -> Iterable[Check]:
     else:
         text = _("Today has only {left} left (clause 3): the vault would refuse it until 00:00 UTC")
         told = text.format(left=money.digits(max(0, left)))
-    yield Check(ok=wanted <= left, text=told)
-    yield Check(
+    yield CheckView(ok=wanted <= left, text=told)
+    yield CheckView(
         ok=listed,
         text=_("The call is on your list (clause 5)")
         if listed

@@ -11,7 +11,7 @@ HOT_TENTHS: Final = 800  # of the bar's 1,000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meter:
+class MeterView:
     """Amounts as they came; `used_part` and `reserved_part` in thousandths of the bar."""
 
     title: str
@@ -26,12 +26,12 @@ class Meter:
 
 def view(
     title: str, used: str, allowed: str, note: str, *, reserved: str = "0", warns: bool = True
-) -> Meter:
+) -> MeterView:
     """A bar; `warns`: a bar that is nearly full is no good news."""
     whole, spent, held = micros_of(allowed), micros_of(used), micros_of(reserved)
     part = min(1_000, 1_000 * spent // whole) if whole else 0
     more = min(1_000 - part, 1_000 * held // whole) if whole else 0
-    return Meter(
+    return MeterView(
         title=title,
         used=used,
         reserved=reserved if held else None,

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
+class NumberView:
     """A figure as it is shown; `aside` stands beside it, `source` under it."""
 
     label: str

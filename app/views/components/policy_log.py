@@ -28,7 +28,7 @@ FIELDS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldChange:
+class FieldChangeView:
     """One field before and after, as the owner wrote it."""
 
     name: str
@@ -37,11 +37,11 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ChangeView:
     """One save that changed something."""
 
     at: str
-    fields: tuple[FieldChange, ...]
+    fields: tuple[FieldChangeView, ...]
 
 
 def shown(value: Any) -> str:
@@ -59,13 +59,13 @@ def _side(change: Json, side: str) -> str:
     return shown(change.get(side))
 
 
-def changes(log: Iterable[Json]) -> tuple[Change, ...]:
+def changes(log: Iterable[Json]) -> tuple[ChangeView, ...]:
     """The log of a reply, newest first."""
     return tuple(
-        Change(
+        ChangeView(
             at=entry["changed_at"],
             fields=tuple(
-                FieldChange(name=FIELDS.get(n, n), was=_side(c, "from"), now=_side(c, "to"))
+                FieldChangeView(name=FIELDS.get(n, n), was=_side(c, "from"), now=_side(c, "to"))
                 for n, c in entry["changes"].items()
             ),
         )

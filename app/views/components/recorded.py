@@ -13,7 +13,7 @@ OFF_BPS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class RecordedValueView:
     """Both values; `stale` where the positions lost so much since that no fair exit of them passes,
     `risen` where they gained as much. Units: USDC.
     """
@@ -24,11 +24,13 @@ class Record:
     risen: bool
 
 
-def view(read: Json) -> Record | None:
+def view(read: Json) -> RecordedValueView | None:
     """`read` of mandate_get; None where either value is not known."""
     raw = read["chain_state"]["recorded_value"]
     if raw is None:
         return None
     recorded, now = Usdc.parse(raw["recorded"]), Usdc.parse(raw["now"])
     risen = now > recorded + recorded.share_up(OFF_BPS)
-    return Record(recorded=raw["recorded"], now=raw["now"], stale=raw["stale"], risen=risen)
+    return RecordedValueView(
+        recorded=raw["recorded"], now=raw["now"], stale=raw["stale"], risen=risen
+    )

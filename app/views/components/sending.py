@@ -15,7 +15,7 @@ CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class SimulationView:
     """What the chain says of a call; `ok` is None where it could not be asked."""
 
     ok: bool | None
@@ -33,7 +33,7 @@ class TransactionView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
+class SendingView:
     """What is sent, whether it works, and where its hash goes; `what` goes along with the hash;
     `capabilities` is what a wallet that takes both calls at once is told of sponsorship (EIP-5792).
     """
@@ -44,24 +44,24 @@ class Sending:
     look: str
     calls: tuple[TransactionView, ...]
     block: tuple[dict[str, object], ...]
-    tried: Tried
+    tried: SimulationView
     capabilities: Mapping[str, object] | None
 
 
-def tried(simulation: Json | None) -> Tried:
+def tried(simulation: Json | None) -> SimulationView:
     """The outcome of trying a call at the newest block, in a sentence."""
     if simulation is None:
         text = _("It could not be tried out just now. Wait a moment and open this page again.")
-        return Tried(ok=None, text=text)
+        return SimulationView(ok=None, text=text)
     if simulation["ok"]:
         if simulation["gas"] is None:
-            return Tried(ok=True, text=_("Tried out just now: it works."))
+            return SimulationView(ok=True, text=_("Tried out just now: it works."))
         text = _("Tried out just now: it works, about {gas} gas.")
-        return Tried(ok=True, text=text.format(gas=f"{simulation['gas']:,}"))
+        return SimulationView(ok=True, text=text.format(gas=f"{simulation['gas']:,}"))
     revert = simulation["revert"]
     name = (revert or {}).get("name") or _("nothing that can be read")
     text = _("This would fail now: the contract answers {name}. Sending it would only cost gas.")
-    return Tried(ok=False, text=text.format(name=name))
+    return SimulationView(ok=False, text=text.format(name=name))
 
 
 def _call(raw: Json) -> TransactionView:
@@ -91,13 +91,13 @@ def view(
     button: str,
     steps: Sequence[Json],
     look: str = "go",
-    outcome: Tried | None = None,
+    outcome: SimulationView | None = None,
     capabilities: Mapping[str, object] | None = None,
-) -> Sending:
+) -> SendingView:
     """`told`: one `{call, decoded, simulation}` a call, in the order of sending; `steps`
     of the mandate, newest first.
     """
-    return Sending(
+    return SendingView(
         what=f"{kind}.{newest(kind, steps)}" if kind in STEPS else kind,
         post=f"/app/mandates/{public_id}/sent",
         button=button,

@@ -8,7 +8,7 @@ from app.replies import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worst:
+class WorstView:
     """Amounts at risk; `live`: of a vault that stands, not of terms that are to be signed."""
 
     before_pause: str
@@ -18,7 +18,7 @@ class Worst:
     live: bool
 
 
-def view(exposure: Json, *, live: bool) -> Worst:
+def view(exposure: Json, *, live: bool) -> WorstView:
     """The exposure of a reply."""
     name = {n: exposure[n] for n in ("before_pause", "today", "ever", "until")}
-    return Worst(**name, live=live)
+    return WorstView(**name, live=live)

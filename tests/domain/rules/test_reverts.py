@@ -7,10 +7,10 @@ import pytest
 from domain.chain_facts import Revert
 from domain.mandates.mandate import ClauseKey
 from domain.money import Usdc
-from domain.rules.action_checks import Check
+from domain.rules.action_checks import CheckResult
 from domain.rules.revert_refusals import pulled, reverts
 
-DAY = Check(
+DAY = CheckResult(
     ClauseKey.PER_DAY,
     "over_daily_cap",
     True,

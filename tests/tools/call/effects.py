@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from chain.adapter import EvmChains
 from domain.next_steps import NextStep
-from domain.ports import SignIn
+from domain.ports import SignInVerifier
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage.store import Store, open_store
@@ -117,7 +117,7 @@ class Venue:
 
 
 def deps_on(store: Store, clock: Clock) -> Deps:
-    return Deps(store, EvmChains([]), clock, SystemIds(), Config(), cast(SignIn, None))
+    return Deps(store, EvmChains([]), clock, SystemIds(), Config(), cast(SignInVerifier, None))
 
 
 async def order(

@@ -11,7 +11,7 @@ import pytest
 
 from chain.adapter import EvmChains
 from domain.agents.transfers import Delta
-from domain.ports import SignIn
+from domain.ports import SignInVerifier
 from domain.settings import Config
 from server.wiring import SystemIds
 from storage.integrity.ledger_check import verify
@@ -40,7 +40,9 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
 
     async def work() -> None:
         store = await open_store(url, PATIENT)
-        deps = Deps(store, EvmChains([]), Clock(), SystemIds(), Config(), cast(SignIn, None))
+        deps = Deps(
+            store, EvmChains([]), Clock(), SystemIds(), Config(), cast(SignInVerifier, None)
+        )
         start.wait(STUCK_S)
         body = {"chain_id": CHAIN, "asset": "USDC", "amount": "7", "direction": "out"}
         replies = await asyncio.gather(

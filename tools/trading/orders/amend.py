@@ -42,7 +42,7 @@ from tools.trading.orders.create import (
 )
 from tools.trading.orders.market_state import outage_reason
 from tools.trading.orders.order_end import traded
-from tools.trading.orders.request_models import CancelIn, OneOrder
+from tools.trading.orders.request_models import CancelIn, SingleOrderIn
 from tools.trading.orders.reservations import release, reserve
 from tools.trading.orders.response_models import PreparedOut, shown, steps, to_sign
 from tools.trading.orders.routes import (
@@ -75,7 +75,7 @@ class Repricing:
     sent: bool
 
 
-async def gather_open(deps: Deps, caller: Caller, request: OneOrder) -> Repricing:
+async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Repricing:
     """Ask for a new price, and whether earlier bytes of the order arrived after all."""
     order = await deps.store.read(lambda uow: seen_order(uow, caller, request.order_id))
     trader = await standing(deps, caller, surface_of(order.source))
@@ -92,7 +92,7 @@ async def gather_open(deps: Deps, caller: Caller, request: OneOrder) -> Repricin
     return Repricing(facts=facts, sent=sent)
 
 
-def open_order(uow: UnitOfWork, ctx: RequestContext[OneOrder, Repricing]) -> OperationResult:
+def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -> OperationResult:
     """Price the order anew and give out what is to be signed; the former confirm id is void.
 
     Errors: `conflict` for an order that is past this, the 13, the mandate's.
@@ -323,7 +323,7 @@ OPERATIONS: Final = (
         summary="Price an order anew and get what to sign; an earlier confirm_id is void.",
         auth="owner",
         route=("POST", "/wallet/order/{order_id}/open"),
-        request_model=OneOrder,
+        request_model=SingleOrderIn,
         response_model=PreparedOut,
         handler=open_order,
         gather=gather_open,

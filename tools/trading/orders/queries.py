@@ -22,7 +22,7 @@ from tools.model.operation import (
     ResponseModel,
 )
 from tools.trading.fields import Moment, NetworkName, own_write, signed_in
-from tools.trading.orders.request_models import OneOrder, StepIn
+from tools.trading.orders.request_models import SingleOrderIn, StepIn
 from tools.trading.orders.response_models import ModeName, OrderOut, shown
 from tools.trading.orders.routes import seen_order
 from tools.trading.orders.trader_context import TraderContext, first_limits, trader_context
@@ -110,7 +110,7 @@ class CapOut(ResponseModel):
     resets_at: Moment
 
 
-def get_order(uow: UnitOfWork, ctx: RequestContext[OneOrder, None]) -> OperationResult:
+def get_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, None]) -> OperationResult:
     """One order."""
     return OperationResult(200, shown(seen_order(uow, ctx.caller, ctx.request.order_id), ctx.now))
 
@@ -325,7 +325,7 @@ OPERATIONS: Final = (
         summary="One order, from its preparation to its end.",
         auth="owner_or_agent",
         route=("GET", "/wallet/order/{order_id}"),
-        request_model=OneOrder,
+        request_model=SingleOrderIn,
         response_model=OrderOut,
         handler=get_order,
         family="orders",

@@ -159,7 +159,7 @@ OrderPathId = Annotated[
 ]
 
 
-class OneOrder(RequestModel):
+class SingleOrderIn(RequestModel):
     """An order."""
 
     order_id: OrderPathId

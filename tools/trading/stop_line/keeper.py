@@ -24,7 +24,12 @@ from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Deps
 from tools.trading.stop_line.executor import StopLineExecutor, Superseded
 from tools.trading.stop_line.gauges import LEADER
-from tools.trading.stop_line.tracked_mandate import Meter, TrackedMandate, VenueSnapshot, load
+from tools.trading.stop_line.tracked_mandate import (
+    DistanceMeter,
+    TrackedMandate,
+    VenueSnapshot,
+    load,
+)
 
 log = logging.getLogger("wallet.stop_line")
 # Half of the reserve of a minute: there are two rounds in one.
@@ -73,7 +78,7 @@ class StopLineKeeper:
         self._round += 1
         watched = await self.deps.store.read(lambda uow: uow.venue_keeping.watched())
         self._forget(watched)
-        meter, looked = Meter(), 0
+        meter, looked = DistanceMeter(), 0
         sights = {n: VenueSnapshot(self.deps, n, meter) for n in NETWORKS}
         for one in sorted(watched, key=self._turn):
             if looked >= self._batch or meter.spent >= WEIGHT_A_ROUND:

@@ -47,7 +47,7 @@ ACCOUNT, BOOK, OPEN, MARKETS, STATUS, POST, SIGNER, FILLS = 2, 2, 20, 20, 2, 1, 
 
 
 @dataclass(slots=True)
-class Meter:
+class DistanceMeter:
     """Weight that a round spent at the venue; what was cached counts as if it was asked."""
 
     spent: int = 0
@@ -158,7 +158,7 @@ def terms_told(mandate: Mandate) -> dict[str, object]:
 class VenueSnapshot:
     """The venue as one round sees it; every account is read anew, and its weight counted."""
 
-    def __init__(self, deps: Deps, network: Network, meter: Meter):
+    def __init__(self, deps: Deps, network: Network, meter: DistanceMeter):
         self._deps, self.meter = deps, meter
         self._listed: set[str] = set()
         self.venue: Venue = venue_of(deps, network)
