@@ -81,13 +81,18 @@ def mandate(**more: Any) -> Mandate:
     return Mandate(**(plain | more))
 
 
-def case(m: Mandate | None = None, state: LedgerState = EMPTY, **more: Any) -> MandateSnapshot:
+_default_mandate = mandate
+
+
+def case(
+    mandate: Mandate | None = None, state: LedgerState = EMPTY, **more: Any
+) -> MandateSnapshot:
     plain: dict[str, Any] = {
         "now": START + timedelta(hours=2),
         "config": Config(),
         "switches": Switches(stop_line_dry_run=False),
     }
-    return MandateSnapshot(m or mandate(), state, **(plain | more))
+    return MandateSnapshot(mandate or _default_mandate(), state, **(plain | more))
 
 
 def row(

@@ -110,16 +110,17 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
 @pytest.mark.parametrize(
     ("code", "case", "wanted"),
     [
-        ("mandate_not_accepted", funded(m=mandate(accepted_at=None)), want()),
-        ("mandate_stopped", funded(m=mandate(status=Status.STOPPED)), want()),
+        ("mandate_not_accepted", funded(mandate=mandate(accepted_at=None)), want()),
+        ("mandate_stopped", funded(mandate=mandate(status=Status.STOPPED)), want()),
         ("mandate_stopped", funded(chain=vault(stopped=True)), want()),
-        ("mandate_paused", funded(m=mandate(paused_at=START)), want()),
+        ("mandate_paused", funded(mandate=mandate(paused_at=START)), want()),
         ("mandate_paused", funded(chain=vault(paused=True)), want()),
-        ("mandate_ended", funded(m=mandate(ends_at=NOW)), want()),
+        ("mandate_ended", funded(mandate=mandate(ends_at=NOW)), want()),
         (
             "mandate_ended",
             funded(
-                m=mandate(ends_at=NOW + timedelta(days=1)), chain=vault(NOW + timedelta(days=1))
+                mandate=mandate(ends_at=NOW + timedelta(days=1)),
+                chain=vault(NOW + timedelta(days=1)),
             ),
             want(),
         ),
@@ -210,7 +211,7 @@ def test_equality_passes_every_cap() -> None:
 
 
 def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() -> None:
-    case = funded(m=mandate(approval_above_usdc=usdc(5)))
+    case = funded(mandate=mandate(approval_above_usdc=usdc(5)))
     check = action_checks(case, want(10))[-1]
     assert (check.ok, check.refusal) == (False, None)
     item = Approval(
@@ -335,7 +336,7 @@ def test_the_refusal_of_the_cash_says_when_this_amount_fits() -> None:
 
 def test_no_time_is_told_that_comes_after_the_end() -> None:
     ends = used_up().now + timedelta(minutes=5)
-    assert remaining(used_up(m=mandate(ends_at=ends))).retry_at is None
+    assert remaining(used_up(mandate=mandate(ends_at=ends))).retry_at is None
 
 
 def test_a_time_is_found_without_trying_every_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,9 +400,9 @@ def test_an_exit_is_possible_below_the_stop_line() -> None:
             True,
         ),
         (funded(chain=vault(cash=usdc(7), positions=usdc(493))), "7.000000", "budget", False),
-        (funded(m=mandate(status=Status.STOPPED)), "0.000000", "at_stop", False),
-        (funded(m=mandate(paused_at=START)), "0.000000", "your_floors", False),
-        (funded(m=mandate(ends_at=START)), "0.000000", "period", False),
+        (funded(mandate=mandate(status=Status.STOPPED)), "0.000000", "at_stop", False),
+        (funded(mandate=mandate(paused_at=START)), "0.000000", "your_floors", False),
+        (funded(mandate=mandate(ends_at=START)), "0.000000", "period", False),
         (funded(chain=vault(cash=usdc(100))), "0.000000", "stop_line", False),
         (funded(policy=Policy(per_tx_cap_usdc=usdc(5))), "5.000000", "per_action", False),
     ],
@@ -448,7 +449,7 @@ def test_the_live_exposure_follows_the_vault() -> None:
     "case",
     [
         funded(chain=vault(stopped=True)),
-        funded(m=mandate(ends_at=START)),
+        funded(mandate=mandate(ends_at=START)),
         funded(chain=vault(settled=True)),
     ],
 )
@@ -459,10 +460,12 @@ def test_a_closed_mandate_exposes_nothing(case: MandateSnapshot) -> None:
 
 def test_a_stop_that_only_the_record_knows_does_not_lower_the_exposure() -> None:
     stopped = mandate(status=Status.STOPPED)
-    assert on_the_wire(exposure(funded(m=stopped, chain=vault())))["ever"] == "108.000000"
-    assert on_the_wire(exposure(funded(m=stopped)))["ever"] == "108.000000"
+    assert on_the_wire(exposure(funded(mandate=stopped, chain=vault())))["ever"] == "108.000000"
+    assert on_the_wire(exposure(funded(mandate=stopped)))["ever"] == "108.000000"
     assert (
-        on_the_wire(exposure(funded(row("stop", None, "chain", reason="owner"), m=stopped)))["ever"]
+        on_the_wire(exposure(funded(row("stop", None, "chain", reason="owner"), mandate=stopped)))[
+            "ever"
+        ]
         == "0.000000"
     )
 
@@ -483,5 +486,5 @@ def test_after_the_close_the_agent_can_lose_two_percent_of_what_it_may_unwind(
 ) -> None:
     """Exits are fair: of 30 in positions 0.60 can go, while the agent may unwind at all."""
     chain = vault(cash=usdc(475), positions=usdc(30), **seen)
-    told = on_the_wire(exposure(funded(m=mandate(**changes), chain=chain)))
+    told = on_the_wire(exposure(funded(mandate=mandate(**changes), chain=chain)))
     assert {told[n] for n in ("before_pause", "today", "ever")} == {at_stake}
