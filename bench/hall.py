@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.stage import NOW, Stage, listed, median, note, staged
 from storage.repositories.hall import HallAgent
 from storage.repositories.identities import Agent
-from storage.store import sqlite_path
+from storage.sqlite_files import sqlite_path
 from tools.catalogue import OPERATIONS
 from tools.dispatch.run import run
 from tools.keeper.hall_rollup import refresh

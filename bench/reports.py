@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestServer
 
 from bench.stage import KEY, median, rate, settled, staged
 from http_shim.application import build
-from storage.store import connect_sqlite, sqlite_path
+from storage.sqlite_files import connect_sqlite, sqlite_path
 from tools.catalogue import OPERATIONS
 
 ROUNDS, CALLS, WORKERS = 5, 1_500, 32

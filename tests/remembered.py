@@ -29,7 +29,8 @@ from eth_typing import Address
 from chain.adapter import EvmChains
 from devtools.devchain import DevChain, RpcError
 from devtools.devchain.blocks import Block, Log, Mined
-from storage.store import SqliteStore, sqlite_path
+from storage.sqlite_files import sqlite_path
+from storage.store import SqliteStore
 
 if TYPE_CHECKING:
     from tests.world import World

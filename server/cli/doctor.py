@@ -26,7 +26,7 @@ from server.runtime.retry_logging import without_retries
 from server.settings import Settings
 from server.wiring import SystemClock, chain_facts
 from storage.schema.revision import latest, revision
-from storage.store import sqlite_path
+from storage.sqlite_files import sqlite_path
 
 FILE_COLUMNS: Final = 240
 CLOCK: Final = SystemClock()

@@ -11,7 +11,7 @@ import aiosqlite
 from anyio import to_thread
 
 from storage.sql import Row, numbered
-from storage.store import connect_sqlite, sqlite_path
+from storage.sqlite_files import connect_sqlite, sqlite_path
 
 if TYPE_CHECKING:
     import asyncpg

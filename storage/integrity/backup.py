@@ -15,7 +15,8 @@ from storage.feed.row_stream import LongReader, long_reader, sqlite_on_thread
 from storage.repositories.event_row import COLUMNS
 from storage.repositories.ledger import ALL_IDS, ROWS_OF
 from storage.repositories.ledger_queries import HEAD
-from storage.store import Store, sqlite_path
+from storage.sqlite_files import sqlite_path
+from storage.store import Store
 
 
 class NoBackup(Exception):

@@ -12,7 +12,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from storage.store import OPEN_WAIT_MS, connect_sqlite, make_private, sqlite_path
+from storage.sqlite_files import OPEN_WAIT_MS, connect_sqlite, make_private, sqlite_path
 
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
 

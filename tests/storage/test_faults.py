@@ -14,7 +14,8 @@ import pytest
 
 from storage.engine.connections import ConnectionUse
 from storage.errors import DatabaseTimeouts, Unavailable
-from storage.store import SqliteStore, Store, open_store, sqlite_path
+from storage.sqlite_files import sqlite_path
+from storage.store import SqliteStore, Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import batched
 from tests.storage import material as m

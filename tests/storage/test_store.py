@@ -16,7 +16,8 @@ import pytest
 
 from domain.refusals import Refused
 from storage.errors import Unavailable
-from storage.store import TURN_MS, SqliteStore, Store, connect_sqlite, open_store
+from storage.sqlite_files import connect_sqlite
+from storage.store import TURN_MS, SqliteStore, Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
 from tests.storage import material as m

@@ -15,7 +15,7 @@ import pytest
 
 from http_shim.readiness import ANSWERS_WITHIN_S, KEPT_S
 from storage.errors import DatabaseTimeouts
-from storage.store import sqlite_path
+from storage.sqlite_files import sqlite_path
 from tests.databases import PATIENT
 from tests.storage.cable import Cable, cable
 from tests.surfaces.small import ALICE, Small, connected, small

@@ -20,7 +20,7 @@ from storage.repositories.event_row import COLUMNS, row_values
 from storage.repositories.identities import Agent
 from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql, columns, micros
-from storage.store import connect_sqlite, sqlite_path
+from storage.sqlite_files import connect_sqlite, sqlite_path
 from storage.unit_of_work import UnitOfWork
 
 ROWS: Final = int(os.environ.get("LARGE_ROWS", "60000"))

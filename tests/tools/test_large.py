@@ -20,7 +20,8 @@ from domain.settings import Config, Switches
 from server.wiring import SystemIds
 from storage.repositories.state_cache import StateCache
 from storage.schema import migrate
-from storage.store import open_store, sqlite_path
+from storage.sqlite_files import sqlite_path
+from storage.store import open_store
 from tests.databases import PATIENT
 from tests.examples import least
 from tests.loop_watch import LoopWatch, watched_loop
