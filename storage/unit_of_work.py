@@ -9,11 +9,13 @@ from storage.lazy_property import lazy_property
 from storage.prefetch.write_counter import Counting
 from storage.repositories.approvals import ApprovalRepository, ReservationRepository
 from storage.repositories.buffered_writes import BufferedWrites
+from storage.repositories.builder_fees import BuilderFeeRepository
 from storage.repositories.chain_index import ChainIndexRepository
 from storage.repositories.deposit_addresses import DepositAddressRepository
 from storage.repositories.hall import HallRepository
+from storage.repositories.idempotency import IdempotencyRepository
 from storage.repositories.identities import Identities
-from storage.repositories.leases import IdempotencyRepository, LeaseRepository, SwitchRepository
+from storage.repositories.leases import LeaseRepository
 from storage.repositories.ledger import LedgerRepository
 from storage.repositories.mandates import MandateRepository
 from storage.repositories.order_limits import OrderCounterRepository, OwnLimitRepository
@@ -25,16 +27,13 @@ from storage.repositories.signer_nonces import SignerNonceRepository
 from storage.repositories.state_cache import StateCache
 from storage.repositories.stop_line_state import StopLineStateRepository
 from storage.repositories.stored_bytes import StoredBytesRepository
-from storage.repositories.trade_permissions import (
-    BuilderFeeRepository,
-    LimitLogRepository,
-    TradeAllowlistRepository,
-    VenueWeightRepository,
-)
+from storage.repositories.switches import SwitchRepository
+from storage.repositories.trade_permissions import LimitLogRepository, TradeAllowlistRepository
 from storage.repositories.transfers import TransferRepository
 from storage.repositories.vault_totals import VaultTotalsRepository
 from storage.repositories.venue_accounts import VenueAccountRepository
 from storage.repositories.webhooks import WebhookRepository
+from storage.repositories.weight_budget import VenueWeightRepository
 from storage.sql import Sql
 
 

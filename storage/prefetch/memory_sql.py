@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from storage.prefetch.prefetched_rows import PrefetchedRows, pair
 from storage.prefetch.statement_answers import READ_ANSWERS, WRITING
-from storage.repositories import approvals, leases
+from storage.repositories import approvals, idempotency
 from storage.repositories import ledger_queries as ledger
 from storage.sql import PrefetchMiss, Row
 
@@ -191,7 +191,7 @@ WRITES: Final[Mapping[str, Callable[[BufferedSql, Row], int]]] = {
     ledger.BEGIN_HEAD: _begin_head,
     ledger.MOVE_HEAD: _move_head,
     ledger.CHECK: _check,
-    leases.CLAIM: _claim,
-    leases.COMPLETE: _complete,
+    idempotency.CLAIM: _claim,
+    idempotency.COMPLETE: _complete,
     approvals.HAND_OUT: _hand_out,
 }

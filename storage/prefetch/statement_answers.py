@@ -10,12 +10,13 @@ from storage.prefetch.prefetched_rows import PrefetchedRows, pair
 from storage.repositories import (
     approvals,
     chain_index,
+    idempotency,
     identities,
-    leases,
     mandates,
     orders,
     people,
     policies,
+    switches,
 )
 from storage.repositories import ledger_queries as ledger
 from storage.sql import LOCKED, PrefetchMiss, Row
@@ -156,7 +157,7 @@ READ_ANSWERS: Final[Mapping[str, Answer]] = {
     policies.OF_AGENT: _policy,
     chain_index.STAGED: _staged,
     orders.COUNTED: _counted,
-    leases.SWITCHES: _switches,
+    switches.SWITCHES: _switches,
     identities.AGENT_BY_KEY: _whose("agent"),
     people.SESSION: _whose("session"),
     identities.HOUSE_ROLE: _whose("house"),
@@ -169,5 +170,5 @@ WRITING: Final[Mapping[str, Answer]] = {
     ledger.HEAD + LOCKED: _head,
     ledger.BY_TX: _of_tx,
     ledger.PARTNERS[Reporter.CHAIN]: _partners,
-    leases.CLAIMED: _claimed,
+    idempotency.CLAIMED: _claimed,
 }

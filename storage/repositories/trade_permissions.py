@@ -1,137 +1,13 @@
-"""Builder fees, the venue's request budget, who may trade live, and the limit log."""
+"""Who may trade live, and the log of every change of that and of how much."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
-from domain.trading.builder_fee import BuilderFeeRecord
 from domain.trading.limit_log import LimitChange
-from domain.trading.venue_values import Network
-from storage.sql import (
-    Row,
-    Sql,
-    canonical,
-    columns,
-    first,
-    maybe_micros,
-    maybe_moment,
-    micros,
-    moment,
-)
-
-T = TypeVar("T")
-
-
-class BuilderFeeRepository:
-    """Approvals of the builder fee, as told and as the venue confirmed them."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
-
-    def put(self, record: BuilderFeeRecord) -> None:
-        """Record an approval, or what the venue said of it now."""
-        self._sql.run(
-            "INSERT INTO venue_builder_fees "
-            + columns(
-                (
-                    "network",
-                    "wallet_lower",
-                    "builder_lower",
-                    "user_id",
-                    "wallet",
-                    "max_fee_rate",
-                    "recorded_at",
-                    "approved_tenths_bps",
-                    "ever_approved",
-                    "checked_at",
-                )
-            )
-            + " ON CONFLICT (network, wallet_lower, builder_lower) "
-            "DO UPDATE SET user_id = excluded.user_id, "
-            "max_fee_rate = excluded.max_fee_rate, "
-            "approved_tenths_bps = COALESCE(excluded.approved_tenths_bps, "
-            "venue_builder_fees.approved_tenths_bps), "
-            "ever_approved = CASE WHEN excluded.ever_approved = 1 THEN 1 "
-            "ELSE venue_builder_fees.ever_approved END, "
-            "checked_at = COALESCE(excluded.checked_at, venue_builder_fees.checked_at)",
-            network=record.network,
-            wallet_lower=record.wallet.lower(),
-            builder_lower=record.builder.lower(),
-            user_id=record.user_id,
-            wallet=record.wallet,
-            max_fee_rate=record.max_fee_rate,
-            recorded_at=micros(record.recorded_at),
-            approved_tenths_bps=record.approved_tenths_bps,
-            ever_approved=int(record.ever_approved),
-            checked_at=maybe_micros(record.checked_at),
-        )
-
-    def get(self, network: Network, wallet: str, builder: str) -> BuilderFeeRecord | None:
-        """What is known of a wallet's approval."""
-        row = first(
-            self._sql,
-            "SELECT * FROM venue_builder_fees WHERE network = :network "
-            "AND wallet_lower = :wallet AND builder_lower = :builder",
-            network=network,
-            wallet=wallet.lower(),
-            builder=builder.lower(),
-        )
-        if row is None:
-            return None
-        return BuilderFeeRecord(
-            user_id=row["user_id"],
-            network=row["network"],
-            wallet=row["wallet"],
-            builder=builder,
-            max_fee_rate=row["max_fee_rate"],
-            recorded_at=moment(row["recorded_at"]),
-            approved_tenths_bps=row["approved_tenths_bps"],
-            ever_approved=bool(row["ever_approved"]),
-            checked_at=maybe_moment(row["checked_at"]),
-        )
-
-    def counts(
-        self, network: Network, builder: str, enough_tenths_bps: int
-    ) -> tuple[int, int, int]:
-        """Recorded; verified by the venue last; approved once and not any more."""
-        row = first(
-            self._sql,
-            "SELECT COUNT(*) AS recorded, "
-            "COALESCE(SUM(CASE WHEN approved_tenths_bps >= :enough THEN 1 "
-            "ELSE 0 END), 0) AS verified, "
-            "COALESCE(SUM(CASE WHEN ever_approved = 1 AND approved_tenths_bps = 0 THEN 1 "
-            "ELSE 0 END), 0) AS revoked "
-            "FROM venue_builder_fees WHERE network = :network AND builder_lower = :builder",
-            enough=enough_tenths_bps,
-            network=network,
-            builder=builder.lower(),
-        )
-        return (
-            (int(row["recorded"]), int(row["verified"]), int(row["revoked"])) if row else (0, 0, 0)
-        )
-
-
-class VenueWeightRepository:
-    """The request budget that the processes of one outgoing address share."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
-
-    def change(self, key: str, work: Callable[[str | None], tuple[str, T]]) -> T:
-        """Replace the text under a key; others who change it wait."""
-        self._sql.run(
-            "INSERT INTO venue_weights (key, body) VALUES (:key, '') ON CONFLICT (key) DO NOTHING",
-            key=key,
-        )
-        tail = " FOR UPDATE" if self._sql.dialect == "postgresql" else ""
-        row = first(self._sql, "SELECT body FROM venue_weights WHERE key = :key" + tail, key=key)
-        body, statement = work(row["body"] or None if row else None)
-        self._sql.run("UPDATE venue_weights SET body = :body WHERE key = :key", body=body, key=key)
-        return statement
+from storage.sql import Row, Sql, canonical, columns, first, micros, moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from storage.prefetch.read_set import ReadSet
-from storage.repositories.leases import IdempotencyRecord
+from storage.repositories.idempotency import IdempotencyRecord
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tests.storage import material as m

@@ -22,7 +22,7 @@ from storage.integrity.ledger_check import verify
 from storage.prefetch.batcher import LANES, PrefetchBatcher
 from storage.prefetch.prefetched_rows import PrefetchedRows, prefetch_query
 from storage.prefetch.read_set import ReadSet
-from storage.repositories.leases import IdempotencyRecord
+from storage.repositories.idempotency import IdempotencyRecord
 from storage.repositories.state_cache import StateCache
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork

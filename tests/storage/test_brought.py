@@ -28,12 +28,12 @@ from storage.repositories import (
     approvals,
     chain_index,
     identities,
-    leases,
     ledger_queries,
     mandates,
     orders,
     people,
     policies,
+    switches,
 )
 from storage.repositories.chain_index import Staged
 from storage.repositories.state_cache import StateCache
@@ -135,7 +135,7 @@ GIVEN: dict[str, list[dict[str, Any]]] = {
     policies.OF_AGENT: [{"id": "u_agent"}],
     chain_index.STAGED: [{"chain": 84532, "address": VAULT, "mandate": "m_1", "most": chain_index.STAGED_SHOWN}],
     orders.COUNTED: [{"mandate": of, "day": DAY} for of in ("m_1", "m_2")],
-    leases.SWITCHES: [{}],
+    switches.SWITCHES: [{}],
     identities.AGENT_BY_KEY: [{"hash": h} for h in ("h_agent", "h_house", "h_none")],
     people.SESSION: [{"hash": "h_session", "now": micros(m.later(s))} for s in (0, 59, 60)],
     identities.HOUSE_ROLE: [{"hash": h} for h in ("h_house", "h_agent")],

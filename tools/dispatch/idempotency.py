@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
-from storage.repositories.leases import IdempotencyRecord
+from storage.repositories.idempotency import IdempotencyRecord
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.exact_numbers import hashable
 from tools.model.operation import Caller, HandlerResult, Operation, OperationResult, RenderedResult

@@ -1,0 +1,131 @@
+"""Idempotency records: who claimed a key, and the answer that every repeat of it gets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import orjson
+
+from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyRecord:
+    """An idempotency record as a caller meets it; `new` where this call made it.
+
+    `until` is set where something is done outside: without an answer by then, whoever did it is
+    gone, and the outcome is unknown.
+    """
+
+    new: bool
+    request_hash: str
+    status: int | None = None
+    response: Mapping[str, object] | None = None
+    until: datetime | None = None
+
+
+CLAIM: Final = (
+    "INSERT INTO idempotency (scope, key, request_hash, claimed_at, until_at) "
+    "VALUES (:scope, :key, :hash, :at, :until) ON CONFLICT (scope, key) DO NOTHING"
+)
+CLAIMED: Final = "SELECT * FROM idempotency WHERE scope = :scope AND key = :key"
+COMPLETE: Final = (
+    "UPDATE idempotency SET status = :status, response = :response "
+    "WHERE scope = :scope AND key = :key"
+)
+ANSWERED: Final = (
+    "INSERT INTO idempotency (scope, key, request_hash, claimed_at, status, response) "
+    "VALUES (:scope, :key, :hash, :at, :status, :response)"
+)
+
+
+def _text(response: Mapping[str, object]) -> str:
+    try:
+        return orjson.dumps(response).decode()
+    except TypeError:  # an integer beyond 64 bits
+        return json.dumps(response, separators=(",", ":"))
+
+
+class IdempotencyRepository:
+    """Keys of agent writes (spec 2.17)."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+        self._made: dict[tuple[str, str], dict[str, object]] = {}  # claims that are no rows yet
+
+    def acquire(
+        self,
+        scope: str,
+        key: str,
+        request_hash: str,
+        now: datetime,
+        until: datetime | None = None,
+    ) -> IdempotencyRecord:
+        """Claim a key, or find who did; two racing callers meet at the unique key, never at
+        both.
+        """
+        if until is None and self._sql.dialect == "sqlite":
+            # Nobody else writes while this transaction runs, which completes the claim or leaves
+            # nothing behind: the row is written once, with its answer.
+            found = self.find(scope, key)
+            if found is None and (scope, key) not in self._made:
+                self._made[scope, key] = {"hash": request_hash, "at": micros(now)}
+                return IdempotencyRecord(True, request_hash)
+            return found if found is not None else IdempotencyRecord(False, request_hash)
+        created = self._sql.run(
+            CLAIM,
+            scope=scope,
+            key=key,
+            hash=request_hash,
+            at=micros(now),
+            until=maybe_micros(until),
+        )
+        if created == 1:
+            return IdempotencyRecord(True, request_hash, until=until)
+        found = self.find(scope, key)
+        return found if found is not None else IdempotencyRecord(False, request_hash)
+
+    def find(self, scope: str, key: str) -> IdempotencyRecord | None:
+        """The record of a key."""
+        row = first(
+            self._sql,
+            CLAIMED,
+            scope=scope,
+            key=key,
+        )
+        if row is None:
+            return None
+        response = json.loads(row["response"]) if row["response"] is not None else None
+        until = maybe_moment(row["until_at"])
+        return IdempotencyRecord(False, row["request_hash"], row["status"], response, until)
+
+    def complete(self, scope: str, key: str, status: int, response: Mapping[str, object]) -> None:
+        """Store the first answer, so that a repeat is identical."""
+        claim = self._made.pop((scope, key), None)
+        values = {"status": status, "response": _text(response), "scope": scope, "key": key}
+        if claim is None:
+            self._sql.run(COMPLETE, **values)
+        else:
+            self._sql.run(ANSWERED, **values, **claim)
+
+    def abandon(self, scope: str, key: str, now: datetime) -> None:
+        """Say that nobody will come to complete a claim: what it stood for may have happened."""
+        self._sql.run(
+            "UPDATE idempotency SET until_at = :now "
+            "WHERE scope = :scope AND key = :key AND status IS NULL",
+            scope=scope,
+            key=key,
+            now=micros(now),
+        )
+
+    def release(self, scope: str, key: str) -> None:
+        """Give an unfinished claim back."""
+        self._sql.run(
+            "DELETE FROM idempotency WHERE scope = :scope AND key = :key AND status IS NULL",
+            scope=scope,
+            key=key,
+        )
