@@ -205,6 +205,11 @@ def _middle(told: Mapping[int, int]) -> int:
     return median_low(told.values())
 
 
+def address_of(private_key: str) -> str:
+    """EIP-55 address of a private key."""
+    return str(Account.from_key(private_key).address)
+
+
 async def deploy(
     chain: EvmChain, private_key: str, contract: str, args: tuple[Any, ...] = ()
 ) -> str:

@@ -80,8 +80,3 @@ class LocalWallet:
     async def close(self) -> None:
         """Close the HTTP session."""
         await self._web3.provider.disconnect()
-
-
-def address_of(private_key: str) -> str:
-    """EIP-55 address of a private key."""
-    return str(Account.from_key(private_key).address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from aiohttp import web
 
@@ -15,13 +15,18 @@ from server.lazy.lazy_screens import LateScreens
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Deps
 
-if TYPE_CHECKING:
-    from devtools.demo.wallet import DemoWallet
-
 DEMO_ROUTE: Final = "/app/demo-wallet"
 
 
-def application(deps: Deps, mcp: Asgi, demo: DemoWallet | None = None) -> web.Application:
+class PageWallet(Protocol):
+    """A wallet that answers the pages of this service, for a visitor who has none."""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """Answer one EIP-1193 request of a page."""
+        ...
+
+
+def application(deps: Deps, mcp: Asgi, demo: PageWallet | None = None) -> web.Application:
     """Put it together; `mcp` is what answers MCP, `demo` the wallet that a demo offers."""
 
     def pages() -> Sequence[web.RouteDef]:

@@ -13,9 +13,9 @@ from typing import Any
 from chain.adapter import ChainConfig, EvmChains
 from chain.contracts import abi_codec
 from chain.contracts.sign_in import SiweSignIn
-from chain.tx_sender import TxSender, deploy
+from chain.tx_sender import TxSender, address_of, deploy
 from devtools.devchain import DevChain, serve_in_thread
-from devtools.local_wallet import LocalWallet, address_of
+from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.mandates.markets import from_config
 from domain.money import Usdc

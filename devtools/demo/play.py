@@ -20,6 +20,7 @@ from pydantic import SecretStr
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
+from chain.tx_sender import address_of
 from devtools.demo.chapters import acts, asks, is_refused, reads, registers, signs
 from devtools.demo.ending import leaves
 from devtools.demo.falling import falls
@@ -34,7 +35,7 @@ from devtools.demo.trading import trades
 from devtools.demo.wallet import DemoWallet
 from devtools.devnet import Devnet, devnet
 from devtools.local_venue import Venues, venues
-from devtools.local_wallet import LocalWallet, address_of
+from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc
 from domain.refusals import Refused

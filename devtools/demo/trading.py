@@ -7,9 +7,9 @@ import secrets
 import time
 from typing import Final
 
+from chain.tx_sender import address_of
 from devtools.demo.people import Owner
 from devtools.demo.story import Story
-from devtools.local_wallet import address_of
 from venue import actions, signing
 
 KEY_DAYS: Final = 7

@@ -10,6 +10,7 @@ import click
 
 from domain.settings import SWITCHES
 from server.cli import trading
+from server.cli.development import CommandGroup
 from server.cli.output import read_settings as _settings
 from server.cli.output import run as _run
 from server.cli.output import say as _say
@@ -17,20 +18,13 @@ from server.cli.output import say as _say
 HOUSE_ROLES = ("admin", "keeper")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="mandate-wallet")
 def main() -> None:
     """Delegated-spending wallet: an agent spends inside a mandate that its owner signed."""
-
-
-@main.command()
-@click.option("--serve", is_flag=True, help="Keep the service up afterwards, with the door on.")
-@click.option("--port", default=0, show_default="a free one", help="Port of the service.")
-def demo(serve: bool, port: int) -> None:
-    """Tell the whole story on a real EVM in this process; exit 0 only if every step held."""
-    from devtools.demo.play import play
-
-    sys.exit(_run(lambda: play(stay=serve, port=port)))
 
 
 @main.command()
@@ -89,27 +83,6 @@ def keeper(once: bool, metrics_port: int | None) -> None:
     _run(lambda: keep(_settings(), once=once, metrics_port=metrics_port))
 
 
-@main.command()
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8545, show_default=True)
-@click.option("--chain-id", default=31337, show_default=True)
-@click.option(
-    "--journal", type=click.Path(path_type=Path), help="File that keeps the chain between runs."
-)
-@click.option("--venue", is_flag=True, help="A local trading venue beside it, both networks.")
-@click.option(
-    "--venue-port", default=8551, show_default=True, help="Of mainnet; testnet is one above."
-)
-def devnet(
-    host: str, port: int, chain_id: int, journal: Path | None, venue: bool, venue_port: int
-) -> None:
-    """Run the embedded EVM with JSON-RPC, a test USDC, a factory and a market."""
-    from devtools.devnet import run_devnet
-
-    at = venue_port if venue else None
-    _run(lambda: run_devnet(host, port, chain_id, journal, _say, venue_port=at))
-
-
 @main.group()
 def contracts() -> None:
     """Contracts on a chain."""
@@ -142,7 +115,7 @@ def deploy(
     chain_id: int, key_file: Path, keeper_address: str | None, approvals_on_chain: bool
 ) -> None:
     """Deploy the factory and the lens, and print the settings to add."""
-    from devtools.devnet import deploy_contracts
+    from server.cli.deployment import deploy_contracts
 
     key = key_file.read_text().strip()
     _say(
@@ -171,41 +144,10 @@ def deploy(
 @click.option("--market", required=True, help="The ERC-4626 market, whose asset is USDC.")
 def share_value(chain_id: int, key_file: Path, market: str) -> None:
     """Deploy the value probe of a market, and print the line for its entry in the markets file."""
-    from devtools.devnet import deploy_share_value
+    from server.cli.deployment import deploy_share_value
 
     key = key_file.read_text().strip()
     _say(_run(lambda: deploy_share_value(_settings(), chain_id, key, market)))
-
-
-@main.command(context_settings={"ignore_unknown_options": True})
-@click.argument("command", nargs=-1, required=True)
-@click.option("--only", multiple=True, help="Play this scenario alone; may be given several times.")
-@click.option(
-    "--limit",
-    "limit_s",
-    type=click.IntRange(5, 600),
-    default=60,
-    show_default=True,
-    help="Seconds a run of the agent.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the matrix as JSON.")
-def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_json: bool) -> None:
-    """Drive an agent's COMMAND through lost answers, duplicates, pauses and limits, and print a
-    pass matrix.
-    """
-    from devtools.conform.run import conform as play
-    from devtools.conform.scenarios import SCENARIOS
-
-    unknown = sorted(set(only) - {s.name for s in SCENARIOS})
-    if unknown:
-        raise click.UsageError(
-            f"no such scenario: {', '.join(unknown)}; there are "
-            f"{', '.join(s.name for s in SCENARIOS)}"
-        )
-    passed = _run(
-        lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo)
-    )
-    sys.exit(0 if passed else 1)
 
 
 @main.group()

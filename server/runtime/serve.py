@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import anyio
 from aiohttp import web
@@ -17,7 +17,7 @@ from http_shim.application import HUB
 from http_shim.http_server import address_of, bound, drain_connections, listen_on
 from http_shim.metrics import Metrics
 from http_shim.service_routes import GAUGES
-from server.application import application
+from server.application import PageWallet, application
 from server.keeper.notification_worker import NotificationWorker
 from server.keeper.webhook_client import WebhookClient
 from server.lazy.lazy_mcp import LazyMcpApp
@@ -30,9 +30,6 @@ from server.runtime.schema_upgrade import ensure_schema
 from server.settings import Settings
 from server.wiring import Runtime, build_runtime
 from tools.model.operation import Deps
-
-if TYPE_CHECKING:
-    from devtools.demo.wallet import DemoWallet
 
 log = logging.getLogger("wallet.process")
 # Whoever waits for the start is answered before the rest is loaded beside it.
@@ -75,7 +72,7 @@ async def serve_until(
     *,
     keeper: bool,
     ready: Callable[[str], None],
-    demo: DemoWallet | None = None,
+    demo: PageWallet | None = None,
 ) -> None:
     """Serve on a port that is taken already, until the event is set; `demo` is a wallet for who has
     none.

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import requests
 
+from chain.tx_sender import address_of
 from devtools.devchain import DevChain
-from devtools.local_wallet import address_of
 from tests import npm
 from tests.ports import free_port
 from tests.waiting import STUCK_S

@@ -6,10 +6,11 @@ from typing import Any
 
 from app import screens
 from devtools.demo.wallet import DemoWallet
-from devtools.devnet import Deployed, Devnet
+from devtools.devnet import Devnet
 from http_shim.application import build
 from http_shim.http_server import listen
 from server.application import DEMO_ROUTE, web
+from server.cli.deployment import Deployed
 from tests.browser.conftest import Stage
 from tests.browser.test_story import to_the_review
 from tests.browser.window import MARKS

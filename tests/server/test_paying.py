@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from chain.contracts import abi_codec
-from devtools.local_wallet import address_of
+from chain.tx_sender import address_of
 from domain.chain_facts import Call
 from domain.money import Usdc
 from server.keeper.value_recording import REST_S

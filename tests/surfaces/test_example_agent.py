@@ -40,6 +40,6 @@ async def test_the_example_acts_within_the_limits_and_reports(service: Service) 
 
 
 def _address(service: Service, n: int) -> str:
-    from devtools.local_wallet import address_of
+    from chain.tx_sender import address_of
 
     return address_of(service.world.evm.key(n))
