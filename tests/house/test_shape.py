@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -250,36 +249,3 @@ def test_no_two_modules_of_payloads_name_the_same_keys() -> None:
         }
         assert holders <= {"forms.py", "claimed.py", "measured_json.py", "progress.py"}, key
         assert "forms.py" in holders
-
-
-# Dependencies that no line of ours imports, and who does.
-IMPORTED_BY_OTHERS: Mapping[str, str] = {
-    "coincurve": "eth-keys, as the part of it that signs fast",
-}
-
-
-@pytest.mark.slow
-def test_every_dependency_is_imported() -> None:
-    imported = {
-        alias.split(".")[0]
-        for path in _sources()
-        for node in ast.walk(_tree(path))
-        for alias in (
-            [a.name for a in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    offers: dict[str, set[str]] = {}
-    for module, names in packages_distributions().items():
-        for name in names:
-            offers.setdefault(_plain(name), set()).add(module)
-    for told in PROJECT["project"]["dependencies"]:
-        name = _plain(re.split(r"[\[<>=!~; ]", told)[0])
-        assert offers.get(name, {name}) & imported or name in IMPORTED_BY_OTHERS, name
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
