@@ -17,7 +17,7 @@ ROUNDS = 7
 BARE = """
 import anyio, mcp.types as t
 from mcp.server import Server
-from mcp.server.mcp_api.stdio_app import stdio_server
+from mcp.server.stdio import stdio_server
 async def listed(ctx, params): return t.ListToolsResult(tools=[])
 async def main():
     server = Server("bare", version="1", on_list_tools=listed)

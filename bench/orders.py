@@ -20,8 +20,8 @@ from domain.trading.order_gate import TooMany
 from domain.trading.throttle import Throttle
 from http_shim.application import build
 from server.settings import Settings
+from server.system import SystemClock
 from server.venues import venues
-from server.wiring import SystemClock
 from tools.catalogue import OPERATIONS
 from tools.context.credentials import hashed
 from tools.trading.paper.simulated_exchange import SimulatedExchange

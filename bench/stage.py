@@ -22,7 +22,7 @@ from domain.money import Usdc
 from domain.settings import Switches
 from server.runtime.gc_tuning import freeze_startup_objects
 from server.settings import Settings
-from server.wiring import SystemClock, SystemIds
+from server.system import SystemClock, SystemIds
 from storage.repositories.identities import Agent
 from storage.schema import migrate
 from storage.store import Store, open_store

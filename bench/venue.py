@@ -22,8 +22,8 @@ from devtools.devvenue import DevVenue, serve
 from domain.trading.orders import PaidBuilder
 from http_shim.application import build
 from server.settings import Settings
+from server.system import SystemClock
 from server.venues import venues
-from server.wiring import SystemClock
 from tools.catalogue import OPERATIONS
 from venue import actions, signing
 from venue.budget import InMemory

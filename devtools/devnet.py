@@ -14,7 +14,7 @@ from chain.tx_sender import address_of
 from devtools.devchain import DevChain, serve
 from domain.ports import Clock
 from server.cli.deployment import Deployed, deploy_all
-from server.wiring import SystemClock
+from server.system import SystemClock
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 from devtools.devvenue import DevVenue, serve
 from domain.ports import Clock
-from server.wiring import SystemClock
+from server.system import SystemClock
 
 FUNDS_USDC: Final = 10_000
 FUNDED_DEXES: Final = ("", "xyz")

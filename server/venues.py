@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from domain.ports import Clock
-from server.runtime.retry_logging import tell_retries
+from server.retry_logging import tell_retries
 from server.settings import Settings
 from storage.store import Store
 from venue.budget import Budget, WeightStore

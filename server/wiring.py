@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +17,7 @@ from server.lazy.lazy_chains import LazyChains, LazyHouseKeeper, LazySignIn
 from server.lazy.lazy_chains import chain_facts as chain_facts
 from server.lazy.lazy_venues import LateVenues
 from server.settings import Settings
+from server.system import SystemClock, SystemIds
 from storage.store import Store, open_store
 from tools.model.operation import Deps
 from tools.model.telemetry import NullTelemetry
@@ -30,36 +29,11 @@ if TYPE_CHECKING:
     from venue.venues import Networks
 
 
-class SystemClock:
-    """The machine's clock."""
-
-    def now(self) -> datetime:
-        """Return the present as an aware UTC datetime."""
-        return datetime.now(UTC)
-
-
 log = logging.getLogger("wallet.start")
 _LATE: Final = (
     "chain.adapter", "chain.tx_sender", "chain.contracts.sign_in", "server.venues", "server.keeper.scheduler", "app.screens",
 )  # fmt: skip
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
-_BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
-
-
-class SystemIds:
-    """Ids and tokens from the operating system's CSPRNG."""
-
-    def short(self, prefix: str) -> str:
-        """Return `prefix` and 10 random characters of a-z2-7 (50 bits)."""
-        return prefix + secrets.token_bytes(10).translate(_BASE32).decode()
-
-    def token(self, prefix: str) -> str:
-        """Return `prefix` and 43 base64url characters (256 bits)."""
-        return prefix + secrets.token_urlsafe(32)
-
-    def nonce256(self) -> int:
-        """Return a random 256-bit integer."""
-        return secrets.randbits(256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +108,7 @@ async def build_runtime(
 async def _opened(settings: Settings, metrics: Metrics | None) -> Store:
     if metrics is None:
         return await open_store(settings.database_url, settings.patience())
-    from server.runtime.instrumentation import watched_store
+    from server.instrumentation import watched_store
 
     return await watched_store(settings.database_url, settings.patience(), metrics)
 

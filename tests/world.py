@@ -20,7 +20,7 @@ from domain.chain_facts import Call
 from domain.mandates.markets import from_config
 from domain.money import Usdc
 from domain.settings import Config, Switches
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.remembered import RememberingChain, remembered

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from eth_utils import to_checksum_address
 
-from chain.reads.header_hash import computed_hash
+from chain.rpc.header_hash import computed_hash
 from domain.chain_facts import BlockStamp, VaultState
 from domain.money import LIMIT_MICROS, ZERO, Usdc
 

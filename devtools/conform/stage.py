@@ -35,7 +35,8 @@ from server.keeper.scheduler import KeeperScheduler
 from server.mcp_api.http_app import drain, mcp_app
 from server.mcp_api.server import build_server
 from server.settings import ChainSettings, Settings
-from server.wiring import Runtime, SystemClock, build_runtime
+from server.system import SystemClock
+from server.wiring import Runtime, build_runtime
 from storage.schema import migrate
 from tools.catalogue import OPERATIONS
 

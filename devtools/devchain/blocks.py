@@ -9,7 +9,7 @@ import rlp
 from eth.abc import SignedTransactionAPI
 from eth_utils import keccak, to_checksum_address
 
-from chain.reads.header_hash import computed_hash
+from chain.rpc.header_hash import computed_hash
 
 GAS_LIMIT: Final = 60_000_000
 BASE_FEE: Final = 1_000_000  # 0.001 gwei, about what Base asks

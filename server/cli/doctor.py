@@ -22,9 +22,10 @@ from domain.mandates.markets import from_config
 from domain.ports import Clock
 from domain.refusals import Refused
 from server.cli.venue_checks import examine_venue
-from server.runtime.retry_logging import without_retries
+from server.retry_logging import without_retries
 from server.settings import Settings
-from server.wiring import SystemClock, chain_facts
+from server.system import SystemClock
+from server.wiring import chain_facts
 from storage.schema.revision import latest, revision
 from storage.sqlite_files import sqlite_path
 

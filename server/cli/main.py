@@ -56,7 +56,7 @@ def _ready(address: str) -> None:
 def mcp(url: str | None) -> None:
     """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
     if url is None:
-        from server.mcp_api.stdio_app import serve_stdio
+        from server.runtime.stdio import serve_stdio
 
         _run(lambda: serve_stdio(_settings()))
         return

@@ -9,7 +9,7 @@ from typing import TypeVar
 from domain.trading.venue_values import Network
 from server.runtime.schema_upgrade import upgraded
 from server.settings import Settings
-from server.wiring import SystemClock, SystemIds
+from server.system import SystemClock, SystemIds
 from storage.integrity.backup import NoBackup as NoBackup
 from storage.integrity.backup import backup, export
 from storage.integrity.ledger_check import verify

@@ -13,7 +13,7 @@ from domain.trading.order_gate import FieldProblem, invalid_order
 from domain.trading.order_input import limit_of
 from server.runtime.schema_upgrade import upgraded
 from server.settings import Settings
-from server.wiring import SystemClock
+from server.system import SystemClock
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tools.trading.orders.trader_context import first_limits

@@ -17,8 +17,8 @@ from domain.trading.venue_values import NETWORKS, Network
 from server.runtime.schema_upgrade import NotUpgraded, upgraded
 from server.settings import Settings
 from server.signer.client import SignerClient
+from server.system import SystemClock
 from server.venues import venues
-from server.wiring import SystemClock
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tools.model.switches import switches

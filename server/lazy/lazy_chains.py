@@ -30,7 +30,7 @@ def chain_facts(settings: Settings) -> list[ChainConfig]:
 def _facts(chain_id: int, own: ChainSettings, waits: Mapping[str, int]) -> ChainConfig:
     from chain.adapter import ChainConfig, EvmChains
     from chain.networks import NETWORKS
-    from server.runtime.retry_logging import tell_retries
+    from server.retry_logging import tell_retries
 
     tell_retries()
     network = NETWORKS.get(chain_id)

@@ -22,9 +22,9 @@ from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.server import WalletServer
 from server.mcp_api.session_limits import HOLDER, KEYED, MODERN, STRANGERS_SESSIONS, SessionGuard
-from server.runtime.sdk_log_filter import install_log_filter
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
 MAX_SESSIONS: Final = KEYED.all + STRANGERS_SESSIONS.all + 50

@@ -24,8 +24,8 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from http_shim.identity import KEY_HEADER
 from server.mcp_api.jsonrpc import VERSION
 from server.mcp_api.proxy_client import ProxyClient
+from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.stdin_reader import host
-from server.runtime.sdk_log_filter import install_log_filter
 
 log = logging.getLogger("wallet.relay")
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})

@@ -7,8 +7,8 @@ import signal
 import anyio
 
 from http_shim.metrics import Metrics
+from server.instrumentation import watch_loop
 from server.runtime.gc_tuning import freeze_startup_objects
-from server.runtime.instrumentation import watch_loop
 from server.runtime.logs import prepare_logging
 from server.runtime.metrics_listener import figures, listener
 from server.runtime.schema_upgrade import ensure_schema

@@ -18,11 +18,11 @@ from http_shim.http_server import address_of, bound, drain_connections, listen_o
 from http_shim.metrics import Metrics
 from http_shim.service_routes import GAUGES
 from server.application import PageWallet, application
+from server.instrumentation import watch_loop
 from server.keeper.notification_worker import NotificationWorker
 from server.keeper.webhook_client import WebhookClient
 from server.lazy.lazy_mcp import LazyMcpApp
 from server.runtime.gc_tuning import freeze_startup_objects
-from server.runtime.instrumentation import watch_loop
 from server.runtime.logs import prepare_logging
 from server.runtime.metrics_listener import figures, listener
 from server.runtime.open_files import raise_file_limit, say_once_a_minute

@@ -37,8 +37,8 @@ from domain.trading.venue_account import milliseconds
 from domain.trading.venue_values import NETWORKS, Network
 from domain.wire_fields import JsonObject
 from server.settings import Settings
+from server.system import SystemClock, SystemIds
 from server.venues import venues
-from server.wiring import SystemClock, SystemIds
 from venue import signing
 from venue.budget import InMemory
 from venue.keystore import Keystore, Unsafe

@@ -18,7 +18,7 @@ from domain.settings import Config, Switches
 from http_shim.application import build
 from server.mcp_api.http_app import drain, mcp_app
 from server.mcp_api.server import build_server
-from server.wiring import SystemClock, SystemIds
+from server.system import SystemClock, SystemIds
 from storage.store import open_store
 from tests import npm
 from tests.conformance.everything import ROOT, fetched

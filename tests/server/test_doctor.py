@@ -18,7 +18,7 @@ from devtools.devvenue import DevVenue, Fault, serve
 from domain.trading.venue_account import milliseconds
 from server.cli.doctor import examine
 from server.cli.venue_checks import VenueFinding, examine_venue
-from server.runtime.retry_logging import tell_retries
+from server.retry_logging import tell_retries
 from server.settings import ChainSettings, Settings
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork

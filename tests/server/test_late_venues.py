@@ -10,13 +10,14 @@ import pytest
 from devtools.devvenue import DevVenue, serve
 from domain.trading.venue_account import milliseconds
 from server.settings import Settings
-from server.wiring import SystemClock, build_runtime
+from server.system import SystemClock
+from server.wiring import build_runtime
 from tests.waiting import STUCK_S
 from tests.world import BY_NAME
 from tools.dispatch.run import run
 from tools.model.operation import ANONYMOUS
 
-LOADED = "import sys, server.mcp_api.stdio_app; print([m for m in ('msgpack', 'aiohttp', 'venue.networks') if m in sys.modules])"
+LOADED = "import sys, server.runtime.stdio; print([m for m in ('msgpack', 'aiohttp', 'venue.networks') if m in sys.modules])"
 
 
 @pytest.mark.anyio

@@ -28,7 +28,7 @@ from domain.settings import Config
 from http_shim.http_server import bound
 from server.keeper.notification_worker import DEAD_AFTER, LEASE_S, NotificationWorker
 from server.keeper.webhook_client import WebhookClient
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.errors import Unavailable
 from storage.feed.ledger_feed import LedgerFeed, UnknownCursor
 from storage.store import Store

@@ -27,7 +27,7 @@ from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Config
-from server.wiring import SystemClock, SystemIds
+from server.system import SystemClock, SystemIds
 from storage.schema import migrate
 from storage.store import Store, open_store
 from tests.databases import PATIENT

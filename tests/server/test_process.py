@@ -272,7 +272,7 @@ def test_mcp_on_stdio_lists_its_tools_without_loading_what_only_a_call_needs(
         imports.seek(0)
         loaded = {line.rpartition("|")[2].strip() for line in imports}
     assert "mandate_get" in {tool["name"] for tool in told[2]["tools"]}
-    assert "mcp.server.mcp_api.stdio_app" in loaded
+    assert "mcp.server.stdio" in loaded
     assert not loaded & {
         "web3",
         "eth_account",

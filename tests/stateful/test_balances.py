@@ -26,7 +26,7 @@ from domain.agents.transfers import TransferOutcome
 from domain.chain_facts import TransferLog
 from domain.ports import SignInVerifier
 from domain.settings import Config
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.integrity.ledger_check import verify
 from storage.repositories.identities import Agent
 from storage.schema import migrate

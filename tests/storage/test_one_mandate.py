@@ -15,7 +15,7 @@ from chain.adapter import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from http_shim.application import build
-from server.wiring import SystemClock, SystemIds
+from server.system import SystemClock, SystemIds
 from storage.schema import migrate
 from storage.schema.metadata import metadata
 from storage.store import open_store

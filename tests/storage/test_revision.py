@@ -59,7 +59,7 @@ def test_what_speaks_mcp_on_stdio_loads_no_chain_no_migration_and_no_web_server(
         "siwe",
         "lark",
     )
-    code = f"import sys, server.cli.main, server.mcp_api.stdio_app; print([m for m in {heavy!r} if m in sys.modules])"
+    code = f"import sys, server.cli.main, server.runtime.stdio; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -24,7 +24,7 @@ from http_shim.asgi_bridge import Asgi
 from http_shim.http_server import listen
 from server.mcp_api.http_app import drain, mcp_app
 from server.mcp_api.server import Tools, WalletServer, build_server
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.errors import DatabaseTimeouts
 from storage.repositories.identities import Agent
 from storage.store import Store, open_store

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import ClientSession
 
 from http_shim.metrics import Metrics
-from server.runtime.instrumentation import watched_store
+from server.instrumentation import watched_store
 from storage.errors import DatabaseTimeouts, Unavailable
 from tests.surfaces.conftest import Service, opened
 

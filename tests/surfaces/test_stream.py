@@ -24,7 +24,7 @@ from domain.settings import Config
 from http_shim import event_stream
 from http_shim.application import HUB, build
 from http_shim.http_server import drain_connections, listen
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.repositories.identities import Agent
 from storage.store import Store
 from tests.surfaces.conftest import KEY

@@ -17,7 +17,7 @@ import pytest
 from chain.adapter import ChainConfig, EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.repositories.state_cache import StateCache
 from storage.schema import migrate
 from storage.sqlite_files import sqlite_path

@@ -10,7 +10,7 @@ from typing import Any
 from chain.adapter import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from server.settings import Settings
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.storage.material import NOW

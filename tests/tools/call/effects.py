@@ -12,7 +12,7 @@ from chain.adapter import EvmChains
 from domain.next_steps import NextStep
 from domain.ports import SignInVerifier
 from domain.settings import Config
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT

@@ -13,7 +13,7 @@ from chain.adapter import EvmChains
 from domain.agents.transfers import Delta
 from domain.ports import SignInVerifier
 from domain.settings import Config
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.integrity.ledger_check import verify
 from storage.repositories.identities import Agent
 from storage.store import open_store

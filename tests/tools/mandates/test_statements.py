@@ -10,7 +10,7 @@ import pytest
 from chain.adapter import ChainConfig, EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
-from server.wiring import SystemIds
+from server.system import SystemIds
 from storage.store import open_store
 from tests.databases import PATIENT
 from tests.tools.large import ADDRESS, BIG, NOW, OWNER, build

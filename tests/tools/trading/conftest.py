@@ -23,8 +23,8 @@ from domain.settings import Config, Switches, Trading
 from domain.trading.venue_account import TERMS, agent_name, milliseconds
 from domain.trading.venue_values import AgentApproval, Network
 from server.settings import Settings
+from server.system import SystemIds
 from server.venues import SharedWeights, venues
-from server.wiring import SystemIds
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.waiting import LoopClock

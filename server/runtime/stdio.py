@@ -7,11 +7,11 @@ import signal
 
 import anyio
 
+from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.server import build_server
 from server.mcp_api.stdin_reader import host
 from server.runtime.logs import prepare_logging
 from server.runtime.schema_upgrade import ensure_schema
-from server.runtime.sdk_log_filter import install_log_filter
 from server.settings import Settings
 from server.wiring import build_runtime
 from storage.store import Store

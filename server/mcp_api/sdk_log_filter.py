@@ -21,7 +21,7 @@ class _NoBodies(logging.Filter):
 _QUOTING: Final = (
     "mcp.client.streamable_http",
     "mcp.server.sse",
-    "mcp.server.mcp_api.stdio_app",
+    "mcp.server.stdio",
     "mcp.server.streamable_http",
 )
 

@@ -1,0 +1,33 @@
+"""The machine's clock, and ids from its CSPRNG."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from typing import Final
+
+_BASE32: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[n % 32] for n in range(256))
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """Return the present as an aware UTC datetime."""
+        return datetime.now(UTC)
+
+
+class SystemIds:
+    """Ids and tokens from the operating system's CSPRNG."""
+
+    def short(self, prefix: str) -> str:
+        """Return `prefix` and 10 random characters of a-z2-7 (50 bits)."""
+        return prefix + secrets.token_bytes(10).translate(_BASE32).decode()
+
+    def token(self, prefix: str) -> str:
+        """Return `prefix` and 43 base64url characters (256 bits)."""
+        return prefix + secrets.token_urlsafe(32)
+
+    def nonce256(self) -> int:
+        """Return a random 256-bit integer."""
+        return secrets.randbits(256)
