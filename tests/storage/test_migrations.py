@@ -110,7 +110,7 @@ def test_two_that_upgrade_at_once_do_it_once(empty_url: str) -> None:
 @pytest.mark.slow
 def test_the_revisions_are_found_from_any_folder(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    code = f"import sys; sys.path.insert(0, {str(root)!r}); from storage import migrate; migrate.upgrade('sqlite:///x.sqlite')"
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); from storage.schema import migrate; migrate.upgrade('sqlite:///x.sqlite')"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
     assert _at(f"sqlite:///{tmp_path / 'x.sqlite'}") == latest()
 

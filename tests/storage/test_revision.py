@@ -14,7 +14,7 @@ from storage.schema import migrate, revision
 
 
 def test_the_newest_revision_is_the_migrations_own() -> None:
-    folder = Path(migrate.__file__).parent / "migrations"
+    folder = Path(migrate.__file__).parents[1] / "migrations"
     assert revision.latest() == ScriptDirectory(str(folder)).get_current_head()
 
 
