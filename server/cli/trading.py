@@ -28,7 +28,7 @@ def allowlist_list() -> None:
 
 @allowlist.command("add")
 @click.argument("item")
-@click.option("--why", required=True, help="Kept in the limit log.")
+@click.option("--why", "reason", required=True, help="Kept in the limit log.")
 def allowlist_add(item: str, reason: str) -> None:
     """Let ITEM, a wallet's address or a user id, trade live where the switches are on."""
     _allow(item, reason, allowed=True)
@@ -36,7 +36,7 @@ def allowlist_add(item: str, reason: str) -> None:
 
 @allowlist.command("remove")
 @click.argument("item")
-@click.option("--why", required=True, help="Kept in the limit log.")
+@click.option("--why", "reason", required=True, help="Kept in the limit log.")
 def allowlist_remove(item: str, reason: str) -> None:
     """Take ITEM off the list; it can still close what is open."""
     _allow(item, reason, allowed=False)
@@ -53,10 +53,10 @@ def allowlist_log(newest: int) -> None:
 
 @click.command()
 @click.argument("user_id")
-@click.option("--surface", type=click.Choice(["door", "terminal"]), required=True)
+@click.option("--surface", "transport", type=click.Choice(["door", "terminal"]), required=True)
 @click.option("--per-order", help="USDC an order.")
 @click.option("--per-day", help="USDC a UTC day.")
-@click.option("--why", required=True, help="Kept in the limit log.")
+@click.option("--why", "reason", required=True, help="Kept in the limit log.")
 def limits(
     user_id: str, transport: TradingSurface, per_order: str | None, per_day: str | None, reason: str
 ) -> None:
@@ -82,7 +82,7 @@ def _allow(item: str, reason: str, *, allowed: bool) -> None:
 @click.command()
 @click.argument("wallet")
 @click.option("--network", type=click.Choice(["mainnet", "testnet"]), required=True)
-@click.option("--why", required=True, help="Kept with the ended link.")
+@click.option("--why", "reason", required=True, help="Kept with the ended link.")
 def unlink(wallet: str, network: Network, reason: str) -> None:
     """End the link of a WALLET at the venue, and every key under it; only an operator moves a
     link."""
