@@ -23,13 +23,14 @@ DECODED = re.compile(r"(?<![\w.])JsonObject\b")
 CEILINGS: Mapping[str, tuple[int, int]] = {
     "domain": (3, 23),
     "storage": (6, 4),
-    "chain": (19, 0),
+    "chain": (9, 0),
     "venue": (0, 0),
     "tools": (24, 3),
     "skill": (0, 0),
     "http_shim": (1, 0),
     "app": (0, 1),
-    "server": (5, 17),
+    "server": (4, 3),
+    "devtools": (11, 14),
 }
 
 

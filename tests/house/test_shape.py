@@ -191,7 +191,7 @@ def test_no_method_is_there_that_nobody_calls() -> None:
     repositories = _repositories()
     unused: set[str] = set()
     for path in shipped:
-        of_rows = path.parent.name == "rows"
+        of_rows = path.parent.name == "repositories"
         for owner, name in _methods(path):
             # `get` is a word of many classes: of a repository it has to be said with its name.
             at = repositories.get(owner) if of_rows else None
