@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
 import zipfile
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,6 +127,20 @@ def test_the_wheel_runs_from_a_clean_environment(wheel: Path, tmp_path: Path) ->
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "delegated-spending-wallet"  # fmt: skip
 
 
+def serves(command: list[str], folder: Path, env: dict[str, str]) -> Any:
+    """What a service of its own process group answers at /healthz."""
+    with subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:  # fmt: skip
+        assert process.stderr is not None
+        try:
+            lines = (line for line in process.stderr if "serving on" in line)
+            service = HTTPConnection(next(lines).rpartition("/")[2].strip(), timeout=STUCK_S)
+            with closing(service):
+                service.request("GET", "/healthz")
+                return json.load(service.getresponse())
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "runner",
@@ -155,5 +173,9 @@ def test_the_wheel_runs_by_what_people_run_tools_with(
 
     assert PROJECT["version"] in wallet("--version")
     wallet("db", "upgrade")
-    answer = json.loads(wallet("mcp", told=json.dumps(HELLO) + "\n").splitlines()[0])
+    answer = json.loads(wallet("mcp", text=json.dumps(HELLO) + "\n").splitlines()[0])
     assert answer["result"]["serverInfo"]["name"] == "delegated-spending-wallet"
+    assert serves([*command, "serve", "--port", "0"], tmp_path, env) == {"ok": True}
+    without = subprocess.run([*command, "demo"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)  # fmt: skip
+    assert without.returncode == 1
+    assert without.stderr.endswith("pip install 'mandate-wallet[demo]'\n")
