@@ -1,1 +1,4 @@
-"""Development tools: the local chain and venue, the demonstration, and `wallet conform`. Production code imports none of it."""
+"""Development tools: the local chain and venue, the demonstration, and `wallet conform`.
+
+Production code imports none of it.
+"""

@@ -177,6 +177,7 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
 
 
 async def timing_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Measure a request, and make the one error block of whatever its handler raises."""
     started = time.perf_counter()
     try:
         if TURNED_AWAY in request:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wallet.start")
 _LATE: Final = (
-    "chain.adapter", "chain.tx_sender", "chain.contracts.sign_in", "server.venues", "server.keeper.scheduler", "app.screens",
+    "chain.adapter", "chain.tx_sender", "chain.contracts.sign_in", "server.venues",
+    "server.keeper.scheduler", "app.screens",
 )  # fmt: skip
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
 

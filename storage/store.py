@@ -72,7 +72,8 @@ class Store(Protocol):
 async def open_store(
     url: str, patience: DatabaseTimeouts | None = None, on_batch: OnBatch = ignore_batch
 ) -> Store:
-    """Open `sqlite:///path` or `postgresql://…`; the schema must be there (`storage.schema.migrate`).
+    """Open `sqlite:///path` or `postgresql://…`; the schema must be there already
+    (`storage.schema.migrate`).
 
     Errors: ValueError for any other URL; `Unavailable` where a file does not open.
     """

@@ -179,9 +179,8 @@ def _per_action(mandate: Mandate, _: Switches) -> Clause:
 def _per_day(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.PER_DAY,
-        f"All actions of a UTC day together take at most {plain(mandate.daily_cap)} USDC out; it resets "
-        "at 00:00 UTC, "
-        "so that two days' amounts can meet at midnight.",
+        f"All actions of a UTC day together take at most {plain(mandate.daily_cap)} USDC out; "
+        "it resets at 00:00 UTC, so that two days' amounts can meet at midnight.",
         DayAmount(amount=mandate.daily_cap),
         "Contract",
         ("dailyCap",),
@@ -309,8 +308,8 @@ def _period(mandate: Mandate, _: Switches) -> Clause:
 def _agent_fee(mandate: Mandate, _: Switches) -> Clause:
     return _clause(
         ClauseKey.AGENT_FEE,
-        f"The agent earns {percent(mandate.payout_bps)} of the gain that the vault measured, once, at "
-        "settlement, rounded down."
+        f"The agent earns {percent(mandate.payout_bps)} of the gain that the vault measured, "
+        "once, at settlement, rounded down."
         if mandate.payout_bps
         else "The agent earns no fee.",
         FeeShare(pct=percent(mandate.payout_bps), bps=mandate.payout_bps, kind=mandate.payout_kind),

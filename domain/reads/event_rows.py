@@ -72,7 +72,7 @@ def observed(o: Observed) -> ObservedVault:
 
 
 def shown(what: What, **beside: Any) -> Payload:
-    """What one payload tells, by the table that it is stored by (domain.ledger.events.payload_schema)."""
+    """What one payload tells, by the table that it is stored by (`payload_schema`)."""
     return filled(Payload, parts_of(what), **beside)
 
 

@@ -17,8 +17,8 @@ from chain.quorum import quorum_read, why_of
 from chain.rpc.decoding import Header
 from domain.chain_facts import BlockStamp, VaultLog
 from domain.refusals import Refused
-from server.doubts import Asked, left_by
-from server.staged import log_of, staged
+from server.keeper.log_evidence import ChainEvidence, left_by
+from server.keeper.staged_logs import log_of, staged
 from storage.errors import Unavailable
 from storage.repositories.chain_index import ChainCursor as KeptCursor
 from storage.unit_of_work import UnitOfWork
@@ -178,7 +178,7 @@ class ChainSync:
         self._left = None
         self._left = await self._in_parts(partial(self._store, told))
 
-    async def _in_parts(self, work: Callable[[int, Asked, datetime, UnitOfWork], T]) -> T:
+    async def _in_parts(self, work: Callable[[int, ChainEvidence, datetime, UnitOfWork], T]) -> T:
         """Do a piece of work with so many logs at most; with fewer where the database has not the
         time for them: the same again would never end.
         """
@@ -192,11 +192,11 @@ class ChainSync:
                 log.warning("%s logs of chain %s: %s", self._most, self.chain.chain_id, trouble.why)
                 self._most = max(1, self._most // FEWER)
 
-    async def _surely(self, work: Callable[[Asked, datetime, UnitOfWork], T]) -> T:
+    async def _surely(self, work: Callable[[ChainEvidence, datetime, UnitOfWork], T]) -> T:
         """Do a piece of work in one transaction; where it is not sure what the chain has, the chain
         is asked, and it begins again.
         """
-        request = Asked()
+        request = ChainEvidence()
         while True:
             now = self.deps.clock.now()
             try:
@@ -260,7 +260,7 @@ class ChainSync:
         return True
 
     def _store(
-        self, told: BlockRange, limit: int, request: Asked, now: datetime, uow: UnitOfWork
+        self, told: BlockRange, limit: int, request: ChainEvidence, now: datetime, uow: UnitOfWork
     ) -> BlockRange | None:
         """Store a part of what was read; what is left of it."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
@@ -284,7 +284,7 @@ class ChainSync:
         self._take_deep(here, high, found, request, now, uow)
         return left
 
-    def _deepen(self, limit: int, request: Asked, now: datetime, uow: UnitOfWork) -> None:
+    def _deepen(self, limit: int, request: ChainEvidence, now: datetime, uow: UnitOfWork) -> None:
         kept = uow.chainlog.cursor(self.chain.chain_id, lock=True)
         if kept is not None and self._deepest(kept) > kept.deep:
             high, found = self._staged(kept, self._deepest(kept), limit, uow)
@@ -299,7 +299,7 @@ class ChainSync:
         return high, [log_of(s) for s in uow.chainlog.take_staged(chain_id, high)]
 
     def _make_deep(
-        self, told: BlockRange, limit: int, request: Asked, now: datetime, uow: UnitOfWork
+        self, told: BlockRange, limit: int, request: ChainEvidence, now: datetime, uow: UnitOfWork
     ) -> BlockRange | None:
         """Make rows of the next part of what most nodes tell; what is left of it. What waited there
         by the word of one is dropped.
@@ -322,7 +322,7 @@ class ChainSync:
         here: KeptCursor,
         high: int,
         found: Sequence[VaultLog],
-        request: Asked,
+        request: ChainEvidence,
         now: datetime,
         uow: UnitOfWork,
     ) -> None:
@@ -342,7 +342,7 @@ class ChainSync:
         now: datetime,
         blocks: range,
         logs: Sequence[VaultLog],
-        request: Asked,
+        request: ChainEvidence,
     ) -> None:
         """Keep the vaults that were made in the blocks just read, and let go of those that were
         not.
@@ -386,7 +386,7 @@ class ChainSync:
         kept: KeptCursor,
         vaults: Mapping[str, int],
         logs: Sequence[VaultLog],
-        request: Asked,
+        request: ChainEvidence,
         now: datetime,
         uow: UnitOfWork,
     ) -> None:

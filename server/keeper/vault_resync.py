@@ -17,7 +17,7 @@ from chain.adapter import EvmChain
 from chain.logs.log_requery import MOST_BLOCKS, WAYS, requery_logs
 from domain.chain_facts import VaultLog
 from domain.refusals import Refused
-from server.staged import log_of, staged
+from server.keeper.staged_logs import log_of, staged
 from storage.repositories.resync_progress import ResyncProgress
 from storage.unit_of_work import UnitOfWork
 from tools.keeper.ingest import IngestContext

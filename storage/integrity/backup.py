@@ -88,8 +88,8 @@ def _flush(path: Path) -> None:
 
 
 async def export(source: Store | str, target: Path) -> dict[str, int]:
-    """Write every ledger as JSON lines, each ending with its head; `storage.integrity.ledger_check.verify_export`
-    checks them offline.
+    """Write every ledger as JSON lines, each ending with its head, for `verify_export` to check
+    offline.
 
     Shapes: a line is a row as it is stored, with `prev_hash` and `row_hash`, or `{"head":
     {public_id, seq, row_hash, created_at}}`. `row_hash` is the SHA-256 of the row without it, as

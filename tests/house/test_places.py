@@ -86,7 +86,7 @@ def checked() -> set[str]:
 
 def refused_by_orders() -> set[str]:
     """What `mandate_refuses` refuses with."""
-    tree = ast.parse((ROOT / "domain" / "rules" / "ordering.py").read_text())
+    tree = ast.parse((ROOT / "domain" / "rules" / "order_rules.py").read_text())
     (last,) = [n for n in tree.body if getattr(n, "name", "") == "policy_refuses"]
     calls = [
         n

@@ -1,4 +1,4 @@
-"""A payload in its stored form and back, by the one table of `domain.ledger.events.payload_schema`."""
+"""A payload in its stored form and back, by the table of `payload_schema`."""
 
 from __future__ import annotations
 

@@ -125,7 +125,8 @@ _PLACE: Final = (_key("market", StoredJson.text), _key("address", StoredJson.tex
                  _key("selector", StoredJson.text), _key("label", StoredJson.text))  # fmt: skip
 _TARGET: Final = Inner(name="target", attr="place", made=CallTarget, keys=_PLACE, absent=NOWHERE)
 _CALLED: Final = Inner(attr="place", made=CallTarget, keys=(
-    _key("target", StoredJson.text, "address", always=True), _key("selector", StoredJson.text, always=True),
+    _key("target", StoredJson.text, "address", always=True),
+    _key("selector", StoredJson.text, always=True),
     _key("market", StoredJson.text, always=True), _key("label", StoredJson.text, always=True),
 ))  # fmt: skip
 _SAID: Final[Keys] = (
@@ -184,7 +185,8 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
     ), beside=(_follows("direction", lambda w: "in"),)),
     Settled: Form(block="settled", keys=_sums("spent", "returned", "gain", "agent_fee")),
     Marked: Form(block="marked", keys=(
-        *_sums("cash", "positions", "floor"), _key("block", StoredJson.number), *_texts("block_hash"),
+        *_sums("cash", "positions", "floor"), _key("block", StoredJson.number),
+        *_texts("block_hash"),
     )),
     Control: Form(block="control", keys=(
         _key("what", _way, needed=True), *_texts("agent"),

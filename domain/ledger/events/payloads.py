@@ -1,7 +1,7 @@
 """What a ledger row tells: one frozen value a thing that can be told.
 
-`domain.ledger.events.payload_codec` reads them, once, where a row becomes an `Event`, and writes them, by the
-table of `domain.ledger.events.payload_schema`, which alone knows the keys. From there on the types are trusted.
+`payload_codec` reads them, once, where a row becomes an `Event`, and writes them, by the table of
+`payload_schema`, which alone knows the keys. From there on the types are trusted.
 """
 
 from __future__ import annotations
@@ -267,8 +267,8 @@ class RefusedAttempt:
 
 Payload: TypeAlias = (
     Deposited | Executed | Unwound | Withdrawn | AgentPaid | Stopped | Settled | Control | Marked
-    | LogReversed | ClaimEnded | VenueFilled | TermsSigned | ApprovalDecided | Reported | PaidFee | Noted
-    | RefusedAttempt
+    | LogReversed | ClaimEnded | VenueFilled | TermsSigned | ApprovalDecided | Reported | PaidFee
+    | Noted | RefusedAttempt
 )  # fmt: skip
 
 OTHER_FEES: Final = frozenset({"venue", "gas", "network"})

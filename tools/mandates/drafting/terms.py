@@ -249,13 +249,8 @@ def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> Operat
     if mandate.frame is None or stale(mandate, ctx.now):
         raise Refused(refusal("terms_expired"))
     if address_on_file(uow, ctx, mandate) != mandate.agent_address:
-        raise Refused(
-            refusal(
-                "conflict",
-                why="The agent's wallet changed since the terms were asked for; ask for them "
-                "again.",
-            )
-        )
+        why = "The agent's wallet changed since the terms were asked for; ask for them again."
+        raise Refused(refusal("conflict", why=why))
     _signable(mandate, chain, ctx.caller.chain_id)
     data, digest = terms_of(chain, mandate)
     if ctx.facts.digest != digest:

@@ -167,11 +167,8 @@ def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationRe
     ):
         raise Refused(refusal("wrong_status", status=mandate.status.value, action="funding it"))
     if mandate.ended(max(ctx.now, vault.block.at) if vault is not None else ctx.now):
-        raise Refused(
-            refusal(
-                "mandate_ended", ends_at=timestamp(mandate.ends_at) if mandate.ends_at else None
-            )
-        )
+        ends_at = timestamp(mandate.ends_at) if mandate.ends_at else None
+        raise Refused(refusal("mandate_ended", ends_at=ends_at))
     if chain.usdc is None:
         raise Refused(refusal("not_configured", what=f"USDC of chain {mandate.chain_id}"))
     # A deposit that is mined and not deep enough is in the vault already.

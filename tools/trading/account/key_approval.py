@@ -114,9 +114,11 @@ class KeyApproval:
 
     @property
     def revokes(self) -> bool:
+        """Whether the approval takes a key back: it names no agent."""
         return self.agent == NOBODY
 
     def key(self, approval_id: str, now: datetime) -> AgentKey:
+        """The record of the approved key."""
         return AgentKey(
             approval_id=approval_id,
             link_id=self.link.link_id,

@@ -10,7 +10,7 @@ from domain.chain_facts import VaultLog
 
 
 @dataclass(slots=True)
-class Asked:
+class ChainEvidence:
     """What the chain itself said of transactions and vaults that the logs at hand leave in doubt.
 
     Shapes: `transactions` hold the logs of each, none where it is in no block that stands;
