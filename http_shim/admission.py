@@ -140,10 +140,13 @@ async def expected(request: web.Request) -> None:
 
 def is_noise(request: web.Request, status: int) -> bool:
     """Whether an answer refused something to somebody unknown, which is counted and not told: who
-    can write a line of the log as often as he likes fills it.
+    can write a line of the log as often as he likes fills it. One request too many is refused, even
+    where a tool tells it with 200.
     """
-    known = request[ASKER].caller is not ANONYMOUS if ASKER in request else False
-    return FRONT in request.app and not known and 400 <= status < 500
+    asker = request.get(ASKER)
+    known = asker is not None and asker.caller is not ANONYMOUS
+    refused = 400 <= status < 500 or (asker is not None and asker.limited is not None)
+    return FRONT in request.app and not known and refused
 
 
 def _is_mcp(path: str) -> bool:

@@ -409,7 +409,7 @@ async def test_switches_and_work_claims(store: Store) -> None:
     got = await asyncio.gather(
         *(
             store.write(
-                lambda uow, h=h: uow.work.claim("settle", "m_1", f"keeper{h}", m.NOW, m.later(60))
+                lambda uow, h=h: uow.work.acquire("settle", "m_1", f"keeper{h}", m.NOW, m.later(60))
             )
             for h in range(8)
         )

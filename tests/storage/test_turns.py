@@ -104,7 +104,7 @@ async def test_whoever_is_far_behind_begins_at_a_checkpoint(
     try:
         for start in range(1, 301, 60):
             await asyncio.gather(*(write(other, n) for n in range(start, start + 60)))
-        monkeypatch.setattr("storage.engine.write_batches.filled", counted)
+        monkeypatch.setattr("storage.engine.write_batches.with_rows", counted)
         assert (await write(store, 301)).new
         assert brought == [301 - 256]
         await asyncio.gather(*(write(other, n) for n in range(302, 402)))

@@ -26,6 +26,17 @@ from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 JSON = {"Content-Type": "application/json"}
+MODERN = JSON | {
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "who_am_i",
+}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "stranger", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 TWICE = b'{"a": 1, "a": 2}'
 MALFORMED: tuple[dict[str, Any], ...] = (
     {"data": b"{", "headers": JSON},
@@ -191,6 +202,22 @@ async def test_what_strangers_are_refused_fills_no_log(
     assert len(told) == 2
     assert "1 refusals of strangers" in told[0]
     assert "GET other 404" in told[1]
+
+
+async def test_one_call_too_many_that_a_tool_refuses_is_no_line_each_time(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    params = {"name": "who_am_i", "arguments": {}, "_meta": META}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    sent: dict[str, Any] = {"json": call, "headers": MODERN}
+    async with small(sqlite_url, rate_anonymous=1) as s, ClientSession() as http:
+        told = []
+        for _ in range(20):
+            async with http.post(s.base + "/mcp", **sent) as r:
+                told.append((r.status, "rate_limited" in await r.text()))
+    assert told[-1] == (200, True)
+    assert len([r for r in caplog.records if r.name == "wallet.http"]) <= 2
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ async def test_a_refusal_names_the_first_wrong_fields_and_counts_the_rest(
     detail: Any = told.body["detail"]
     assert [f["loc"] for f in detail["fields"]] == [f"k{n}" for n in range(20)]
     assert detail["more"] == 4_880
-    long = await run(op, world.deps, ANONYMOUS, {"é" * 50_000: 1, "note": "a"}, surface=surface)
+    long = await run(op, world.deps, ANONYMOUS, {"é" * 50_000: 1, "note": "a"}, transport=surface)
     few: Any = long.body["detail"]
     assert len(few["fields"]) == 1
     assert "more" not in few
