@@ -1,13 +1,34 @@
-"""When a process that serves looks for circles among its objects."""
+"""When a process that serves looks for circles among its objects, and gives memory back."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from typing import Final
 
 # Objects made and not let go of before the collector looks for circles among them: a batch of
 # requests in flight is not looked through again and again.
 GARBAGE_AFTER: Final = 5_000
+
+
+# Of glibc's <malloc.h>.
+M_TRIM_THRESHOLD: Final = -1
+M_MMAP_THRESHOLD: Final = -3
+LARGE: Final = 128 * 1024
+
+
+def release_large_blocks() -> None:
+    """Have large blocks go back to the system when they are let go of.
+
+    glibc begins so, and stops with the first one: from there on it cuts blocks of that size out of
+    its heap, where a small one that stays behind each keeps all below it. Every read of a
+    connection is such a block.
+    """
+    # Another C library has no such function, and no such heap.
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, LARGE)
+        mallopt(M_TRIM_THRESHOLD, LARGE)
 
 
 def freeze_startup_objects() -> None:

@@ -22,7 +22,7 @@ from server.instrumentation import watch_loop
 from server.keeper.notification_worker import NotificationWorker
 from server.keeper.webhook_client import WebhookClient
 from server.lazy.lazy_mcp import LazyMcpApp
-from server.runtime.gc_tuning import freeze_startup_objects
+from server.runtime.gc_tuning import freeze_startup_objects, release_large_blocks
 from server.runtime.logs import prepare_logging
 from server.runtime.metrics_listener import figures, listener
 from server.runtime.open_files import raise_file_limit, say_once_a_minute
@@ -77,6 +77,7 @@ async def serve_until(
     """Serve on a port that is taken already, until the event is set; `demo` is a wallet for who has
     none.
     """
+    release_large_blocks()
     raise_file_limit()
     say_once_a_minute(asyncio.get_running_loop())
     watched = listener(settings.metrics_host, settings.metrics_port)

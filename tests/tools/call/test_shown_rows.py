@@ -33,4 +33,7 @@ def test_a_shown_payload_is_the_stored_one(
     row: p.EventPayload, violation: p.Violation | None
 ) -> None:
     row = replace(row, violation=violation)
-    assert to_json(payload(row), Payload) == write(row)
+    stored = write(row)
+    # The block by which a mark is judged later is the service's own matter, and not shown.
+    stored.get("marked", {}).pop("block_hash", None)
+    assert to_json(payload(row), Payload) == stored
