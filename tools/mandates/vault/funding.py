@@ -173,10 +173,8 @@ def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationRe
         raise Refused(refusal("not_configured", what=f"USDC of chain {mandate.chain_id}"))
     # A deposit that is mined and not deep enough is in the vault already.
     deposited = Usdc(uow.ledger.state(mandate.public_id).measured.deposits)
-    room = max(
-        ZERO,
-        mandate.budget_usdc - max(deposited, vault.total_deposited if vault is not None else ZERO),
-    )
+    booked = max(deposited, vault.total_deposited if vault is not None else ZERO)
+    room = max(ZERO, mandate.budget_usdc - booked)
     amount = ctx.request.amount
     calls: list[FundCall] = []
     if amount is not None:
