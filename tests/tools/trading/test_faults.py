@@ -208,7 +208,7 @@ def test_the_matrix_of_faults_has_every_route_of_this_side_once() -> None:
     named = [name for kind in kinds for name in kind]
     assert len(named) == len(set(named)) == 19
     assert routes - {n for n in routes if n.startswith("own_paper")} == set(named)
-    assert {e for e, _ in EFFECTS} | {"unknown_field"} == set(get_args(Effect))
+    assert {e for e, _ in EFFECTS} | {"unknown_field", "frozen"} == set(get_args(Effect))
 
 
 async def test_unknown_fields_change_no_answer(desk: Desk) -> None:
