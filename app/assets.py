@@ -24,7 +24,7 @@ TYPES: Final[Mapping[str, str]] = {
 }
 
 
-def as_sent(name: str, body: bytes) -> bytes:
+def minify(name: str, body: bytes) -> bytes:
     """A file as browsers get it: our own modules without comments and needless space, which says
     the same, as a test holds.
     """
@@ -32,14 +32,14 @@ def as_sent(name: str, body: bytes) -> bytes:
 
 
 def _under(folder: Traversable, before: str = "") -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         name = before + entry.name
         if entry.is_dir():
-            found |= _under(entry, name + "/")
+            files |= _under(entry, name + "/")
         elif name.rpartition(".")[2] in TYPES:
-            found[name] = as_sent(name, entry.read_bytes())
-    return found
+            files[name] = minify(name, entry.read_bytes())
+    return files
 
 
 FILES: Final[Mapping[str, bytes]] = _under(files("app") / "static")
@@ -52,10 +52,10 @@ PACKED: Final[Mapping[str, bytes]] = {
 
 
 def _build() -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, body in FILES.items():
-        whole.update(f"{name} {len(body)}\n".encode() + body)
-    return whole.hexdigest()[:12]
+        digest.update(f"{name} {len(body)}\n".encode() + body)
+    return digest.hexdigest()[:12]
 
 
 BUILD: Final = _build()

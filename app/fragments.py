@@ -1,4 +1,4 @@
-"""Parts of pages that seldom change, kept as they were rendered."""
+"""Fragment cache: rendered parts of pages that seldom change."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class FragmentCache:
         self._most, self._held = limit, 0
         self._made: dict[tuple[Hashable, ...], str] = {}
 
-    def __call__(self, macro: Macro, *shown: Hashable) -> str:
+    def __call__(self, macro: Macro, *values: Hashable) -> str:
         """The macro's markup."""
-        key = (macro, *shown)
-        found = self._made.get(key)
-        if found is not None:
-            return found
-        made = macro(*shown)
-        self._made[key] = made
-        self._held += len(made)
+        key = (macro, *values)
+        cached = self._made.get(key)
+        if cached is not None:
+            return cached
+        rendered = macro(*values)
+        self._made[key] = rendered
+        self._held += len(rendered)
         while self._held > self._most:
             self._held -= len(self._made.pop(next(iter(self._made))))
-        return made
+        return rendered

@@ -1,4 +1,4 @@
-"""Asking the catalogue: the same operations, by the same path, as every other door."""
+"""Operation client of the screens: the operations and the path of every other door."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class OperationClient:
 
         Errors: NotDone for a refusal.
         """
-        given = {n: v for n, v in arguments.items() if v is not None}
+        values = {n: v for n, v in arguments.items() if v is not None}
         op = self.operations[name]
-        reply = await run(op, self.deps, self.caller, given, key=key, address=self.address)
+        reply = await run(op, self.deps, self.caller, values, key=key, address=self.address)
         if reply.refused:
             raise OperationRefused(reply.status, reply.body)
         return dict(reply.body)

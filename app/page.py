@@ -1,4 +1,4 @@
-"""What a page declares: where it stands, and who may see it."""
+"""Page routes: the path of a page, and the callers that may see it."""
 
 from __future__ import annotations
 

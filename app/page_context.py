@@ -1,4 +1,4 @@
-"""What a page's handler is given, and the answers that it can give."""
+"""Page context: the input of a page's handler, and the responses that it can give."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class PageRequest:
     form: MultiDict[str]
     demo: bool = False
 
-    def named(self, name: str) -> str:
+    def path_part(self, name: str) -> str:
         """A part of the path."""
         return self.request.match_info[name]
 
@@ -128,8 +128,8 @@ class PageRequest:
         not changed is not rendered again. `asks`: other origins that its script asks.
         """
         shell = self.shell(chain_id)
-        told = f"{BUILD} {template} {shell!r} {view!r}".encode()
-        tag = f'"{hashlib.blake2b(told, digest_size=10).hexdigest()}"'
+        identity = f"{BUILD} {template} {shell!r} {view!r}".encode()
+        tag = f'"{hashlib.blake2b(identity, digest_size=10).hexdigest()}"'
         answered = {**headers.asking(asks), "ETag": tag}
         if status == 200 and self.request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers=answered)

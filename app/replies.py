@@ -1,4 +1,4 @@
-"""What the screens are told."""
+"""Replies of operations to the screens."""
 
 from __future__ import annotations
 

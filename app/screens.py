@@ -65,15 +65,15 @@ def routes(
 
     `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
     """
-    by_name = {op.name: op for op in operations}
+    operation_by_name = {op.name: op for op in operations}
     cache = PageVaultCache(deps.clock, VAULTS_KEPT_S)
-    found = [
+    routes_found = [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
         *(
             web.route(
                 page.method,
                 page.path,
-                _handler(deps, by_name, page, cache, demo=demo),
+                _handler(deps, operation_by_name, page, cache, demo=demo),
                 name=f"screen.{page.method}.n{n}",
             )
             for n, page in enumerate(PAGES)
@@ -81,9 +81,9 @@ def routes(
     ]
     # The trade door stands under the same prefix, and answers for itself.
     lost = PageRoute(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
-    handle = _handler(deps, by_name, lost, cache, demo=demo)
+    handle = _handler(deps, operation_by_name, lost, cache, demo=demo)
     return [
-        *found,
+        *routes_found,
         web.route("*", session_guard.HOME, handle, name="screen.lost.home"),
         web.route("*", lost.path, handle, name="screen.lost"),
     ]
@@ -130,8 +130,8 @@ def _handler(
         try:
             visit = await _recognised(visit)
             return await _answered(page, visit, cache)
-        except OperationRefused as told:
-            return _refused(visit, told.status, told.block)
+        except OperationRefused as stopped:
+            return _refused(visit, stopped.status, stopped.block)
         except web.HTTPException:
             raise
         except Exception as error:
@@ -152,22 +152,24 @@ async def _recognised(visit: PageRequest) -> PageRequest:
 
 
 async def _answered(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
-    request, nobody = visit.request, visit.caller is ANONYMOUS
+    request, is_anonymous = visit.request, visit.caller is ANONYMOUS
     if page.method == "POST":
         session_guard.check_site(request, visit.deps.config.base_url)
         visit = replace(visit, form=await session_guard.form_of(request))
-        if page.token and not nobody:
+        if page.token and not is_anonymous:
             session_guard.check_token(visit.form, visit.token)
-    elif (once := session_guard.starts_over_unasked(request)) is not None:
-        return visit.go(once)
-    elif nobody and request.method in READING and session_guard.arrives_from_elsewhere(request):
+    elif (location := session_guard.starts_over_unasked(request)) is not None:
+        return visit.go(location)
+    elif (
+        is_anonymous and request.method in READING and session_guard.arrives_from_elsewhere(request)
+    ):
         return visit.show("arriving.html", arriving.ArrivingView())
-    if page.owner and nobody:
+    if page.owner and is_anonymous:
         return _to_sign_in(page, visit)
     if page.method == "POST":
         return await page.show(visit)
     # A page that keeps itself fresh names the version it has.
-    with one_read_per_vault(cache, again="If-None-Match" in request.headers):
+    with one_read_per_vault(cache, use_cached="If-None-Match" in request.headers):
         return await page.show(visit)
 
 
@@ -177,12 +179,12 @@ def _to_sign_in(page: PageRoute, visit: PageRequest) -> web.Response:
     """
     over = session_guard.cookie_name(visit.deps.config.base_url) in visit.request.cookies
     if page.method == "GET":
-        asked = quote(visit.request.path_qs, safe="/")
+        next_page = quote(visit.request.path_qs, safe="/")
         ended = "&ended=1" if over else ""
-        return visit.go(f"/app/sign-in?next={asked}{ended}")
+        return visit.go(f"/app/sign-in?next={next_page}{ended}")
     back = session_guard.next_of(urlsplit(visit.request.headers.get("Referer", "")).path)
-    shown = sign_in.view(back, ended=True, sent=True, base_url=visit.deps.config.base_url)
-    return visit.show("sign_in.html", shown, status=401)
+    view = sign_in.view(back, ended=True, sent=True, base_url=visit.deps.config.base_url)
+    return visit.show("sign_in.html", view, status=401)
 
 
 def _refused(
@@ -191,8 +193,8 @@ def _refused(
     block: Mapping[str, object],
     extra: Mapping[str, str] | None = None,
 ) -> web.Response:
-    shown = refused_view.view(block, visit.request.match_info.get("id"))
-    response = visit.show("refused.html", shown, status=status)
+    view = refused_view.view(block, visit.request.match_info.get("id"))
+    response = visit.show("refused.html", view, status=status)
     if extra and "Retry-After" in extra:
         response.headers["Retry-After"] = extra["Retry-After"]
     return response

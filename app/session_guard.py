@@ -1,4 +1,4 @@
-"""Who is at the screens: the session cookie, and what keeps others from writing in its name."""
+"""Session guard: the session cookie, and the protection against forged writes."""
 
 from __future__ import annotations
 

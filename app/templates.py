@@ -1,4 +1,4 @@
-"""The templates' surroundings: escaping always on, an unknown name is an error, texts through
+"""Template environment: escaping always on, an unknown name is an error, texts through
 `_`.
 """
 
@@ -34,14 +34,14 @@ ENV.filters.update(
     est=money.est,
     worst=money.worst,
     gain=money.gain,
-    whole=money.whole,
+    whole=money.count,
     day=times.day,
     moment=times.moment,
     clock=times.clock,
-    addr=addresses.whole,
+    addr=addresses.full_address,
     short=addresses.short,
-    told=untrusted_text.told,
-    named=untrusted_text.named,
+    told=untrusted_text.quote_untrusted,
+    named=untrusted_text.agent_label,
     plain=untrusted_text.plain,
 )
 

@@ -59,11 +59,11 @@ class _Compiled(NodeTransformer):
         called = _called(node)
         if called is None or node.kwargs:
             return node
-        name, given = called
+        name, argument = called
         if name in _TEXTS:
-            return nodes.TemplateData(self._translate(given) % {}, lineno=node.lineno)
+            return nodes.TemplateData(self._translate(argument) % {}, lineno=node.lineno)
         if name in self._constants:
-            return nodes.Const(self._constants[name](given), lineno=node.lineno)
+            return nodes.Const(self._constants[name](argument), lineno=node.lineno)
         return node
 
     def _parts(self, node: nodes.Expr) -> Iterator[nodes.Expr]:
@@ -82,7 +82,7 @@ def _called(node: nodes.Node) -> tuple[str, str] | None:
         return None
     if len(node.args) != 1 or node.dyn_args or node.dyn_kwargs:
         return None
-    (given,) = node.args
-    if not isinstance(given, nodes.Const) or not isinstance(given.value, str):
+    (argument,) = node.args
+    if not isinstance(argument, nodes.Const) or not isinstance(argument.value, str):
         return None
-    return node.node.name, given.value
+    return node.node.name, argument.value

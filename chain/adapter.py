@@ -196,7 +196,7 @@ class EvmChain(BlockReader):
             return await receipt_batches.agreed_receipts(self, tx_hashes)
         return await receipt_batches.receipts(self, tx_hashes)
 
-    async def waiting(self, tx_hash: str) -> bool:
+    async def is_pending(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
         return await receipts.waiting(self, tx_hash)
 

@@ -1,5 +1,5 @@
-"""The ground that a step stands on: what more than half of a chain's configured nodes say alike,
-and the one node that answers all of the step.
+"""Agreed view: the blocks that more than half of the configured nodes name alike,
+and the one node that answers all of a step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known of a chain without asking anybody: its settings, hashes, calldata."""
+"""Offline chain: settings, hashes and calldata, without a call to any node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What more than half of a chain's nodes say alike: nothing is believed of one among several."""
+"""Quorum reads: the answer of more than half of the nodes; a single node is not believed."""
 
 from __future__ import annotations
 

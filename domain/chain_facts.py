@@ -1,4 +1,4 @@
-"""What a chain said: blocks, vaults, logs, receipts, calls."""
+"""Values read from a chain: blocks, vaults, logs, receipts, calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire_fields import LEFT_OUT, Args, described, named
+from domain.wire_fields import LEFT_OUT, Args, described, wire_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Call:
     to: str
     data: str
     value: str = "0"
-    sender: str | None = field(default=None, metadata=LEFT_OUT | named("from"))
+    sender: str | None = field(default=None, metadata=LEFT_OUT | wire_name("from"))
 
 
 @dataclass(frozen=True, slots=True)

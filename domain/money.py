@@ -86,16 +86,16 @@ class Usdc:
             finer = len(text) <= 40 and _FINER.fullmatch(text)
             why = "it has more than 6 decimals" if finer else "it is not a plain decimal number"
             raise _invalid(value, why)
-        whole, _, fraction = text.removeprefix("-").partition(".")
-        micros = int(whole) * MICROS + int(fraction.ljust(6, "0"))
+        integer, _, fraction = text.removeprefix("-").partition(".")
+        micros = int(integer) * MICROS + int(fraction.ljust(6, "0"))
         if micros > LIMIT_MICROS:
             raise _invalid(value, "it is outside ±1000000000000")
         return cls(-micros if text.startswith("-") else micros)
 
     def __str__(self) -> str:
         sign = "-" if self.micros < 0 else ""
-        whole, fraction = divmod(abs(self.micros), MICROS)
-        return f"{sign}{whole}.{fraction:06d}"
+        integer, fraction = divmod(abs(self.micros), MICROS)
+        return f"{sign}{integer}.{fraction:06d}"
 
     def __add__(self, other: Usdc) -> Usdc:
         return Usdc(self.micros + other.micros)

@@ -1,4 +1,4 @@
-"""What a refused caller can do next, and whose step it is."""
+"""Next steps after a refusal, and the role that can take each."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def _as(role: Role, step: NextStep, timed: bool) -> NextStep | None:
     # Nobody knows of no owner and no agent that it could tell.
     if len(step.by) > 1 or (role == "nobody" and step.by != OPERATOR):
         return None
-    return _told(step, timed)
+    return _relay_step(step, timed)
 
 
-def _told(step: NextStep, timed: bool) -> NextStep:
+def _relay_step(step: NextStep, timed: bool) -> NextStep:
     (whose,) = step.by
     person, pause = _TOLD[whose]
     until = "after retry_at" if timed else f"in {pause}"

@@ -1,4 +1,4 @@
-"""What rules and operations need of the outside world, as the smallest protocols that will do."""
+"""Ports: the protocols through which rules and operations reach the outside world."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Chain(Actions, ApprovalChain, Protocol):
         """
         ...
 
-    async def waiting(self, tx_hash: str) -> bool:
+    async def is_pending(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
         ...
 

@@ -69,12 +69,12 @@ class Refusal:
         ]
         if role is not None:
             steps = steps_for(role, steps, timed=self.retry_at is not None)
-        by_agent = role == "agent" and self.kind.caller_fixes
+        is_by_agent = role == "agent" and self.kind.caller_fixes
         block: dict[str, object] = {
             "error": self.kind.code,
             "reason": self.reason,
             "retry_safe": self.repeats,
-            "who_fixes": "agent" if by_agent else self.who_fixes or self.kind.who_fixes,
+            "who_fixes": "agent" if is_by_agent else self.who_fixes or self.kind.who_fixes,
             "next": [n.as_json() for n in steps],
         }
         if self.remaining is not None:

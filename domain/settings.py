@@ -1,4 +1,4 @@
-"""Settings that the rules use, and the switches as they stand at one request."""
+"""Settings that the rules use, and the switches as read for one request."""
 
 from __future__ import annotations
 

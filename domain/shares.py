@@ -1,4 +1,4 @@
-"""Who gets what there is too little of: places, and turns of periodic work."""
+"""Fair shares of scarce capacity: slots, and round-robin turns of periodic work."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def gives_way(places: Mapping[str, int], asker: str) -> str | None:
 
     Whoever has fewer than an equal share is never refused: somebody else has more than that.
     """
-    most = max(places, key=lambda holder: places[holder], default=None)
-    if most is None or places[most] < places.get(asker, 0) + 2:
+    largest = max(places, key=lambda holder: places[holder], default=None)
+    if largest is None or places[largest] < places.get(asker, 0) + 2:
         return None
-    return most
+    return largest
 
 
-def in_turns(items: Iterable[T], whose: Callable[[T], str], limit: int) -> list[T]:
+def round_robin(items: Iterable[T], whose: Callable[[T], str], limit: int) -> list[T]:
     """The first `most` of some items where each holder in turn gives its next, in their order."""
     rounds: dict[str, int] = {}
     turns: list[tuple[int, int, T]] = []

@@ -1,4 +1,4 @@
-"""Text that people and agents write: which characters it may hold, and how older text is shown."""
+"""Text policy: allowed characters of user-written text, and the display of older text."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def unfit(text: str, *, lines: bool) -> str | None:
     """
     if text.isascii() and text.isprintable():
         return None
-    found = (_UNFIT_IN_LINES if lines else _UNFIT).search(text)
-    if found is not None:
-        point = f"U+{ord(found.group()):04X}"
+    match = (_UNFIT_IN_LINES if lines else _UNFIT).search(text)
+    if match is not None:
+        point = f"U+{ord(match.group()):04X}"
         return f"text without control, invisible and private-use characters; it holds {point}"
     if heaped(text):
         return f"text with at most {MARKS_MAX} combining marks in a row"
@@ -84,7 +84,7 @@ def _heaps(text: str) -> list[tuple[int, int]]:
     return [found.span() for found in _HEAP.finditer(bytes(map(unicodedata.combining, text)))]
 
 
-def shown(text: str) -> str:
+def escape_unfit(text: str) -> str:
     """Text that was stored before the rule, with what breaks it as `\\u{200B}`."""
     return _UNFIT.sub(lambda found: f"\\u{{{ord(found.group()):04X}}}", text)
 

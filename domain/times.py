@@ -18,7 +18,7 @@ def timestamp(at: datetime) -> str:
     return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def in_words(at: datetime) -> str:
+def format_minute(at: datetime) -> str:
     """What a sentence says, to the minute: 21 December 2026, 18:03 UTC."""
     utc = at.astimezone(UTC)
     return f"{utc.day} {MONTHS[utc.month - 1]} {utc.year}, {utc:%H:%M} UTC"

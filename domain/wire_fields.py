@@ -1,4 +1,4 @@
-"""How a field of a value that leaves the service is named, described, or left out.
+"""Wire fields: metadata that names, describes or leaves out a published field.
 
 The marks are plain metadata of a dataclass field, which pydantic reads where it builds schemas and
 serializers (tools.model.serialization); the domain itself imports no pydantic.
@@ -22,7 +22,7 @@ Args: TypeAlias = Mapping[str, Any]
 uint as int, address and bytes as text."""
 
 
-def named(name: str) -> dict[str, object]:
+def wire_name(name: str) -> dict[str, object]:
     """The field's name on the wire, where Python does not take it."""
     return {"alias": name}
 

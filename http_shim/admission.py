@@ -1,4 +1,4 @@
-"""The router's own door: every request is counted, and held to its bounds, before its path is
+"""Admission: every request is counted and checked against its limits before its path is
 routed and its body read.
 """
 

@@ -1,5 +1,5 @@
-"""Connections: what never becomes a request is answered in the one shape too, and nobody holds a
-place by waiting.
+"""Connections: errors before a request get the usual block, and an idle connection loses its
+place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a request's headers to a caller, and to the id that it goes by."""
+"""Identity of a request: the caller and the request id, from its headers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def identify(
         if found is None:
             return ANONYMOUS
         if presumes and found[0] == "agent_key":
-            before = deps.presumed.of(hashed(found[1]))
+            before = deps.credential_cache.of(hashed(found[1]))
             if before is not None:
                 return before
         return await known(deps, *found, on_mcp=on_mcp)

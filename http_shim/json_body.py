@@ -1,4 +1,4 @@
-"""Strict JSON, whichever door it came through."""
+"""Strict JSON parsing, the same for every transport."""
 
 from __future__ import annotations
 

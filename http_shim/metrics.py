@@ -1,4 +1,4 @@
-"""What this process counts and times, in Prometheus' text form."""
+"""Metrics: counters and timings of this process, in Prometheus' text form."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Who sends a request: found and counted once, before its path is routed and its body read, for all
-that is done for it.
+"""Request principal: identified and counted once, before the path is routed and the body
+read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the database takes writes: asked of the database itself, at most once a second."""
+"""Readiness: a test write to the database, at most once a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are the same for everybody, given again while they say that they are fresh."""
+"""Response cache: answers that are the same for every caller, reused while they are fresh."""
 
 from __future__ import annotations
 

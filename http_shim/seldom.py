@@ -1,4 +1,4 @@
-"""What strangers can bring about as often as they like is said once a minute, with its number."""
+"""Log limiter: events that strangers can cause are logged once a minute, with their number."""
 
 from __future__ import annotations
 

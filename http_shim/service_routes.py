@@ -1,4 +1,4 @@
-"""The service about itself: health, metrics, documents."""
+"""Service routes: health, metrics, documents."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
             age = int((deps.clock.now() - cursor.read_at).total_seconds())
             gauges[f'wallet_chain_age_seconds{{chain="{chain_id}"}}'] = max(0, age)
     if deps.venues is not None:
-        for (network, kind, what), times in deps.venues.met().items():
+        for (network, kind, what), times in deps.venues.unknown_counts().items():
             labels = f'network="{network}",kind="{kind}",what="{what}"'
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
         for (network, kind), times in deps.venues.refused().items():

@@ -1,4 +1,4 @@
-"""What is watched of a process beside its calls: its work with the database, and its event loop."""
+"""Instrumentation beside the calls: database work and the event loop."""
 
 from __future__ import annotations
 

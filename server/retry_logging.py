@@ -1,4 +1,4 @@
-"""What is tried again is told in a line of the log, whichever libraries are installed beside."""
+"""Retry logging: one log line for each retry, with or without optional libraries installed."""
 
 from __future__ import annotations
 

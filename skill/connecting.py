@@ -1,4 +1,4 @@
-"""How to connect, and what a caller can run into besides the limits of its mandates."""
+"""Connecting: instructions, and the limits of a caller besides those of its mandates."""
 
 from __future__ import annotations
 

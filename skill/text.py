@@ -52,11 +52,11 @@ def tool_list(operations: Sequence[Operation], names: str | None = None) -> dict
     tools = tools_of(operations)
     if names is None:
         return {"tools": [_listed(op) for op in tools]}
-    wanted = {name.strip() for name in names.split(",")}
-    if wanted - {op.name for op in tools}:
+    chosen_names = {name.strip() for name in names.split(",")}
+    if chosen_names - {op.name for op in tools}:
         raise invalid("names", "names of tools, with commas between")
-    found = [op for op in tools if op.name in wanted]
-    return {"tools": [_listed(op) | {"inputSchema": tool_input(op)} for op in found]}
+    chosen = [op for op in tools if op.name in chosen_names]
+    return {"tools": [_listed(op) | {"inputSchema": tool_input(op)} for op in chosen]}
 
 
 def _listed(op: Operation) -> dict[str, object]:
@@ -156,7 +156,7 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
     others = ", ".join(f"`{op.name}`" for op in tools if op.name not in CORE_TOOLS)
     lines += ["", f"Further: {others}. Arguments and routes of those you name:", ""]
     lines += ["```sh", 'curl -s "$BASE/wallet/mcp-tools?names=mandate_steps,agent_balances"', "```"]
-    lines += ["", "## Refusals you will meet", "", *map(_met, COMMON_REFUSALS)]
+    lines += ["", "## Refusals you will meet", "", *map(_refusal_line, COMMON_REFUSALS)]
     return "\n".join([*lines, "", f"All of them: {base}/wallet/refusals.md", ""])
 
 
@@ -166,7 +166,7 @@ def _short(summary: str) -> str:
     return first if first.endswith(".") else f"{first}."
 
 
-def _met(code: str) -> str:
+def _refusal_line(code: str) -> str:
     kind = REFUSALS[code]
     first = steps_for("agent", kind.next, timed=True)[0]
     return f"- `{code}`: {plain(kind.sentence)} {first.text}."
@@ -287,17 +287,17 @@ def refusals_md(operations: Sequence[Operation]) -> str:
     ]
     for code in sorted(REFUSALS):
         kind = REFUSALS[code]
-        met = sorted(f"`{op.name}`" for op in operations if code in op.refusals)
-        again = "yes" if kind.retry_safe else "no"
+        operation_names = sorted(f"`{op.name}`" for op in operations if code in op.refusals)
+        retry_safe = "yes" if kind.retry_safe else "no"
         parts += [f"## `{code}` ({kind.status})", "", kind.sentence, ""]
-        parts += [f"- **Who can fix it:** {kind.who_fixes}. **Same call again:** {again}."]
-        parts += [f"- {_as_line(step)}" for step in kind.next]
-        parts += [f"- **Met at:** {', '.join(met)}"] if met else []
+        parts += [f"- **Who can fix it:** {kind.who_fixes}. **Same call again:** {retry_safe}."]
+        parts += [f"- {_step_line(step)}" for step in kind.next]
+        parts += [f"- **Met at:** {', '.join(operation_names)}"] if operation_names else []
         parts.append("")
     return "\n".join(parts)
 
 
-def _as_line(step: NextStep) -> str:
+def _step_line(step: NextStep) -> str:
     tool = f": `{step.tool}`" if step.tool else ""
     return step.text + tool + (f" (`{step.route}`)" if step.route else "")
 

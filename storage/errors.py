@@ -1,4 +1,4 @@
-"""Trouble of the database, told apart from mistakes of ours."""
+"""Database errors, told apart from our own mistakes."""
 
 from __future__ import annotations
 

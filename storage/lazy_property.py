@@ -1,4 +1,4 @@
-"""A property that is worked out once, without a lock."""
+"""Lazy property: worked out once, without a lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite files: where the database of a URL is, how it is made, and how every process opens it."""
+"""SQLite files: the path in a URL, its creation, and the settings of every connection."""
 
 from __future__ import annotations
 

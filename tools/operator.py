@@ -1,4 +1,4 @@
-"""What the operator does with an admin key, over HTTP and on the command line alike: switches,
+"""Operator actions with an admin key, over HTTP and on the command line alike: switches,
 house keys, counts. None of it moves money, and none of it lets an agent do more than its owner
 signed.
 """

@@ -1,4 +1,4 @@
-"""Signing in with a wallet (EIP-4361), and what a credential resolves to."""
+"""Sign-in with a wallet (EIP-4361), and resolution of credentials."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ async def issued(deps: Deps, text: str) -> SignInChallenge:
     nonce = deps.sign_in.nonce(text)
     if nonce is None:
         raise _not_signed("the wallet", NOT_OURS)
-    waiting = await deps.store.read(lambda uow: uow.identities.challenge(nonce, now))
-    if waiting is None or waiting.message != text:
+    stored = await deps.store.read(lambda uow: uow.identities.challenge(nonce, now))
+    if stored is None or stored.message != text:
         raise _not_signed("the wallet", NOT_OURS)
-    return waiting
+    return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,25 +134,25 @@ class Proven:
 
 async def checked(deps: Deps, caller: Caller, request: SessionIn) -> Proven:
     """Check the signature before the transaction."""
-    waiting = await issued(deps, request.message)
-    chain, digest = deps.chains.get(waiting.chain_id), deps.sign_in.digest(waiting.message)
-    proof = await chain.check_signature(digest, request.signature, waiting.address)
+    stored = await issued(deps, request.message)
+    chain, digest = deps.chains.get(stored.chain_id), deps.sign_in.digest(stored.message)
+    proof = await chain.check_signature(digest, request.signature, stored.address)
     if proof is None:
-        raise _not_signed(waiting.address, "the signature is not this wallet's over this text")
-    return Proven(waiting, proof)
+        raise _not_signed(stored.address, "the signature is not this wallet's over this text")
+    return Proven(stored, proof)
 
 
 def open_session(uow: UnitOfWork, ctx: RequestContext[SessionIn, Proven]) -> OperationResult:
     """Open a session for the wallet that signed the service's own text."""
     # While the signature was checked, another request may have used it, or its time have run out.
-    waiting = uow.identities.take_challenge(ctx.facts.challenge.nonce, ctx.now)
-    if waiting is None:
+    stored = uow.identities.take_challenge(ctx.facts.challenge.nonce, ctx.now)
+    if stored is None:
         raise _not_signed("the wallet", NOT_OURS)
     signer = ctx.facts.proof.signer_type
     # A contract's word counts where it was asked: elsewhere another may have its address.
-    chain_id = None if signer == "eoa" else waiting.chain_id
+    chain_id = None if signer == "eoa" else stored.chain_id
     user = uow.identities.person(
-        waiting.address,
+        stored.address,
         new_id=ctx.ids.short("u_"),
         now=ctx.now,
         chain_id=chain_id,
@@ -195,15 +195,15 @@ async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = F
         raise Refused(refusal("unauthenticated", needs="a credential of ours"))
     now = deps.clock.now()
 
-    def look(uow: UnitOfWork) -> tuple[Caller | None, bool]:
+    def read(uow: UnitOfWork) -> tuple[Caller | None, bool]:
         caller, live = resolve(uow, header, credential, now, on_mcp=on_mcp)
         return caller, live is not None and prolonged(live, now, deps.config) is not None
 
     store = await deps.store.prefetch(ReadSet(now=now, credential=hashed(credential)))
-    caller, moves = await store.read(look)
+    caller, moves = await store.read(read)
     if caller is None:
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
-    deps.presumed.keep(caller)
+    deps.credential_cache.keep(caller)
     if moves:
         # Who only reads is not sent away while nothing can be written: the next call prolongs it.
         with suppress(Unavailable):

@@ -1,2 +1,1 @@
-"""The perpetuals venue: signing, reading within its weight budget, and the one action that is
-relayed."""
+"""The perpetuals venue: signing, reads within its weight budget, and one relayed action."""

@@ -98,11 +98,11 @@ def wire(number: Decimal) -> str:
     if not number.is_finite():
         raise ValueError(f"{number} is not a number that the venue takes")
     text = format(number, "f")
-    whole, _, fraction = text.partition(".")
+    integer, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0")
     if len(fraction) > _DECIMALS:
         raise ValueError(f"{text} has more than {_DECIMALS} decimals")
-    plain = f"{whole}.{fraction}" if fraction else whole
+    plain = f"{integer}.{fraction}" if fraction else integer
     return "0" if plain == "-0" else plain
 
 

@@ -1,4 +1,4 @@
-"""Where the venue may be asked."""
+"""Venue URL policy: https, or http to this machine alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The venue's weight budget: 1,200 a minute and address, in lanes that wait for none below."""
+"""The venue's weight budget: 1,200 a minute and address, shared by priority."""
 
 from __future__ import annotations
 

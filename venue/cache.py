@@ -1,5 +1,4 @@
-"""What the venue said a moment ago: bounded, one question at a time a key, and marked where it is
-old."""
+"""The venue cache: bounded, one request in flight per key, old values marked stale."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ PAUSE_S: Final = 2  # after a failure, what is held is given without asking agai
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    held: CachedValue[Any]
+    cached: CachedValue[Any]
     size: int
 
 
@@ -49,16 +48,16 @@ class Cache:
     def peek(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
         """What is held and still good, without asking."""
         entry = self._entries.get(key)
-        if entry is None or (self._clock.now() - entry.held.as_of).total_seconds() >= max_age_s:
+        if entry is None or (self._clock.now() - entry.cached.as_of).total_seconds() >= max_age_s:
             return None
-        return entry.held
+        return entry.cached
 
     def fresh(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
         """What is held and still good; it counts as used."""
-        held = self.peek(key, max_age_s)
-        if held is not None:
+        cached = self.peek(key, max_age_s)
+        if cached is not None:
             self._entries.move_to_end(key)
-        return held
+        return cached
 
     async def get(
         self,
@@ -74,27 +73,27 @@ class Cache:
         given as stale,
         unless `fresh` is wanted. Errors: what `load` raises.
         """
-        held = self.fresh(key, max_age_s)
-        if held is not None:
-            return held
+        cached = self.fresh(key, max_age_s)
+        if cached is not None:
+            return cached
         old = self._entries.get(key)
         if (
             old is not None
             and not fresh
-            and self._paused.get(key, old.held.as_of) > self._clock.now()
+            and self._paused.get(key, old.cached.as_of) > self._clock.now()
         ):
-            return CachedValue(old.held.value, old.held.as_of, stale=True)
+            return CachedValue(old.cached.value, old.cached.as_of, stale=True)
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = asyncio.ensure_future(self._load(key, load))
             flight.add_done_callback(lambda done: self._landed(key, done))
         try:
-            return (await asyncio.shield(flight)).held
+            return (await asyncio.shield(flight)).cached
         except Refused:
             if old is None or fresh:
                 raise
             self._pause(key)
-            return CachedValue(old.held.value, old.held.as_of, stale=True)
+            return CachedValue(old.cached.value, old.cached.as_of, stale=True)
 
     async def _load(self, key: Hashable, load: Callable[[], Awaitable[tuple[Any, int]]]) -> _Entry:
         value, size = await load()

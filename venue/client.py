@@ -1,5 +1,4 @@
-"""HTTP to the venue: one session, bounded bodies and times, and three ways to fail that are kept
-apart."""
+"""The HTTP client of the venue: one session, bounded bodies and times, three failure kinds."""
 
 from __future__ import annotations
 
@@ -123,7 +122,7 @@ class Client:
                     wait_max=1.0,
                 ):
                     with attempt:
-                        return await self._asked(read, priority, body)
+                        return await self._request_info(read, priority, body)
         except TimeoutError:
             # An operation that reads several things waits once for a venue that hangs. The lanes
             # are apart, so that a stranger's slow question does not silence anything else.
@@ -133,7 +132,7 @@ class Client:
             raise unavailable(str(fault)) from None
         raise AssertionError("the retry loop returns or raises")
 
-    async def _asked(
+    async def _request_info(
         self, read: InfoQuery[T], priority: Priority, body: Mapping[str, object]
     ) -> Answer[T]:
         spending = await self._budget.take(priority, read.worst, str(body.get("user", "")))
@@ -199,7 +198,7 @@ class Client:
         raw = await self.send(
             {"action": action, "nonce": nonce, "signature": signature}, priority=priority
         )
-        ack = ActionAck("unknown") if raw is None else _told(raw)
+        ack = ActionAck("unknown") if raw is None else _parse_ack(raw)
         self.count_answer(raw, ack.outcome, ack.kind)
         return ack
 
@@ -253,16 +252,16 @@ def _read(read: InfoQuery[T], raw: bytes) -> tuple[Answer[T] | None, int]:
     """The answer in its known form, and what it cost; None where it has another form."""
     tally = Tally()
     try:
-        told = orjson.loads(raw)
+        body = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None, read.worst
     try:
-        return Answer(read.value(told, tally), len(raw), tally), read.cost(told)
+        return Answer(read.value(body, tally), len(raw), tally), read.cost(body)
     except ValidationError:
-        return None, read.cost(told)
+        return None, read.cost(body)
 
 
-def _told(raw: bytes) -> ActionAck:
+def _parse_ack(raw: bytes) -> ActionAck:
     """How the venue took an action; an answer of another form is unknown, never a success."""
     response = answered(raw)
     if isinstance(response, str):

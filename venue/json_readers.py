@@ -1,4 +1,4 @@
-"""How the venue's JSON is read: what a field can hold, what may fail alone, and what is counted."""
+"""Field types of the venue's JSON: bounds, lenient fields, and counts of unknown values."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _NAMES_COUNTED: Final = 64
 class Bounds(NamedTuple):
     """What a field can hold, both ends inclusive."""
 
-    least: Decimal | int
-    most: Decimal | int
+    minimum: Decimal | int
+    maximum: Decimal | int
 
 
 # The smallest unit of a price or a size has eight decimals, and no market, account or fee is near
@@ -91,7 +91,7 @@ def _figure(bounds: Bounds) -> GetPydanticSchema:
     """A decimal string within its bounds, as a Decimal; a JSON number is none, nor is `1e5`."""
     written = core.str_schema(strict=True, pattern=_FIGURE)
     value = core.decimal_schema(
-        strict=False, allow_inf_nan=False, ge=Decimal(bounds.least), le=Decimal(bounds.most)
+        strict=False, allow_inf_nan=False, ge=Decimal(bounds.minimum), le=Decimal(bounds.maximum)
     )
     schema = core.chain_schema([written, value])
     return GetPydanticSchema(lambda _source, _handler: schema)
@@ -110,16 +110,16 @@ def _within(bounds: Bounds) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _whole(bounds: Bounds) -> Any:
-    return Field(strict=True, ge=int(bounds.least), le=int(bounds.most))
+def _integer(bounds: Bounds) -> Any:
+    return Field(strict=True, ge=int(bounds.minimum), le=int(bounds.maximum))
 
 
 _FIGURE: Final = r"^-?[0-9]{1,40}(\.[0-9]{1,40})?$"
 Text = Annotated[str, StringConstraints(strict=True, max_length=LONGEST_TEXT)]
-Whole = Annotated[int, _whole(WHOLE)]
-LeverageValue = Annotated[int, _whole(LEVERAGE)]
-SizeDecimals = Annotated[int, _whole(SIZE_DECIMALS)]
-FeeTenthsBps = Annotated[int, _whole(FEE_TENTHS_BPS)]
+Whole = Annotated[int, _integer(WHOLE)]
+LeverageValue = Annotated[int, _integer(LEVERAGE)]
+SizeDecimals = Annotated[int, _integer(SIZE_DECIMALS)]
+FeeTenthsBps = Annotated[int, _integer(FEE_TENTHS_BPS)]
 Price = Annotated[Decimal, _figure(PRICE)]
 Size = Annotated[Decimal, _figure(SIZE)]
 Amount = Annotated[Decimal, _figure(AMOUNT)]
@@ -163,8 +163,8 @@ def _beyond(value: object, info: ValidationInfo[Tally]) -> object:
 
 
 def _or(first: CoreSchema, second: CoreSchema) -> CoreSchema:
-    as_it_is = core.simple_ser_schema("any")  # no search for the one that was taken
-    return core.union_schema([first, second], mode="left_to_right", serialization=as_it_is)
+    unchanged = core.simple_ser_schema("any")  # no search for the one that was taken
+    return core.union_schema([first, second], mode="left_to_right", serialization=unchanged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""The venue's answers, field by field. A field that nothing reads is named so that it is not
-counted as unknown, and passed on by the relays."""
+"""The venue's answers, field by field. Fields that nothing reads are declared so that
+they are not counted as unknown; the relays pass them on."""
 
 from __future__ import annotations
 

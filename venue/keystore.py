@@ -1,5 +1,4 @@
-"""Keeper keys, sealed on disk: one a network and wallet, with nonces of their own. Used by the
-signer alone."""
+"""Keeper keys, sealed on disk, one per network and wallet. Used by the signer alone."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ class Unsafe(Exception):
 
 def _private(path: Path) -> None:
     """Insist that a path is the signer's alone. Errors: Unsafe."""
-    found = path.stat()
-    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    info = path.stat()
+    if info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
         raise Unsafe(f"{path} belongs to the signer's user alone, with no right for others")
 
 
@@ -96,10 +95,10 @@ class Keystore:
         secret = self._random().to_bytes(32, "big")
         sealed = Account.encrypt(secret, self._seal, kdf="pbkdf2", iterations=_ROUNDS)
         self._write(self._path(network, wallet, "json"), json.dumps(sealed))
-        found = self._find(network, wallet)
-        if found is None:
+        key = self._find(network, wallet)
+        if key is None:
             raise FileNotFoundError(f"{network}-{wallet}")
-        return found
+        return key
 
     def _write(self, path: Path, text: str) -> None:
         """Replace a file whole, and only once it is on the disk."""

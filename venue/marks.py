@@ -1,4 +1,4 @@
-"""The last prices of each product: one that is ten times another within the hour is none."""
+"""Last prices of each product; one that is ten times another within the hour is dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The venue on each of its networks, as operations use it: cached, typed, within the budget."""
+"""The venue on one network, as operations use it: cached, typed, within the budget."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class VenueNetwork:
         await self._own.close()
         await self.client.close()
 
-    async def _held(
+    async def _load_cached(
         self,
         key: Hashable,
         max_age_s: int,
@@ -99,18 +99,18 @@ class VenueNetwork:
 
     async def relay(self, call: Relay, max_age_s: int) -> CachedValue[Any]:
         """An allowed read; its type and parameters are ours, never a caller's own."""
-        held = self._relayed.fresh(call, max_age_s)
-        if held is not None:
-            return held
+        cached = self._relayed.fresh(call, max_age_s)
+        if cached is not None:
+            return cached
         read, parameters = reads.RELAYED[call.kind], dict(call.parameters)
-        created = _as_it_is if call.kind in _CUT_LATER else _small
-        return await self._held(call, max_age_s, "relay", read, created, **parameters)
+        created = _unchanged if call.kind in _CUT_LATER else _small
+        return await self._load_cached(call, max_age_s, "relay", read, created, **parameters)
 
     # -- products
 
     async def dexes(self, *, priority: Priority = "house") -> CachedValue[Mapping[str, int]]:
         """Builder dexes by name with their index."""
-        return await self._held("perpDexs", SLOW_S, priority, reads.DEXES, values.dexes)
+        return await self._load_cached("perpDexs", SLOW_S, priority, reads.DEXES, values.dexes)
 
     async def perps(
         self, dex: str, *, priority: Priority = "house", max_age_s: int = 20
@@ -122,44 +122,46 @@ class VenueNetwork:
         number = index
 
         def created(
-            told: tuple[json_types.MetaJson, list[json_types.ContextJson]],
+            raw: tuple[json_types.MetaJson, list[json_types.ContextJson]],
         ) -> tuple[Perp, ...]:
-            return self._marks.near(reads.PERPS.kind, values.perps(dex, number, *told))
+            return self._marks.near(reads.PERPS.kind, values.perps(dex, number, *raw))
 
-        return await self._held(("perps", dex), max_age_s, priority, reads.PERPS, created, dex=dex)
+        return await self._load_cached(
+            ("perps", dex), max_age_s, priority, reads.PERPS, created, dex=dex
+        )
 
     async def categories(self) -> CachedValue[Mapping[str, str]]:
         """Coin to category."""
-        return await self._held("categories", SLOW_S, "house", reads.CATEGORIES, dict)
+        return await self._load_cached("categories", SLOW_S, "house", reads.CATEGORIES, dict)
 
     async def display_names(self) -> CachedValue[Mapping[str, str]]:
         """Coin to its name for people."""
-        return await self._held("names", SLOW_S, "house", reads.ANNOTATIONS, values.names)
+        return await self._load_cached("names", SLOW_S, "house", reads.ANNOTATIONS, values.names)
 
     async def at_open_interest_cap(self, dex: str) -> CachedValue[frozenset[str]]:
         """Coins of a dex that take no more open interest."""
         key = ("caps", dex)
-        return await self._held(key, CAPS_S, "house", reads.AT_CAP, frozenset, dex=dex)
+        return await self._load_cached(key, CAPS_S, "house", reads.AT_CAP, frozenset, dex=dex)
 
     async def token_names(self) -> CachedValue[Mapping[int, str]]:
         """Token index to name."""
-        return await self._held("tokens", SLOW_S, "house", reads.SPOT_META, values.tokens)
+        return await self._load_cached("tokens", SLOW_S, "house", reads.SPOT_META, values.tokens)
 
     async def book(
         self, coin: str, *, priority: Priority, max_age_s: int
     ) -> CachedValue[OrderBook | None]:
         """The book of a coin."""
 
-        def created(told: json_types.BookJson | None) -> tuple[OrderBook | None] | None:
-            if told is None:
+        def created(raw: json_types.BookJson | None) -> tuple[OrderBook | None] | None:
+            if raw is None:
                 return (None,)
-            read = values.book(told) if told.coin == coin else None
+            read = values.book(raw) if raw.coin == coin else None
             return None if read is None else (read,)
 
-        held = await self._held(
+        cached = await self._load_cached(
             ("book", coin), max_age_s, priority, reads.BOOK, created, True, coin=coin
         )
-        return CachedValue(held.value[0], held.as_of, held.stale)
+        return CachedValue(cached.value[0], cached.as_of, cached.stale)
 
     # -- accounts
 
@@ -168,7 +170,7 @@ class VenueNetwork:
     ) -> CachedValue[int]:
         """What a user approved for a builder."""
         key = ("fee", user.lower(), builder.lower())
-        return await self._held(
+        return await self._load_cached(
             key, max_age_s, priority, reads.BUILDER_FEE, _not_negative, user=key[1], builder=key[2]
         )
 
@@ -177,7 +179,7 @@ class VenueNetwork:
     ) -> CachedValue[tuple[ApprovedAgent, ...]]:
         """A user's named agents."""
         key = ("agents", user.lower())
-        return await self._held(
+        return await self._load_cached(
             key, max_age_s, priority, reads.AGENTS, values.agents, fresh, user=key[1]
         )
 
@@ -190,14 +192,14 @@ class VenueNetwork:
         """How the account holds its margin; it hardly ever changes."""
         key = ("abstraction", user.lower())
         read, created = reads.ABSTRACTION, values.abstraction
-        return await self._held(key, ABSTRACTION_S, priority, read, created, user=key[1])
+        return await self._load_cached(key, ABSTRACTION_S, priority, read, created, user=key[1])
 
     async def account(
         self, user: str, dex: str, *, priority: Priority, max_age_s: int, fresh: bool = False
     ) -> CachedValue[DexAccount]:
         """A user's account on one dex."""
         key = ("account", user.lower(), dex)
-        return await self._held(
+        return await self._load_cached(
             key,
             max_age_s,
             priority,
@@ -213,17 +215,17 @@ class VenueNetwork:
     ) -> CachedValue[tuple[SpotBalance, ...]]:
         """A user's spot balances."""
         key = ("balances", user.lower())
-        return await self._held(
+        return await self._load_cached(
             key, max_age_s, priority, reads.BALANCES, values.balances, user=key[1]
         )
 
     async def time(self) -> datetime:
         """The venue's own clock."""
         answer = await self.client.ask(reads.CLOCK, "house")
-        told = values.moment(answer.data.time)
-        if told is None:
+        now = values.moment(answer.data.time)
+        if now is None:
             raise self.client.refused(reads.CLOCK.kind, "its clock cannot be read")
-        return told
+        return now
 
     # -- approvals
 
@@ -237,9 +239,9 @@ class VenueNetwork:
 
     def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> TypedDataJson:
         """What a wallet signs to approve a builder; the wallet fills in its nonce."""
-        whole = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
-        message = {k: v for k, v in whole["message"].items() if k != "nonce"}
-        return {**whole, "message": message}
+        typed_data = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
+        message = {k: v for k, v in typed_data["message"].items() if k != "nonce"}
+        return {**typed_data, "message": message}
 
     def builder_signer(
         self,
@@ -278,8 +280,8 @@ class VenueNetwork:
         """Post exactly this approval."""
         if approval.network != self._network:
             raise ValueError("an approval goes to the network that it names")
-        found = self.agent_signer(approval, signature)
-        if found is None or found.lower() != signer.lower():
+        recovered_signer = self.agent_signer(approval, signature)
+        if recovered_signer is None or recovered_signer.lower() != signer.lower():
             raise _invalid("it is not the linked wallet's over this approval")
         ack = await self.client.post(
             _agent_action(approval), approval.nonce, _parsed(signature).as_json(), priority="order"
@@ -289,10 +291,10 @@ class VenueNetwork:
 
     # -- orders
 
-    def held_book(self, coin: str, max_age_s: int) -> OrderBook | None:
+    def cached_book(self, coin: str, max_age_s: int) -> OrderBook | None:
         """The book of a coin that is held."""
-        held = self._own.peek(("book", coin), max_age_s)
-        return None if held is None else held.value[0]
+        cached = self._own.peek(("book", coin), max_age_s)
+        return None if cached is None else cached.value[0]
 
     async def leverage(
         self, user: str, coin: str, *, priority: Priority, max_age_s: int
@@ -300,7 +302,9 @@ class VenueNetwork:
         """The account's own setting for a product."""
         read, created, who = reads.LEVERAGE, values.leverage, user.lower()
         key = ("leverage", who, coin)
-        return await self._held(key, max_age_s, priority, read, created, True, user=who, coin=coin)
+        return await self._load_cached(
+            key, max_age_s, priority, read, created, True, user=who, coin=coin
+        )
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
         """What an order key signs."""
@@ -327,26 +331,26 @@ class VenueNetwork:
         """Post exactly these bytes, once."""
         body = orders.enveloped(action, envelope, _parsed(signature))
         raw = await self.client.send(body, priority=priority)
-        told = orders.placed(raw)
-        self.client.count_answer(raw, told.outcome, told.kind)
-        return told
+        placed = orders.placed(raw)
+        self.client.count_answer(raw, placed.outcome, placed.kind)
+        return placed
 
     async def funding(self, coin: str, since: datetime, *, max_age_s: int) -> CachedValue[Any]:
         """What the venue published of a coin's funding from a time on."""
         start = int(since.timestamp() * 1_000)
         read, key = reads.RELAYED["fundingHistory"], ("funding", coin, start)
-        return await self._held(
-            key, max_age_s, "house", read, _as_it_is, True, coin=coin, startTime=start
+        return await self._load_cached(
+            key, max_age_s, "house", read, _unchanged, True, coin=coin, startTime=start
         )
 
-    async def order_seen(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
+    async def order_status(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
         """Where an order stands."""
         answer = await self.client.ask(reads.ORDER_STATUS, priority, user=user.lower(), oid=cloid)
         update = answer.data.order
-        named = None if update is None else update.order.cloid
-        if named is not None and named.lower() != cloid.lower():
+        order_cloid = None if update is None else update.order.cloid
+        if order_cloid is not None and order_cloid.lower() != cloid.lower():
             raise self.client.refused(reads.ORDER_STATUS.kind, "it answers about another order")
-        return values.order_seen(answer.data)
+        return values.order_status(answer.data)
 
     async def open_orders(
         self, user: str, dex: str, *, priority: Priority
@@ -388,7 +392,7 @@ def _invalid(reason: str) -> Refused:
     return Refused(refusal("invalid_signature", signer="the wallet", why=reason))
 
 
-def _as_it_is(raw: Any) -> Any:
+def _unchanged(raw: Any) -> Any:
     return raw
 
 
@@ -400,5 +404,5 @@ def _small(raw: Any) -> Any:
     return raw
 
 
-def _not_negative(told: int) -> int | None:
-    return told if told >= 0 else None
+def _not_negative(figure: int) -> int | None:
+    return figure if figure >= 0 else None

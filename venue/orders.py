@@ -1,4 +1,4 @@
-"""Orders and cancellations: their actions, their bytes, and what the venue answered."""
+"""Orders and cancellations: their actions, their bytes, and the parsed answers."""
 
 from __future__ import annotations
 
@@ -19,33 +19,35 @@ _TIFS: Final[Mapping[Tif, actions.Tif]] = {"ioc": "Ioc", "gtc": "Gtc", "alo": "A
 _UNKNOWN: Final = Placed(outcome="unknown")
 
 
-def action_of(wanted: OrderAction | CancelAction) -> actions.Ordering:
+def action_of(action: OrderAction | CancelAction) -> actions.Ordering:
     """The action in the venue's own form and key order. Errors: ValueError for a figure beyond 8
     decimals."""
-    if isinstance(wanted, CancelAction):
-        return actions.cancel_by_cloid([(wanted.asset_id, wanted.cloid)])
+    if isinstance(action, CancelAction):
+        return actions.cancel_by_cloid([(action.asset_id, action.cloid)])
     order = actions.order(
-        asset=wanted.asset_id,
-        is_buy=wanted.is_buy,
-        price=wanted.limit_px,
-        size=wanted.size,
-        reduce_only=wanted.reduce_only,
-        tif=_TIFS[wanted.tif],
-        cloid=wanted.cloid,
+        asset=action.asset_id,
+        is_buy=action.is_buy,
+        price=action.limit_px,
+        size=action.size,
+        reduce_only=action.reduce_only,
+        tif=_TIFS[action.tif],
+        cloid=action.cloid,
     )
-    return actions.place([order], builder=wanted.builder)
+    return actions.place([order], builder=action.builder)
 
 
-def hash_of(wanted: OrderAction | CancelAction, envelope: Envelope) -> bytes:
+def hash_of(action: OrderAction | CancelAction, envelope: Envelope) -> bytes:
     """The hash that is signed for."""
     return signing.action_hash(
-        action_of(wanted), envelope.nonce, expires_after=envelope.expires_after
+        action_of(action), envelope.nonce, expires_after=envelope.expires_after
     )
 
 
-def to_sign(network: Network, wanted: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
+def to_sign(
+    network: Network, order_action: OrderAction | CancelAction, envelope: Envelope
+) -> ToSign:
     """An action in every form in which a signer may want to see it."""
-    action, hashed = action_of(wanted), hash_of(wanted, envelope)
+    action, hashed = action_of(order_action), hash_of(order_action, envelope)
     return ToSign(
         action_json=orjson.dumps(action).decode(),
         action_msgpack="0x" + msgpack.packb(action).hex(),
@@ -55,11 +57,11 @@ def to_sign(network: Network, wanted: OrderAction | CancelAction, envelope: Enve
 
 
 def enveloped(
-    wanted: OrderAction | CancelAction, envelope: Envelope, signature: signing.Signature
+    action: OrderAction | CancelAction, envelope: Envelope, signature: signing.Signature
 ) -> dict[str, object]:
     """The body of `/exchange`."""
     return {
-        "action": action_of(wanted),
+        "action": action_of(action),
         "nonce": envelope.nonce,
         "signature": signature.as_json(),
         "expiresAfter": envelope.expires_after,

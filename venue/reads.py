@@ -1,5 +1,4 @@
-"""Every read that this service makes of the venue: its type, its weight, and the form of its
-answer."""
+"""Info queries: every read of the venue, with its type, weight and response form."""
 
 from __future__ import annotations
 

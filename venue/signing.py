@@ -1,5 +1,4 @@
-"""What the venue has signed: the digests of its two schemes, signatures over them, and who
-signed."""
+"""Venue signatures: the digests of its two schemes, signing, and signer recovery."""
 
 from __future__ import annotations
 
@@ -105,16 +104,16 @@ class Signature:
         return {"r": f"0x{self.r:064x}", "s": f"0x{self.s:064x}", "v": self.v}
 
     @classmethod
-    def parse(cls, told: Mapping[str, object]) -> Signature:
+    def parse(cls, raw: Mapping[str, object]) -> Signature:
         """Read `{r, s, v}` that somebody sent.
 
         Errors: ValueError for other fields, other than 64 digits, a v beside 27 and 28, a value off
         the curve, and a
         high s: it recovers to the same address, so taking it would give one consent two forms.
         """
-        if set(told) != {"r", "s", "v"}:
+        if set(raw) != {"r", "s", "v"}:
             raise ValueError("a signature has r, s and v")
-        r, s, v = told["r"], told["s"], told["v"]
+        r, s, v = raw["r"], raw["s"], raw["v"]
         if not (
             isinstance(r, str) and isinstance(s, str) and _WORD.fullmatch(r) and _WORD.fullmatch(s)
         ):
@@ -197,7 +196,7 @@ def l1_typed_data(network: Network, hashed: bytes) -> TypedDataJson:
 def user_typed_data(action: UserSigned) -> TypedDataJson:
     """The typed data of a user-signed action; its domain's chain id is the action's own
     `signatureChainId`."""
-    told: Mapping[str, object] = action
+    values: Mapping[str, object] = action
     primary, fields = USER_SIGNED[action["type"]]
     return {
         "domain": {
@@ -208,7 +207,7 @@ def user_typed_data(action: UserSigned) -> TypedDataJson:
         },
         "types": {"EIP712Domain": _DOMAIN_FIELDS, primary: fields},
         "primaryType": primary,
-        "message": {f["name"]: told[f["name"]] for f in fields},
+        "message": {f["name"]: values[f["name"]] for f in fields},
     }
 
 

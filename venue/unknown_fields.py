@@ -1,4 +1,4 @@
-"""What the venue says that this service does not know: counted by kind, each name logged once."""
+"""Unknown fields of the venue's answers: counted by kind, each name logged once."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class UnknownFieldCounts:
 
     def note(self, kind: str, tally: Tally) -> None:
         """Count what one answer held, and log each new name once."""
-        told: tuple[tuple[What, Counter[str]], ...] = (
+        counts: tuple[tuple[What, Counter[str]], ...] = (
             ("field", tally.unknown),
             ("status", tally.strange),
             ("malformed", tally.malformed),
         )
-        for what, names in told:
+        for what, names in counts:
             for name, times in names.items():
                 self.count(kind, what, times)
                 self._log_once(kind, what, name)

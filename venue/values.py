@@ -1,4 +1,4 @@
-"""From the venue's answers to the values that this service reckons with: one function an answer."""
+"""Parsers of the venue's answers into domain values: one function per answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _A_DEX: Final = 10_000
 
 def moment(ms: int) -> datetime | None:
     """A time of the venue's; None where no calendar has it."""
-    return _EPOCH + timedelta(milliseconds=ms) if TIME_MS.least <= ms <= TIME_MS.most else None
+    return _EPOCH + timedelta(milliseconds=ms) if TIME_MS.minimum <= ms <= TIME_MS.maximum else None
 
 
 def asset_id(dex_index: int, place: int) -> int:
@@ -144,7 +144,7 @@ def balances(answer: types.BalancesJson) -> tuple[SpotBalance, ...]:
     return tuple(SpotBalance(b.token, b.total, b.hold) for b in answer.balances)
 
 
-def seen_as(status: str) -> SeenAs:
+def order_state(status: str) -> SeenAs:
     """What a status comes to; one that is not known is neither an end nor a fill.
 
     The venue's words say by their ending what they are, new ones too.
@@ -158,7 +158,7 @@ def seen_as(status: str) -> SeenAs:
     return "refused" if status == "rejected" or status.endswith("Rejected") else "unknown"
 
 
-def order_seen(answer: types.OrderStatusJson) -> OrderSeen | None:
+def order_status(answer: types.OrderStatusJson) -> OrderSeen | None:
     """Where an order stands; None where the venue knows of none."""
     update = answer.order
     if answer.status != "order" or update is None:
@@ -169,7 +169,7 @@ def order_seen(answer: types.OrderStatusJson) -> OrderSeen | None:
         coin=order.coin,
         is_buy=_SIDES.get(order.side),
         status=update.status,
-        seen_as=seen_as(update.status),
+        state=order_state(update.status),
         size=None if order.orig_sz is None else Decimal(order.orig_sz),
         left=None if order.sz is None else Decimal(order.sz),
     )
@@ -185,8 +185,8 @@ def fills(answer: Sequence[types.FillJson]) -> tuple[VenueFill, ...] | None:
     fee is no fee.
     """
     read = [_fill(row) for row in answer if row.fee_token in (None, "USDC")]
-    whole = [fill for fill in read if fill is not None]
-    return tuple(sorted(whole, key=lambda f: (f.at, f.tid))) if len(whole) == len(read) else None
+    parsed = [fill for fill in read if fill is not None]
+    return tuple(sorted(parsed, key=lambda f: (f.at, f.tid))) if len(parsed) == len(read) else None
 
 
 def _fill(row: types.FillJson) -> VenueFill | None:

@@ -17,12 +17,12 @@ class Networks:
 
     def get(self, network: Network) -> VenueNetwork:
         """The venue on one network."""
-        found = self._venues.get(network)
-        if found is None:
+        venue = self._venues.get(network)
+        if venue is None:
             raise Refused(refusal("not_configured", what=f"the venue's {network}"))
-        return found
+        return venue
 
-    def met(self) -> Mapping[tuple[Network, str, str], int]:
+    def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
         """How often the venue said what is not known here."""
         return {
             (network, kind, what): times

@@ -1,4 +1,4 @@
-"""What the venue says to an action: its own sentences of refusal, and what they mean to us."""
+"""The venue's answers to actions: its sentences of refusal, and their kinds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from domain.text import shown
+from domain.text import escape_unfit
 
 # The sentences often end in ` asset=N`, an amount or an address, so they are known by how they
 # begin.
@@ -52,19 +52,19 @@ def kind_of(words: str) -> str:
 
 def readable(words: str) -> str:
     """The venue's words as they are shown: bounded, and nothing invisible in them."""
-    return shown(words[:WORDS_MOST])[:WORDS_MOST]
+    return escape_unfit(words[:WORDS_MOST])[:WORDS_MOST]
 
 
 def answered(raw: bytes) -> str | Mapping[str, object] | None:
     """The words of a refusal, or the response to what was done; None for an answer of another form,
     which is never a success."""
     try:
-        told = orjson.loads(raw)
+        body = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(told, dict):
+    if not isinstance(body, dict):
         return None
-    status, response = told.get("status"), told.get("response")
+    status, response = body.get("status"), body.get("response")
     if status == "err" and isinstance(response, str):
         return response
     return response if status == "ok" and isinstance(response, dict) else None

@@ -154,7 +154,7 @@ def _stairs(across: Sequence[int], heights: Sequence[int]) -> str:
 
 
 def _flows(points: Sequence[Point], across: Sequence[int], base: int) -> list[Flow]:
-    found: list[Flow] = []
+    flows: list[Flow] = []
     for x, p in zip(across, points, strict=True):
         for amount, up, name in ((p.deposits, 1, "Deposit"), (p.withdrawals, -1, "Withdrawal")):
             if amount:
@@ -163,15 +163,15 @@ def _flows(points: Sequence[Point], across: Sequence[int], base: int) -> list[Fl
                 side, tip = tenths(y + 45 * up), tenths(y - 45 * up)
                 path = f"M{left},{side}L{right},{side}L{tenths(x)},{tip}Z"
                 text = f"{name} {money.digits(amount)} USDC, {p.day}"
-                found.append(Flow(path=path, text=text))
-    return found
+                flows.append(Flow(path=path, text=text))
+    return flows
 
 
 def _bars(
     points: Sequence[Point], across: Sequence[int], cap: int, foot: int, top: int
 ) -> list[Bar]:
     width = max(20, min(140, (across[-1] - across[0]) * 55 // 100 // len(points)))
-    found: list[Bar] = []
+    bars: list[Bar] = []
     for x, p in zip(across, points, strict=True):
         if p.spent and cap:
             high = max(10, (foot - top) * min(p.spent, cap) // cap)
@@ -179,16 +179,16 @@ def _bars(
             bar = Bar(
                 x=tenths(left), y=tenths(foot - high), width=tenths(width), height=tenths(high)
             )
-            found.append(bar)
-    return found
+            bars.append(bar)
+    return bars
 
 
 def _days(points: Sequence[Point], across: Sequence[int], limit: int) -> tuple[Tick, ...]:
     last = len(points) - 1
     every = max(1, -(-last // limit))
-    found: list[Tick] = []
+    ticks: list[Tick] = []
     for i in range(0, last + 1, every):
         at = date.fromisoformat(points[i].day)
         anchor = "start" if i == 0 else "end" if i == last else "middle"
-        found.append(Tick(at=tenths(across[i]), text=f"{at.day} {at:%b}", anchor=anchor))
-    return tuple(found)
+        ticks.append(Tick(at=tenths(across[i]), text=f"{at.day} {at:%b}", anchor=anchor))
+    return tuple(ticks)

@@ -1,1 +1,1 @@
-"""Which operations each page asks, and where a form leads; a module a family of pages."""
+"""Page handlers: the operations of each page, and the target of a form; a module a family."""

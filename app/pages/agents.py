@@ -33,11 +33,11 @@ async def register(visit: PageRequest) -> web.Response:
     """Register an agent; its key is on this answer and nowhere else."""
     name, address = visit.field("name") or "", visit.field("address")
     try:
-        told = await visit.ask_once("owner_agent_register", name=name, address=address)
+        response = await visit.ask_once("owner_agent_register", name=name, address=address)
     except OperationRefused as refused:
-        shown = agents.not_registered(await _list(visit), refused.block, name, address or "")
-        return visit.show("agents.html", shown, status=refused.status)
-    key = agents.new_key(told["agent_id"], told, name, visit.deps.config.base_url)
+        view = agents.not_registered(await _list(visit), refused.block, name, address or "")
+        return visit.show("agents.html", view, status=refused.status)
+    key = agents.new_key(response["agent_id"], response, name, visit.deps.config.base_url)
     return visit.show("agents.html", replace(await _list(visit), new=key))
 
 
@@ -47,7 +47,7 @@ async def one(visit: PageRequest) -> web.Response:
 
 
 async def _one(visit: PageRequest) -> agents.AgentConsoleView:
-    agent_id = visit.named("agent")
+    agent_id = visit.path_part("agent")
     feed = await visit.ask("agent_activity", agent_id=agent_id, cursor=visit.query("cursor"))
     return agents.one(
         await _row(visit, agent_id),
@@ -73,52 +73,52 @@ async def _row(visit: PageRequest, agent_id: str) -> Json:
 
 async def add_key(visit: PageRequest) -> web.Response:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
-    agent_id = visit.named("agent")
+    agent_id = visit.path_part("agent")
     try:
-        told = await visit.ask_once("owner_agent_key_add", agent_id=agent_id)
+        response = await visit.ask_once("owner_agent_key_add", agent_id=agent_id)
     except OperationRefused as refused:
-        return await _again(visit, refused)
-    shown = await _one(visit)
-    key = agents.new_key(agent_id, told, shown.agent.name, visit.deps.config.base_url)
-    return visit.show("agent.html", replace(shown, new=key))
+        return await _show_again(visit, refused)
+    view = await _one(visit)
+    key = agents.new_key(agent_id, response, view.agent.name, visit.deps.config.base_url)
+    return visit.show("agent.html", replace(view, new=key))
 
 
 async def revoke_key(visit: PageRequest) -> web.Response:
     """End a key at once."""
-    agent_id = visit.named("agent")
-    await visit.ask("owner_agent_key_revoke", agent_id=agent_id, key_id=visit.named("key"))
+    agent_id = visit.path_part("agent")
+    await visit.ask("owner_agent_key_revoke", agent_id=agent_id, key_id=visit.path_part("key"))
     return visit.go(f"/app/agents/{agent_id}#keys")
 
 
 async def write_policy(visit: PageRequest) -> web.Response:
     """Replace the whole policy; an unchanged save writes nothing."""
-    agent_id = visit.named("agent")
+    agent_id = visit.path_part("agent")
     try:
         fields = _fields(visit)
         await visit.ask("owner_agent_policy_put", agent_id=agent_id, **fields)
     except OperationRefused as refused:
-        return await _again(visit, refused)
+        return await _show_again(visit, refused)
     return visit.go(f"/app/agents/{agent_id}#policy")
 
 
-async def _again(visit: PageRequest, refused: OperationRefused) -> web.Response:
-    shown = agents.typed(await _one(visit), visit.form, refused.block)
-    return visit.show("agent.html", shown, status=refused.status)
+async def _show_again(visit: PageRequest, refused: OperationRefused) -> web.Response:
+    view = agents.typed(await _one(visit), visit.form, refused.block)
+    return visit.show("agent.html", view, status=refused.status)
 
 
 def _fields(visit: PageRequest) -> Json:
     """The form as the operation takes it. Errors: NotDone naming the field that cannot be read."""
-    found: dict[str, object] = {"accepts_mandates": "accepts_mandates" in visit.form}
+    fields: dict[str, object] = {"accepts_mandates": "accepts_mandates" in visit.form}
     for name in (*NUMBERS, *JSON_FIELDS):
         typed = visit.field(name)
         if typed is None:
             continue
         try:
-            found[name] = json.loads(typed) if name in JSON_FIELDS else _number(name, typed)
+            fields[name] = json.loads(typed) if name in JSON_FIELDS else _number(name, typed)
         except (ValueError, RecursionError):
-            wanted = "JSON is needed" if name in JSON_FIELDS else "a whole number is needed"
-            raise OperationRefused(400, invalid(name, wanted).refusal.as_json("owner")) from None
-    return found
+            problem = "JSON is needed" if name in JSON_FIELDS else "a whole number is needed"
+            raise OperationRefused(400, invalid(name, problem).refusal.as_json("owner")) from None
+    return fields
 
 
 def _number(name: str, typed: str) -> int | str:

@@ -28,20 +28,22 @@ async def open_book(visit: PageRequest) -> web.Response:
     """Open one more; it is never edited, reset or closed."""
     name, start = visit.field("name") or "", visit.field("start_usdc")
     try:
-        told = await visit.ask_once(
+        response = await visit.ask_once(
             "own_paper_book_open", name=name, start_usdc=start, agent_id=visit.field("agent")
         )
     except OperationRefused as refused:
-        shown = books.refused(await _list(visit), refused.block, name, start or "")
-        return visit.show("books.html", shown, status=refused.status)
-    return visit.go(f"{HERE}/{told['book']}")
+        view = books.refused(await _list(visit), refused.block, name, start or "")
+        return visit.show("books.html", view, status=refused.status)
+    return visit.go(f"{HERE}/{response['book']}")
 
 
 async def one(visit: PageRequest) -> web.Response:
     """One book with its positions, orders and worth."""
-    told = await visit.ask("own_paper_book", book=visit.named("book"), cursor=visit.query("cursor"))
+    response = await visit.ask(
+        "own_paper_book", book=visit.path_part("book"), cursor=visit.query("cursor")
+    )
     agents = await visit.ask("owner_agents", limit=200)
-    return visit.show("book.html", books.one(told, agents))
+    return visit.show("book.html", books.one(response, agents))
 
 
 PAGES: Final = (

@@ -25,10 +25,10 @@ async def starting(visit: PageRequest) -> web.Response:
     draft = visit.query("draft")
     if draft is None:
         return visit.show("start.html", start.empty(agent=visit.query("agent") or ""))
-    return await _shown(visit, draft)
+    return await _show_draft(visit, draft)
 
 
-async def _shown(
+async def _show_draft(
     visit: PageRequest, draft: str, refused: Json | None = None, status: int = 200
 ) -> web.Response:
     read = await visit.ask("mandate_get", public_id=draft)
@@ -41,30 +41,30 @@ async def _shown(
     hall = await visit.ask("hall_list", accepting=True)
     names = ("budget_usdc", *AMOUNTS, "stop_floor", "share", "horizon_days", "on_floor")
     typed = {n: visit.form.get(n, "") for n in names} if refused is not None else None
-    shown = start.view(read, note, markets, own, hall, refused=refused, typed=typed)
-    return visit.show("start.html", shown, status=status, chain_id=m["chain_id"])
+    view = start.view(read, note, markets, own, hall, refused=refused, typed=typed)
+    return visit.show("start.html", view, status=status, chain_id=m["chain_id"])
 
 
 async def reading(visit: PageRequest) -> web.Response:
     """Read the sentence, and keep what was understood as a draft."""
     note, agent = visit.field("note") or "", visit.field("agent") or ""
     try:
-        told = await visit.ask_once("mandate_draft", note=note, save=True)
+        response = await visit.ask_once("mandate_draft", note=note, save=True)
     except OperationRefused as refused:
-        shown = start.empty(note, refused.block, agent=agent)
-        return visit.show("start.html", shown, status=refused.status)
+        view = start.empty(note, refused.block, agent=agent)
+        return visit.show("start.html", view, status=refused.status)
     if agent:
         with suppress(OperationRefused):  # then somebody else is chosen on the draft
-            await visit.ask("owner_mandate_assign", public_id=told["public_id"], agent_id=agent)
-    return visit.go(f"/app/start?draft={told['public_id']}")
+            await visit.ask("owner_mandate_assign", public_id=response["public_id"], agent_id=agent)
+    return visit.go(f"/app/start?draft={response['public_id']}")
 
 
 def _bps(visit: PageRequest, name: str) -> int | None:
     """A percentage of the form in ten-thousandths. Errors: `invalid_request`."""
-    given = visit.field(name)
-    if given is None:
+    raw = visit.field(name)
+    if raw is None:
         return None
-    written = PERCENTAGE.fullmatch(given)
+    written = PERCENTAGE.fullmatch(raw)
     bps = int(written[1]) * 100 + int((written[2] or "").ljust(2, "0")) if written else -1
     if not 0 <= bps <= 10_000:
         raise invalid(name, "a percentage from 0 to 100 with at most two decimals")
@@ -72,10 +72,10 @@ def _bps(visit: PageRequest, name: str) -> int | None:
 
 
 def _days(visit: PageRequest) -> int | None:
-    given = visit.field("horizon_days")
-    if given is not None and not (given.isascii() and given.isdigit() and len(given) < 6):
+    raw = visit.field("horizon_days")
+    if raw is not None and not (raw.isascii() and raw.isdigit() and len(raw) < 6):
         raise invalid("horizon_days", "a whole number of days")
-    return None if given is None else int(given)
+    return None if raw is None else int(raw)
 
 
 def _filled(visit: PageRequest, m: Json) -> None:
@@ -93,12 +93,12 @@ def _typed(visit: PageRequest, m: Json) -> dict[str, object]:
     _filled(visit, m)
     share, agent = _bps(visit, "share"), visit.field("agent")
     asks_above = visit.field("approval_above_usdc")
-    kept = {t["market"] for t in m["allowed_targets"] if t.get("market")}
+    current = {t["market"] for t in m["allowed_targets"] if t.get("market")}
     chosen = [str(name) for name in visit.form.getall("market", [])]
     others = any(
         t["kind"] in ("contract", "venue") and not t.get("market") for t in m["allowed_targets"]
     )
-    same = set(chosen) == kept and (not others or visit.field("others") == "keep")
+    same = set(chosen) == current and (not others or visit.field("others") == "keep")
     name = [] if same else chosen
     listed = m["allowed_targets"]
     if not same:
@@ -128,15 +128,15 @@ def _typed(visit: PageRequest, m: Json) -> dict[str, object]:
 
 async def keeping(visit: PageRequest) -> web.Response:
     """Keep the fields as the draft's terms; then on to the review where that was asked for."""
-    draft = visit.named("id")
+    draft = visit.path_part("id")
     read = await visit.ask("mandate_get", public_id=draft)
     try:
         fields = _typed(visit, read["mandate"])
         await visit.ask("owner_mandate_correct", public_id=draft, **fields)
     except OperationRefused as refused:
-        return await _shown(visit, draft, refused.block, refused.status)
+        return await _show_draft(visit, draft, refused.block, refused.status)
     except Refused as wrong:
-        return await _shown(visit, draft, wrong.refusal.as_json(visit.caller.role), 400)
+        return await _show_draft(visit, draft, wrong.refusal.as_json(visit.caller.role), 400)
     name = fields["agent_id"] or fields["open_board"]
     if name and visit.field("then") == "review":
         return visit.go(f"/app/mandates/{draft}/review")

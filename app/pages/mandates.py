@@ -25,36 +25,36 @@ async def listed(visit: PageRequest) -> web.Response:
 
 async def one(visit: PageRequest) -> web.Response:
     """One mandate; a draft is still to be read and signed."""
-    public_id = visit.named("id")
+    public_id = visit.path_part("id")
     read = await visit.ask("mandate_get", public_id=public_id)
     if read["mandate"]["status"] == "draft":
         return visit.go(mandates.draft_page(read["mandate"]))
     series = await visit.ask("mandate_series", public_id=public_id)
-    waiting = await visit.ask("mandate_approvals", public_id=public_id, status="pending")
-    shown = mandate.view(read, series, waiting, visit.now)
-    return visit.show("mandate.html", shown, chain_id=read["mandate"]["chain_id"])
+    pending = await visit.ask("mandate_approvals", public_id=public_id, status="pending")
+    view = mandate.view(read, series, pending, visit.now)
+    return visit.show("mandate.html", view, chain_id=read["mandate"]["chain_id"])
 
 
 async def recorded(visit: PageRequest) -> web.Response:
     """All steps, a page at a time; the rows as they are stored behind "as stored"."""
-    public_id, cursor = visit.named("id"), visit.query("cursor")
+    public_id, cursor = visit.path_part("id"), visit.query("cursor")
     stored = visit.query("as") == "stored"
     name = "mandate_events" if stored else "mandate_steps"
     rows = await visit.ask(name, public_id=public_id, cursor=cursor)
     head = await visit.ask("mandate_get", public_id=public_id, parts="mandate,progress")
-    shown = record.view(head, rows, stored=stored)
-    return visit.show("record.html", shown, chain_id=head["mandate"]["chain_id"])
+    view = record.view(head, rows, stored=stored)
+    return visit.show("record.html", view, chain_id=head["mandate"]["chain_id"])
 
 
-async def held(visit: PageRequest) -> web.Response:
+async def show_approval(visit: PageRequest) -> web.Response:
     """One held action, looked at again as things stand now."""
-    shown, chain_id = await _held(visit)
-    return visit.show("approval.html", shown, chain_id=chain_id)
+    view, chain_id = await _load_approval(visit)
+    return visit.show("approval.html", view, chain_id=chain_id)
 
 
-async def _held(visit: PageRequest) -> tuple[approval.ApprovalView, int]:
+async def _load_approval(visit: PageRequest) -> tuple[approval.ApprovalView, int]:
     """The action and the chain on which its vault is."""
-    public_id, approval_id = visit.named("id"), visit.named("approval")
+    public_id, approval_id = visit.path_part("id"), visit.path_part("approval")
     parts = "mandate,progress,limits,clauses"
     read = await visit.ask("mandate_get", public_id=public_id, parts=parts)
     fresh = await visit.ask("mandate_approval", public_id=public_id, approval_id=approval_id)
@@ -63,7 +63,7 @@ async def _held(visit: PageRequest) -> tuple[approval.ApprovalView, int]:
 
 async def decide(visit: PageRequest) -> web.Response:
     """Approve or decline; where the vault keeps approvals, approving asks the wallet first."""
-    public_id, approval_id = visit.named("id"), visit.named("approval")
+    public_id, approval_id = visit.path_part("id"), visit.path_part("approval")
     try:
         await visit.ask(
             "owner_approval_decide",
@@ -74,9 +74,9 @@ async def decide(visit: PageRequest) -> web.Response:
             signature=visit.field("signature"),
         )
     except OperationRefused as refused:
-        shown, chain_id = await _held(visit)
-        shown = approval.answered(shown, refused.block, note=visit.field("note") or "")
-        return visit.show("approval.html", shown, status=refused.status, chain_id=chain_id)
+        view, chain_id = await _load_approval(visit)
+        view = approval.answered(view, refused.block, note=visit.field("note") or "")
+        return visit.show("approval.html", view, status=refused.status, chain_id=chain_id)
     return visit.go(f"/app/mandates/{public_id}#record")
 
 
@@ -84,6 +84,6 @@ PAGES: Final = (
     PageRoute(method="GET", path="/app/mandates", show=listed),
     PageRoute(method="GET", path="/app/mandates/{id}", show=one),
     PageRoute(method="GET", path="/app/mandates/{id}/record", show=recorded),
-    PageRoute(method="GET", path="/app/mandates/{id}/approvals/{approval}", show=held),
+    PageRoute(method="GET", path="/app/mandates/{id}/approvals/{approval}", show=show_approval),
     PageRoute(method="POST", path="/app/mandates/{id}/approvals/{approval}", show=decide),
 )

@@ -17,18 +17,18 @@ from domain.refusals import Refused, refusal
 HERE: Final = "/app/notices"
 
 
-async def shown(visit: PageRequest) -> web.Response:
+async def show_notices(visit: PageRequest) -> web.Response:
     """What is open now, how this browser tells of it, and the webhooks."""
     return visit.show("notices.html", await _view(visit))
 
 
 async def _view(visit: PageRequest) -> notices.NoticesView:
-    waiting = await visit.ask("order_pending")
+    pending = await visit.ask("order_pending")
     under_way = await visit.ask("order_under_way")
     return notices.view(
         await visit.ask("owner_approvals", status="pending", limit=200),
         await visit.ask("mandate_list"),
-        [*waiting["orders"], *under_way["orders"]],
+        [*pending["orders"], *under_way["orders"]],
         await visit.ask("owner_webhooks"),
         sends=visit.deps.webhooks is not None,
     )
@@ -38,11 +38,11 @@ async def create(visit: PageRequest) -> web.Response:
     """Make a webhook; its secret is on this answer and nowhere else."""
     url, events = visit.field("url") or "", [str(e) for e in visit.form.getall("events", [])]
     try:
-        told = await visit.ask_once("owner_webhook_create", url=url, events=events)
+        response = await visit.ask_once("owner_webhook_create", url=url, events=events)
     except OperationRefused as refused:
         view = notices.refused(await _view(visit), refused.block, url, events)
         return visit.show("notices.html", view, status=refused.status)
-    return visit.show("notices.html", replace(await _view(visit), new=notices.secret(told)))
+    return visit.show("notices.html", replace(await _view(visit), new=notices.secret(response)))
 
 
 async def one(visit: PageRequest) -> web.Response:
@@ -51,7 +51,7 @@ async def one(visit: PageRequest) -> web.Response:
 
 
 async def _one(visit: PageRequest) -> notices.OneHookView:
-    webhook_id = visit.named("hook")
+    webhook_id = visit.path_part("hook")
     webhook = await _row(visit, webhook_id)
     page = await visit.ask(
         "owner_webhook_deliveries", webhook_id=webhook_id, cursor=visit.query("cursor")
@@ -69,18 +69,18 @@ async def _row(visit: PageRequest, webhook_id: str) -> Json:
 
 async def rotate(visit: PageRequest) -> web.Response:
     """The next secret, on this answer and nowhere else; the one before signs too for a day."""
-    told = await visit.ask_once("owner_webhook_rotate", webhook_id=visit.named("hook"))
-    return visit.show("notice.html", replace(await _one(visit), new=notices.secret(told)))
+    response = await visit.ask_once("owner_webhook_rotate", webhook_id=visit.path_part("hook"))
+    return visit.show("notice.html", replace(await _one(visit), new=notices.secret(response)))
 
 
 async def remove(visit: PageRequest) -> web.Response:
     """Remove a webhook with what waits for it."""
-    await visit.ask("owner_webhook_remove", webhook_id=visit.named("hook"))
+    await visit.ask("owner_webhook_remove", webhook_id=visit.path_part("hook"))
     return visit.go(HERE)
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path=HERE, show=shown),
+    PageRoute(method="GET", path=HERE, show=show_notices),
     PageRoute(method="POST", path=HERE, show=create),
     PageRoute(method="GET", path=f"{HERE}/{{hook}}", show=one),
     PageRoute(method="POST", path=f"{HERE}/{{hook}}/rotate", show=rotate),

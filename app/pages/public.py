@@ -1,4 +1,4 @@
-"""What needs no session: the Hall, the markets, ways in, and what holds."""
+"""Public pages without a session: the Hall, the markets, ways in, and guarantees."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ async def all_agents(visit: PageRequest) -> web.Response:
 
 async def one_agent(visit: PageRequest) -> web.Response:
     """One agent's record."""
-    told = await visit.ask("hall_agent", agent_id=visit.named("agent"))
-    return visit.show("hall_agent.html", hall.one(told))
+    response = await visit.ask("hall_agent", agent_id=visit.path_part("agent"))
+    return visit.show("hall_agent.html", hall.one(response))
 
 
 async def all_markets(visit: PageRequest) -> web.Response:
@@ -49,8 +49,8 @@ async def ways_in(visit: PageRequest) -> web.Response:
         routes = await visit.ask("deposit_routes", amount=amount, recipient=owner)
     except OperationRefused as refused:
         block, status = refused.block, refused.status
-    shown = deposit.view(routes, assets, owner, amount or "", block, visit.chain_names())
-    return visit.show("deposit.html", shown, status=status)
+    view = deposit.view(routes, assets, owner, amount or "", block, visit.chain_names())
+    return visit.show("deposit.html", view, status=status)
 
 
 async def document(visit: PageRequest) -> web.Response:
@@ -64,8 +64,8 @@ async def document(visit: PageRequest) -> web.Response:
 async def described(visit: PageRequest) -> web.Response:
     """The terms for devices that show words (ERC-7730), for this service's own factories."""
     chains = visit.deps.chains
-    found = ((i, chains.get(i).factory) for i in chains.ids())
-    raw = descriptor.descriptor((i, factory) for i, factory in found if factory is not None)
+    factories = ((i, chains.get(i).factory) for i in chains.ids())
+    raw = descriptor.descriptor((i, factory) for i, factory in factories if factory is not None)
     return page_context.text(json.dumps(raw, indent=1, ensure_ascii=False), "application/json")
 
 

@@ -1,4 +1,4 @@
-"""What the owner's wallet sends: the vault, the money, each action, and what became of it."""
+"""Transactions of the owner's wallet: the vault, the money, each action, and its outcome."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ KINDS: Final[Mapping[str, str]] = {
 async def _or_refusal(visit: PageRequest, name: str, **arguments: str | None) -> tuple[Json, Json]:
     """(reply, {}) or ({}, the block of the refusal)."""
     try:
-        told = await visit.ask(name, public_id=visit.named("id"), **arguments)
+        response = await visit.ask(name, public_id=visit.path_part("id"), **arguments)
     except OperationRefused as refused:
         if refused.code == "not_found":
             raise
         return {}, refused.block
-    return told, {}
+    return response, {}
 
 
 async def _read(visit: PageRequest) -> Json:
-    return await visit.ask("mandate_get", public_id=visit.named("id"))
+    return await visit.ask("mandate_get", public_id=visit.path_part("id"))
 
 
 async def creating(visit: PageRequest) -> web.Response:
     """The factory call; a mandate that has its vault, or no signature, is shown where it stands."""
-    public_id, read = visit.named("id"), await _read(visit)
+    public_id, read = visit.path_part("id"), await _read(visit)
     m = read["mandate"]
     if m["status"] == "draft":
         return visit.go(f"/app/mandates/{public_id}/review")
@@ -51,22 +51,22 @@ async def creating(visit: PageRequest) -> web.Response:
         return visit.go(f"/app/mandates/{public_id}")
     terms = await visit.ask("owner_terms", public_id=public_id)
     call, refused = await _or_refusal(visit, "owner_create_call")
-    shown = create.view(read, terms, call or None, refused or None)
-    return visit.show("create.html", shown, chain_id=m["chain_id"])
+    view = create.view(read, terms, call or None, refused or None)
+    return visit.show("create.html", view, chain_id=m["chain_id"])
 
 
 async def funding(visit: PageRequest) -> web.Response:
     """Both calls for an amount; the whole room in the budget where none is named."""
-    public_id, asked = visit.named("id"), visit.query("amount")
-    told = await visit.ask("owner_fund", public_id=public_id)
-    amount = asked or (told["room"] if _positive(told["room"]) else None)
+    public_id, typed_amount = visit.path_part("id"), visit.query("amount")
+    response = await visit.ask("owner_fund", public_id=public_id)
+    amount = typed_amount or (response["room"] if _positive(response["room"]) else None)
     priced: Json = {}
     refused: Json = {}
     if amount is not None:
         priced, refused = await _or_refusal(visit, "owner_fund", amount=amount)
     read = await _read(visit)
-    shown = fund.view(read, priced or told, refused or None)
-    return visit.show("fund.html", shown, chain_id=read["mandate"]["chain_id"])
+    view = fund.view(read, priced or response, refused or None)
+    return visit.show("fund.html", view, chain_id=read["mandate"]["chain_id"])
 
 
 def _positive(amount: str) -> bool:
@@ -76,13 +76,13 @@ def _positive(amount: str) -> bool:
 def _acting(kind: str) -> Callable[[PageRequest], Awaitable[web.Response]]:
     async def show(visit: PageRequest) -> web.Response:
         read = await _read(visit)
-        told, refused = await _or_refusal(visit, f"owner_{kind}_call")
-        named = None
-        if kind == "resume" and told:
-            terms = await visit.ask("owner_terms", public_id=visit.named("id"))
-            named = str(terms["typed_data"]["message"]["agent"])
-        shown = act.view(kind, read, told or None, refused or None, name=named)
-        return visit.show("act.html", shown, chain_id=read["mandate"]["chain_id"])
+        response, refused = await _or_refusal(visit, f"owner_{kind}_call")
+        agent_name = None
+        if kind == "resume" and response:
+            terms = await visit.ask("owner_terms", public_id=visit.path_part("id"))
+            agent_name = str(terms["typed_data"]["message"]["agent"])
+        view = act.view(kind, read, response or None, refused or None, name=agent_name)
+        return visit.show("act.html", view, chain_id=read["mandate"]["chain_id"])
 
     return show
 
@@ -90,7 +90,7 @@ def _acting(kind: str) -> Callable[[PageRequest], Awaitable[web.Response]]:
 async def leaving(visit: PageRequest) -> web.Response:
     """The steps out of everything, each on its own page."""
     read = await _read(visit)
-    plan = await visit.ask("owner_close_all_plan", public_id=visit.named("id"))
+    plan = await visit.ask("owner_close_all_plan", public_id=visit.path_part("id"))
     return visit.show("leave.html", leave.view(read, plan), chain_id=read["mandate"]["chain_id"])
 
 
@@ -100,14 +100,18 @@ async def unwinding(visit: PageRequest) -> web.Response:
     read = await _read(visit)
     chain_id = read["mandate"]["chain_id"]
     if data is None:
-        again = visit.query("again") is not None
-        asks = leave.UnwindChoiceView(public_id=visit.named("id"), target=target, again=again)
+        is_repeat = visit.query("again") is not None
+        asks = leave.UnwindChoiceView(
+            public_id=visit.path_part("id"), target=target, again=is_repeat
+        )
         return visit.show("unwind.html", asks, chain_id=chain_id)
     data = data.strip()
-    told, refused = await _or_refusal(visit, "mandate_unwind_call", target=target, data=data)
-    way_out = act.ExitView(target=str(told["decoded"]["args"][0]), data=data) if told else None
-    shown = act.view("unwind", read, told or None, refused or None, exit=way_out)
-    return visit.show("act.html", shown, chain_id=chain_id)
+    response, refused = await _or_refusal(visit, "mandate_unwind_call", target=target, data=data)
+    way_out = (
+        act.ExitView(target=str(response["decoded"]["args"][0]), data=data) if response else None
+    )
+    view = act.view("unwind", read, response or None, refused or None, exit=way_out)
+    return visit.show("act.html", view, chain_id=chain_id)
 
 
 UNANSWERED: Final = 500  # from here on a status says nothing of what was asked
@@ -117,7 +121,7 @@ async def sent(visit: PageRequest) -> web.Response:
     """The wallet has sent it: follow it. The hash alone is taken, whatever else there is."""
     tx_hash, what = visit.field("tx_hash") or "", visit.field("for") or ""
     await _reconciled(visit, tx_hash)
-    at = f"/app/mandates/{visit.named('id')}/tx/{quote(tx_hash, safe='')}"
+    at = f"/app/mandates/{visit.path_part('id')}/tx/{quote(tx_hash, safe='')}"
     return visit.go(f"{at}?for={quote(what, safe='')}")
 
 
@@ -125,7 +129,7 @@ async def _reconciled(visit: PageRequest, tx_hash: str) -> tuple[Json, Json]:
     """(what became of a transaction, {}), or (that it is not known, the block that says why)."""
     try:
         return await visit.ask(
-            "mandate_reconcile", public_id=visit.named("id"), tx_hash=tx_hash
+            "mandate_reconcile", public_id=visit.path_part("id"), tx_hash=tx_hash
         ), {}
     except OperationRefused as refused:
         if refused.status < UNANSWERED:
@@ -152,16 +156,16 @@ def _shows(subject: str, was: str | None, read: Json) -> bool:
 
 async def following(visit: PageRequest) -> web.Response:
     """What is known of a transaction; where it landed, on to what it made."""
-    public_id, tx_hash = visit.named("id"), visit.named("hash")
-    what, named, before = (visit.query("for") or "").partition(".")
-    was = before if named else None
-    told, refused = await _reconciled(visit, tx_hash)
+    public_id, tx_hash = visit.path_part("id"), visit.path_part("hash")
+    what, separator, before = (visit.query("for") or "").partition(".")
+    was = before if separator else None
+    response, refused = await _reconciled(visit, tx_hash)
     read = await visit.ask("mandate_get", public_id=public_id, parts="mandate,steps")
-    if told["outcome"] == "not_seen" and _shows(what, was, read):
+    if response["outcome"] == "not_seen" and _shows(what, was, read):
         return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
     # Somebody else's transaction may have made the vault, which only the attaching can tell.
-    if told["outcome"] == "landed" or (
-        what == "create" and told["outcome"] == "unknown" and not refused
+    if response["outcome"] == "landed" or (
+        what == "create" and response["outcome"] == "unknown" and not refused
     ):
         if what == "create":
             done, refused = await _or_refusal(visit, "owner_vault_attach", tx_hash=tx_hash)
@@ -170,8 +174,8 @@ async def following(visit: PageRequest) -> web.Response:
             done, refused = await _or_refusal(visit, "owner_vault_tx", tx_hash=tx_hash, kind=kind)
         if done:
             return visit.go(f"/app/mandates/{public_id}" + ("/fund" if what == "create" else ""))
-    shown = tx.view(public_id, tx_hash, what, told, refused or None)
-    return visit.show("tx.html", shown, chain_id=read["mandate"]["chain_id"])
+    view = tx.view(public_id, tx_hash, what, response, refused or None)
+    return visit.show("tx.html", view, chain_id=read["mandate"]["chain_id"])
 
 
 PAGES: Final = (

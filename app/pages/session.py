@@ -1,4 +1,4 @@
-"""Coming in and going out: the front door, sign-in, sign-out."""
+"""Session pages: the front page, sign-in, sign-out."""
 
 from __future__ import annotations
 
@@ -33,20 +33,18 @@ def _reads_text(request: web.Request) -> bool:
 
 async def front_text(visit: PageRequest) -> web.Response:
     """What this is, as plain text."""
-    shown, door = front.view(await visit.ask("hall_proof")), await door_is_open(visit.deps)
-    return page_context.text(
-        front.plain(shown, visit.deps.config.base_url, door=door), "text/plain"
-    )
+    view, door = front.view(await visit.ask("hall_proof")), await door_is_open(visit.deps)
+    return page_context.text(front.plain(view, visit.deps.config.base_url, door=door), "text/plain")
 
 
 async def signing_in(visit: PageRequest) -> web.Response:
     """Choose a wallet and sign the service's text."""
-    shown = sign_in.view(
+    view = sign_in.view(
         session_guard.next_of(visit.query("next") or session_guard.HOME),
         ended=visit.query("ended") is not None,
         base_url=visit.deps.config.base_url,
     )
-    return visit.show("sign_in.html", shown)
+    return visit.show("sign_in.html", view)
 
 
 async def open_session(visit: PageRequest) -> web.Response:
@@ -57,12 +55,12 @@ async def open_session(visit: PageRequest) -> web.Response:
     )
     message, signature = visit.form.get("message", ""), visit.field("signature") or ""
     try:
-        told = await visit.ask("auth_session_open", message=message, signature=signature)
+        session = await visit.ask("auth_session_open", message=message, signature=signature)
     except OperationRefused as refused:
-        shown = sign_in.view(next_page, ended=False, base_url=base_url, block=refused.block)
-        return visit.show("sign_in.html", shown, status=refused.status)
+        view = sign_in.view(next_page, ended=False, base_url=base_url, block=refused.block)
+        return visit.show("sign_in.html", view, status=refused.status)
     response = visit.go(next_page)
-    session_guard.keep(response, base_url, told["token"])
+    session_guard.keep(response, base_url, session["token"])
     return response
 
 

@@ -19,39 +19,39 @@ PARTS: Final = "mandate,progress"
 
 async def reviewed(visit: PageRequest) -> web.Response:
     """The terms; a mandate that is signed shows the same, without the button."""
-    return await _shown(visit)
+    return await _show_review(visit)
 
 
-async def _shown(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
-    public_id = visit.named("id")
+async def _show_review(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
+    public_id = visit.path_part("id")
     read = await visit.ask("mandate_get", public_id=public_id, parts=PARTS)
     terms = await visit.ask("owner_terms", public_id=public_id)
-    shown = review.view(terms, read, None if refused is None else refused.block)
+    view = review.view(terms, read, None if refused is None else refused.block)
     status = 200 if refused is None else refused.status
     chain_id = read["mandate"]["chain_id"]
-    return visit.show("review.html", shown, status=status, chain_id=chain_id)
+    return visit.show("review.html", view, status=status, chain_id=chain_id)
 
 
 async def typed_data(visit: PageRequest) -> web.Response:
     """What is signed, for who wants to hash it elsewhere."""
-    terms = await visit.ask("owner_terms", public_id=visit.named("id"))
-    told: Json = {n: terms[n] for n in ("typed_data", "digest", "terms_version")}
-    return page_context.text(json.dumps(told, indent=1, ensure_ascii=False), "application/json")
+    terms = await visit.ask("owner_terms", public_id=visit.path_part("id"))
+    body: Json = {n: terms[n] for n in ("typed_data", "digest", "terms_version")}
+    return page_context.text(json.dumps(body, indent=1, ensure_ascii=False), "application/json")
 
 
 async def sign(visit: PageRequest) -> web.Response:
     """Hand the signature in; what is refused is told beside the terms as they stand now."""
-    public_id = visit.named("id")
+    public_id = visit.path_part("id")
     try:
         await visit.ask("owner_sign", public_id=public_id, signature=visit.field("signature") or "")
     except OperationRefused as refused:
-        return await _shown(visit, refused)
+        return await _show_review(visit, refused)
     return visit.go(f"/app/mandates/{public_id}/create")
 
 
 async def cancel(visit: PageRequest) -> web.Response:
     """Give up a draft, or signed terms without a vault."""
-    await visit.ask("owner_mandate_cancel", public_id=visit.named("id"))
+    await visit.ask("owner_mandate_cancel", public_id=visit.path_part("id"))
     return visit.go("/app/mandates")
 
 

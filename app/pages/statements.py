@@ -13,27 +13,27 @@ from app.views import statement
 
 async def one(visit: PageRequest) -> web.Response:
     """One mandate's week; the last full one where none is named."""
-    public_id = visit.named("id")
-    told = await visit.ask(
+    public_id = visit.path_part("id")
+    response = await visit.ask(
         "owner_statement",
         public_id=public_id,
         week=visit.query("week"),
         cursor=visit.query("cursor"),
     )
     head = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
-    shown = statement.one(told, head, visit.now)
-    return visit.show("statement.html", shown, chain_id=head["mandate"]["chain_id"])
+    view = statement.one(response, head, visit.now)
+    return visit.show("statement.html", view, chain_id=head["mandate"]["chain_id"])
 
 
-async def of_all(visit: PageRequest) -> web.Response:
+async def show_all(visit: PageRequest) -> web.Response:
     """The week across all mandates."""
-    told = await visit.ask(
+    response = await visit.ask(
         "owner_statement_all", week=visit.query("week"), cursor=visit.query("cursor")
     )
-    return visit.show("statements.html", statement.of_all(told, visit.now))
+    return visit.show("statements.html", statement.view_all(response, visit.now))
 
 
 PAGES: Final = (
     PageRoute(method="GET", path="/app/mandates/{id}/statement", show=one),
-    PageRoute(method="GET", path="/app/statement", show=of_all),
+    PageRoute(method="GET", path="/app/statement", show=show_all),
 )

@@ -23,7 +23,7 @@ A_PAGE: Final = 50
 STEPS: Final[Mapping[str, str]] = {"order": "trade_order", "close": "trade_close"}
 
 
-async def shown(visit: PageRequest) -> web.Response:
+async def show_orders(visit: PageRequest) -> web.Response:
     """The orders page."""
     return visit.show("orders.html", await _desk(visit))
 
@@ -51,16 +51,16 @@ async def _refused(
     return visit.show("orders.html", view, status=refused.status)
 
 
-def _wanted(visit: PageRequest) -> Json:
+def _order_request(visit: PageRequest) -> Json:
     """The ticket as the door takes it; what cannot be read is left for the door to refuse."""
     live, market = visit.field("mode_seen") == "live", visit.field("type") != "limit"
-    by_size = visit.field("unit") == "size"
+    is_by_size = visit.field("unit") == "size"
     return {
         "product": visit.field("product"),
         "side": visit.field("side"),
         "type": visit.field("type"),
-        "size": visit.field("amount") if by_size else None,
-        "notional_usdc": None if by_size else visit.field("amount"),
+        "size": visit.field("amount") if is_by_size else None,
+        "notional_usdc": None if is_by_size else visit.field("amount"),
         "limit_px": None if market else visit.field("limit_px"),
         "tif": None if market else visit.field("tif"),
         "slippage_bps": _bps(visit.field("slippage_bps")) if market else None,
@@ -72,30 +72,32 @@ def _wanted(visit: PageRequest) -> Json:
 
 
 def _bps(typed: str | None) -> int | str | None:
-    whole = typed is not None and typed.isascii() and typed.isdigit() and len(typed) < 6
-    return int(typed) if typed is not None and whole else typed
+    is_number = typed is not None and typed.isascii() and typed.isdigit() and len(typed) < 6
+    return int(typed) if typed is not None and is_number else typed
 
 
 async def past(visit: PageRequest) -> web.Response:
     """Live orders that were, a page at a time."""
     cursor = visit.query("cursor")
-    told = await visit.ask("order_history", cursor=cursor, limit=A_PAGE)
-    return visit.show("past.html", past_orders.view(told, await _names(visit), first=not cursor))
+    response = await visit.ask("order_history", cursor=cursor, limit=A_PAGE)
+    return visit.show(
+        "past.html", past_orders.view(response, await _names(visit), first=not cursor)
+    )
 
 
 async def place(visit: PageRequest) -> web.Response:
     """The ticket: on paper at once, live with what is to be signed on this very answer."""
     try:
-        told = await visit.ask_once("trade_order", **_wanted(visit))
+        response = await visit.ask_once("trade_order", **_order_request(visit))
     except OperationRefused as refused:
         return await _refused(visit, refused, visit.form)
-    return await _prepared(visit, told, "order")
+    return await _prepared(visit, response, "order")
 
 
 async def close(visit: PageRequest) -> web.Response:
     """Close a position; a live one whatever is switched off."""
     try:
-        told = await visit.ask_once(
+        response = await visit.ask_once(
             "trade_close",
             product=visit.field("product"),
             mode_seen=visit.field("mode_seen"),
@@ -104,16 +106,16 @@ async def close(visit: PageRequest) -> web.Response:
         )
     except OperationRefused as refused:
         return await _refused(visit, refused)
-    return await _prepared(visit, told, "close")
+    return await _prepared(visit, response, "close")
 
 
 async def open_again(visit: PageRequest) -> web.Response:
     """Price a waiting order anew, and show what is to be signed for it."""
     try:
-        told = await visit.ask("order_open", order_id=visit.named("order"))
+        response = await visit.ask("order_open", order_id=visit.path_part("order"))
     except OperationRefused as refused:
         return await _one(visit, refused)
-    return await _prepared(visit, told, "execute")
+    return await _prepared(visit, response, "execute")
 
 
 async def _prepared(visit: PageRequest, raw: Json, step: str) -> web.Response:
@@ -147,7 +149,7 @@ async def _one(visit: PageRequest, refused: OperationRefused | None = None) -> w
 
 
 async def _read(visit: PageRequest) -> OneOrderView:
-    row = await visit.ask("order_get", order_id=visit.named("order"))
+    row = await visit.ask("order_get", order_id=visit.path_part("order"))
     return order.view(row, await _names(visit))
 
 
@@ -162,18 +164,18 @@ async def _names(visit: PageRequest) -> Mapping[str, str]:
 
 async def sign(visit: PageRequest) -> web.Response:
     """Hand the signature in, once; an order that was sent is shown however that went."""
-    step, order_id = visit.field("step") or "", visit.named("order")
-    brought: Json = {
+    step, order_id = visit.field("step") or "", visit.path_part("order")
+    confirmation: Json = {
         "confirm_id": visit.field("confirm_id"),
         "signature": json_of(visit, "signature"),
     }
     try:
         if step in STEPS:
-            await visit.ask(STEPS[step], **brought)
+            await visit.ask(STEPS[step], **confirmation)
         elif step == "cancel":
-            await visit.ask("order_cancel", order_id=order_id, **brought)
+            await visit.ask("order_cancel", order_id=order_id, **confirmation)
         else:
-            await visit.ask("order_execute", order_id=order_id, **brought)
+            await visit.ask("order_execute", order_id=order_id, **confirmation)
     except OperationRefused as refused:
         if refused.code == "wallet_outcome_unknown":
             return visit.go(f"{HERE}/{order_id}")
@@ -186,25 +188,25 @@ async def record(visit: PageRequest) -> web.Response:
     try:
         await visit.ask(
             "order_record",
-            order_id=visit.named("order"),
+            order_id=visit.path_part("order"),
             confirm_id=visit.field("confirm_id"),
             venue_response=json_of(visit, "venue_response"),
         )
     except OperationRefused as refused:
         return await _one(visit, refused)
-    return visit.go(f"{HERE}/{visit.named('order')}")
+    return visit.go(f"{HERE}/{visit.path_part('order')}")
 
 
 async def cancel(visit: PageRequest) -> web.Response:
     """Take an order back; what rests at the venue asks for a signature first."""
     try:
-        told = await visit.ask("order_cancel", order_id=visit.named("order"))
+        response = await visit.ask("order_cancel", order_id=visit.path_part("order"))
     except OperationRefused as refused:
         return await _one(visit, refused)
-    if told["to_sign"] is None:
-        return visit.go(f"{HERE}/{visit.named('order')}")
-    until = datetime.fromtimestamp(told["to_sign"]["expires_after"] / 1000, UTC)
-    return await _signing(visit, told, kind="cancel", step="cancel", until=timestamp(until))
+    if response["to_sign"] is None:
+        return visit.go(f"{HERE}/{visit.path_part('order')}")
+    until = datetime.fromtimestamp(response["to_sign"]["expires_after"] / 1000, UTC)
+    return await _signing(visit, response, kind="cancel", step="cancel", until=timestamp(until))
 
 
 async def limits(visit: PageRequest) -> web.Response:
@@ -221,7 +223,7 @@ async def limits(visit: PageRequest) -> web.Response:
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path=HERE, show=shown),
+    PageRoute(method="GET", path=HERE, show=show_orders),
     PageRoute(method="POST", path=HERE, show=place),
     PageRoute(method="POST", path=f"{HERE}/close", show=close),
     PageRoute(method="POST", path=f"{HERE}/limits", show=limits),

@@ -33,13 +33,13 @@ def json_of(visit: PageRequest, name: str) -> Any:
         return None
 
 
-def whole(visit: PageRequest, name: str) -> int | None:
+def parse_number(visit: PageRequest, name: str) -> int | None:
     """A whole number of the form; None for what is none."""
     typed = visit.field(name) or ""
     return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 17 else None
 
 
-async def shown(visit: PageRequest) -> web.Response:
+async def show_account(visit: PageRequest) -> web.Response:
     """What is linked and approved."""
     return await _show(visit)
 
@@ -67,12 +67,14 @@ async def challenge(visit: PageRequest) -> web.Response:
     """A text for the wallet that is to be linked; it is shown whole before it is signed."""
     address = visit.field("address") or ""
     try:
-        told = await visit.ask(
+        response = await visit.ask(
             "own_link_challenge", address=address, terms_sha256=visit.field("terms") or ""
         )
     except OperationRefused as refused:
         return await _show(visit, refused)
-    view = venue_account.asked(await _view(visit), told, visit.deps.chains.address(address))
+    view = venue_account.with_challenge(
+        await _view(visit), response, visit.deps.chains.address(address)
+    )
     return _answer(visit, view, 201)
 
 
@@ -106,7 +108,7 @@ async def _relayed(visit: PageRequest, *, revoke: bool) -> web.Response:
             "own_enable_relay",
             agent_address=visit.field("agent_address") or "",
             agent_name=visit.field("agent_name") or "",
-            nonce=whole(visit, "nonce"),
+            nonce=parse_number(visit, "nonce"),
             signature_chain_id=visit.field("signature_chain_id") or "",
             signature=json_of(visit, "signature"),
             kind=kind,
@@ -136,7 +138,7 @@ async def fee(visit: PageRequest) -> web.Response:
             "builder_fee_record",
             wallet=visit.field("wallet") or "",
             max_fee_rate=visit.field("max_fee_rate") or "",
-            nonce=whole(visit, "nonce"),
+            nonce=parse_number(visit, "nonce"),
             signature_chain_id=visit.field("signature_chain_id"),
             signature=json_of(visit, "signature"),
         )
@@ -146,7 +148,7 @@ async def fee(visit: PageRequest) -> web.Response:
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path=HERE, show=shown),
+    PageRoute(method="GET", path=HERE, show=show_account),
     PageRoute(method="POST", path=f"{HERE}/challenge", show=challenge),
     PageRoute(method="POST", path=f"{HERE}/link", show=link),
     PageRoute(method="POST", path=f"{HERE}/enable", show=enable),

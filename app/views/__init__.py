@@ -1,1 +1,1 @@
-"""What each page shows: a module a page, frozen values made by pure functions out of replies."""
+"""Views: a module a page, frozen values made by pure functions out of replies."""

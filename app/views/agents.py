@@ -166,9 +166,9 @@ def listed(page: Json) -> AgentsView:
     return AgentsView(agents=rows, older=page["next_cursor"])
 
 
-def not_registered(shown: AgentsView, block: Json, name: str, address: str) -> AgentsView:
+def not_registered(view: AgentsView, block: Json, name: str, address: str) -> AgentsView:
     """The list after a name or an address was refused."""
-    return replace(shown, problem=refusal.view(block, None), name=name, address=address)
+    return replace(view, problem=refusal.view(block, None), name=name, address=address)
 
 
 def new_key(agent_id: str, raw: Json, name: str, base_url: str) -> NewKeyView:
@@ -179,7 +179,7 @@ def new_key(agent_id: str, raw: Json, name: str, base_url: str) -> NewKeyView:
     return NewKeyView(agent_id=agent_id, name=name, key=key, snippet=snippet)
 
 
-def _as_typed(value: Any) -> str:
+def _to_input(value: Any) -> str:
     if value is None:
         return ""
     return str(value) if isinstance(value, (str, int)) else json.dumps(value, ensure_ascii=False)
@@ -224,7 +224,7 @@ def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> 
         agent=row,
         accepts=policy["accepts_mandates"],
         exists=policy["exists"],
-        numbers=tuple(_setting(n, _as_typed(policy[n])) for n in NUMBERS),
+        numbers=tuple(_setting(n, _to_input(policy[n])) for n in NUMBERS),
         texts=tuple(
             _setting(n, "" if policy[n] is None else json.dumps(policy[n], ensure_ascii=False))
             for n in JSON_FIELDS
@@ -249,16 +249,16 @@ def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> 
     )
 
 
-def typed(shown: AgentConsoleView, form: Mapping[str, str], block: Json) -> AgentConsoleView:
+def typed(view: AgentConsoleView, form: Mapping[str, str], block: Json) -> AgentConsoleView:
     """The console after a policy was refused: what was typed stays."""
 
     def again(settings: tuple[SettingView, ...]) -> tuple[SettingView, ...]:
         return tuple(replace(s, value=form.get(s.name, "")) for s in settings)
 
     return replace(
-        shown,
-        numbers=again(shown.numbers),
-        texts=again(shown.texts),
+        view,
+        numbers=again(view.numbers),
+        texts=again(view.texts),
         accepts="accepts_mandates" in form,
         problem=refusal.view(block, None),
     )

@@ -134,9 +134,9 @@ def _argument(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def answered(held: ApprovalView, block: Json, *, note: str) -> ApprovalView:
+def answered(view: ApprovalView, block: Json, *, note: str) -> ApprovalView:
     """The page after a decision that was not taken: what was refused, or what is to be signed."""
     if block["error"] == "signature_needed":
         detail = block["detail"]
-        return replace(held, sign=detail["typed_data"], digest=detail["digest"], note=note)
-    return replace(held, problem=refusal.view(block, held.public_id), note=note)
+        return replace(view, sign=detail["typed_data"], digest=detail["digest"], note=note)
+    return replace(view, problem=refusal.view(block, view.public_id), note=note)

@@ -1,5 +1,5 @@
-"""The page that a link from elsewhere meets first: it opens itself again, and the session comes
-along.
+"""The page that a link from elsewhere opens first: it loads itself again, so that the session
+cookie is sent.
 """
 
 from __future__ import annotations

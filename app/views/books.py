@@ -100,7 +100,7 @@ def _book(raw: Json, names: Mapping[str, str]) -> PaperBookView:
         first_fill_at=raw["first_fill_at"],
         liquidated_at=raw["liquidated_at"],
         gaps=tuple((g["since"], g["until"]) for g in raw["gaps"]),
-        depth=money.of_one(raw["model"]["depth_share"]),
+        depth=money.share_percent(raw["model"]["depth_share"]),
         latency_ms=raw["model"]["latency_ms"],
     )
 
@@ -119,9 +119,9 @@ def view(raw: Json, agents: Json) -> BooksView:
     )
 
 
-def refused(shown: BooksView, block: Json, name: str, start: str) -> BooksView:
+def refused(view: BooksView, block: Json, name: str, start: str) -> BooksView:
     """The list after a book was refused; what was typed stays."""
-    return replace(shown, problem=refusal.view(block, None), name=name, start=start)
+    return replace(view, problem=refusal.view(block, None), name=name, start=start)
 
 
 def one(raw: Json, agents: Json) -> OneBookView:

@@ -39,7 +39,9 @@ def _row(point: Json) -> DayRowView:
         withdrawals=_some(point["withdrawals"]),
         floor=point["floor"],
         spent=_some(point["spent"]),
-        read=read.format(day=f"{at.day} {at:%b}", worth=known, spent=money.said(point["spent"])),
+        read=read.format(
+            day=f"{at.day} {at:%b}", worth=known, spent=money.sentence_amount(point["spent"])
+        ),
     )
 
 

@@ -93,11 +93,11 @@ def view(
 ) -> DepositView:
     """`routes` of deposit_routes (None where it was refused with `block`), `assets` of
     deposit_assets."""
-    told = routes or {"items": (), "destination": {"chain": 0, "address": None}, "link": None}
-    svg, to = told.get("qr_svg"), told["destination"]
+    response = routes or {"items": (), "destination": {"chain": 0, "address": None}, "link": None}
+    svg, to = response.get("qr_svg"), response["destination"]
     return DepositView(
         amount=amount,
-        routes=tuple(_route(r, names) for r in told["items"]),
+        routes=tuple(_route(r, names) for r in response["items"]),
         assets=tuple(
             AssetView(
                 asset=a["asset"],
@@ -112,7 +112,7 @@ def view(
         chain=chain_name(names, to["chain"]) if to["chain"] else "",
         token=to["address"],
         to=owner,
-        link=told["link"],
+        link=response["link"],
         qr="data:image/svg+xml;base64," + b64encode(svg.encode()).decode() if svg else None,
         problem=None if block is None else refusal.view(block, None),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from app.words.fields import FIELDS, Kind, in_plain
+from app.words.fields import FIELDS, Kind, plain_value
 from domain.mandates.terms import DOMAIN, NAME
 from domain.mandates.terms import FIELDS as TYPES
 
@@ -59,8 +59,8 @@ LABELS: Final[Mapping[str, str]] = {
 
 def _field(name: str, kind: Kind) -> dict[str, object]:
     format_, params = SHOWN[kind]
-    shown: dict[str, object] = {"path": name, "label": LABELS[name], "format": format_}
-    return shown | ({"params": dict(params)} if params else {})
+    field: dict[str, object] = {"path": name, "label": LABELS[name], "format": format_}
+    return field | ({"params": dict(params)} if params else {})
 
 
 def descriptor(factories: Iterable[tuple[int, str]] = ()) -> dict[str, object]:
@@ -83,7 +83,7 @@ def descriptor(factories: Iterable[tuple[int, str]] = ()) -> dict[str, object]:
         "metadata": {
             "owner": NAME,
             "info": {"legalName": NAME, "url": SOURCE},
-            "enums": {ENUM: {n: in_plain("floor", n) for n in ("0", "1")}},
+            "enums": {ENUM: {n: plain_value("floor", n) for n in ("0", "1")}},
         },
         "display": {
             "formats": {

@@ -1,4 +1,4 @@
-"""Help: what holds and what does not, wallets, and what an agent is told."""
+"""Help pages: guarantees and their limits, wallets, and the text for agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four figures at the top of a mandate, by how it stands."""
+"""The four figures at the top of a mandate, by its status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front door: for who is not signed in, and for who reads text."""
+"""The front page, for visitors without a session and for readers of plain text."""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ class FundView:
 
 
 def _outcome(approved: bool, simulation: Json | None) -> SimulationView:
-    found = sending.tried(simulation)
-    if approved or not found.ok:
-        return found
+    outcome = sending.tried(simulation)
+    if approved or not outcome.ok:
+        return outcome
     text = _("The approval was tried out just now: it works. The deposit waits for it.")
     return SimulationView(ok=True, text=text)
 
@@ -43,12 +43,14 @@ def view(read: Json, raw: Json, refused: Json | None = None) -> FundView:
     m, calls = read["mandate"], raw["calls"]
     public_id = m["public_id"]
     approved = bool(calls) and bool((calls[-1]["simulation"] or {}).get("ok"))
-    kept = calls[-1:] if approved else calls
+    remaining = calls[-1:] if approved else calls
     send = None
-    if kept:
+    if remaining:
         button = _("Deposit") if approved else _("Approve and deposit")
-        name = [{"call": c, "decoded": c["decoded"], "simulation": c["simulation"]} for c in kept]
-        outcome = _outcome(approved, kept[0]["simulation"])
+        name = [
+            {"call": c, "decoded": c["decoded"], "simulation": c["simulation"]} for c in remaining
+        ]
+        outcome = _outcome(approved, remaining[0]["simulation"])
         send = sending.view(
             "fund",
             public_id,

@@ -59,7 +59,7 @@ class UnwindChoiceView:
 
 def view(read: Json, plan: Json) -> LeaveView:
     """`read` of mandate_get, `plan` of owner_close_all_plan."""
-    m, held = read["mandate"], read["lock"]
+    m, lock = read["mandate"], read["lock"]
     base = f"/app/mandates/{m['public_id']}/"
     hrefs = {"stop": base + "stop", "withdraw": base + "withdraw"}
     steps = []
@@ -84,6 +84,6 @@ def view(read: Json, plan: Json) -> LeaveView:
         steps=tuple(steps),
         cost=plan["exit_cost_est"],
         gives=plan["leave_now_est"],
-        locked=held["withdrawable"] is False,
-        until=held["until"],
+        locked=lock["withdrawable"] is False,
+        until=lock["until"],
     )

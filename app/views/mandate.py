@@ -192,8 +192,8 @@ def _glance(read: Json) -> GlanceView | None:
 
 def _off(read: Json) -> RecordedValueView | None:
     """The record, where it stands off so far that the owner is offered to renew it."""
-    told = recorded.view(read)
-    return told if told is not None and (told.stale or told.risen) else None
+    view = recorded.view(read)
+    return view if view is not None and (view.stale or view.risen) else None
 
 
 def _terms(read: Json) -> TermsView:
@@ -205,7 +205,7 @@ def _terms(read: Json) -> TermsView:
     )
 
 
-def _said(drawn: tuple[DayRowView, ...]) -> str:
+def _chart_sentence(drawn: tuple[DayRowView, ...]) -> str:
     first, last = drawn[0], drawn[-1]
     text = _(
         "From {first} USDC on {start} to {last} USDC on {end}; stop line {floor} USDC. Arrow keys "
@@ -213,7 +213,11 @@ def _said(drawn: tuple[DayRowView, ...]) -> str:
     )
     worth = tuple("0.00" if r.worth is None else money.about(r.worth) for r in (first, last))
     return text.format(
-        first=worth[0], start=first.day, last=worth[1], end=last.day, floor=money.said(last.floor)
+        first=worth[0],
+        start=first.day,
+        last=worth[1],
+        end=last.day,
+        floor=money.sentence_amount(last.floor),
     )
 
 
@@ -229,7 +233,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         agent_id=m["agent_id"],
         purpose=m["purpose"],
         pill=pill(m, p),
-        tells=notices.of_mandate(m, p),
+        tells=notices.mandate_notice(m, p),
         acts=acts(read),
         # The one that waits longest first: a new one pushes no button from under a finger.
         asks=tuple(asks.view(item, read, now) for item in reversed(approvals["items"])),
@@ -239,7 +243,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         pending_claims=p["pending_claims"]["count"],
         numbers=figures(read, rows),
         drawings=drawings,
-        chart_text=_said(rows) if drawings else "",
+        chart_text=_chart_sentence(rows) if drawings else "",
         chart_comes=open_,
         rows=rows,
         meters=limit_meters(limits, open_=p["status"] in ("signed", "working")),

@@ -110,7 +110,7 @@ def view(listed: Json, approvals: Json, now: datetime) -> MandatesView:
         for item in approvals["items"]
     )
     rows = listed["items"]
-    to_do = tuple(found for row in rows if (found := _to_do(row)) is not None)
+    to_do = tuple(todo for row in rows if (todo := _to_do(row)) is not None)
     return MandatesView(
         waiting=(*request, *to_do),
         more=approvals["next_cursor"],

@@ -1,4 +1,4 @@
-"""What asks for the owner's look now, and the webhooks that tell of it elsewhere."""
+"""Notices: open items for the owner, and the webhooks that report them elsewhere."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _asks(items: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for item in items:
         yield OpenNoticeView(
             id=item["approval_id"],
-            tells=notices.asked(item["approve_amount_usdc"]),
+            tells=notices.approval_notice(item["approve_amount_usdc"]),
             href=f"/app/mandates/{item['public_id']}/approvals/{item['approval_id']}",
             who=agent_of(item),
         )
@@ -111,7 +111,7 @@ def _asks(items: Iterable[Json]) -> Iterable[OpenNoticeView]:
 
 def _mandates(rows: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for row in rows:
-        tells = notices.of_mandate(row["mandate"], row["progress"])
+        tells = notices.mandate_notice(row["mandate"], row["progress"])
         href, who = f"/app/mandates/{row['public_id']}", agent_of(row["mandate"])
         # What is over is told where it ends, and asks for nothing afterwards.
         if tells and row["progress"]["status"] != "settled":
@@ -120,7 +120,7 @@ def _mandates(rows: Iterable[Json]) -> Iterable[OpenNoticeView]:
 
 def _orders(rows: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for row in rows:
-        tells, order_id = notices.of_order(row), row["order_id"]
+        tells, order_id = notices.order_notice(row), row["order_id"]
         if tells:
             yield OpenNoticeView(id=order_id, tells=tells, href=f"/app/orders/{order_id}", who=None)
 
@@ -156,11 +156,11 @@ def secret(raw: Json) -> SecretView:
     return SecretView(url=raw["webhook"]["url"], secret=raw["secret"])
 
 
-def refused(shown: NoticesView, block: Json, url: str, chosen: Iterable[str]) -> NoticesView:
+def refused(view: NoticesView, block: Json, url: str, chosen: Iterable[str]) -> NoticesView:
     """The page after a webhook was refused; what was typed stays."""
     name = set(chosen)
-    kinds = tuple(replace(k, chosen=k.name in name) for k in shown.kinds)
-    return replace(shown, problem=refusal.view(block, None), url=url, kinds=kinds)
+    kinds = tuple(replace(k, chosen=k.name in name) for k in view.kinds)
+    return replace(view, problem=refusal.view(block, None), url=url, kinds=kinds)
 
 
 def one(webhook: Json, page: Json) -> OneHookView:

@@ -1,4 +1,4 @@
-"""One order: what it is, how it stands, and what is to be signed for it."""
+"""One order: its terms, its status, and the data to sign for it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def view(order: Json, names: Mapping[str, str]) -> OneOrderView:
     """`order` as it leaves the service; `names` of the owner's agents and paper books by id."""
     status, by, prepaid_cost = order["status"], order["prepared_by"], order["builder"]
     pill, says = STATUS[status]
-    seen, refused = order["venue"], order["refusal"]
+    venue_state, refused = order["venue"], order["refusal"]
     if status == "executed" and order["partial"]:
         says = _("A part was traded; the rest was dropped.")
     return OneOrderView(
@@ -167,7 +167,7 @@ def view(order: Json, names: Mapping[str, str]) -> OneOrderView:
         result=order["closed_pnl_usdc"],
         partial=order["partial"],
         verified=order["verified"],
-        venue_says=seen["status"] if seen else "",
+        venue_says=venue_state["status"] if venue_state else "",
         refused=refused["reason"] if refused else "",
         fills=_fills(order),
         opens=status in ("awaiting_owner", "awaiting_signature"),
@@ -193,7 +193,7 @@ def _facts(checks: Json) -> FactsView:
 
 
 def to_sign(
-    shown: OneOrderView, raw: Json, *, kind: str, step: str, venue: str, until: str
+    view: OneOrderView, raw: Json, *, kind: str, step: str, venue: str, until: str
 ) -> OneOrderView:
     """The order with what is to be signed for it; `until` is when that is over."""
     request, checks = raw["to_sign"], raw["checks"]
@@ -208,9 +208,9 @@ def to_sign(
         venue=venue,
         block=request,
     )
-    return replace(shown, signing=signing, facts=_facts(checks) if checks else None)
+    return replace(view, signing=signing, facts=_facts(checks) if checks else None)
 
 
-def refused(shown: OneOrderView, block: Json) -> OneOrderView:
+def refused(view: OneOrderView, block: Json) -> OneOrderView:
     """The order after something was refused."""
-    return replace(shown, problem=refusal.view(block, None))
+    return replace(view, problem=refusal.view(block, None))

@@ -1,4 +1,4 @@
-"""Live orders, whatever became of them, a page at a time."""
+"""Order history: live orders of every outcome, a page at a time."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _row(order: Json, names: Mapping[str, str]) -> WaitingOrderView:
         why=order["why"] or "",
         expires_at=order["expires_at"] if unsent else None,
         opens=unsent,
-        tells=notices.of_order(order),
+        tells=notices.order_notice(order),
     )
 
 
@@ -202,7 +202,7 @@ def _pair(raw: Json) -> OrderLimitsView:
 
 def view(
     me: Json,
-    held: Json,
+    account: Json,
     pending: Json,
     under_way: Json,
     products: Json,
@@ -238,20 +238,20 @@ def view(
         own=_pair(cap["own"]),
         waiting=tuple(_row(o, names) for o in pending["orders"] if o["status"] in UNSIGNED),
         under_way=tuple(_row(o, names) for o in under_way["orders"]),
-        live=None if held["live"] is None else positions(held["live"], name),
-        paper=positions(held["paper"], name),
-        positions_stale=held["stale"],
-        as_of=held["as_of"],
+        live=None if account["live"] is None else positions(account["live"], name),
+        paper=positions(account["paper"], name),
+        positions_stale=account["stale"],
+        as_of=account["as_of"],
     )
 
 
-def refused(shown: OrdersView, block: Json, typed: Mapping[str, str] | None = None) -> OrdersView:
+def refused(view: OrdersView, block: Json, typed: Mapping[str, str] | None = None) -> OrdersView:
     """The page after something was refused; what was typed stays."""
-    kept = shown.ticket if typed is None else replace(shown.ticket, typed={**EMPTY, **typed})
+    ticket = view.ticket if typed is None else replace(view.ticket, typed={**EMPTY, **typed})
     action: Json | None = (block.get("detail") or {}).get("action")
     return replace(
-        shown,
-        ticket=kept,
+        view,
+        ticket=ticket,
         problem=refusal.view(block, None),
         instead=f"{what(action)}, {_('reduce-only')}" if action else "",
     )

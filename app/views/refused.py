@@ -19,6 +19,6 @@ class RefusalPageView:
 
 def view(block: Json, public_id: str | None) -> RefusalPageView:
     """A refusal as a page; `public_id` is the mandate that it is about, where there is one."""
-    found = block["error"] != "not_found" and public_id is not None
-    back = f"/app/mandates/{public_id}" if found else "/app"
+    is_found = block["error"] != "not_found" and public_id is not None
+    back = f"/app/mandates/{public_id}" if is_found else "/app"
     return RefusalPageView(refusal=refusal.view(block, public_id), back=back)

@@ -11,7 +11,7 @@ from app.views.components import refusal as refusals
 from app.views.components.clauses import ClauseView
 from app.views.components.refusal import RefusalView
 from app.views.components.worst import WorstView
-from app.words.fields import FIELDS, in_plain
+from app.words.fields import FIELDS, plain_value
 from app.words.text import _
 from app.words.untrusted_text import AgentName, agent_of
 
@@ -50,42 +50,42 @@ class ReviewView:
     problem: RefusalView | None
 
 
-def _unpromised(shown: tuple[ClauseView, ...]) -> tuple[str, ...]:
-    told = [
+def _unpromised(clause_views: tuple[ClauseView, ...]) -> tuple[str, ...]:
+    sentences = [
         _("That the agent earns anything."),
         _("That the stop line holds when a market falls in one step, or cannot pay out."),
     ]
-    if any(c.n == ASKING and c.by != "Contract" for c in shown):
-        told.append(
+    if any(c.n == ASKING and c.by != "Contract" for c in clause_views):
+        sentences.append(
             _("Clause 6 against an agent that goes around this service: it is flagged, not held.")
         )
     later = _("Clause {n} for now: it is stored, and not active on this service.")
-    return (*told, *(later.format(n=c.n) for c in shown if c.inactive))
+    return (*sentences, *(later.format(n=c.n) for c in clause_views if c.inactive))
 
 
-def lines(typed: Json, told: list[Json]) -> tuple[SignedValueView, ...]:
+def lines(typed: Json, clauses: list[Json]) -> tuple[SignedValueView, ...]:
     """The signed values in their order."""
-    found = []
+    views = []
     for field in typed["types"]["MandateTerms"]:
         name, raw = field["name"], str(typed["message"][field["name"]])
         meaning, kind = FIELDS.get(name, ("", "text"))
-        clause = next((c["n"] for c in told if name in c["signed_fields"]), None)
+        clause = next((c["n"] for c in clauses if name in c["signed_fields"]), None)
         line = SignedValueView(
             name=name,
             raw=raw,
             kind=kind,
             meaning=meaning,
-            words=in_plain(kind, raw),
+            words=plain_value(kind, raw),
             clause=clause,
         )
-        found.append(line)
-    return tuple(found)
+        views.append(line)
+    return tuple(views)
 
 
 def view(terms: Json, read: Json, refused: Json | None = None) -> ReviewView:
     """`terms` of owner_terms, `read` of mandate_get, `refused` the block of a failed signing."""
     m, typed = read["mandate"], terms["typed_data"]
-    shown = clauses.view(terms["clauses"])
+    clause_views = clauses.view(terms["clauses"])
     listed = next(c for c in terms["clauses"] if c["key"] == "markets")
     public_id = m["public_id"]
     return ReviewView(
@@ -95,9 +95,9 @@ def view(terms: Json, read: Json, refused: Json | None = None) -> ReviewView:
         open_board=m["open_board"],
         purpose=m["purpose"],
         signed=m["status"] != "draft",
-        clauses=shown,
+        clauses=clause_views,
         worst=worst.view(terms["exposure"], live=False),
-        unpromised=_unpromised(shown),
+        unpromised=_unpromised(clause_views),
         lines=lines(typed, terms["clauses"]),
         domain=typed["domain"],
         digest=terms["digest"],

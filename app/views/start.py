@@ -11,7 +11,7 @@ from app.views.components import clauses, refusal, worst
 from app.views.components.clauses import ClauseView
 from app.views.components.refusal import RefusalView
 from app.views.components.worst import WorstView
-from app.words.money import percent, said, typed
+from app.words.money import percent, sentence_amount, typed
 from app.words.text import _
 
 TERMS: Final[Mapping[str, str]] = {
@@ -98,7 +98,7 @@ def _value(term: str, value: object) -> str:
     if term == "horizon_days":
         return _("{days} days").format(days=value)
     if term.endswith("_usdc"):
-        return f"{said(str(value))} USDC"
+        return f"{sentence_amount(str(value))} USDC"
     return str(value)
 
 
@@ -196,15 +196,15 @@ def view(
     """
     m = read["mandate"]
     still = missing(m)
-    told: Json = note or {"understood": (), "assumed": (), "unclear": (), "unrelated": ()}
+    response: Json = note or {"understood": (), "assumed": (), "unclear": (), "unrelated": ()}
     name = {t["market"] for t in m["allowed_targets"] if t.get("market")}
     return StartView(
         note=m["purpose"],
         public_id=m["public_id"],
-        understood=_reads(told["understood"]),
-        assumed=_reads(told["assumed"]),
-        unclear=_unclear(told["unclear"]) if m["needs_review"] else (),
-        unrelated=tuple(r["text"] for r in told["unrelated"]),
+        understood=_reads(response["understood"]),
+        assumed=_reads(response["assumed"]),
+        unclear=_unclear(response["unclear"]) if m["needs_review"] else (),
+        unrelated=tuple(r["text"] for r in response["unrelated"]),
         fields=_fields(m) | dict(typed or {}),
         missing=still,
         on_floor=_at_the_line(m, typed, still),

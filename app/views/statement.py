@@ -178,7 +178,7 @@ def one(raw: Json, head: Json, now: datetime) -> StatementView:
     )
 
 
-def of_all(raw: Json, now: datetime) -> StatementsView:
+def view_all(raw: Json, now: datetime) -> StatementsView:
     """`told` of owner_statement_all."""
     totals = raw["totals"]
     return StatementsView(

@@ -1,4 +1,4 @@
-"""One transaction on its way: what is known of it, and what is safe to repeat."""
+"""One transaction on its way: its known outcome, and the steps that are safe to repeat."""
 
 from __future__ import annotations
 

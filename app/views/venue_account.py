@@ -1,4 +1,4 @@
-"""The own account at the venue: what is linked and approved, and what a key can do."""
+"""The own account at the venue: links and approvals, and the rights of a key."""
 
 from __future__ import annotations
 
@@ -122,14 +122,14 @@ def _fee(config: Json, status: Json) -> BuilderFeeView | None:
 
 def _paragraphs(text: str) -> tuple[str, ...]:
     """Numbered sentences, whatever the lines of the stored text are."""
-    found: list[str] = []
+    paragraphs: list[str] = []
     for line in text.splitlines():
         first = line.partition(".")[0]
-        if not found or (first.isdigit() and line[:1] != " "):
-            found.append(line.strip())
+        if not paragraphs or (first.isdigit() and line[:1] != " "):
+            paragraphs.append(line.strip())
         elif line.strip():
-            found[-1] = f"{found[-1]} {line.strip()}"
-    return tuple(p for p in found if p)
+            paragraphs[-1] = f"{paragraphs[-1]} {line.strip()}"
+    return tuple(p for p in paragraphs if p)
 
 
 def view(status: Json, terms: Json, config: Json, venue: str) -> VenueAccountView:
@@ -169,7 +169,7 @@ def view(status: Json, terms: Json, config: Json, venue: str) -> VenueAccountVie
     )
 
 
-def asked(shown: VenueAccountView, raw: Json, address: str) -> VenueAccountView:
+def with_challenge(view: VenueAccountView, raw: Json, address: str) -> VenueAccountView:
     """The account with a text to sign."""
     created = LinkChallengeView(
         challenge_id=raw["challenge_id"],
@@ -177,10 +177,10 @@ def asked(shown: VenueAccountView, raw: Json, address: str) -> VenueAccountView:
         message=raw["message"],
         expires_at=raw["expires_at"],
     )
-    block = {**shown.block, "address": address, "network": raw["network"]}
-    return replace(shown, challenge=created, block=block)
+    block = {**view.block, "address": address, "network": raw["network"]}
+    return replace(view, challenge=created, block=block)
 
 
-def refused(shown: VenueAccountView, block: Json) -> VenueAccountView:
+def refused(view: VenueAccountView, block: Json) -> VenueAccountView:
     """The account after something was refused."""
-    return replace(shown, problem=refusal.view(block, None))
+    return replace(view, problem=refusal.view(block, None))

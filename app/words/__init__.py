@@ -1,1 +1,1 @@
-"""What the screens say: figures, times, addresses, and sentences."""
+"""Words of the screens: figures, times, addresses, and sentences."""

@@ -16,7 +16,7 @@ _FOUR: Final = Markup("<span>%s</span>")
 
 
 @lru_cache(KEPT)
-def whole(address: str | None) -> Markup:
+def full_address(address: str | None) -> Markup:
     """In fours, both ends bold, copied on a click."""
     if not address:
         return NONE

@@ -1,4 +1,4 @@
-"""What networks are called."""
+"""Names of networks."""
 
 from __future__ import annotations
 

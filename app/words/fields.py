@@ -9,7 +9,7 @@ from typing import Final, Literal
 from app.words.money import digits, percent
 from app.words.text import _
 from domain.money import Usdc
-from domain.times import in_words
+from domain.times import format_minute
 
 Kind = Literal["text", "address", "usdc", "asked", "bps", "days", "time", "floor", "hash", "nonce"]
 
@@ -34,7 +34,7 @@ FIELDS: Final[Mapping[str, tuple[str, Kind]]] = {
 }
 
 
-def in_plain(kind: Kind, raw: str) -> str:
+def plain_value(kind: Kind, raw: str) -> str:
     """The value in words; empty where it says all that there is."""
     if kind == "usdc":
         return f"{digits(Usdc(int(raw)).micros)} USDC"
@@ -45,7 +45,7 @@ def in_plain(kind: Kind, raw: str) -> str:
     if kind == "days":
         return _("{days} days").format(days=raw)
     if kind == "time":
-        return in_words(datetime.fromtimestamp(int(raw), UTC))
+        return format_minute(datetime.fromtimestamp(int(raw), UTC))
     if kind == "floor":
         return _("positions are closed") if int(raw) else _("positions are kept")
     return ""

@@ -23,11 +23,11 @@ def digits(micros: int) -> str:
     """Two decimals, more only where they exist; thousands apart."""
     units, rest = divmod(abs(micros), MICROS)
     fraction = f"{rest:06d}"
-    kept = fraction[:2] + fraction[2:].rstrip("0")
-    return f"{units:,}.{kept}"
+    decimals = fraction[:2] + fraction[2:].rstrip("0")
+    return f"{units:,}.{decimals}"
 
 
-def _shown(value: str | None, micros: int, *, sign: bool = False) -> Markup:
+def _to_display(value: str | None, micros: int, *, sign: bool = False) -> Markup:
     lead = "−" if micros < 0 else "+" if sign and micros else ""
     return _SHOWN % (value, value, lead + digits(micros))
 
@@ -50,28 +50,28 @@ def _away_from_zero(micros: int) -> int:
 @lru_cache(KEPT)
 def exact(value: str | None) -> Markup:
     """A fact; null is "not known yet", never 0."""
-    return UNKNOWN if value is None else _shown(value, _read(value))
+    return UNKNOWN if value is None else _to_display(value, _read(value))
 
 
 @lru_cache(KEPT)
 def est(value: str | None) -> Markup:
     """An estimate."""
-    return UNKNOWN if value is None else _shown(value, _towards_zero(_read(value)))
+    return UNKNOWN if value is None else _to_display(value, _towards_zero(_read(value)))
 
 
 @lru_cache(KEPT)
 def worst(value: str | None) -> Markup:
     """A cost, or what could be lost."""
-    return UNKNOWN if value is None else _shown(value, _away_from_zero(_read(value)))
+    return UNKNOWN if value is None else _to_display(value, _away_from_zero(_read(value)))
 
 
 @lru_cache(KEPT)
 def gain(value: str | None) -> Markup:
     """An estimated gain or loss, with its sign."""
-    return UNKNOWN if value is None else _shown(value, _towards_zero(_read(value)), sign=True)
+    return UNKNOWN if value is None else _to_display(value, _towards_zero(_read(value)), sign=True)
 
 
-def said(value: str) -> str:
+def sentence_amount(value: str) -> str:
     """A fact inside a sentence."""
     return digits(_read(value))
 
@@ -86,7 +86,7 @@ def about(value: str) -> str:
     return digits(_towards_zero(_read(value)))
 
 
-def whole(number: int) -> str:
+def count(number: int) -> str:
     """A count, thousands apart."""
     return f"{number:,}"
 
@@ -111,7 +111,7 @@ def share(part: str | None, of: str | None) -> str | None:
     return f"{lead}{tenths // 10}.{tenths % 10}%"
 
 
-def of_one(share: str) -> str:
+def share_percent(share: str) -> str:
     """A share of one, such as "0.5", as a percentage."""
     return percent(_read(share) // 100) or ""
 

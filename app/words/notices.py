@@ -1,4 +1,4 @@
-"""What an owner is told of by itself: on a page, by the browser, by a webhook."""
+"""Notice sentences for an owner: on a page, by the browser, by a webhook."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ ORDERS: Final[Mapping[str, str]] = {
 }
 
 
-def asked(amount: str) -> str:
+def approval_notice(amount: str) -> str:
     """What is told of an action that waits; `amount` in USDC."""
-    return _("An action waits for your approval: {amount} USDC.").format(amount=money.said(amount))
+    return _("An action waits for your approval: {amount} USDC.").format(
+        amount=money.sentence_amount(amount)
+    )
 
 
-def of_mandate(mandate: Json, progress: Json) -> str:
+def mandate_notice(mandate: Json, progress: Json) -> str:
     """What is worth telling of how a mandate stands; empty where it goes on as it should."""
     status = progress["status"]
     return MANDATES.get("paused" if status == "working" and mandate["paused"] else status, "")
 
 
-def of_order(order: Json) -> str:
+def order_notice(order: Json) -> str:
     """The same of an order."""
     return ORDERS.get(order["status"], "")

@@ -117,9 +117,9 @@ def dated(sentence: str) -> Markup:
     """A sentence whose times are times: the reader's own, once the page's script has run."""
     parts: list[Markup] = []
     at = 0
-    for found in _STAMP.finditer(sentence):
-        parts += [escape(sentence[at : found.start()]), moment(found.group())]
-        at = found.end()
+    for match in _STAMP.finditer(sentence):
+        parts += [escape(sentence[at : match.start()]), moment(match.group())]
+        at = match.end()
     return Markup("").join([*parts, escape(sentence[at:])])
 
 

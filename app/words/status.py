@@ -1,4 +1,4 @@
-"""How a mandate stands, in a word or two."""
+"""Status of a mandate, in a word or two."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ APPROVALS: Final[Mapping[str, Pill]] = {
 
 def pill(mandate: Json, progress: Json) -> Pill:
     """The status of a mandate as its owner sees it."""
-    shown = progress["status"]
-    if shown == "working" and mandate["paused"]:
+    status = progress["status"]
+    if status == "working" and mandate["paused"]:
         return Pill(tone="warn", text=_("Paused"))
-    if shown == "working":
+    if status == "working":
         day = _("Working · day {day} of {days}")
-        told = day.format(day=progress["day"], days=progress["horizon_days"])
-        return Pill(tone="good", text=told)
-    return PLAIN[shown]
+        text = day.format(day=progress["day"], days=progress["horizon_days"])
+        return Pill(tone="good", text=text)
+    return PLAIN[status]
 
 
 def approval_pill(status: str) -> Pill:

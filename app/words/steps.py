@@ -98,8 +98,8 @@ def _title(step: Json) -> str:
     if step["kind"] == "consent":
         return CONSENT.get(step["status"], _("Approval"))
     if code == "refused":
-        told = params.get("refusal") or {}
-        return f"{TITLES[code]}: {REFUSED.get(told.get('reason', ''), _('outside the terms'))}"
+        block = params.get("refusal") or {}
+        return f"{TITLES[code]}: {REFUSED.get(block.get('reason', ''), _('outside the terms'))}"
     if code == "stop":
         return STOPPED_BY.get(params.get("reason") or "", TITLES[code])
     return TITLES.get(code, code.replace("_", " ").capitalize())
@@ -133,11 +133,11 @@ def _line(group: list[Json]) -> RecordLine:
     # A report and the chain's row of it are one thing that happened, not two.
     twin = first["kind"] == "action" and first["reported_by"] == "agent"
     rest = [s for s in others if not (twin and s["code"] in ("executed", "unwound"))]
-    seen: dict[tuple[str, str | None], None] = {}
+    effects: dict[tuple[str, str | None], None] = {}
     for step in rest:
-        seen.setdefault((_title(step), step["amount_usdc"]))
+        effects.setdefault((_title(step), step["amount_usdc"]))
     confirmed = twin and len(rest) < len(others)
-    said = _source(first)
+    source = _source(first)
     return RecordLine(
         id=first["id"],
         kind=first["kind"],
@@ -145,11 +145,11 @@ def _line(group: list[Json]) -> RecordLine:
         title=_title(first),
         market=first["target"]["market"] or "",
         amount=first["amount_usdc"],
-        effects=tuple(seen),
+        effects=tuple(effects),
         why=next((s["why"] for s in group if s["why"]), ""),
         note=next((s["note"] for s in group if s["note"]), ""),
         resource=first["resource"] or "",
-        source=CONFIRMED if confirmed and said == SOURCES["agent"] else said,
+        source=CONFIRMED if confirmed and source == SOURCES["agent"] else source,
         allowed_by=_numbers(group, "allowed_by"),
         breached=_numbers(group, "breached"),
         tx_hash=first["tx_hash"] or "",

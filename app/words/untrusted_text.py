@@ -1,5 +1,5 @@
-"""Text that somebody else wrote: what cannot be seen is made visible, its direction stays its own,
-its length is bounded, and no link comes out of it.
+"""Untrusted text: hidden characters made visible, its direction isolated,
+its length bounded, and no link in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from markupsafe import Markup
 
 from app.replies import Json
-from domain.text import NAME_MAX, shown
+from domain.text import NAME_MAX, escape_unfit
 
 LONGEST: Final = 2_000
 KEPT: Final = 512  # texts, of which the longest are a clause's
@@ -45,7 +45,7 @@ def _unpiled(line: str) -> str:
 @lru_cache(KEPT)
 def plain(text: str | None, limit: int = LONGEST) -> str:
     """The text without markup: for titles and attributes."""
-    clean = "\n".join(_unpiled(shown(line)) for line in (text or "").split("\n"))
+    clean = "\n".join(_unpiled(escape_unfit(line)) for line in (text or "").split("\n"))
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
@@ -69,14 +69,14 @@ def with_name(agent_id: str, names: Mapping[str, str]) -> AgentName:
     return AgentName(names.get(agent_id, ""), agent_id)
 
 
-def named(agent: AgentName | None, nobody: str = "") -> Markup | str:
+def agent_label(agent: AgentName | None, default: str = "") -> Markup | str:
     """An agent's name with its id beside it: two agents can have one name."""
     if agent is None:
-        return nobody
-    return _NAMED % (told(agent.name, NAME_MAX), agent.agent_id)
+        return default
+    return _NAMED % (quote_untrusted(agent.name, NAME_MAX), agent.agent_id)
 
 
 @lru_cache(KEPT)
-def told(text: str | None, limit: int = LONGEST) -> Markup:
+def quote_untrusted(text: str | None, limit: int = LONGEST) -> Markup:
     """The text as somebody else's, apart from the sentence that it stands in."""
     return _TOLD % plain(text, limit)

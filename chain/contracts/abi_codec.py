@@ -17,7 +17,7 @@ from eth_utils import keccak, to_checksum_address
 from domain.chain_facts import DecodedCalldata, Revert, TransferLog
 from domain.money import Usdc
 from domain.refusals import invalid
-from domain.text import shown
+from domain.text import escape_unfit
 
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
@@ -222,7 +222,7 @@ def _cut(shown: Any) -> Any:
 def _text(data: bytes) -> str:
     try:
         told = bytes(_decoded(["bytes"], data[4:])[0]).decode(errors="replace")[:200]
-        return shown(told)[:200]  # whoever wrote the contract chose it
+        return escape_unfit(told)[:200]  # whoever wrote the contract chose it
     except DecodingError:
         return ""
 

@@ -1,4 +1,4 @@
-"""The text that signs a person in (EIP-4361), as the service writes it and knows it again."""
+"""Sign-in text (EIP-4361), as the service writes it and parses it."""
 
 from __future__ import annotations
 

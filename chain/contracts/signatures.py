@@ -1,4 +1,4 @@
-"""Who signed a digest: an EOA offline, a contract wallet by asking it."""
+"""Signatures: recover an EOA offline, ask a contract wallet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a vault of signed terms stands, computed: no node is asked, and none can say otherwise.
+"""Vault address of signed terms, computed: no node is asked, so none can answer wrongly.
 
 The factory makes a vault as a clone with immutable arguments (OpenZeppelin `Clones`, CREATE2), from
 an implementation that its own constructor made first (CREATE with nonce 1, EIP-161).

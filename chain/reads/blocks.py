@@ -1,4 +1,4 @@
-"""Blocks, and what a contract says at one of them: the reads that all others are made of."""
+"""Blocks, and contract calls at one of them: the base of all other reads."""
 
 from __future__ import annotations
 

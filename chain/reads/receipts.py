@@ -1,4 +1,4 @@
-"""Mined transactions: what they did, why they reverted, and which one made a vault."""
+"""Receipts: effects, revert reasons, and the transaction that created a vault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an account sent, told by its nonces: of a call that failed there is no log."""
+"""Sent transactions of an account, found by its nonces: a failed call leaves no log."""
 
 from __future__ import annotations
 

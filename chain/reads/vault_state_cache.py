@@ -1,4 +1,4 @@
-"""What vaults said last, for those who cannot wait for what they say now."""
+"""Vault state cache: the last known states, for callers that cannot wait for new ones."""
 
 from __future__ import annotations
 

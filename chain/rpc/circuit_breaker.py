@@ -1,4 +1,4 @@
-"""A breaker: what failed again and again is left alone for a while, then tried by one alone."""
+"""Circuit breaker: a failing call is stopped for a while, then tried by one caller alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a request waits for a chain in all: the one place in which that is counted.
+"""Deadlines: the total wait of a request for a chain, counted in this one place.
 
 Within a scope every question of a node is given up when the time of the scope is over; a node that
 was given up once is not waited for again in the same request. The question itself goes on behind

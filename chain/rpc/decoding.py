@@ -1,4 +1,4 @@
-"""Reading what a node answers: blocks, bytes, logs, the lens's states."""
+"""Decoding of a node's answers: blocks, bytes, logs, the lens's states."""
 
 from __future__ import annotations
 

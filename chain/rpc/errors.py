@@ -1,4 +1,4 @@
-"""What a node's error means: a revert, a question too large, or something to ask again."""
+"""Node errors: a revert, a question too large, or something to retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of one chain as one: what is wrong with each, and which of them answers."""
+"""Node pool: the nodes of one chain as one, the faults of each, and the choice between them."""
 
 from __future__ import annotations
 

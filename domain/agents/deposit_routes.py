@@ -1,4 +1,4 @@
-"""Ways to bring USDC in: estimates out of a sourced table, best first."""
+"""Deposit routes: estimates for bringing USDC in, from a sourced table, best first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from domain.money import ZERO, Usdc
-from domain.wire_fields import JsonObject, described, named
+from domain.wire_fields import JsonObject, described, wire_name
 
 Rails = JsonObject
 
@@ -44,7 +44,7 @@ class DepositRoute:
 
     id: str
     name: str = field(metadata=described("the service's own name for it"))
-    from_: RouteEnd = field(metadata=named("from"))
+    from_: RouteEnd = field(metadata=wire_name("from"))
     to: RouteEnd
     fee_usdc: FeeRange | None
     fee_bps: int | None
@@ -74,7 +74,7 @@ def routes(
     Shapes: every route says `quoted: false`; unknown figures are null. A rail that names
     `to_chains` leads to those alone; none leads from a chain to itself but the transfer on it.
     """
-    found = []
+    ranked_routes = []
     for rail in table.get("rails", ()):
         if not _leads(rail, source_chain, chain_id):
             continue
@@ -85,8 +85,10 @@ def routes(
             seconds[1] if seconds else 10**9,
             rail["id"],
         )
-        found.append((order, _route(rail, fees, seconds, chain_id, asset, str(table.get("as_of")))))
-    return [route for _, route in sorted(found, key=lambda f: f[0])]
+        ranked_routes.append(
+            (order, _route(rail, fees, seconds, chain_id, asset, str(table.get("as_of"))))
+        )
+    return [route for _, route in sorted(ranked_routes, key=lambda f: f[0])]
 
 
 def _leads(rail: JsonObject, source_chain: int | None, chain_id: int) -> bool:

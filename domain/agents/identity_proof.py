@@ -1,4 +1,4 @@
-"""Proving that an address is an agent's own: what it signs."""
+"""Address proofs: the text that an agent signs to prove that an address is its own."""
 
 from __future__ import annotations
 

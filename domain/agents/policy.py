@@ -1,4 +1,4 @@
-"""An agent's policy, which only its owner writes, and the log of its changes."""
+"""Agent policies, written by the owner alone, and the log of their changes."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, object]
     }
 
 
-def kept(changed: Changes) -> dict[str, dict[str, object]]:
+def logged_changes(changed: Changes) -> dict[str, dict[str, object]]:
     """What the log keeps of changes: a large value is null there, and its field has the value's
     size under `cut` and its SHA-256 under `sha256`, of compact JSON in UTF-8.
     """
-    return {name: _kept(change) for name, change in changed.items()}
+    return {name: _logged_change(change) for name, change in changed.items()}
 
 
-def _kept(change: Mapping[str, object]) -> dict[str, object]:
+def _logged_change(change: Mapping[str, object]) -> dict[str, object]:
     large = {side: text for side in change if len(text := _text(change[side])) > KEPT_BYTES}
     if not large:
         return dict(change)
@@ -138,19 +138,19 @@ def _text(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def shown(log: Iterable[tuple[datetime, Changes]], limit: int) -> list[dict[str, object]]:
+def log_entries(log: Iterable[tuple[datetime, Changes]], limit: int) -> list[dict[str, object]]:
     """The log's entries, newest first, with the values that fit into `most` bytes together.
 
     Shapes: `{changed_at, changes: {field: {from, to}}}`; a value that is cut is null there, and its
     field says under `cut` how many bytes it has: `{from?, to?}`.
     """
-    left, told = limit, []
+    left, entries = limit, []
     for at, changed in log:
         fields_: dict[str, dict[str, object]] = {}
         for name, change in changed.items():
             fields_[name], left = _fitted(change, left)
-        told.append({"changed_at": at, "changes": fields_})
-    return told
+        entries.append({"changed_at": at, "changes": fields_})
+    return entries
 
 
 def _fitted(change: Mapping[str, object], left: int) -> tuple[dict[str, object], int]:

@@ -61,7 +61,7 @@ class StoredTransfer:
     amount_actual: int | None = None
     confirmed_at: datetime | None = None
 
-    def told(self) -> TransferReport:
+    def as_report(self) -> TransferReport:
         """The report as it is shown."""
         return TransferReport(
             agent_id=self.agent_id,
@@ -142,16 +142,16 @@ def reported(report: StoredTransfer, *, idle: int, allow_overdraft: bool) -> Tra
 
 
 def _insufficient(report: StoredTransfer, idle: int) -> Refused:
-    left, asked = units(idle), units(report.amount)
-    told = refusal(
+    left, requested = units(idle), units(report.amount)
+    block = refusal(
         "insufficient_idle",
         remaining={"idle": left},
         asset=report.asset,
         chain_id=report.chain_id,
         idle=left,
-        amount=asked,
+        amount=requested,
     )
-    return Refused(told)
+    return Refused(block)
 
 
 def settled(
@@ -173,17 +173,17 @@ def settled(
         back = _delta(report, "in_transit", -report.amount, REF_FAILED)
         idle_back = (_delta(report, "idle", report.amount, REF_FAILED),) if out else ()
         return TransferTransition(replace(report, status=FAILED), (back, *idle_back))
-    actual, waited = outcome.actual, report.amount if report.status == REPORTED else 0
+    actual, in_transit = outcome.actual, report.amount if report.status == REPORTED else 0
     after = replace(
         report,
         status=CONFIRMED,
         confirmed_at=now,
         amount_actual=actual if actual != report.amount else None,
     )
-    change = waited - actual if out else actual
+    change = in_transit - actual if out else actual
     if report.override_reason is None:
         change = _within(change, idle)
-    arrived = (_delta(report, "in_transit", -waited, REF_CONFIRMED),) if waited else ()
+    arrived = (_delta(report, "in_transit", -in_transit, REF_CONFIRMED),) if in_transit else ()
     landed = (_delta(report, "idle", change, REF_CONFIRMED),) if change else ()
     return TransferTransition(after, (*arrived, *landed))
 
@@ -193,12 +193,12 @@ def _within(change: int, idle: int) -> int:
     return change if change >= 0 else -min(-change, max(0, idle))
 
 
-def seen_by_chain(report: StoredTransfer) -> TransferTransition:
+def confirm_unreported(report: StoredTransfer) -> TransferTransition:
     """An inbound transfer that nobody reported: confirmed at once, on idle."""
     return TransferTransition(report, (_delta(report, "idle", report.amount, REF_CONFIRMED),))
 
 
-def told_by_another(
+def unreported_deltas(
     chain_id: int, tx_hash: str, asset: str, gained: int, *, idle: int
 ) -> tuple[Delta, ...]:
     """What a transaction moved of an agent whose report it is not, on idle.
@@ -254,12 +254,12 @@ def gains(logs: Iterable[TransferLog], token: str, holders: Mapping[str, str]) -
 
     Shapes: `holders` gives the agent id of a proven address, lower case.
     """
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for g in logs:
         if g.token.lower() != token.lower():
             continue
         for address, amount in ((g.recipient, g.amount), (g.sender, -g.amount)):
             agent_id = holders.get(address.lower())
             if agent_id is not None:
-                found[agent_id] = found.get(agent_id, 0) + amount
-    return {agent_id: amount for agent_id, amount in found.items() if amount}
+                totals[agent_id] = totals.get(agent_id, 0) + amount
+    return {agent_id: amount for agent_id, amount in totals.items() if amount}

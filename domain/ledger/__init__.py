@@ -1,1 +1,1 @@
-"""What happened: the ledger's rows and what they add up to."""
+"""The ledger: its rows, and the state folded from them."""

@@ -1,4 +1,4 @@
-"""Frozen records that are folded row by row: made, and copied with some values changed."""
+"""Fast constructors and copies of the frozen records that are folded row by row."""
 
 from __future__ import annotations
 

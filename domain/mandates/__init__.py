@@ -1,1 +1,1 @@
-"""What is agreed: the mandate and its moves, targets, clauses, terms, approvals."""
+"""Mandates: lifecycle, targets, clauses, terms, approvals."""

@@ -1,4 +1,4 @@
-"""An agent's acceptance: of which terms it is, and what ends it."""
+"""An agent's acceptance: the terms that it covers, and the changes that end it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What identifies an action: the very call of the vault."""
+"""Action identity: one exact call of the vault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approval items: an action held above the owner's approval amount (clause 6)."""
+"""Approval items: actions above the owner's approval amount, and their answers (clause 6)."""
 
 from __future__ import annotations
 
@@ -74,19 +74,19 @@ class Approval:
     signature: str | None = None
     used_by: str | None = None
 
-    def shown(self, now: datetime) -> Status:
+    def status_at(self, now: datetime) -> Status:
         """The status at `now`: a pending or approved item is no longer good from `expires_at` on
         (spec 3.2).
         """
         return "expired" if self.status in OPEN and now >= self.expires_at else self.status
 
-    def told(self, now: datetime) -> ApprovalItem:
+    def as_item(self, now: datetime) -> ApprovalItem:
         """The item as it is shown."""
         at = self.target
         return ApprovalItem(
             approval_id=self.approval_id,
             public_id=self.public_id,
-            status=self.shown(now),
+            status=self.status_at(now),
             target=ApprovalTarget(
                 market=at.get("market"), address=at.get("address"), selector=at.get("selector")
             ),
@@ -107,7 +107,7 @@ def decided(
 
     Errors: `conflict` for the other decision, `approval_expired` once it is no longer good.
     """
-    status = item.shown(now)
+    status = item.status_at(now)
     if repeats(item, decision, now):
         return item
     if status == "expired":
@@ -116,13 +116,13 @@ def decided(
         raise Refused(
             refusal("conflict", why=f"The approval {item.approval_id} is {status} already.")
         )
-    wanted: Status = "approved" if decision == "approve" else "declined"
-    return replace(item, status=wanted, decided_at=now, note=note)
+    new_status: Status = "approved" if decision == "approve" else "declined"
+    return replace(item, status=new_status, decided_at=now, note=note)
 
 
 def repeats(item: Approval, decision: Literal["approve", "decline"], now: datetime) -> bool:
     """True where the owner decided so before."""
-    status = item.shown(now)
+    status = item.status_at(now)
     return status == "declined" if decision == "decline" else status in ("approved", "used")
 
 
@@ -148,13 +148,13 @@ class ApprovalChain(Protocol):
         ...
 
 
-def good_until(item: Approval, of_action: Sequence[Approval]) -> int:
+def good_until(item: Approval, same_action: Sequence[Approval]) -> int:
     """The moment to be signed for an item: the last second in which it is good, and another one
     than every earlier approval of the same action has, since the vault takes a moment once.
 
     Units: unix seconds, inclusive.
     """
-    taken = {a.until for a in of_action if a.signature is not None}
+    taken = {a.until for a in same_action if a.signature is not None}
     until = ceil(item.expires_at.timestamp()) - 1
     while until in taken:
         until -= 1

@@ -1,4 +1,4 @@
-"""What stands above and below the ten clauses."""
+"""The mandate card: the header and footer of the ten clauses."""
 
 from __future__ import annotations
 

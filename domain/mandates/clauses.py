@@ -1,4 +1,4 @@
-"""The ten clauses: plain sentences for each term, with who enforces them."""
+"""The ten clauses: a plain sentence for each term, and the party that enforces it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from domain.mandates.targets import (
 )
 from domain.money import Usdc
 from domain.settings import Switches
-from domain.times import Timestamp, in_words
+from domain.times import Timestamp, format_minute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,7 @@ def enforcer(t: Target) -> EnforcedBy:
 
 def enforced(t: Target) -> EnforcedTarget:
     """An entry as it is shown, with who holds the agent to it."""
-    shown, by = t.shown(), enforcer(t)
+    shown, by = t.as_shown(), enforcer(t)
     match shown:
         case VaultTarget():
             return EnforcedVault(enforced_by=by)
@@ -295,7 +295,7 @@ def _at_stop(mandate: Mandate, switches: Switches) -> Clause:
 
 
 def _period(mandate: Mandate, _: Switches) -> Clause:
-    until = f"until {in_words(mandate.ends_at)}" if mandate.ends_at else "from your signature"
+    until = f"until {format_minute(mandate.ends_at)}" if mandate.ends_at else "from your signature"
     return _clause(
         ClauseKey.PERIOD,
         f"The mandate lasts {mandate.horizon_days} days, {until}.",

@@ -1,4 +1,4 @@
-"""The moves of a mandate between its states."""
+"""The mandate lifecycle: transitions between its states."""
 
 from __future__ import annotations
 

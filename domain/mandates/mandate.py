@@ -323,7 +323,7 @@ class Mandate:
             stop_floor_bps=self.stop_floor_bps,
             target_bps=self.target_bps,
             payout_rule=PayoutRule(kind=self.payout_kind, bps=self.payout_bps),
-            allowed_targets=tuple(t.shown() for t in self.allowed_targets),
+            allowed_targets=tuple(t.as_shown() for t in self.allowed_targets),
             markets=self.markets,
             per_tx_cap_usdc=self.per_tx_cap_usdc,
             daily_cap_usdc=self.daily_cap_usdc,

@@ -1,4 +1,4 @@
-"""Markets: what an agent may be let into, and the targets that a market stands for."""
+"""Markets: the configured list that agents may be allowed into, and the targets of each."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Market:
         label = f"{self.name}: value of its shares"
         return Target("contract", share_value, VALUE_OF, (0,), VALUE_OF, label, self.id)
 
-    def told(self) -> MarketTold:
+    def as_shown(self) -> MarketTold:
         """The market as it is shown."""
         at: MarketPlace
         if self.kind == "x402":
@@ -164,7 +164,7 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
 
     Errors: ValueError for a row that is not one, so that a service does not start with it.
     """
-    found = []
+    markets = []
     for row in rows:
         kind = row.get("kind")
         if kind not in ("erc4626", "venue", "x402") or row.get("status") not in STATUSES:
@@ -172,7 +172,7 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
         if kind == "erc4626" and not row.get("address") and row["status"] != "planned":
             raise ValueError(f"market {row.get('id')}: an address is needed")
         enforced = {"erc4626": "contract", "venue": "venue", "x402": "guard"}[kind]
-        found.append(
+        markets.append(
             Market(
                 str(row["id"]),
                 str(row["name"]),
@@ -188,9 +188,9 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
                 row.get("share_value"),
             )
         )
-    if len({m.id for m in found}) != len(found):
+    if len({m.id for m in markets}) != len(markets):
         raise ValueError("a market id occurs twice")
-    return tuple(found)
+    return tuple(markets)
 
 
 def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tuple[Target, ...]:
@@ -199,7 +199,7 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
     Errors: `invalid_request` for an unknown market, a planned one, or one of another chain.
     """
     by_id = {m.id: m for m in markets}
-    found: list[Target] = []
+    targets: list[Target] = []
     for n, market_id in enumerate(ids):
         market = by_id.get(market_id)
         why = (
@@ -213,11 +213,11 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
         )
         if why is not None or market is None:
             raise invalid(f"markets.{n}", why or "")
-        found += market.targets()
-    return tuple(found)
+        targets += market.targets()
+    return tuple(targets)
 
 
-def named(
+def label_targets(
     targets: Iterable[Target], markets: Sequence[Market], chain_id: int
 ) -> tuple[Target, ...]:
     """The entries with the service's own labels: a name that an owner reads before signing is
@@ -234,7 +234,7 @@ def named(
         if meant is not None:
             raise invalid(f"allowed_targets.{n}.venue", f"it can be taken for {meant}")
     own = [t for m in markets if m.chain_id in (None, chain_id) for t in m.targets()]
-    return tuple(_named(t, own) for t in entries)
+    return tuple(_with_label(t, own) for t in entries)
 
 
 def _taken_for(t: Target, markets: Sequence[Market]) -> str | None:
@@ -245,8 +245,8 @@ def _taken_for(t: Target, markets: Sequence[Market]) -> str | None:
     if t.venue in venues:
         return None
     names = {m.name for m in markets} | {o.label or "" for m in markets for o in m.targets()}
-    seen = confusable_key(t.venue)
-    return next((name for name in sorted(venues | names) if confusable_key(name) == seen), None)
+    key = confusable_key(t.venue)
+    return next((name for name in sorted(venues | names) if confusable_key(name) == key), None)
 
 
 def _products(t: Target, own: Sequence[Target]) -> str | None:
@@ -262,11 +262,11 @@ def _products(t: Target, own: Sequence[Target]) -> str | None:
     others = len(t.symbols) - len(known)
     if not known:
         return f"{t.venue}: {others} of its products, which this service does not list"
-    told = f"{t.venue}: {', '.join(known)}"
-    return told + (f" and {others} that this service does not list" if others else "")
+    text = f"{t.venue}: {', '.join(known)}"
+    return text + (f" and {others} that this service does not list" if others else "")
 
 
-def _named(t: Target, own: Sequence[Target]) -> Target:
+def _with_label(t: Target, own: Sequence[Target]) -> Target:
     listed = next((o for o in own if _place(o) == _place(t)), None)
     if listed is None or listed.label is None:
         return replace(t, label=_products(t, own), market=None)

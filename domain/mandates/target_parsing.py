@@ -48,20 +48,20 @@ def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> t
     """
     if len(entries) > MAX_ENTRIES:
         raise invalid("allowed_targets", f"at most {MAX_ENTRIES} entries")
-    found = [_entry(f"allowed_targets.{n}", e, address) for n, e in enumerate(entries)]
-    keys = [(t.kind, t.address, t.selector, t.venue) for t in found]
+    targets = [_entry(f"allowed_targets.{n}", e, address) for n, e in enumerate(entries)]
+    keys = [(t.kind, t.address, t.selector, t.venue) for t in targets]
     if len(set(keys)) != len(keys):
         raise invalid("allowed_targets", "an entry occurs twice")
     # Labels are left out: those of the draft are not kept, the service's own are short.
-    told = [replace(t, label=None, market=None).as_json() for t in found]
-    if len(json.dumps(told)) > MAX_BYTES:
+    rows = [replace(t, label=None, market=None).as_json() for t in targets]
+    if len(json.dumps(rows)) > MAX_BYTES:
         raise invalid(
             "allowed_targets", f"at most {MAX_BYTES} bytes in all; name fewer hosts and symbols"
         )
-    return tuple(found)
+    return tuple(targets)
 
 
-def as_many_as_a_vault_takes(targets: Sequence[Target], loc: str) -> None:
+def check_entry_count(targets: Sequence[Target], loc: str) -> None:
     """Refuse more contract entries than a factory gives a vault.
 
     Errors: `invalid_request`.

@@ -1,4 +1,4 @@
-"""What an agent may deal with: the entries of `allowed_targets`."""
+"""Targets: the entries of `allowed_targets`, an agent's list of allowed calls and venues."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Target:
             and self.selector.lower() == selector.lower()
         )
 
-    def shown(self) -> ShownTarget:
+    def as_shown(self) -> ShownTarget:
         """The entry as its kind shows it."""
         if self.kind == "vault":
             return VaultTarget()
@@ -144,7 +144,7 @@ class Target:
 
     def as_json(self) -> dict[str, object]:
         """The stored form, which `from_json` reads; only the fields that its kind has."""
-        raw = asdict(self.shown())
+        raw = asdict(self.as_shown())
         return {n: list(v) if isinstance(v, tuple) else v for n, v in raw.items()}
 
     @classmethod
@@ -197,19 +197,19 @@ def target_mismatch(
     what they are not pinned for may be anything. Where there is no vault yet, the words only have
     to be there.
     """
-    found = TargetMismatch()
+    mismatch = TargetMismatch()
     for entry in entries:
         if not entry.names(address, data[:_SELECTOR]):
             continue
         word = _unpinned(entry, data, vault)
         if word is None:
             return None
-        found = TargetMismatch(
+        mismatch = TargetMismatch(
             why=f"is allowed with the vault's own address as argument word {word} (counted from 0) "
             f"alone, and {'another' if len(_words(data)) > word else 'none'} stands there",
             argument=word,
         )
-    return found
+    return mismatch
 
 
 def _words(data: str) -> list[str]:

@@ -110,7 +110,7 @@ def message(
 
 
 def typed_data(
-    told: Mapping[str, str], version: Version, chain_id: int, verifying_contract: str
+    values: Mapping[str, str], version: Version, chain_id: int, verifying_contract: str
 ) -> dict[str, object]:
     """The whole typed-data object, as a wallet takes it."""
     return {
@@ -125,14 +125,14 @@ def typed_data(
             "chainId": chain_id,
             "verifyingContract": verifying_contract,
         },
-        "message": {n: told[n] for n, _ in FIELDS[version]},
+        "message": {n: values[n] for n, _ in FIELDS[version]},
     }
 
 
-def agrees(mandate: Mandate, told: Mapping[str, str], allowed_hash: str, guard_hash: str) -> bool:
+def agrees(mandate: Mandate, values: Mapping[str, str], allowed_hash: str, guard_hash: str) -> bool:
     """True where signed values are still the mandate's: what `digest_matches` says."""
-    fixed = TermsFrame(int(told["issuedAt"]), int(told["endsAt"]), int(told["nonce"]))
+    fixed = TermsFrame(int(values["issuedAt"]), int(values["endsAt"]), int(values["nonce"]))
     now = message(mandate, fixed, allowed_hash, guard_hash)
     # An agent that accepted from the open board came after the signature, which names nobody.
-    ignored = {"agent"} if str(told.get("agent")) == OPEN_AGENT else set()
-    return all(str(now[n]) == str(v) for n, v in told.items() if n not in ignored)
+    ignored = {"agent"} if str(values.get("agent")) == OPEN_AGENT else set()
+    return all(str(now[n]) == str(v) for n, v in values.items() if n not in ignored)

@@ -1,1 +1,1 @@
-"""What is shown: every derivation that leaves the service."""
+"""Reads: every derivation that leaves the service."""

@@ -1,4 +1,4 @@
-"""Rows of the ledger as they are shown."""
+"""Ledger rows in their published form."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def ledger_row(event: Event) -> LedgerRow:
 
 def payload(payload: EventPayload) -> Payload:
     """What a row tells, under the names of its stored form."""
-    again, wrong = payload.restates, payload.violation
+    restates, wrong = payload.restates, payload.violation
     beside: dict[str, object] = {}
     if wrong is not None:
         beside["violation"] = broken(wrong)
-    if again is not None:
-        beside["restates"] = Restated(event_id=again.event_id, log_index=again.log_index)
+    if restates is not None:
+        beside["restates"] = Restated(event_id=restates.event_id, log_index=restates.log_index)
     if payload.log_index is not None:
         beside["log_index"] = payload.log_index
     if payload.observed is not None:
         beside["observed"] = observed(payload.observed)
-    return shown(payload.what, **beside)
+    return payload_body(payload.what, **beside)
 
 
 def observed(o: Observed) -> ObservedVault:
@@ -71,7 +71,7 @@ def observed(o: Observed) -> ObservedVault:
     )
 
 
-def shown(what: What, **beside: Any) -> Payload:
+def payload_body(what: What, **beside: Any) -> Payload:
     """What one payload tells, by the table that it is stored by (`payload_schema`)."""
     return filled(Payload, parts_of(what), **beside)
 
@@ -90,7 +90,7 @@ def _shaped(of: Any, value: object) -> object:
     if isinstance(value, Object):
         return filled(of, value.values)
     if isinstance(value, Nested):
-        return NO_PAYLOAD if value.what is None else shown(value.what)
+        return NO_PAYLOAD if value.what is None else payload_body(value.what)
     return value
 
 
@@ -130,12 +130,12 @@ def breach_detail(raw: object) -> BreachDetail:
     )
 
 
-def _attempted(told: Mapping[str, object]) -> AttemptedPlace:
+def _attempted(raw: Mapping[str, object]) -> AttemptedPlace:
     return AttemptedPlace(
-        market=_text(told.get("market")),
-        address=_text(told.get("address")),
-        selector=_text(told.get("selector")),
-        resource=_text(told.get("resource")),
+        market=_text(raw.get("market")),
+        address=_text(raw.get("address")),
+        selector=_text(raw.get("selector")),
+        resource=_text(raw.get("resource")),
     )
 
 

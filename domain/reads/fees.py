@@ -74,19 +74,19 @@ def cents(amount: Usdc) -> Decimal:
     return Decimal(-rounded if amount.micros < 0 else rounded).scaleb(-2)
 
 
-def share(part: Usdc, whole: Usdc) -> Decimal | None:
+def share(part: Usdc, total: Usdc) -> Decimal | None:
     """part / whole in percent with 2 decimals; None of nothing."""
-    if whole.micros <= 0:
+    if total.micros <= 0:
         return None
-    return (Decimal(part.micros) * 100 / Decimal(whole.micros)).quantize(Decimal("0.01"))
+    return (Decimal(part.micros) * 100 / Decimal(total.micros)).quantize(Decimal("0.01"))
 
 
 def fees(snapshot: MandateSnapshot) -> Fees:
     """Fees by class and what is left after them."""
     s, prepaid_cost = snapshot.state.claimed, Usdc(snapshot.measured.payouts)
     at, put_in = valuation(snapshot), committed(snapshot)
-    whole, reserve = usdc(at.worth), fee_on(snapshot, at)
-    net = None if whole is None or reserve is None else whole - put_in - reserve
+    current_worth, reserve = usdc(at.worth), fee_on(snapshot, at)
+    net = None if current_worth is None or reserve is None else current_worth - put_in - reserve
     return Fees(
         tools=Usdc(s.fee_tools),
         venue=Usdc(s.fee_venue),

@@ -1,4 +1,4 @@
-"""What the Hall shows of an agent: its row, its rank and each of its mandates."""
+"""Hall reads of an agent: its row, its rank and each of its mandates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from domain.reads.performance_windows import (
 from domain.reads.venue_windows import VenueResults, venue_results
 from domain.settings import Config
 from domain.times import Timestamp, day_of
-from domain.wire_fields import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, wire_name
 
 SORT_LIMIT: Final = 10**15
 
@@ -91,7 +91,7 @@ class Delegators:
     working: int
     net_7d_usdc: Usdc | None
     net_30d_usdc: Usdc | None
-    self_: SelfDelegation = field(metadata=named("self"))
+    self_: SelfDelegation = field(metadata=wire_name("self"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ def hall_row(
     Shapes: `totals` are those of the mandates of other owners (`foreign`), which alone rank.
     """
     today, others = day_of(now), [s for s in standings if not s.own]
-    told = _windows(totals, today)
+    windows = _windows(totals, today)
     live, trades = days_live(totals, today), sum(t.trades for t in totals)
     funded = sum(1 for s in others if s.worth is not None)
     capital = stood(totals, today, config.ranked_days)
@@ -197,7 +197,7 @@ def hall_row(
     owners = {s.mandate.owner_id for s in others}
     working = {s.mandate.owner_id for s in others if s.mandate.status is Status.WORKING}
     mine = [s for s in standings if s.own]
-    by_self = _windows(together(s.days for s in mine), today)
+    own_windows = _windows(together(s.days for s in mine), today)
     return HallRow(
         agent_id=subject.agent_id,
         name=subject.name,
@@ -209,18 +209,18 @@ def hall_row(
         accepts_mandates=subject.accepts_mandates,
         address_ready=subject.address_ready,
         as_of=now,
-        windows=told,
-        windows_self=by_self,
+        windows=windows,
+        windows_self=own_windows,
         delegators=Delegators(
             total=len(owners),
             working=len(working),
-            net_7d_usdc=told.days_7.net_usdc,
-            net_30d_usdc=told.days_30.net_usdc,
+            net_7d_usdc=windows.days_7.net_usdc,
+            net_30d_usdc=windows.days_30.net_usdc,
             self_=SelfDelegation(
                 mandates=len(mine),
                 working=sum(s.mandate.status is Status.WORKING for s in mine),
-                net_7d_usdc=by_self.days_7.net_usdc,
-                net_30d_usdc=by_self.days_30.net_usdc,
+                net_7d_usdc=own_windows.days_7.net_usdc,
+                net_30d_usdc=own_windows.days_30.net_usdc,
             ),
         ),
         mandates_total=len(standings),
@@ -254,7 +254,7 @@ def _self_reported(totals: Sequence[Total], since: str) -> SelfReported:
 
 def mandate_row(s: AgentMandate) -> HallMandate:
     """One mandate in the read of one agent."""
-    mandate, told = s.mandate, window(together([s.days]), None)
+    mandate, figures = s.mandate, window(together([s.days]), None)
     return HallMandate(
         public_id=mandate.public_id,
         status=mandate.status.value,
@@ -264,10 +264,10 @@ def mandate_row(s: AgentMandate) -> HallMandate:
         signed_at=mandate.signed_at,
         ends_at=mandate.ends_at,
         worth_usdc=None if s.worth is None else Usdc(s.worth),
-        net_usdc=told.net_usdc,
-        twr_bps=told.twr_bps,
-        max_drawdown_bps=told.max_drawdown_bps,
-        trades=told.trades,
+        net_usdc=figures.net_usdc,
+        twr_bps=figures.twr_bps,
+        max_drawdown_bps=figures.max_drawdown_bps,
+        trades=figures.trades,
         stop_reason=s.stop_reason,
         violations=s.violations,
         self_delegated=s.own,

@@ -1,4 +1,4 @@
-"""ISO weeks in UTC, by their names."""
+"""ISO weeks in UTC, parsed from their names."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def week(name: str) -> Week:
 
     Errors: `invalid_request`.
     """
-    found = _FORM.fullmatch(name)
+    match = _FORM.fullmatch(name)
     try:
         # The year 9999 has a week whose end no calendar holds.
         first = (
-            date.fromisocalendar(int(found[1]), int(found[2]), 1)
-            if found and int(found[1]) < LAST_YEAR
+            date.fromisocalendar(int(match[1]), int(match[2]), 1)
+            if match and int(match[1]) < LAST_YEAR
             else None
         )
     except ValueError:

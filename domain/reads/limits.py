@@ -1,4 +1,4 @@
-"""Limits: allowed against used, what is left, and what was broken."""
+"""Limits: allowed against used, the remaining amounts, and the broken rules."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def used(snapshot: MandateSnapshot) -> Used:
             value=snapshot.now, basis="now" if snapshot.mandate.signed_at else "not signed"
         ),
         pending_approvals=UsedItems(
-            value=sum(a.shown(snapshot.now) == "pending" for a in snapshot.approvals),
+            value=sum(a.status_at(snapshot.now) == "pending" for a in snapshot.approvals),
             basis="items waiting for the owner",
         ),
         paid_reads=UsedCredits(
@@ -305,12 +305,12 @@ def credits_today(snapshot: MandateSnapshot) -> int:
 
 def remaining_now(snapshot: MandateSnapshot) -> RemainingNow:
     """The largest single action possible now."""
-    told = remaining(snapshot)
+    largest = remaining(snapshot)
     return RemainingNow(
-        value=told.amount,
-        binding=Binding(clause=int(told.binding), key=told.binding.key),
-        blocked_by=told.blocked_by,
-        retry_at=told.retry_at,
+        value=largest.amount,
+        binding=Binding(clause=int(largest.binding), key=largest.binding.key),
+        blocked_by=largest.blocked_by,
+        retry_at=largest.retry_at,
     )
 
 

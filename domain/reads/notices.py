@@ -1,4 +1,4 @@
-"""What an owner is told of by itself: a few things that ask for a look, and no more."""
+"""Owner notices: the few ledger rows and thresholds that an owner is notified of."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def may_tell(event: Event) -> bool:
     return event.kind is LedgerKind.MOVE or isinstance(event.told.what, _TOLD)
 
 
-def of_row(
+def row_notices(
     mandate: Mandate, event: Event, payload: Payload, measured: MeasuredBook
 ) -> tuple[Notice, ...]:
     """The notices that a ledger row is worth; none of most.
@@ -61,14 +61,14 @@ def of_row(
     """
     if not may_tell(event):
         return ()
-    statement = _said(mandate, event, payload)
+    statement = _row_notice(mandate, event, payload)
     filled = _day_cap(mandate, event, measured) if event.kind is LedgerKind.MOVE else None
     if isinstance(payload, Deposited):
         filled = _budget(mandate, event, measured)
     return tuple(n for n in (statement, filled) if n is not None)
 
 
-def _said(mandate: Mandate, event: Event, payload: Payload) -> Notice | None:
+def _row_notice(mandate: Mandate, event: Event, payload: Payload) -> Notice | None:
     """What the row itself says."""
     base: dict[str, str | int | None] = {
         "public_id": mandate.public_id,

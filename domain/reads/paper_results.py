@@ -46,8 +46,8 @@ def paper_results(
     opened: int, books: Sequence[tuple[str, PaperAccount]], now: datetime
 ) -> PaperResults:
     """The results of an agent's books, oldest first."""
-    told = tuple(_result(book, account, now) for book, account in books)
-    return PaperResults(books_opened=opened, books=told)
+    results = tuple(_result(book, account, now) for book, account in books)
+    return PaperResults(books_opened=opened, books=results)
 
 
 def _result(book: str, account: PaperAccount, now: datetime) -> PaperBookResult:

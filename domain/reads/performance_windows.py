@@ -1,4 +1,4 @@
-"""An agent's days added up: windows and charts over all of its mandates."""
+"""Performance windows and charts: the days of an agent, added up over all its mandates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from domain.ledger.state.day_totals import SCALE, RolledDay
 from domain.money import BPS, Usdc
-from domain.wire_fields import named
+from domain.wire_fields import wire_name
 
 WINDOWS: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "since": None}
 
@@ -50,9 +50,9 @@ class Window:
 class Windows:
     """The fixed windows: the last 7, 30 and 90 UTC days, today included, and all days."""
 
-    days_7: Window = field(metadata=named("7d"))
-    days_30: Window = field(metadata=named("30d"))
-    days_90: Window = field(metadata=named("90d"))
+    days_7: Window = field(metadata=wire_name("7d"))
+    days_30: Window = field(metadata=wire_name("30d"))
+    days_90: Window = field(metadata=wire_name("90d"))
     since: Window
 
 
@@ -80,16 +80,16 @@ def together(mandates: Iterable[Sequence[RolledDay]]) -> list[Total]:
     worths: dict[int, int] = {}
     at_work: dict[int, int] = {}
     worth = idle = 0
-    found = []
+    totals = []
     for name in sorted(by_day):
         rows = [d for _, d in by_day[name]]
         for n, d in by_day[name]:
             worth += d.worth - worths.get(n, 0)
             idle -= at_work.get(n, 0)
             worths[n], at_work[n] = d.worth, d.held
-        found.append(_total(name, rows, idle, worth))
+        totals.append(_total(name, rows, idle, worth))
         idle += sum(d.held for d in rows)
-    return found
+    return totals
 
 
 def _total(name: str, rows: Sequence[RolledDay], others: int, worth: int) -> Total:
@@ -120,14 +120,14 @@ def joint(rows: Sequence[RolledDay], others: int) -> int:
     at_work = [d for d in rows if d.weight]
     if len(at_work) == 1 and not others:
         return at_work[0].factor
-    whole = others + sum(d.weight for d in at_work)
+    capital = others + sum(d.weight for d in at_work)
     result = sum(d.result for d in rows)
-    return max(0, SCALE + SCALE * result // whole) if whole and result else SCALE
+    return max(0, SCALE + SCALE * result // capital) if capital and result else SCALE
 
 
-def nearest(part: int, whole: int) -> int:
+def nearest(part: int, total: int) -> int:
     """part/whole in ten-thousandths, to the nearest, halves up."""
-    return (2 * part * BPS + whole) // (2 * whole)
+    return (2 * part * BPS + total) // (2 * total)
 
 
 def window(totals: Sequence[Total], since: str | None) -> Window:
@@ -171,14 +171,14 @@ def stood(totals: Sequence[Total], today: str, days: int) -> int:
     """Whole USDC that stood at the end of each of the last `days` UTC days, today included, on
     average, rounded down.
     """
-    at, whole, by_day = 0, 0, {t.day: t.worth for t in totals}
+    at, total, by_day = 0, 0, {t.day: t.worth for t in totals}
     day = since_of(today, days) or today
     at = next((t.worth for t in reversed(totals) if t.day < day), 0)
     while day <= today:
         at = by_day.get(day, at)
-        whole += at
+        total += at
         day = _next(day)
-    return whole // days // 10**6 if days else 0
+    return total // days // 10**6 if days else 0
 
 
 def _next(day: str) -> str:

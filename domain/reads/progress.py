@@ -31,7 +31,7 @@ from domain.rules.valuation import (
 )
 from domain.rules.venue_exposure import marks_of, venue_account
 from domain.times import Timestamp, moment_of
-from domain.wire_fields import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, wire_name
 
 EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
 
@@ -72,7 +72,7 @@ class PendingClaims:
 
     count: int
     out: Usdc
-    in_: Usdc = field(metadata=named("in"))
+    in_: Usdc = field(metadata=wire_name("in"))
     oldest_at: Timestamp | None
 
 
@@ -183,9 +183,9 @@ class Leaving:
 
 def leaving(snapshot: MandateSnapshot, at: Valuation) -> Leaving:
     """Exit cost is the sum of marks x spread_bps, rounded up; the rest are estimates by it."""
-    reserved, whole, fee = usdc(at.positions_est), usdc(at.worth), fee_on(snapshot, at)
+    reserved, current_worth, fee = usdc(at.positions_est), usdc(at.worth), fee_on(snapshot, at)
     cost = None if reserved is None else max(ZERO, reserved).share_up(snapshot.config.spread_bps)
-    before = None if whole is None or cost is None else whole - cost
+    before = None if current_worth is None or cost is None else current_worth - cost
     after = None if before is None or fee is None else before - fee
     return Leaving(exit_cost=cost, before_fee=before, after_fee=after)
 
@@ -208,21 +208,21 @@ def next_event(snapshot: MandateSnapshot) -> NextEvent | None:
     (contract 5).
     """
     mandate = snapshot.mandate
-    coming: list[tuple[datetime, EventKind]] = []
+    events: list[tuple[datetime, EventKind]] = []
     if mandate.status in (Status.SIGNED, Status.WORKING) and mandate.ends_at is not None:
-        coming.append((mandate.ends_at, "ends_at"))
-    look = moment_of(snapshot.state.claimed.next_at)
-    if look is not None and mandate.status is Status.WORKING:
-        coming.append((look, "next_at"))
-    coming += [
+        events.append((mandate.ends_at, "ends_at"))
+    next_look = moment_of(snapshot.state.claimed.next_at)
+    if next_look is not None and mandate.status is Status.WORKING:
+        events.append((next_look, "next_at"))
+    events += [
         (a.expires_at, "approval_expiry")
         for a in snapshot.approvals
-        if a.shown(snapshot.now) == "pending"
+        if a.status_at(snapshot.now) == "pending"
     ]
     closed = mandate.stopped_at or (mandate.ends_at if mandate.ended(snapshot.now) else None)
     if closed is not None and mandate.status is not Status.SETTLED and mandate.vault_address:
-        coming.append((closed + UNWIND_WINDOW, "settle"))
-    later = sorted((at, kind) for at, kind in coming if at > snapshot.now)
+        events.append((closed + UNWIND_WINDOW, "settle"))
+    later = sorted((at, kind) for at, kind in events if at > snapshot.now)
     return NextEvent(kind=later[0][1], at=later[0][0]) if later else None
 
 
@@ -236,16 +236,16 @@ def day(snapshot: MandateSnapshot) -> int | None:
     )
 
 
-def _position(snapshot: MandateSnapshot, key: str, held: ValuedPosition) -> OpenPosition:
-    target = held.position.place
+def _position(snapshot: MandateSnapshot, key: str, position: ValuedPosition) -> OpenPosition:
+    target = position.position.place
     return OpenPosition(
         id=key,
         market=target.market,
         address=target.address,
-        mark=Usdc(held.value),
-        cost=Usdc(held.position.cost),
-        marked_at=held.marked_at,
-        source=held.source,
+        mark=Usdc(position.value),
+        cost=Usdc(position.position.cost),
+        marked_at=position.marked_at,
+        source=position.source,
         parts=tuple(
             OpenPart(
                 id=name,
@@ -271,10 +271,10 @@ def pending_claims(snapshot: MandateSnapshot) -> PendingClaims:
 
 def venue_progress(snapshot: MandateSnapshot) -> VenueProgress | None:
     """What live orders came to; None where none filled."""
-    found = venue_account(snapshot)
-    if found is None:
+    network_account = venue_account(snapshot)
+    if network_account is None:
         return None
-    network, account = found
+    network, account = network_account
     marks = marks_of(snapshot, network)
     result = account.result(marks)
     return VenueProgress(
@@ -292,14 +292,14 @@ def venue_progress(snapshot: MandateSnapshot) -> VenueProgress | None:
     )
 
 
-def _holding(product: str, held: VenuePosition, mark: Decimal | None) -> VenueHolding:
+def _holding(product: str, position: VenuePosition, mark: Decimal | None) -> VenueHolding:
     return VenueHolding(
         product=product,
-        side="long" if held.size > 0 else "short",
-        size=format(abs(held.size), "f"),
-        entry_px=format(held.entry_px, "f"),
+        side="long" if position.size > 0 else "short",
+        size=format(abs(position.size), "f"),
+        entry_px=format(position.entry_px, "f"),
         mark_px=None if mark is None else format(mark, "f"),
-        unrealized_usdc=None if mark is None else Usdc(held.result(mark)),
+        unrealized_usdc=None if mark is None else Usdc(position.result(mark)),
     )
 
 
@@ -352,5 +352,5 @@ def mark_is_stale(snapshot: MandateSnapshot) -> bool:
     if snapshot.mandate.status is not Status.WORKING or not book.opened or book.seen is None:
         return False
     chain = snapshot.chain
-    seen = chain is not None and chain.exists and not chain.last_known
-    return not seen and not fresh(book.seen.at, snapshot)
+    is_read = chain is not None and chain.exists and not chain.last_known
+    return not is_read and not fresh(book.seen.at, snapshot)

@@ -1,4 +1,4 @@
-"""The record: what happened, in groups."""
+"""The record: steps of a mandate, in groups."""
 
 from __future__ import annotations
 
@@ -37,19 +37,21 @@ ORDER: Final[Mapping[StepKind, int]] = {
 
 def pending_step(item: Approval, now: datetime) -> Step:
     """A pending approval, pinned on top."""
-    told = item.target
+    target = item.target
     return Step(
         id=item.approval_id,
         group=item.approval_id,
         kind="consent",
         code="approval",
-        status=item.shown(now),
+        status=item.status_at(now),
         at=item.requested_at,
         reported_by="agent",
         amount_usdc=item.approve_amount_usdc,
         why=item.why,
         target=StepTarget(
-            market=told.get("market"), address=told.get("address"), selector=told.get("selector")
+            market=target.get("market"),
+            address=target.get("address"),
+            selector=target.get("selector"),
         ),
         clauses=(6,),
         params=StepParams(approval_id=item.approval_id, expires_at=item.expires_at),
@@ -141,25 +143,27 @@ def each_step(events: Sequence[Event], make: StepOf = to_step) -> Iterator[Step]
         yield make(e, matched=e.pairs_with is not None or twin is not None, twin=twin)
 
 
-def of_events(events: Sequence[Event], make: StepOf = to_step) -> list[Step]:
+def event_steps(events: Sequence[Event], make: StepOf = to_step) -> list[Step]:
     """The same at once."""
     return list(each_step(events, make))
 
 
 def pinned(snapshot: MandateSnapshot) -> list[Step]:
     """Pending approvals, newest first."""
-    found = [
+    pending_steps = [
         pending_step(a, snapshot.now)
         for a in snapshot.approvals
-        if a.shown(snapshot.now) == "pending"
+        if a.status_at(snapshot.now) == "pending"
     ]
-    return sorted(found, key=lambda s: (s.at, s.id), reverse=True)
+    return sorted(pending_steps, key=lambda s: (s.at, s.id), reverse=True)
 
 
 def record_steps(snapshot: MandateSnapshot, make: StepOf = to_step) -> list[Step]:
     """What the newest rows, and logs that are not deep enough to be rows, tell."""
-    coming = (provisional_step(log, snapshot.now) for log in snapshot.provisional)
-    return grouped([*of_events(snapshot.events, make), *(s for s in coming if s is not None)])
+    provisional = (provisional_step(log, snapshot.now) for log in snapshot.provisional)
+    return grouped(
+        [*event_steps(snapshot.events, make), *(s for s in provisional if s is not None)]
+    )
 
 
 def steps(snapshot: MandateSnapshot) -> tuple[Step, ...]:

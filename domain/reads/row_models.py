@@ -1,4 +1,4 @@
-"""What a ledger row shows of its payload: closed objects, under the names of the stored form."""
+"""Row models: the published shape of each payload, under the names of its stored form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from domain.ledger.events.payloads import Json, Outcome
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
-from domain.wire_fields import LEFT_OUT, SERVICES_LABEL, described, named
+from domain.wire_fields import LEFT_OUT, SERVICES_LABEL, described, wire_name
 
 KindName = Literal[
     "signed", "deposit", "move", "buy", "sell", "fee",
@@ -249,7 +249,7 @@ class ToldPayload:
     venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
-    from_: str | None = field(default=None, metadata=LEFT_OUT | named("from"))
+    from_: str | None = field(default=None, metadata=LEFT_OUT | wire_name("from"))
     agent: str | None = field(default=None, metadata=LEFT_OUT)
     by: str | None = field(default=None, metadata=LEFT_OUT)
     reason: str | None = field(default=None, metadata=LEFT_OUT)

@@ -1,4 +1,4 @@
-"""A mandate day by day: worth, money put in, the stop line, and what was spent."""
+"""Daily series of a mandate: worth, money put in, the stop line, and spend."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Built:
 
 
 def series(
-    snapshot: MandateSnapshot, days: Sequence[RolledDay], *, whole: bool
+    snapshot: MandateSnapshot, days: Sequence[RolledDay], *, is_complete: bool
 ) -> tuple[SeriesPoint, ...]:
     """The points, oldest first; a day in which nothing happened has none.
 
@@ -66,10 +66,10 @@ def series(
         )
         for d in days
     }
-    if mandate.status is not Status.SETTLED or snapshot.measured.opened or not whole:
+    if mandate.status is not Status.SETTLED or snapshot.measured.opened or not is_complete:
         _today(snapshot, built)
-    shown = sorted(built.items())[-DAYS_SHOWN:]
-    return tuple(_point(mandate, day, b) for day, b in shown)
+    points = sorted(built.items())[-DAYS_SHOWN:]
+    return tuple(_point(mandate, day, b) for day, b in points)
 
 
 def _today(snapshot: MandateSnapshot, built: dict[str, _Built]) -> None:

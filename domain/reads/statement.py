@@ -1,4 +1,4 @@
-"""Weekly statements out of two states of the fold and the rows between them."""
+"""Weekly statements: two folded states and the rows between them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from domain.ledger.state.ledger_state import LedgerState
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.reads.iso_weeks import Week
-from domain.reads.record import grouped, of_events
+from domain.reads.record import event_steps, grouped
 from domain.reads.step import Step, refusal_of, refused_by
 from domain.reads.venue_weeks import VenueWeek, venue_weeks
 from domain.rules.rule_codes import CLAUSE_OF
 from domain.rules.valuation import realized_micros, usdc, worth_as_observed
 from domain.times import Timestamp
-from domain.wire_fields import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, wire_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class WeekPeriod:
     """An ISO week, from, inclusive, until, exclusive."""
 
     week: str
-    from_: Timestamp = field(metadata=named("from"))
+    from_: Timestamp = field(metadata=wire_name("from"))
     until: Timestamp
     zone: Literal["UTC"] = "UTC"
 
@@ -260,13 +260,13 @@ def _period(of: Week) -> WeekPeriod:
 def _allowed_vs_used(period: StatementInput) -> AllowedVsUsed:
     """The week's largest move and busiest UTC day against the caps."""
     first, last = period.week.start.date().isoformat(), period.week.end.date().isoformat()
-    told = period.after.measured.days
-    days = {d: v.spent for d, v in told.items() if first <= d < last and v.spent}
+    measured_days = period.after.measured.days
+    days = {d: v.spent for d, v in measured_days.items() if first <= d < last and v.spent}
     for d, amount in period.after.claimed.notional.items():
         if first <= d < last:
             days[d] = days.get(d, 0) + amount
     busiest = max(days.items(), key=lambda i: (i[1], i[0]), default=None)
-    largest = max((told[d].largest for d in days if d in told), default=0)
+    largest = max((measured_days[d].largest for d in days if d in measured_days), default=0)
     return AllowedVsUsed(
         largest_move=LargestMove(allowed=period.mandate.per_tx_cap, used=Usdc(largest)),
         busiest_day=BusiestDay(
@@ -293,12 +293,12 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
         WeekBreach(
             code="refused",
             clause=next(iter(refused_by(e)), None),
-            reason=told.reason,
+            reason=attempt.reason,
             event_id=e.event_id,
             at=e.occurred_at,
         )
         for e in events
-        if (told := refusal_of(e)) is not None
+        if (attempt := refusal_of(e)) is not None
     ]
     return (*broken, *attempts)
 
@@ -315,7 +315,7 @@ def statement(
         allowed_vs_used=_allowed_vs_used(period),
         venue=venue_weeks(period.before.venue, period.after.venue),
         breaches=_breaches(period.events),
-        steps=tuple(grouped(of_events(period.events)) if steps is None else steps),
+        steps=tuple(grouped(event_steps(period.events)) if steps is None else steps),
         next_cursor=next_cursor,
     )
 

@@ -1,4 +1,4 @@
-"""One step of the record: what a row shows, with the clauses that allowed it or were broken."""
+"""One step of the record: a published row, with its allowing and broken clauses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from domain.reads.row_models import (
 )
 from domain.rules.rule_codes import CLAUSE_OF
 from domain.times import Timestamp
-from domain.wire_fields import LEFT_OUT, described, named
+from domain.wire_fields import LEFT_OUT, described, wire_name
 
 TEXT_SHOWN: Final = 2_000
 
@@ -104,7 +104,7 @@ class OutAndIn:
     """What an action took out and brought back."""
 
     out: Usdc
-    in_: Usdc = field(metadata=named("in"))
+    in_: Usdc = field(metadata=wire_name("in"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,10 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     Shapes: `matched` says that the other side's row of the same transaction is known; `twin` is
     that row, where it is at hand.
     """
-    by_chain, by_agent = event.reported_by is Reporter.CHAIN, event.reported_by is Reporter.AGENT
+    is_by_chain, is_by_agent = (
+        event.reported_by is Reporter.CHAIN,
+        event.reported_by is Reporter.AGENT,
+    )
     what = event.told.what
     kind, code, status = _sort(event, matched)
     broken = _breached(event)
@@ -201,7 +204,7 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     )
     checked = ACTION_CLAUSES if acts else ()
     name = {*checked, *broken, *refused_by(event)}
-    told = what if isinstance(what, AgentStatement) else None
+    statement = what if isinstance(what, AgentStatement) else None
     return Step(
         id=event.event_id,
         group=_group(event),
@@ -210,19 +213,21 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         status=status,
         at=event.occurred_at,
         reported_by=event.reported_by.value,
-        confirmed_on_chain=by_chain or (matched and by_agent),
-        est=by_agent and not matched,
+        confirmed_on_chain=is_by_chain or (matched and is_by_agent),
+        est=is_by_agent and not matched,
         amount_usdc=event.amount_usdc,
         tx_hash=event.tx_hash,
-        why=_short(told.why or told.text) if told is not None and by_agent else None,
+        why=_short(statement.why or statement.text)
+        if statement is not None and is_by_agent
+        else None,
         note=_short(what.text) if isinstance(what, AgentStatement | ApprovalDecided) else None,
-        resource=_short(told.resource) if told is not None else None,
+        resource=_short(statement.resource) if statement is not None else None,
         target=_target(what),
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
         clauses=tuple(sorted(name)) or clauses_of(kind),
         params=filled(StepParams, parts_of(what)),
-        contradicted=_contradicted(event, twin) if by_agent and twin is not None else None,
+        contradicted=_contradicted(event, twin) if is_by_agent and twin is not None else None,
     )
 
 
@@ -231,10 +236,10 @@ def _contradicted(event: Event, chain: Event) -> Contradicted | None:
     if not isinstance(called, Executed | Unwound) or event.kind is LedgerKind.RESOLVE:
         return None
     out, into = sides(event)
-    told = OutAndIn(out=Usdc(out), in_=Usdc(into))
+    claim = OutAndIn(out=Usdc(out), in_=Usdc(into))
     spent = called.spent if isinstance(called, Executed) else ZERO
     measured = OutAndIn(out=spent, in_=called.received)
-    return None if told == measured else Contradicted(told=told, measured=measured)
+    return None if claim == measured else Contradicted(told=claim, measured=measured)
 
 
 def refusal_of(event: Event) -> RefusedAttempt | None:
@@ -245,8 +250,8 @@ def refusal_of(event: Event) -> RefusedAttempt | None:
 
 def refused_by(event: Event) -> tuple[int, ...]:
     """The clause that an attempt ran into (spec 2.5)."""
-    told = refusal_of(event)
-    clause = REFUSED_BY.get(told.reason) if told is not None else None
+    attempt = refusal_of(event)
+    clause = REFUSED_BY.get(attempt.reason) if attempt is not None else None
     return (int(clause),) if clause is not None else ()
 
 
@@ -282,7 +287,7 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             read_for = what.resource is not None
             return ("research", "paid_read", "done") if read_for else ("note", "fee", "done")
         case Reported() | Noted():
-            return _said(event, what)
+            return _statement_kind(event, what)
         case ClaimEnded():
             return "note", "claim", what.outcome
         case VenueFilled():
@@ -291,7 +296,7 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
     return kind, code, "done"
 
 
-def _said(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
+def _statement_kind(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
     if what.preview is not None:
         return "verify", "preview", "done"
     if event.kind is LedgerKind.RESOLVE:

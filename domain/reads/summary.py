@@ -1,4 +1,4 @@
-"""Every derivation of one mandate, put together once: the mandate read."""
+"""The mandate read: every derivation of one mandate, computed once."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ these only."""
 
 def summary(snapshot: MandateSnapshot) -> MandateSummary:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""
-    told, mandate = progress(snapshot), snapshot.mandate
+    figures, mandate = progress(snapshot), snapshot.mandate
     return MandateSummary(
         public_id=mandate.public_id,
         status=mandate.status.value,
         mandate=mandate.attributes(),
         progress=ProgressSummary(
-            worth_est=told.worth_est,
-            realized=told.realized,
-            cash=told.cash,
-            floor=told.floor,
-            status=told.status,
-            day=told.day,
-            horizon_days=told.horizon_days,
+            worth_est=figures.worth_est,
+            realized=figures.realized,
+            cash=figures.cash,
+            floor=figures.floor,
+            status=figures.status,
+            day=figures.day,
+            horizon_days=figures.horizon_days,
         ),
         pending_approvals=sum(a.status == "pending" for a in snapshot.approvals),
     )

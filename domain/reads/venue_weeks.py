@@ -1,4 +1,4 @@
-"""What live orders that cite a mandate filled in a week, apart from every other figure."""
+"""Weekly venue results: a mandate's live fills of one week, apart from every other figure."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class VenueWeek:
 
 def venue_weeks(before: VenueBook, after: VenueBook) -> tuple[VenueWeek, ...] | None:
     """What live orders filled in the week, a network each; None where none did."""
-    found = []
+    weeks = []
     for network, now in sorted(after.accounts.items()):
         was = before.of(network)
         if now.fills == was.fills:
             continue
-        found.append(
+        weeks.append(
             VenueWeek(
                 network=network,
                 realized=Usdc(now.realized - was.realized),
@@ -43,4 +43,4 @@ def venue_weeks(before: VenueBook, after: VenueBook) -> tuple[VenueWeek, ...] | 
                 fills=now.fills - was.fills,
             )
         )
-    return tuple(found) or None
+    return tuple(weeks) or None

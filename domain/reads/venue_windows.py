@@ -9,7 +9,7 @@ from typing import Literal
 from domain.ledger.state.day_totals import RolledDay
 from domain.money import Usdc
 from domain.reads.performance_windows import WINDOWS, since_of
-from domain.wire_fields import named
+from domain.wire_fields import wire_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,9 @@ class VenueResults:
     """
 
     network: str
-    days_7: VenueWindow = field(metadata=named("7d"))
-    days_30: VenueWindow = field(metadata=named("30d"))
-    days_90: VenueWindow = field(metadata=named("90d"))
+    days_7: VenueWindow = field(metadata=wire_name("7d"))
+    days_30: VenueWindow = field(metadata=wire_name("30d"))
+    days_90: VenueWindow = field(metadata=wire_name("90d"))
     since: VenueWindow
     source: Literal["venue"] = "venue"
 

@@ -1,4 +1,4 @@
-"""What withdrawAll would do now, and the vault's own state."""
+"""The withdrawal lock: the outcome of withdrawAll now, and the vault's own state."""
 
 from __future__ import annotations
 

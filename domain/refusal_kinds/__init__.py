@@ -1,1 +1,1 @@
-"""Every refusal there is, by what it stands in the way of."""
+"""Refusal kinds: every refusal of the service, by the thing that it blocks."""

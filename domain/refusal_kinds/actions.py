@@ -1,4 +1,4 @@
-"""Why an agent's action is not put into calldata."""
+"""Refusal kinds of actions: reasons not to hand out an agent's calldata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a mandate does not move on, or a transfer is not written down."""
+"""Refusal kinds of mandate transitions and transfer reports."""
 
 from __future__ import annotations
 

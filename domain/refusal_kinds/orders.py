@@ -1,4 +1,4 @@
-"""The 13 refusals of orders, in the order in which they are looked for (trading 2)."""
+"""Refusal kinds of orders: 13, in the order in which they are checked (trading 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a door, or what stands behind it, refuses of anybody."""
+"""Refusal kinds of requests: refusals that any caller can get."""
 
 from __future__ import annotations
 

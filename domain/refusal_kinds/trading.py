@@ -1,4 +1,4 @@
-"""Why a person's own account at the venue is not linked or used."""
+"""Refusal kinds of a person's own account at the venue: linking and use."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is allowed: caps, checks before an action, violations after it."""
+"""Rules: caps, checks before an action, violations after it."""

@@ -115,8 +115,11 @@ def _accepted(snapshot: MandateSnapshot) -> CheckResult:
 
 def _is_going(snapshot: MandateSnapshot) -> bool:
     chain = snapshot.chain
-    by_chain = chain is not None and (chain.stopped or chain.settled)
-    return snapshot.mandate.status in (Status.DRAFT, Status.SIGNED, Status.WORKING) and not by_chain
+    is_closed_on_chain = chain is not None and (chain.stopped or chain.settled)
+    return (
+        snapshot.mandate.status in (Status.DRAFT, Status.SIGNED, Status.WORKING)
+        and not is_closed_on_chain
+    )
 
 
 def _not_stopped(snapshot: MandateSnapshot) -> CheckResult:
@@ -125,8 +128,10 @@ def _not_stopped(snapshot: MandateSnapshot) -> CheckResult:
 
 
 def _is_open(snapshot: MandateSnapshot) -> bool:
-    by_chain = snapshot.chain is not None and snapshot.chain.exists and snapshot.chain.paused
-    return not (snapshot.mandate.paused or by_chain)
+    is_paused_on_chain = (
+        snapshot.chain is not None and snapshot.chain.exists and snapshot.chain.paused
+    )
+    return not (snapshot.mandate.paused or is_paused_on_chain)
 
 
 def _not_paused(snapshot: MandateSnapshot) -> CheckResult:
@@ -139,25 +144,29 @@ def _is_in_time(snapshot: MandateSnapshot) -> bool:
 
 def _not_ended(snapshot: MandateSnapshot) -> CheckResult:
     ends = snapshot.mandate.ends_at
-    told = written_time(ends) if ends else None
+    ends_text = written_time(ends) if ends else None
     return _check(
-        ClauseKey.PERIOD, "mandate_ended", _is_in_time(snapshot), {"ends_at": told}, ends_at=told
+        ClauseKey.PERIOD,
+        "mandate_ended",
+        _is_in_time(snapshot),
+        {"ends_at": ends_text},
+        ends_at=ends_text,
     )
 
 
 def _target(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
-    found = snapshot.mandate.misses(request.target, request.data)
+    mismatch = snapshot.mandate.misses(request.target, request.data)
     raw: dict[str, object] = {"target": request.target, "selector": request.selector}
-    if found is None:
+    if mismatch is None:
         return CheckResult(ClauseKey.MARKETS, "target_not_allowed", True, raw)
-    if found.argument is not None:
-        raw["argument"] = found.argument
+    if mismatch.argument is not None:
+        raw["argument"] = mismatch.argument
     return CheckResult(
         ClauseKey.MARKETS,
         "target_not_allowed",
         False,
         raw,
-        target_refusal(found, request.target, request.selector, detail=raw | {"clause": 5}),
+        target_refusal(mismatch, request.target, request.selector, detail=raw | {"clause": 5}),
     )
 
 
@@ -182,7 +191,7 @@ def _per_action(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResul
     return CheckResult(ClauseKey.PER_ACTION, "over_per_tx_cap", False, raw, refused)
 
 
-def under_way(snapshot: MandateSnapshot, held: Usdc = ZERO) -> Usdc:
+def under_way(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> Usdc:
     """Spend of this UTC day that may be on its way and is no chain row yet.
 
     One action shows up to three times: reserved when its calldata is handed out, claimed when it
@@ -190,8 +199,8 @@ def under_way(snapshot: MandateSnapshot, held: Usdc = ZERO) -> Usdc:
     reservation; of that and what the vault has over the ledger the larger counts, so that no
     action counts twice. `held` is what an own live reservation for the same action already counts.
     """
-    told = pending_on(snapshot, today(snapshot)) + reserved(snapshot) - held
-    return max(told, unread(snapshot), ZERO)
+    pending_spend = pending_on(snapshot, today(snapshot)) + reserved(snapshot) - own_reserved
+    return max(pending_spend, unread(snapshot), ZERO)
 
 
 def unread(snapshot: MandateSnapshot) -> Usdc:
@@ -199,8 +208,8 @@ def unread(snapshot: MandateSnapshot) -> Usdc:
     day, chain = today(snapshot), snapshot.chain
     if chain is None or not chain.exists or day_of(chain.block.at) != day:
         return ZERO
-    told = snapshot.measured.days.get(day)
-    return max(ZERO, chain.spent_today - Usdc(told.spent if told else 0))
+    totals = snapshot.measured.days.get(day)
+    return max(ZERO, chain.spent_today - Usdc(totals.spent if totals else 0))
 
 
 def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
@@ -227,14 +236,14 @@ def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
         bound_by="",
         remaining=remaining(snapshot).as_json(),
         retry_at=earliest_possible(
-            snapshot, lambda c: day_fits(c, request.amount, held_in(c, request))
+            snapshot, lambda c: day_fits(c, request.amount, own_reserved_amount(c, request))
         ),
         detail=raw | {"clause": 3},
     )
     return CheckResult(ClauseKey.PER_DAY, "over_daily_cap", False, raw, refused)
 
 
-def cash_left(snapshot: MandateSnapshot, held: Usdc = ZERO) -> tuple[Usdc | None, str]:
+def cash_left(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> tuple[Usdc | None, str]:
     """Cash that no handed-out calldata may still take, or what a stricter policy leaves; None
     where cash is unknown.
     """
@@ -243,11 +252,15 @@ def cash_left(snapshot: MandateSnapshot, held: Usdc = ZERO) -> tuple[Usdc | None
     chain = snapshot.chain
     if chain is not None and chain.exists:
         free: Usdc | None = max(
-            ZERO, chain.cash - max(ZERO, reserved(snapshot) - held - unread(snapshot))
+            ZERO, chain.cash - max(ZERO, reserved(snapshot) - own_reserved - unread(snapshot))
         )
     else:
         known = cash(snapshot)
-        free = None if known is None else max(ZERO, known - max(ZERO, reserved(snapshot) - held))
+        free = (
+            None
+            if known is None
+            else max(ZERO, known - max(ZERO, reserved(snapshot) - own_reserved))
+        )
     if room is not None and (free is None or room < free):
         return room, "policy"
     return free, "mandate"
@@ -305,7 +318,7 @@ def needs_approval(snapshot: MandateSnapshot, amount: Usdc) -> bool:
 def _asking(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     raw = {"allowed": text(snapshot.mandate.approval_above_usdc), "attempted": str(request.amount)}
     approved = any(
-        a.shown(snapshot.now) == "approved" and a.action_hash == request.action_hash
+        a.status_at(snapshot.now) == "approved" and a.action_hash == request.action_hash
         for a in snapshot.approvals
     )
     return CheckResult(
@@ -356,13 +369,15 @@ def remaining(snapshot: MandateSnapshot) -> Remaining:
     for stands, clause, code in _STANDING:
         if not stands(snapshot):
             return Remaining(ZERO, clause, blocked_by=code)
-    amount, binding = _most(snapshot)
+    amount, binding = _largest_amount(snapshot)
     if binding is ClauseKey.PER_ACTION:
         return Remaining(amount, binding)
-    return Remaining(amount, binding, earliest_possible(snapshot, lambda c: _most(c)[0] > amount))
+    return Remaining(
+        amount, binding, earliest_possible(snapshot, lambda c: _largest_amount(c)[0] > amount)
+    )
 
 
-def _most(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
+def _largest_amount(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
     """The largest amount that caps, day and cash take together, and the clause that binds it."""
     options = [
         (per_tx_cap(snapshot)[0], ClauseKey.PER_ACTION),
@@ -380,14 +395,14 @@ def day_fits(snapshot: MandateSnapshot, amount: Usdc, reserved: Usdc = ZERO) -> 
     return day_used(snapshot, reserved) + amount <= daily_cap(snapshot)
 
 
-def held_in(snapshot: MandateSnapshot, request: ActionRequest) -> Usdc:
+def own_reserved_amount(snapshot: MandateSnapshot, request: ActionRequest) -> Usdc:
     """What an own reservation counts, while it is live."""
     own = (r.action.action_hash == request.action_hash for r in snapshot.reservations)
     return request.reserved if any(own) else ZERO
 
 
 def _cash_fits(snapshot: MandateSnapshot, request: ActionRequest) -> bool:
-    left, _ = cash_left(snapshot, held_in(snapshot, request))
+    left, _ = cash_left(snapshot, own_reserved_amount(snapshot, request))
     return left is None or request.amount <= left
 
 

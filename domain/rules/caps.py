@@ -1,4 +1,4 @@
-"""Caps: whose limit binds, and what is used of it."""
+"""Caps: the binding limit of each kind, and the amount used of it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def spent_on(snapshot: MandateSnapshot, day: str) -> Usdc:
     (decision 0029).
     """
     measured, claims = snapshot.measured.days.get(day), snapshot.state.claimed
-    told = claims.notional.get(day, 0)
+    claimed_notional = claims.notional.get(day, 0)
     if day == today(snapshot):
-        told -= min(claims.ordered.get(day, 0), snapshot.orders.filled.micros)
-    return Usdc((measured.spent if measured else 0) + told)
+        claimed_notional -= min(claims.ordered.get(day, 0), snapshot.orders.filled.micros)
+    return Usdc((measured.spent if measured else 0) + claimed_notional)
 
 
 def pending(snapshot: MandateSnapshot) -> Mapping[str, PendingClaim]:

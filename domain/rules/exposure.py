@@ -58,7 +58,7 @@ def _live(snapshot: MandateSnapshot, chain: VaultState) -> tuple[Usdc, Usdc, Usd
     service, so it is no cap here.
     """
     mandate = snapshot.mandate
-    reserved = _held(snapshot)
+    reserved = _position_value(snapshot)
     above = max(ZERO, chain.cash + reserved - chain.floor)
     room = max(ZERO, mandate.budget_usdc - chain.total_deposited)
     more = room - room.share_down(BPS - mandate.stop_floor_bps)
@@ -72,7 +72,7 @@ def _live(snapshot: MandateSnapshot, chain: VaultState) -> tuple[Usdc, Usdc, Usd
     return (ZERO, ZERO, ever) if chain.paused else (today, today, ever)
 
 
-def _held(snapshot: MandateSnapshot) -> Usdc:
+def _position_value(snapshot: MandateSnapshot) -> Usdc:
     """What lies in positions: measured, or at least what was last known where it is not."""
     chain, known = snapshot.chain, max(ZERO, positions_est(snapshot) or ZERO)
     if chain is None or not chain.exists:
@@ -86,7 +86,7 @@ def _closing(snapshot: MandateSnapshot) -> tuple[Usdc, Usdc, Usdc]:
     """
     if agent_barred(snapshot) is not None:
         return ZERO, ZERO, ZERO
-    limit = _held(snapshot).share_up(EXIT_LOSS_BPS)
+    limit = _position_value(snapshot).share_up(EXIT_LOSS_BPS)
     return limit, limit, limit
 
 
@@ -95,17 +95,20 @@ def exposure(snapshot: MandateSnapshot) -> Exposure:
     mandate, chain = snapshot.mandate, snapshot.chain
     read = chain is not None and chain.exists
     # A stop that only the record knows holds nobody back; the vault's own does.
-    told = snapshot.measured.stopped is not None or mandate.vault_address is None
+    is_stop_binding = snapshot.measured.stopped is not None or mandate.vault_address is None
     if mandate.status in (Status.SETTLED, Status.CANCELLED):
-        once = today = ever = ZERO
+        before_pause = today = ever = ZERO
     elif (
         closed(snapshot)
         if read
-        else mandate.ended(moment(snapshot)) or (mandate.status is Status.STOPPED and told)
+        else mandate.ended(moment(snapshot))
+        or (mandate.status is Status.STOPPED and is_stop_binding)
     ):
-        once, today, ever = _closing(snapshot)
+        before_pause, today, ever = _closing(snapshot)
     elif chain is not None and read:
-        once, today, ever = _live(snapshot, chain)
+        before_pause, today, ever = _live(snapshot, chain)
     else:
-        once, today, ever = _terms_only(mandate)
-    return Exposure(before_pause=once, today=today, ever=ever, until=midnight(moment(snapshot)))
+        before_pause, today, ever = _terms_only(mandate)
+    return Exposure(
+        before_pause=before_pause, today=today, ever=ever, until=midnight(moment(snapshot))
+    )

@@ -135,14 +135,14 @@ def refuses(vault: VaultState | None, revert: Revert | None) -> RecordedValue | 
     The vault says by `UnfairExit` what was given up and what came back; below the floor of a
     working mandate it says `MandateStopped` alone.
     """
-    told = recorded_value(vault)
-    if told is None or vault is None or revert is None:
+    record = recorded_value(vault)
+    if record is None or vault is None or revert is None:
         return None
-    if told.now >= told.recorded.share_down(BASE - ROUNDING_BPS):
+    if record.now >= record.recorded.share_down(BASE - ROUNDING_BPS):
         return None
     if revert.name == "UnfairExit":
-        given = Usdc(int(revert.args["given"])) - (told.recorded - told.now)
-        fair = Usdc(int(revert.args["returned"])) >= given.share_up(BASE - LOSS_BPS)
+        loss = Usdc(int(revert.args["given"])) - (record.recorded - record.now)
+        fair = Usdc(int(revert.args["returned"])) >= loss.share_up(BASE - LOSS_BPS)
     else:
         fair = revert.code == "below_stop_line" and not vault.stopped
-    return told if fair else None
+    return record if fair else None

@@ -1,4 +1,4 @@
-"""What a mandate and an agent's policy say to an order at a venue (contract 5, trading 00.8)."""
+"""Order rules: limits of mandate and policy on venue orders (contract 5, trading 00.8)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class OrderCheck:
     own: Usdc = ZERO
 
 
-def mandate_refuses(snapshot: MandateSnapshot, wanted: OrderCheck) -> Refusal | None:
+def mandate_refuses(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | None:
     """The first rule of the mandate that the order breaks, with contract 1's codes.
 
     A live order has to fit into what vault and live orders leave of the day, a paper order into
     what paper orders leave of the same amount; a reduce-only order opens nothing and meets no cap.
     """
-    return _standing(snapshot) or _product(snapshot, wanted) or _amounts(snapshot, wanted)
+    return _standing(snapshot) or _product(snapshot, order) or _amounts(snapshot, order)
 
 
 def _standing(snapshot: MandateSnapshot) -> Refusal | None:
@@ -60,47 +60,47 @@ def _standing(snapshot: MandateSnapshot) -> Refusal | None:
     return None
 
 
-def _product(snapshot: MandateSnapshot, wanted: OrderCheck) -> Refusal | None:
-    if may_trade(snapshot.mandate, wanted.product):
+def _product(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | None:
+    if may_trade(snapshot.mandate, order.product):
         return None
-    return refusal("target_not_allowed", target=VENUE, selector=wanted.product, why=NOT_LISTED)
+    return refusal("target_not_allowed", target=VENUE, selector=order.product, why=NOT_LISTED)
 
 
-def _amounts(snapshot: MandateSnapshot, wanted: OrderCheck) -> Refusal | None:
-    if wanted.reduce_only:
+def _amounts(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | None:
+    if order.reduce_only:
         return None
     cap, by = per_tx_cap(snapshot)
-    asked = str(wanted.amount)
-    if wanted.amount > cap:
+    attempted = str(order.amount)
+    if order.amount > cap:
         bound = f" (set by the agent's {by})" if by != "mandate" else ""
-        return refusal("over_per_tx_cap", attempted=asked, allowed=str(cap), bound_by=bound)
+        return refusal("over_per_tx_cap", attempted=attempted, allowed=str(cap), bound_by=bound)
     day = daily_cap(snapshot)
-    taken = day_used(snapshot) if wanted.mode == "live" else snapshot.orders.paper
-    used = taken - wanted.own
-    if used + wanted.amount > day:
+    taken = day_used(snapshot) if order.mode == "live" else snapshot.orders.paper
+    used = taken - order.own
+    if used + order.amount > day:
         return refusal(
             "over_daily_cap",
-            attempted=asked,
+            attempted=attempted,
             used=str(used),
             allowed=str(day),
             bound_by="",
             remaining={"value": str(max(ZERO, day - used))},
-            retry_at=_fits_at(snapshot, wanted),
+            retry_at=_fits_at(snapshot, order),
         )
-    return _line(snapshot, wanted)
+    return _line(snapshot, order)
 
 
-def _fits_at(snapshot: MandateSnapshot, wanted: OrderCheck) -> datetime | None:
-    if wanted.mode == "paper":
+def _fits_at(snapshot: MandateSnapshot, order: OrderCheck) -> datetime | None:
+    if order.mode == "paper":
         return midnight(snapshot.now)
     return earliest_possible(
-        snapshot, lambda c: day_fits(c, wanted.amount, min(wanted.own, c.orders.live))
+        snapshot, lambda c: day_fits(c, order.amount, min(order.own, c.orders.live))
     )
 
 
-def _line(snapshot: MandateSnapshot, wanted: OrderCheck) -> Refusal | None:
+def _line(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | None:
     """The venue's stop line: vault worth and venue result together."""
-    if wanted.mode == "paper" or not below_venue_line(snapshot):
+    if order.mode == "paper" or not below_venue_line(snapshot):
         return None
     both = (worth(snapshot) or ZERO) + (venue_result(snapshot) or ZERO)
     return refusal("below_stop_line", worth=text(both), floor=str(floor_now(snapshot)))

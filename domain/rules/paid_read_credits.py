@@ -34,7 +34,7 @@ def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> No
     if budget is None or spent + cost(amount) <= budget:
         return
     left = max(0, budget - spent)
-    told = refusal(
+    block = refusal(
         "mandate_budget_exceeded",
         remaining={"credits": left},
         retry_at=midnight(now),
@@ -42,4 +42,4 @@ def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> No
         remaining_credits=left,
         budget=budget,
     )
-    raise Refused(told)
+    raise Refused(block)

@@ -1,4 +1,4 @@
-"""Whether the ledger's rows add up to what the vault itself says."""
+"""Reconciliation: compares the sums of the ledger's rows with the vault's own totals."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def totals_match(
         return False
     if (book.cash or 0) != vault.cash.micros + vault.fee_owed.micros:
         return False
-    told = name or book.paused is not None
+    is_pause_known = name or book.paused is not None
     closed = vault.stopped or vault.settled
-    return closed or not told or bool(book.paused) == vault.paused
+    return closed or not is_pause_known or bool(book.paused) == vault.paused
 
 
 def ahead(journal: Journal, block: int) -> bool:

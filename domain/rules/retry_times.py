@@ -1,4 +1,4 @@
-"""When more becomes possible by waiting alone (contract 5)."""
+"""Retry times: the moments at which waiting alone frees an amount (contract 5)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def earliest_possible(
     """The first time at which the case fits by waiting alone, None where it never does. What is
     held gets less from one end of a hold to the next, so that not every end has to be tried.
     """
-    found = {*frees(snapshot), midnight(moment(snapshot))}
-    ends = sorted(at for at in found if not snapshot.mandate.ended(at))
+    times = {*frees(snapshot), midnight(moment(snapshot))}
+    ends = sorted(at for at in times if not snapshot.mandate.ended(at))
     at = bisect_left(ends, True, key=lambda end: fits(by_waiting(snapshot, end)))
     return ends[at] if at < len(ends) else None
 
 
 def frees(snapshot: MandateSnapshot) -> list[datetime]:
     """The times, soonest first, at which a reservation or a claim's wait ends."""
-    held = {h.reservation.expires_at for h in holds(snapshot)}
-    waited = {_waited(snapshot, c) for c in pending(snapshot).values() if c.out}
-    return sorted(at for at in held | waited if at > snapshot.now)
+    reservation_ends = {h.reservation.expires_at for h in holds(snapshot)}
+    claim_ends = {_claim_end(snapshot, c) for c in pending(snapshot).values() if c.out}
+    return sorted(at for at in reservation_ends | claim_ends if at > snapshot.now)
 
 
-def _waited(snapshot: MandateSnapshot, claim: PendingClaim) -> datetime:
+def _claim_end(snapshot: MandateSnapshot, claim: PendingClaim) -> datetime:
     return claim.at + timedelta(seconds=snapshot.config.claim_ttl_s)
 
 
@@ -45,7 +45,7 @@ def by_waiting(snapshot: MandateSnapshot, at: datetime) -> MandateSnapshot:
     waits = {
         id: c
         for id, c in pending(snapshot).items()
-        if not c.out or not snapshot.now < _waited(snapshot, c) <= at
+        if not c.out or not snapshot.now < _claim_end(snapshot, c) <= at
     }
     later = replace(
         snapshot,

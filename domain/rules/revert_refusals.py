@@ -1,4 +1,4 @@
-"""What a simulation says of a call: what it pulls, and why it would revert."""
+"""Refusals of a simulated call: the amount that it pulls, and the reason of its revert."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def reverts(
     vault's error where a refusal says it whole, else `would_revert`.
     """
     short = pulls is not None and pulls > approved
-    raw: dict[str, object] = {"revert": _shown(revert)}
+    raw: dict[str, object] = {"revert": _revert_body(revert)}
     if short:
         raw["pulls_usdc"] = str(pulls)
     if stale is not None:
@@ -80,7 +80,7 @@ def reverts(
 def _until_recorded(
     revert: Revert | None,
     checks: Sequence[CheckResult],
-    told: Mapping[str, object],
+    detail: Mapping[str, object],
     stale: RecordedValue,
 ) -> Refusal:
     """The refusal of an exit that is fair by the value now and not by the record."""
@@ -92,7 +92,7 @@ def _until_recorded(
         words = {"why": f"{recorded} USDC stands recorded for the positions, now it is {now}"}
     return refusal(
         code,
-        detail={**told, "recorded_value_stale": stale.as_json()},
+        detail={**detail, "recorded_value_stale": stale.as_json()},
         next=(RECORD,),
         retry_safe=True,
         who_fixes="owner",
@@ -100,7 +100,7 @@ def _until_recorded(
     )
 
 
-def _shown(revert: Revert | None) -> dict[str, object] | None:
+def _revert_body(revert: Revert | None) -> dict[str, object] | None:
     return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
 
 
@@ -108,7 +108,7 @@ def _words(code: str | None, checks: Sequence[CheckResult]) -> Mapping[str, Any]
     """The words of a code's sentence, out of the check that has the same code."""
     if code is None:
         return None
-    found = next((dict(c.detail) for c in checks if c.code == code), {})
-    found = {name: told for name, told in found.items() if told is not None} | _SAID_BY_NONE
+    values = next((dict(c.detail) for c in checks if c.code == code), {})
+    values = {name: told for name, told in values.items() if told is not None} | _SAID_BY_NONE
     places = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
-    return found if places <= found.keys() else None
+    return values if places <= values.keys() else None

@@ -1,4 +1,4 @@
-"""Everything a derivation may look at, gathered once."""
+"""The mandate snapshot: all input of a derivation, gathered once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a mandate stands by its ledger: what its vault's rows say, whenever they arrived."""
+"""Status derivation: a mandate's status from its vault's rows, in the order of the chain."""
 
 from __future__ import annotations
 
@@ -22,25 +22,29 @@ def derive_status(mandate: Mandate, books: LedgerState) -> Mandate:
     took away is taken back here too.
     Source: contract 5, "Chain rows act by their place in the chain".
     """
-    told = books.measured
+    measured = books.measured
     if mandate.status not in FOLLOWS:
         return mandate
-    on_chain = told.stopped.at if told.stopped is not None else None
+    on_chain = measured.stopped.at if measured.stopped is not None else None
     stops = [at for at in (on_chain, books.record_stop) if at is not None]
-    if told.settled is not None:
+    if measured.settled is not None:
         status = Status.SETTLED
     elif stops:
         status = Status.STOPPED
     else:
-        status = Status.WORKING if told.deposits else Status.SIGNED
+        status = Status.WORKING if measured.deposits else Status.SIGNED
     # Before the first row that says who is agent, a vault made for nobody stays without one.
-    nobody = mandate.signed is not None and mandate.signed.message.get("agent") == OPEN_AGENT
+    has_open_agent = (
+        mandate.signed is not None and mandate.signed.message.get("agent") == OPEN_AGENT
+    )
     return replace(
         mandate,
         status=status,
         stopped_at=min(stops, default=None),
-        settled_at=told.settled.at if told.settled is not None else None,
-        paused_at=told.paused_at if told.paused is not None or not nobody else mandate.paused_at,
+        settled_at=measured.settled.at if measured.settled is not None else None,
+        paused_at=measured.paused_at
+        if measured.paused is not None or not has_open_agent
+        else mandate.paused_at,
     )
 
 
@@ -53,7 +57,9 @@ def acted_for(mandate: Mandate, books: LedgerState) -> bool:
     return mandate.accepted_at is not None or wallet in books.callers
 
 
-def as_read(mandate: Mandate, vault: VaultState | None, coming: Sequence[StagedLog]) -> Mandate:
+def apply_newest_block(
+    mandate: Mandate, vault: VaultState | None, logs: Sequence[StagedLog]
+) -> Mandate:
     """The mandate as the newest block that was read has it; `provisional` where its ledger does
     not say so yet.
 
@@ -63,17 +69,17 @@ def as_read(mandate: Mandate, vault: VaultState | None, coming: Sequence[StagedL
     """
     if mandate.status not in FOLLOWS:
         return mandate
-    now = _after_logs(mandate, coming)
+    now = _after_logs(mandate, logs)
     if vault is not None and vault.exists:
         now = _after_logs(
-            _as_vault(now, vault), [g for g in coming if g.block > vault.block.number]
+            _apply_vault(now, vault), [g for g in logs if g.block > vault.block.number]
         )
     changed = (now.status, now.paused) != (mandate.status, mandate.paused)
     return replace(now, provisional=True) if changed else mandate
 
 
-def _after_logs(mandate: Mandate, coming: Sequence[StagedLog]) -> Mandate:
-    for log in coming:
+def _after_logs(mandate: Mandate, logs: Sequence[StagedLog]) -> Mandate:
+    for log in logs:
         if log.name == "Settled":
             mandate = replace(mandate, status=Status.SETTLED, settled_at=log.at)
         elif mandate.status not in OPEN:
@@ -87,7 +93,7 @@ def _after_logs(mandate: Mandate, coming: Sequence[StagedLog]) -> Mandate:
     return mandate
 
 
-def _as_vault(mandate: Mandate, vault: VaultState) -> Mandate:
+def _apply_vault(mandate: Mandate, vault: VaultState) -> Mandate:
     at = vault.block.at
     if vault.settled and mandate.status is not Status.SETTLED:
         mandate = replace(mandate, status=Status.SETTLED, settled_at=at)

@@ -1,4 +1,4 @@
-"""The stop line: what the keeper asks before it marks, and before it closes anything."""
+"""The stop line: conditions for a keeper mark, and for closing positions."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def latched(book: MeasuredBook, fresh_s: int) -> bool:
     mark, earlier = book.mark, book.earlier
     if not book.deposits or mark is None or earlier is None:
         return False
-    in_a_row = (mark.at - earlier.at).total_seconds() <= fresh_s
-    return in_a_row and all(one.worth < one.floor for one in (mark, earlier))
+    is_consecutive = (mark.at - earlier.at).total_seconds() <= fresh_s
+    return is_consecutive and all(one.worth < one.floor for one in (mark, earlier))
 
 
 def _ended_lately(book: MeasuredBook, at: datetime, fresh_s: int) -> bool:

@@ -1,4 +1,4 @@
-"""The refusal of a call that is none of the list."""
+"""Refusals of calls that are not on the list of allowed targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARGUMENT: Final = NextStep(
 
 
 def target_refusal(
-    found: TargetMismatch,
+    mismatch: TargetMismatch,
     target: str,
     selector: str,
     *,
@@ -29,12 +29,12 @@ def target_refusal(
     """The refusal of a call that is none of the list; a wrong argument is the caller's to mend, by
     `step`, the list itself the owner's.
     """
-    wrong = found.argument is not None
+    wrong = mismatch.argument is not None
     return refusal(
         "target_not_allowed",
         target=target,
         selector=selector,
-        why=found.why,
+        why=mismatch.why,
         who_fixes="agent" if wrong else None,
         next=(step,) if wrong else (),
         detail=detail,

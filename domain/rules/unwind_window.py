@@ -1,4 +1,4 @@
-"""Whether the mandate's agent may still unwind after the close, as the vault itself decides it."""
+"""The unwind window: the agent's right to unwind after the close, as the vault decides it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def closed_at(snapshot: MandateSnapshot) -> datetime:
     """When it closed: the row of its stop says it, else the end of an open lock, else the end of
     the mandate; a stop that nobody has told of yet is as old as the newest block.
     """
-    mandate, told, vault = snapshot.mandate, snapshot.measured.stopped, snapshot.chain
-    if told is not None:
-        return told.at if mandate.ends_at is None else min(told.at, mandate.ends_at)
+    mandate, stop, vault = snapshot.mandate, snapshot.measured.stopped, snapshot.chain
+    if stop is not None:
+        return stop.at if mandate.ends_at is None else min(stop.at, mandate.ends_at)
     if vault is not None and vault.exists and vault.stopped:
         return vault.block.at if vault.lock_until is None else vault.lock_until - UNWIND_WINDOW
     return mandate.stopped_at or mandate.ends_at or moment(snapshot)
@@ -58,7 +58,7 @@ def agent_barred(snapshot: MandateSnapshot) -> Refusal | None:
 
 
 def _stopped_by(snapshot: MandateSnapshot) -> str | None:
-    vault, told = snapshot.chain, snapshot.measured.stopped
+    vault, stop = snapshot.chain, snapshot.measured.stopped
     if vault is not None and vault.exists and vault.stop_reason:
         return STOP_REASONS.get(vault.stop_reason)
-    return told.reason if told is not None else None
+    return stop.reason if stop is not None else None

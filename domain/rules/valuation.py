@@ -1,4 +1,4 @@
-"""Worth: cash, positions, floor and the agent's fee, from the measured book."""
+"""Valuation: cash, positions, floor and the agent's fee, from the measured book."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def valued(
     if lens is not None and _counts(book, lens):
         worth = (lens.cash + lens.positions + lens.fee_owed).micros
         rest = worth + books.journal.flows_after(lens.block.number) - cash
-        positions = _by_lens(book, lens, keys)
+        positions = _lens_positions(book, lens, keys)
         if sum(p.value for p in positions.values()) != rest:
             parts = shares({k: p.value or p.cost for k, p in book.opened.items()}, rest)
             positions = {k: fast_replace(book.opened[k], value=v) for k, v in parts.items()}
@@ -82,7 +82,7 @@ def _counts(book: MeasuredBook, lens: VaultState) -> bool:
     return lens.exists and lens.measured and not older
 
 
-def _by_lens(
+def _lens_positions(
     book: MeasuredBook, lens: VaultState, keys: Sequence[str]
 ) -> dict[str, MeasuredPosition]:
     """The open positions at what the vault's probes say."""
@@ -115,11 +115,11 @@ def worth_as_observed(books: LedgerState) -> int | None:
 def _estimated(books: LedgerState, cash: int) -> Valuation:
     each: dict[str, ValuedPosition] = {}
     for key, p in books.measured.opened.items():
-        told = agent_mark(books, key, p)
+        mark = agent_mark(books, key, p)
         each[key] = (
             ValuedPosition(position=p, value=p.value, source="cost")
-            if told is None
-            else ValuedPosition(position=p, value=told[0], source="agent_mark", marked_at=told[1])
+            if mark is None
+            else ValuedPosition(position=p, value=mark[0], source="agent_mark", marked_at=mark[1])
         )
     sources = {h.source for h in each.values()}
     weakest: Source = "agent_mark" if "agent_mark" in sources else "cost" if sources else "cash"
@@ -131,13 +131,13 @@ def agent_mark(books: LedgerState, key: str, p: MeasuredPosition) -> tuple[int, 
     """What the agent says that a position is worth: its newest mark of the whole, or its marks of
     parts with the rest at cost; the newer of the two.
     """
-    whole = books.claimed.marks.get(key)
+    position_mark = books.claimed.marks.get(key)
     parts = [t for t in books.claimed.parts.values() if t.of == key and t.marked_at is not None]
     newest = max((t.marked_at for t in parts if t.marked_at is not None), default=None)
-    if newest is not None and (whole is None or newest > whole.at):
+    if newest is not None and (position_mark is None or newest > position_mark.at):
         rest = max(0, p.value - sum(t.cost for t in parts))
         return sum(t.value for t in parts) + rest, newest
-    return None if whole is None else (whole.value, whole.at)
+    return None if position_mark is None else (position_mark.value, position_mark.at)
 
 
 def valuation(snapshot: MandateSnapshot) -> Valuation:
@@ -213,10 +213,10 @@ def fee_on(snapshot: MandateSnapshot, at: Valuation) -> Usdc | None:
     """payout bps x max(0, worth - committed), rounded down; nothing more once it is settled."""
     if snapshot.measured.settled is not None:
         return Usdc(snapshot.measured.fee_owed)
-    whole = usdc(at.worth)
-    if whole is None:
+    current_worth = usdc(at.worth)
+    if current_worth is None:
         return None
-    return max(ZERO, whole - committed(snapshot)).share_down(snapshot.mandate.payout_bps)
+    return max(ZERO, current_worth - committed(snapshot)).share_down(snapshot.mandate.payout_bps)
 
 
 def floor_now(snapshot: MandateSnapshot) -> Usdc:

@@ -1,4 +1,4 @@
-"""The venue's side of a mandate: which entries name it, and what its fills came to."""
+"""Venue exposure of a mandate: the entries that name the venue, and the result of its fills."""
 
 from __future__ import annotations
 

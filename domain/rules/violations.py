@@ -79,7 +79,7 @@ class _Action:
 
     at: datetime
     spent: Usdc
-    asked: Usdc
+    requested_amount: Usdc
     called: Executed | Unwound | None = None
 
 
@@ -93,15 +93,15 @@ def violations(
     the chain's facts, and only by what the vault does not enforce, at its own place in the chain;
     so both rows of a pair get the same verdict in either order.
     """
-    by_agent = event.reported_by is Reporter.AGENT
+    is_by_agent = event.reported_by is Reporter.AGENT
     if event.kind not in ACTING:
         # Contract 3: whatever the agent reports while it has no say is flagged, money in it or not.
-        told = _standing(snapshot, event, _claimed(event)) if by_agent else []
-        return [*_repeated(event, same_tx), *told, *_paid_read(snapshot.mandate, event)]
-    if not by_agent:
+        standing_rules = _standing(snapshot, event, _claimed(event)) if is_by_agent else []
+        return [*_repeated(event, same_tx), *standing_rules, *_paid_read(snapshot.mandate, event)]
+    if not is_by_agent:
         return _unenforced(snapshot, event, None)
-    if again := _repeated(event, same_tx):
-        return again + _standing(snapshot, event, _claimed(event))
+    if repeats := _repeated(event, same_tx):
+        return repeats + _standing(snapshot, event, _claimed(event))
     twin = partner(event, same_tx)
     if twin is not None:
         return _unenforced(snapshot, event, twin)
@@ -120,17 +120,19 @@ def _unenforced(snapshot: MandateSnapshot, event: NewEvent, twin: Event | None) 
     action = _executed(event if twin is None else twin)
     if action is None or not isinstance(action.called, Executed):
         return []  # unwinding is what a closed vault is for
-    found = []
+    broken_rules = []
     accepted, stopped = snapshot.mandate.accepted_at, snapshot.state.record_stop
     if accepted is None or action.at < accepted - CLOCKS_APART:
-        found.append(BrokenRule("not_accepted"))
+        broken_rules.append(BrokenRule("not_accepted"))
     if stopped is not None and action.at > stopped:
-        found.append(BrokenRule("mandate_stopped", attempted=event.kind.value))
+        broken_rules.append(BrokenRule("mandate_stopped", attempted=event.kind.value))
     if _another(snapshot.mandate, action.called.agent):
         agent = (action.called.agent or "")[:NAME_CHARS]
-        found.append(BrokenRule("agent_mismatch", snapshot.mandate.agent_address, None, agent))
-    found += [b for b in _caps(snapshot, action) if b.bound_by == "policy"]
-    return found + _unapproved(snapshot, event, action, twin)
+        broken_rules.append(
+            BrokenRule("agent_mismatch", snapshot.mandate.agent_address, None, agent)
+        )
+    broken_rules += [b for b in _caps(snapshot, action) if b.bound_by == "policy"]
+    return broken_rules + _unapproved(snapshot, event, action, twin)
 
 
 def _another(mandate: Mandate, actor: str | None) -> bool:
@@ -155,74 +157,78 @@ def _repeated(event: NewEvent, same_tx: Sequence[Event]) -> list[BrokenRule]:
     if event.reported_by is not Reporter.AGENT or event.kind is LedgerKind.NOTE:
         return []
     acts = event.kind in ACTING
-    again = any(
+    is_repeat = any(
         e.reported_by is Reporter.AGENT and (e.kind is event.kind or (acts and e.kind in ACTING))
         for e in same_tx
     )
-    return [BrokenRule("duplicate_tx", attempted=event.tx_hash)] if again else []
+    return [BrokenRule("duplicate_tx", attempted=event.tx_hash)] if is_repeat else []
 
 
 def _claimed(event: NewEvent) -> _Action:
     spent = outflow(event)
-    return _Action(at=event.occurred_at, spent=spent, asked=spent)
+    return _Action(at=event.occurred_at, spent=spent, requested_amount=spent)
 
 
 def _executed(chain: NewEvent | Event) -> _Action | None:
     called = chain.told.what
     if isinstance(called, Unwound):
-        return _Action(at=chain.occurred_at, spent=ZERO, asked=ZERO, called=called)
+        return _Action(at=chain.occurred_at, spent=ZERO, requested_amount=ZERO, called=called)
     if not isinstance(called, Executed):
         return None
     request = max(called.spent, called.approved) if called.spent else ZERO
-    return _Action(at=chain.occurred_at, spent=called.spent, asked=request, called=called)
+    return _Action(
+        at=chain.occurred_at, spent=called.spent, requested_amount=request, called=called
+    )
 
 
 def _standing(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
     """Whether the agent has a say at all when it reports."""
-    mandate, found = snapshot.mandate, []
+    mandate, broken_rules = snapshot.mandate, []
     if mandate.accepted_at is None:
-        found.append(BrokenRule("not_accepted"))
+        broken_rules.append(BrokenRule("not_accepted"))
     closed = mandate.status in CLOSED
     if closed:
-        found.append(BrokenRule("mandate_stopped", attempted=event.kind.value))
+        broken_rules.append(BrokenRule("mandate_stopped", attempted=event.kind.value))
     if mandate.ended(action.at):
         ends = timestamp(mandate.ends_at) if mandate.ends_at else None
-        found.append(BrokenRule("mandate_ended", ends, None, timestamp(action.at)))
+        broken_rules.append(BrokenRule("mandate_ended", ends, None, timestamp(action.at)))
     if mandate.paused and not closed:
-        found.append(BrokenRule("mandate_paused", attempted=event.kind.value))
-    return found
+        broken_rules.append(BrokenRule("mandate_paused", attempted=event.kind.value))
+    return broken_rules
 
 
 def _amounts(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
     if not action.spent:
         return []
-    found, day = _caps(snapshot, action), day_of(action.at)
+    broken_rules, day = _caps(snapshot, action), day_of(action.at)
     used = spent_on(snapshot, day) + pending_on(snapshot, day)
     if used + action.spent > daily_cap(snapshot):
-        found.append(
+        broken_rules.append(
             BrokenRule("over_daily_cap", str(daily_cap(snapshot)), str(used), str(action.spent))
         )
-    if not found or found[-1].code != "over_budget":
-        found += _over_cash(snapshot, event, action)
+    if not broken_rules or broken_rules[-1].code != "over_budget":
+        broken_rules += _over_cash(snapshot, event, action)
     at = worth(snapshot)
     if at is not None and snapshot.measured.deposits and at < floor_now(snapshot):
-        found.append(
+        broken_rules.append(
             BrokenRule("below_stop_line", str(floor_now(snapshot)), text(at), str(action.spent))
         )
-    return found + _unapproved(snapshot, event, action, None)
+    return broken_rules + _unapproved(snapshot, event, action, None)
 
 
 def _caps(snapshot: MandateSnapshot, action: _Action) -> list[BrokenRule]:
     """The cap per action and the budget, whoever set the one that binds."""
     if not action.spent:
         return []
-    found = []
+    broken_rules = []
     (cap, cap_by), (limit, by) = per_tx_cap(snapshot), budget(snapshot)
-    if action.asked > cap:
-        found.append(BrokenRule("over_per_tx_cap", str(cap), None, str(action.asked), cap_by))
+    if action.requested_amount > cap:
+        broken_rules.append(
+            BrokenRule("over_per_tx_cap", str(cap), None, str(action.requested_amount), cap_by)
+        )
     if action.spent > limit:
-        found.append(BrokenRule("over_budget", str(limit), None, str(action.spent), by))
-    return found
+        broken_rules.append(BrokenRule("over_budget", str(limit), None, str(action.spent), by))
+    return broken_rules
 
 
 def _over_cash(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
@@ -251,12 +257,12 @@ def _unapproved(
     if (
         not (vault_keeps_approvals or snapshot.switches.approval_gate)
         or asks is None
-        or action.asked <= asks
+        or action.requested_amount <= asks
     ):
         return []
     if _approved(snapshot, event, action, twin):
         return []
-    return [BrokenRule("approval_missing", str(asks), None, str(action.asked))]
+    return [BrokenRule("approval_missing", str(asks), None, str(action.requested_amount))]
 
 
 def _approved(
@@ -283,7 +289,7 @@ def _approved(
         else:
             at = (str(item.target.get(n) or "").lower() for n in ("address", "selector"))
             name = all(said in ("", own) for said, own in zip((address, selector), at, strict=True))
-            fits = name and item.approve_amount_usdc >= action.asked
+            fits = name and item.approve_amount_usdc >= action.requested_amount
         if fits:
             return True
     return False
@@ -304,15 +310,15 @@ def _place(event: NewEvent) -> CallTarget:
 
 def _target(snapshot: MandateSnapshot, event: NewEvent) -> list[BrokenRule]:
     """A named target must be one of the terms'; a report that names none breaks nothing here."""
-    mandate, told = snapshot.mandate, _place(event)
-    if told.address:
+    mandate, place = snapshot.mandate, _place(event)
+    if place.address:
         own = (
             mandate.vault_address is not None
-            and told.address.lower() == mandate.vault_address.lower()
+            and place.address.lower() == mandate.vault_address.lower()
         )
-        return [] if own else _listed(mandate, told.address, told.selector)
-    if told.market and not _market_listed(mandate, told.market):
-        return [BrokenRule("target_not_allowed", attempted={"market": told.market[:NAME_CHARS]})]
+        return [] if own else _listed(mandate, place.address, place.selector)
+    if place.market and not _market_listed(mandate, place.market):
+        return [BrokenRule("target_not_allowed", attempted={"market": place.market[:NAME_CHARS]})]
     return []
 
 

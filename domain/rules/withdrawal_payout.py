@@ -1,4 +1,4 @@
-"""What leaving now pays out, by the vault's own arithmetic."""
+"""Withdrawal payout: the amounts paid on leaving now, by the vault's own arithmetic."""
 
 from __future__ import annotations
 

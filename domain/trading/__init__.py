@@ -1,1 +1,1 @@
-"""The trading side: what the venue said, its products, and a person's own account there."""
+"""Trading: venue values, products, and a person's own account at the venue."""

@@ -1,4 +1,4 @@
-"""The builder fee: what an owner may approve, and what it costs."""
+"""The builder fee: the rates that an owner may approve, and its cost."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def rate_text(tenths_bps: int) -> str:
 
 def tenths_of(rate: str) -> int | None:
     """Tenths of a basis point of a percent string; None for another form or a finer rate."""
-    found = _RATE.fullmatch(rate)
-    if found is None:
+    match = _RATE.fullmatch(rate)
+    if match is None:
         return None
-    tenths = Decimal(found[1]) * _TENTHS_A_PERCENT
+    tenths = Decimal(match[1]) * _TENTHS_A_PERCENT
     return int(tenths) if tenths == int(tenths) else None
 
 

@@ -1,5 +1,4 @@
-"""Index perpetuals: which the venue has, what they stand at, and whether this service trades
-them."""
+"""Index perpetuals: the list at the venue, their prices, and their status in this service."""
 
 from __future__ import annotations
 
@@ -85,7 +84,7 @@ def change_bps(now: Decimal | None, before: Decimal | None) -> int | None:
 
 
 def index(
-    held: CachedValue[tuple[Perp, ...]], perp: Perp, names: Names, *, allowed: bool, live: bool
+    cached: CachedValue[tuple[Perp, ...]], perp: Perp, names: Names, *, allowed: bool, live: bool
 ) -> dict[str, object]:
     """One index as it is shown.
 
@@ -122,6 +121,6 @@ def index(
         "day_volume_usdc": usdc_text(perp.day_volume if counted else None),
         "at_oi_cap": perp.coin in names.at_cap,
         "limit_enforced_by": "Venue",
-        "as_of": timestamp(held.as_of),
-        "stale": held.stale,
+        "as_of": timestamp(cached.as_of),
+        "stale": cached.stale,
     }

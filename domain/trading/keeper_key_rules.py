@@ -1,4 +1,4 @@
-"""What a keeper key may sign: closes and cancellations under an owner's terms, and nothing else.
+"""Keeper key rules: closes and cancellations under an owner's terms, and nothing else.
 
 The venue gives a key no limits, so these rules are the only fence around it. They look at the
 action itself,

@@ -1,4 +1,4 @@
-"""What the limit log keeps: every change of who may trade live, and of how much."""
+"""The limit log: every change of permissions and amounts of live trading."""
 
 from __future__ import annotations
 

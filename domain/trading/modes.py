@@ -1,5 +1,4 @@
-"""Whether a person trades live or on paper: the switches, the allowlist, and the network that live
-means."""
+"""Live or paper: the switches, the allowlist, and the network that live means."""
 
 from __future__ import annotations
 

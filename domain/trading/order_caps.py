@@ -1,4 +1,4 @@
-"""How much may be ordered: the operator's caps, a person's own limits, and the day's counters."""
+"""Order caps: the operator's caps, a person's own limits, and the day's counters."""
 
 from __future__ import annotations
 

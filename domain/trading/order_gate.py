@@ -1,4 +1,4 @@
-"""Whether an order goes through, and live or on paper: one function for every route and screen."""
+"""The order gate: decides refused, live or paper, for every route and screen."""
 
 from __future__ import annotations
 
@@ -158,13 +158,16 @@ def _off(switch: str) -> Refusal:
     return refusal("wallet_live_off", remaining={"switch": switch}, switch=switch)
 
 
-def _changed(seen: Mode, mode: Mode) -> Refusal:
-    return refusal("wallet_mode_changed", remaining={"mode": mode}, seen=seen, mode=mode)
+def _changed(expected: Mode, mode: Mode) -> Refusal:
+    return refusal("wallet_mode_changed", remaining={"mode": mode}, seen=expected, mode=mode)
 
 
-def _throttled(told: TooMany) -> Refusal:
+def _throttled(too_many: TooMany) -> Refusal:
     return refusal(
-        "wallet_rate_limited", retry_at=told.retry_at, limit=told.limit, span=told.period
+        "wallet_rate_limited",
+        retry_at=too_many.retry_at,
+        limit=too_many.limit,
+        span=too_many.period,
     )
 
 

@@ -1,4 +1,4 @@
-"""From what somebody sent to the order that he wants, or to the field that is wrong.
+"""Order input: parses a raw request into an order, or into the field that is wrong.
 
 Every field takes any JSON value here, so that a wrong one is refused as an order is (trading 00.5).
 """
@@ -65,15 +65,17 @@ class _Wrong(Exception):
         self.fault = FieldProblem(field=name, rule=rule)
 
 
-def wanted(request: Mapping[str, object], *, seen_required: bool) -> OrderRequest | FieldProblem:
+def parse_order(
+    request: Mapping[str, object], *, mode_required: bool
+) -> OrderRequest | FieldProblem:
     """Read an order; the first wrong field in their order where several are."""
     try:
-        return _wanted(request, seen_required)
+        return _parse_order(request, mode_required)
     except _Wrong as wrong:
         return wrong.fault
 
 
-def wanted_close(request: Mapping[str, object], slippage_bps: int) -> CloseRequest | FieldProblem:
+def parse_close(request: Mapping[str, object], slippage_bps: int) -> CloseRequest | FieldProblem:
     """Read a close; `slippage_bps` is what is taken where none is told, and the most."""
     try:
         mode = cast("Mode", _one_of(request, "mode_seen", ("paper", "live")))
@@ -82,7 +84,7 @@ def wanted_close(request: Mapping[str, object], slippage_bps: int) -> CloseReque
             raise _Wrong("book", "a book is paper")
         if size is not None and part is not None:
             raise _Wrong("size", "a size or a fraction, not both")
-        bps = _whole(request, "slippage_bps", slippage_bps)
+        bps = _parse_bps(request, "slippage_bps", slippage_bps)
         return CloseRequest(
             product=_product(request),
             mode_seen=mode,
@@ -95,7 +97,7 @@ def wanted_close(request: Mapping[str, object], slippage_bps: int) -> CloseReque
         return wrong.fault
 
 
-def _wanted(request: Mapping[str, object], seen_required: bool) -> OrderRequest:
+def _parse_order(request: Mapping[str, object], mode_required: bool) -> OrderRequest:
     product = _product(request)
     side = cast("Side", _one_of(request, "side", ("buy", "sell")))
     kind = cast("OrderType", _one_of(request, "type", ("market", "limit")))
@@ -103,10 +105,10 @@ def _wanted(request: Mapping[str, object], seen_required: bool) -> OrderRequest:
     if (size is None) == (amount is None):
         raise _Wrong("size", "a size or a notional, one of the two")
     book = _id(request, "book")
-    seen = _may_be(request, "mode_seen", ("paper", "live"))
-    if seen is None and seen_required:
+    mode = _may_be(request, "mode_seen", ("paper", "live"))
+    if mode is None and mode_required:
         raise _Wrong("mode_seen", "paper or live: what the screen showed")
-    if book is not None and seen == "live":
+    if book is not None and mode == "live":
         raise _Wrong("book", "a book is paper")
     limit_px, tif, bps = _limits(request, kind)
     return OrderRequest(
@@ -121,7 +123,7 @@ def _wanted(request: Mapping[str, object], seen_required: bool) -> OrderRequest:
         reduce_only=_flag(request, "reduce_only"),
         book=book,
         sign_mode=cast("SignMode | None", _may_be(request, "sign_mode", ("none", "client"))),
-        mode_seen=cast("Mode | None", seen),
+        mode_seen=cast("Mode | None", mode),
         mandate_id=_id(request, "mandate_id"),
         intent_id=_id(request, "intent_id"),
         why=_words(request),
@@ -134,7 +136,7 @@ def _limits(
     """Limit price, time in force and slippage, as the type of the order has them."""
     limit_px = _figure(request, "limit_px")
     tif = cast("Tif", _may_be(request, "tif", ("ioc", "gtc", "alo")) or "ioc")
-    bps = _whole(request, "slippage_bps", 10_000)
+    bps = _parse_bps(request, "slippage_bps", 10_000)
     if kind == "limit":
         if limit_px is None:
             raise _Wrong("limit_px", "a limit order has a limit price")
@@ -156,10 +158,10 @@ def _product(request: Mapping[str, object]) -> str:
 
 
 def _one_of(request: Mapping[str, object], name: str, words: tuple[str, ...]) -> str:
-    told = _may_be(request, name, words)
-    if told is None:
+    word = _may_be(request, name, words)
+    if word is None:
         raise _Wrong(name, " or ".join(words))
-    return told
+    return word
 
 
 def _may_be(request: Mapping[str, object], name: str, words: tuple[str, ...]) -> str | None:
@@ -214,7 +216,7 @@ def _part(request: Mapping[str, object]) -> Decimal | None:
     return Decimal(text)
 
 
-def _whole(request: Mapping[str, object], name: str, limit: int) -> int | None:
+def _parse_bps(request: Mapping[str, object], name: str, limit: int) -> int | None:
     raw = request.get(name)
     if raw is None:
         return None

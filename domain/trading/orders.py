@@ -1,4 +1,4 @@
-"""An order and its life: one table says what can become of it."""
+"""Orders and their life cycle: one table of all transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of an order by the venue's word, and whether that word can be this order's.
+"""Order outcomes: the venue's answer about an order, and whether it can be this order's.
 
 Every figure that enters an order comes through here, whoever asked for it.
 """
@@ -118,7 +118,7 @@ def refused_whole(order: Order, seen: OrderSeen) -> bool:
     """True for an order that was refused before anything of it traded; a word of refusal beside a
     figure of what traded is no refusal.
     """
-    return seen.seen_as == "refused" and filled_by_status(order, seen) in (None, ZERO)
+    return seen.state == "refused" and filled_by_status(order, seen) in (None, ZERO)
 
 
 def stood(order: Order) -> bool:
@@ -134,8 +134,8 @@ def other_order(order: Order, seen: OrderSeen) -> Doubt | None:
         return Doubt("side", f"its side is said to be {'buy' if seen.is_buy else 'sell'}")
     filled = filled_by_status(order, seen)
     rests = order.action.tif != "ioc"
-    if seen.seen_as == "filled" and seen.left and (rests or not filled):
+    if seen.state == "filled" and seen.left and (rests or not filled):
         return Doubt("filled", f"it is said to be filled with {seen.left:f} left")
-    if seen.seen_as == "refused" and rests and filled:
+    if seen.state == "refused" and rests and filled:
         return Doubt("filled", f"it is said to be refused with {filled:f} filled")
     return None

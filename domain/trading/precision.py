@@ -1,4 +1,4 @@
-"""Which prices and sizes the venue takes, and the nearest one that it does."""
+"""Price and size precision: the steps that the venue takes, and rounding to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an order is at the venue: its asset, price and size, or the rule that it breaks."""
+"""Order pricing: asset, price and size at the venue, or the rule that the order breaks."""
 
 from __future__ import annotations
 
@@ -143,41 +143,41 @@ def _size(request: OrderRequest, perp: Perp, quote: Quote) -> Decimal | FieldPro
                 field="notional_usdc", rule=rule, nearest=str(notional(minimum, Decimal(1)))
             )
         return size
-    whole = lots(request.size, perp.sz_decimals)
-    if whole != request.size:
-        near = max(whole, Decimal(1).scaleb(-perp.sz_decimals))
+    lot_size = lots(request.size, perp.sz_decimals)
+    if lot_size != request.size:
+        near = max(lot_size, Decimal(1).scaleb(-perp.sz_decimals))
         rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
         return FieldProblem(field="size", rule=rule, nearest=format(near, "f"))
-    return whole
+    return lot_size
 
 
 def closing_size(
-    wanted: CloseRequest, position: Position, perp: Perp, touch: Decimal
+    close_request: CloseRequest, position: Position, perp: Perp, touch: Decimal
 ) -> Decimal | FieldProblem | None:
     """How much a close takes off; None where there is nothing of that size to take off.
 
     The whole position where all is asked for, or where what is left would be worth under 10 USDC
     and could never be closed; a part below 10 USDC is refused, since the venue would.
     """
-    whole = lots(abs(position.size), perp.sz_decimals)
-    if not whole:
+    position_size = lots(abs(position.size), perp.sz_decimals)
+    if not position_size:
         return None
-    if wanted.size is not None:
-        if wanted.size > whole:
+    if close_request.size is not None:
+        if close_request.size > position_size:
             return None
-        size = lots(wanted.size, perp.sz_decimals)
-        if size != wanted.size:
+        size = lots(close_request.size, perp.sz_decimals)
+        if size != close_request.size:
             rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
             near = max(size, Decimal(1).scaleb(-perp.sz_decimals))
             return FieldProblem(field="size", rule=rule, nearest=format(near, "f"))
     else:
-        size = lots(whole * wanted.fraction, perp.sz_decimals)
-    if size >= whole or (whole - size) * touch < LEAST:
-        return whole
+        size = lots(position_size * close_request.fraction, perp.sz_decimals)
+    if size >= position_size or (position_size - size) * touch < LEAST:
+        return position_size
     if size * touch < LEAST:
-        name = "size" if wanted.size is not None else "fraction"
+        name = "size" if close_request.size is not None else "fraction"
         rule = "a part of a position is worth 10 USDC or more; the whole may be less"
-        return FieldProblem(field=name, rule=rule, nearest=format(whole, "f"))
+        return FieldProblem(field=name, rule=rule, nearest=format(position_size, "f"))
     return size
 
 

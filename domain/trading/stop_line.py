@@ -1,4 +1,4 @@
-"""The stop line of what a mandate holds at the venue: when it is reached, and what is done then.
+"""The venue stop line of a mandate: when it is reached, and the next move of its close.
 
 Everything here is decided from what was read and from orders that are on record; nothing is asked
 and nothing is sent. Source: trading 5 and 00.9.

@@ -1,4 +1,4 @@
-"""How often somebody may order or close: a log of times a wallet, in bounded memory (trading 1)."""
+"""The throttle: a log of order times per wallet, in bounded memory (trading 1)."""
 
 from __future__ import annotations
 

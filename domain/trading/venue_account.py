@@ -1,5 +1,4 @@
-"""A person's own account at the venue: the terms, the text that links a wallet, and the keys that
-it approved."""
+"""A person's account at the venue: the terms, the linking text, and the approved keys."""
 
 from __future__ import annotations
 
@@ -193,19 +192,19 @@ def at_milliseconds(ms: int) -> datetime:
 
 def end_in(text: str, name: str) -> datetime | None:
     """The end in a signed name; None where it is not `<name> valid_until <ms>`."""
-    found = _SIGNED_NAME.fullmatch(text)
-    if found is None or found["name"] != name or str(int(found["until"])) != found["until"]:
+    match = _SIGNED_NAME.fullmatch(text)
+    if match is None or match["name"] != name or str(int(match["until"])) != match["until"]:
         return None
-    return at_milliseconds(int(found["until"]))
+    return at_milliseconds(int(match["until"]))
 
 
-def listed(key: AgentKey, told: Sequence[ApprovedAgent]) -> ApprovedAgent | None:
+def listed(key: AgentKey, agents: Sequence[ApprovedAgent]) -> ApprovedAgent | None:
     """The venue's own line of a key; a key of the same name with another address has taken its
     place."""
-    return next((a for a in told if a.address == key.agent and a.name == key.name), None)
+    return next((a for a in agents if a.address == key.agent and a.name == key.name), None)
 
 
-def usable(key: AgentKey | None, told: Sequence[ApprovedAgent] | None, now: datetime) -> bool:
+def usable(key: AgentKey | None, agents: Sequence[ApprovedAgent] | None, now: datetime) -> bool:
     """True where a key may sign: alive here, and named by the venue in its last answer (`told`,
     None: what is stored).
 
@@ -213,9 +212,9 @@ def usable(key: AgentKey | None, told: Sequence[ApprovedAgent] | None, now: date
     """
     if key is None or not key.alive(now):
         return False
-    if told is None:
+    if agents is None:
         return key.listed
-    line = listed(key, told)
+    line = listed(key, agents)
     return line is not None and (line.valid_until is None or now < line.valid_until)
 
 

@@ -1,5 +1,4 @@
-"""What the trading side needs of the venue and of the signer, as the smallest protocols that will
-do."""
+"""Ports of the venue and of the signer: the smallest protocols that trading needs."""
 
 from __future__ import annotations
 
@@ -143,7 +142,7 @@ class Venue(Protocol):
 
     # -- orders
 
-    def held_book(self, coin: str, max_age_s: int) -> OrderBook | None:
+    def cached_book(self, coin: str, max_age_s: int) -> OrderBook | None:
         """The book of a coin if one is held that is not older; nothing is asked."""
 
     async def leverage(
@@ -176,7 +175,7 @@ class Venue(Protocol):
     async def funding(self, coin: str, since: datetime, *, max_age_s: int) -> CachedValue[Any]:
         """What the venue published of a coin's funding from a time on; never stale."""
 
-    async def order_seen(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
+    async def order_status(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
         """Where an order stands, None where the venue knows of none; read fresh."""
 
     async def open_orders(
@@ -196,7 +195,7 @@ class Venues(Protocol):
     def get(self, network: Network) -> Venue:
         """Return the venue. Errors: `not_configured`."""
 
-    def met(self) -> Mapping[tuple[Network, str, str], int]:
+    def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
         """How often the venue said what is not known here, by network, kind and what."""
 
     def refused(self) -> Mapping[tuple[Network, str], int]:

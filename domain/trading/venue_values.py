@@ -1,5 +1,4 @@
-"""What the venue said, in values with exact figures; a figure that it did not tell, or not as a
-number, is None."""
+"""Venue values with exact figures; a figure that is missing or is not a number is None."""
 
 from __future__ import annotations
 
@@ -237,7 +236,7 @@ class OrderSeen:
     coin: str
     is_buy: bool | None
     status: str
-    seen_as: SeenAs
+    state: SeenAs
     size: Decimal | None
     left: Decimal | None
 

@@ -1,4 +1,4 @@
-"""What an operator does on the database: verify, back up, export, keys, switches."""
+"""Maintenance commands of an operator: verify, back up, export, keys, switches."""
 
 from __future__ import annotations
 
@@ -132,6 +132,8 @@ async def limit_log(settings: Settings, newest: int) -> list[dict[str, object]]:
     """The newest changes of who may trade live, and of how much."""
 
     def work(uow: UnitOfWork) -> list[dict[str, object]]:
-        return [trade_allowlist.told(change) for _, change in uow.limit_log.page(None, newest)]
+        return [
+            trade_allowlist.change_body(change) for _, change in uow.limit_log.page(None, newest)
+        ]
 
     return await _with_store(settings, lambda store: store.read(work))

@@ -1,4 +1,4 @@
-"""What an operator does to a person's own limits of orders: the one way in which they go up."""
+"""Order limits of a person, set by an operator: the only way to raise them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command shares: its settings, how it runs, how it speaks."""
+"""Shared parts of the commands: settings, running and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the trading side: who may trade live, links at the venue, the signer."""
+"""Trading commands: permissions to trade live, links at the venue, the signer."""
 
 from __future__ import annotations
 

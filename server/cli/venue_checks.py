@@ -1,4 +1,4 @@
-"""What `wallet doctor` finds at the venue: its clock, networks, dexes, the builder, approved keys,
+"""Venue checks of `wallet doctor`: clock, networks, dexes, the builder, approved keys,
 the signer."""
 
 from __future__ import annotations

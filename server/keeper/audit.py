@@ -1,4 +1,4 @@
-"""Holding a vault's rows against the chain place by place, each week and once it is settled: a row
+"""Audit of a vault's rows against the chain, each week and once it is settled: a row
 that moves no sum can be wrong while all sums agree.
 """
 
@@ -48,11 +48,11 @@ class Auditing:
         self._deps, self._chain = deps, chain
         self._due = dict[tuple[str, bool], datetime]()
 
-    async def round(self, mandates: Sequence[Mandate], told: Mapping[str, VaultState]) -> None:
+    async def round(self, mandates: Sequence[Mandate], states: Mapping[str, VaultState]) -> None:
         """Audit those that are due, by what their vaults say at the block that was compared."""
         now = self._deps.clock.now()
         for mandate in mandates:
-            vault = told.get(mandate.vault_address or "")
+            vault = states.get(mandate.vault_address or "")
             if vault is None or not vault.exists or mandate.differs_at is not None:
                 continue
             key = (mandate.public_id, vault.settled)
@@ -61,7 +61,7 @@ class Auditing:
 
     async def _audited(self, mandate: Mandate, vault: VaultState, now: datetime) -> datetime:
         """Audit a vault if that is due; when it is looked at again."""
-        done = await self._deps.store.write(partial(self._begun, mandate, vault, now))
+        done = await self._deps.store.write(partial(self._load_progress, mandate, vault, now))
         due = done.rests_until or now
         if done.path == CLOSED or (now < due and not vault.settled):
             return now + EVERY if done.path == CLOSED else due
@@ -79,7 +79,7 @@ class Auditing:
             log.warning("%s: the nodes tell less than the rows, which add up", mandate.public_id)
             return await self._deps.store.write(partial(self._keep, one, now))
 
-    def _begun(
+    def _load_progress(
         self, mandate: Mandate, vault: VaultState, now: datetime, uow: UnitOfWork
     ) -> ResyncProgress:
         done = uow.readings.of(audit_key(mandate))
@@ -95,15 +95,15 @@ class Auditing:
 
     async def _logs(self, vault: str, low: int, high: int) -> list[VaultLog]:
         """What a vault left in some blocks, both inclusive, as more than half of the nodes tell."""
-        found: list[VaultLog] = []
+        logs: list[VaultLog] = []
         for first in range(low, high + 1, A_STEP):
             last = min(first + A_STEP - 1, high)
-            found += await quorum_read(
+            logs += await quorum_read(
                 self._chain,
                 "the logs of a vault",
                 partial(requery_logs, way="range", vault=vault, low=first, high=last),
             )
-        return found
+        return logs
 
     def _bring(
         self, one: Mismatch, logs: Sequence[VaultLog], now: datetime, uow: UnitOfWork
@@ -118,9 +118,9 @@ class Auditing:
     def _keep(self, one: Mismatch, now: datetime, uow: UnitOfWork) -> datetime:
         """Keep how far the audit came; when it goes on."""
         mandate, vault = one.mandate, one.vault
-        whole = one.blocks.stop > vault.block.number
-        path = CLOSED if whole and vault.settled else WEEKLY
-        until = now + EVERY if whole else now
+        is_complete = one.blocks.stop > vault.block.number
+        path = CLOSED if is_complete and vault.settled else WEEKLY
+        until = now + EVERY if is_complete else now
         uow.readings.keep(
             audit_key(mandate), self._progress(path, one.life, one.blocks.stop - 1, until)
         )

@@ -1,5 +1,5 @@
-"""Reading one chain into the ledger: what the reader brings, what a reorganisation takes back, and
-what has to be read again.
+"""Chain sync: reads one chain into the ledger, reverses rows after a reorganisation, and
+reads again what has to be.
 """
 
 from __future__ import annotations
@@ -80,40 +80,40 @@ class ChainSync:
 
     async def _step(self, at: Ground) -> bool:
         chain_id = self.chain.chain_id
-        kept, vaults, again = await self.deps.store.read(
+        cursor, vaults, to_reread = await self.deps.store.read(
             lambda uow: (
                 uow.chainlog.cursor(chain_id),
                 uow.chainlog.vaults(chain_id),
                 uow.chainlog.to_read_again(chain_id),
             )
         )
-        if kept is not None and self._deepest(kept) > kept.deep:
+        if cursor is not None and self._deepest(cursor) > cursor.deep:
             if self._alone:
-                await self._in_parts(self._deepen)
+                await self._run_in_parts(self._deepen)
                 return True
-            if self._agreed is None or self._agreed.since.block != kept.deep:
-                self._agreed = await self._told_by_most(kept, vaults)
-            known = await self._known(kept, self._agreed.cursor.block)
+            if self._agreed is None or self._agreed.since.block != cursor.deep:
+                self._agreed = await self._read_by_quorum(cursor, vaults)
+            known = await self._known(cursor, self._agreed.cursor.block)
             if known not in (None, self._agreed.cursor.hash):
                 return await self._rewind(at)
-            self._agreed = await self._in_parts(partial(self._make_deep, self._agreed))
+            self._agreed = await self._run_in_parts(partial(self._make_deep, self._agreed))
             return True
-        told = await at.step(partial(self._by_one, at, kept, vaults))
-        if isinstance(told, ReorgDetected):
+        result = await at.step(partial(self._step_by_node, at, cursor, vaults))
+        if isinstance(result, ReorgDetected):
             return await self._rewind(at)
-        if told is not None:
-            self.reader.remember(told)
-            await self._store_on(told)
-        elif kept is not None and again:
-            await self._again(kept, dict(again))
-        elif kept is not None and kept.deep >= 0:
-            await self._note_complete(kept.deep)
-        return told is not None
+        if result is not None:
+            self.reader.remember(result)
+            await self._store_on(result)
+        elif cursor is not None and to_reread:
+            await self._reread(cursor, dict(to_reread))
+        elif cursor is not None and cursor.deep >= 0:
+            await self._note_complete(cursor.deep)
+        return result is not None
 
-    async def _by_one(
+    async def _step_by_node(
         self,
         at: Ground,
-        kept: KeptCursor | None,
+        stored_cursor: KeptCursor | None,
         vaults: Collection[str],
         node: EvmChain,
         head: Header,
@@ -122,37 +122,37 @@ class ChainSync:
 
         Errors: `chain_unavailable` for a node on another fork too.
         """
-        cursor = ReadCursor(kept.block, kept.hash) if kept else None
-        told = await self.reader.through(node).step(cursor, vaults, head)
-        if isinstance(told, ReorgDetected):
+        cursor = ReadCursor(stored_cursor.block, stored_cursor.hash) if stored_cursor else None
+        result = await self.reader.through(node).step(cursor, vaults, head)
+        if isinstance(result, ReorgDetected):
             several = len(self.chain.views) > 1
             if several and cursor is not None and await at.stands(cursor.block, cursor.hash):
                 raise node.node().unavailable("the node lost a block that the others have")
-        elif told is not None:
-            high = min(told.head.number - self.chain.confirmations, told.cursor.block)
-            known = next((b for b in told.blocks if b.number == high), None)
-            if high > (kept.deep if kept is not None else told.since.block):
-                await at.confirm(node, high, known, told.cursor.block)
-        return told
+        elif result is not None:
+            high = min(result.head.number - self.chain.confirmations, result.cursor.block)
+            known = next((b for b in result.blocks if b.number == high), None)
+            if high > (stored_cursor.deep if stored_cursor is not None else result.since.block):
+                await at.confirm(node, high, known, result.cursor.block)
+        return result
 
-    async def _told_by_most(self, kept: KeptCursor, vaults: Collection[str]) -> BlockRange:
+    async def _read_by_quorum(self, cursor: KeptCursor, vaults: Collection[str]) -> BlockRange:
         """The blocks that are deep enough and no rows yet, as more than half of the configured
         nodes tell them: what one by itself told waits, and makes no row.
 
         Errors: `chain_unavailable` where they do not tell the same.
         """
-        low, high = kept.deep + 1, self._deepest(kept)
+        low, high = cursor.deep + 1, self._deepest(cursor)
         end, logs = await quorum_read(
             self.chain,
             "the logs of some blocks",
             lambda view: self.reader.through(view).told_in(vaults, low, high),
         )
-        return BlockRange(logs, (), ReadCursor(kept.deep, None), ReadCursor(high, end.hash), end)
+        return BlockRange(logs, (), ReadCursor(cursor.deep, None), ReadCursor(high, end.hash), end)
 
-    async def _known(self, kept: KeptCursor, block: int) -> str | None:
+    async def _known(self, cursor: KeptCursor, block: int) -> str | None:
         """The hash of a block as it was read."""
-        if block == kept.block:
-            return kept.hash
+        if block == cursor.block:
+            return cursor.hash
         chain_id = self.chain.chain_id
         return await self.deps.store.read(lambda uow: uow.chainlog.block_hash(chain_id, block))
 
@@ -168,28 +168,32 @@ class ChainSync:
             return
         nodes.complete = self.reader.stamp(deep) or await self.chain.block(deep)
 
-    def _deepest(self, kept: KeptCursor) -> int:
+    def _deepest(self, cursor: KeptCursor) -> int:
         """The block up to which what was read is as deep as it must be."""
-        head = kept.block if kept.head is None else kept.head
-        return min(head - self.chain.confirmations, kept.block)
+        head = cursor.block if cursor.head is None else cursor.head
+        return min(head - self.chain.confirmations, cursor.block)
 
-    async def _store_on(self, told: BlockRange) -> None:
+    async def _store_on(self, block_range: BlockRange) -> None:
         """Store the next part of what was read. Where that fails, it is read again."""
         self._left = None
-        self._left = await self._in_parts(partial(self._store, told))
+        self._left = await self._run_in_parts(partial(self._store, block_range))
 
-    async def _in_parts(self, work: Callable[[int, ChainEvidence, datetime, UnitOfWork], T]) -> T:
+    async def _run_in_parts(
+        self, work: Callable[[int, ChainEvidence, datetime, UnitOfWork], T]
+    ) -> T:
         """Do a piece of work with so many logs at most; with fewer where the database has not the
         time for them: the same again would never end.
         """
         while True:
             try:
                 return await self._surely(partial(work, self._most))
-            except Unavailable as trouble:
+            except Unavailable as unavailable:
                 if self._most == 1:
                     self.reader.narrow()
                     raise
-                log.warning("%s logs of chain %s: %s", self._most, self.chain.chain_id, trouble.why)
+                log.warning(
+                    "%s logs of chain %s: %s", self._most, self.chain.chain_id, unavailable.why
+                )
                 self._most = max(1, self._most // FEWER)
 
     async def _surely(self, work: Callable[[ChainEvidence, datetime, UnitOfWork], T]) -> T:
@@ -235,7 +239,7 @@ class ChainSync:
         when it is read again. False where that is the one that was read last.
         """
         chain_id = self.chain.chain_id
-        remembered, kept = await self.deps.store.read(
+        remembered, cursor = await self.deps.store.read(
             lambda uow: (uow.chainlog.blocks(chain_id), uow.chainlog.cursor(chain_id))
         )
         back = ReadCursor(max(self.chain.facts.start_block - 1, -1), None)
@@ -243,7 +247,7 @@ class ChainSync:
             if await at.stands(number, hashed):
                 back = ReadCursor(number, hashed)
                 break
-        if kept is None or (kept.block, kept.hash) == (back.block, back.hash):
+        if cursor is None or (cursor.block, cursor.hash) == (back.block, back.hash):
             return False
         now = self.deps.clock.now()
 
@@ -260,35 +264,45 @@ class ChainSync:
         return True
 
     def _store(
-        self, told: BlockRange, limit: int, request: ChainEvidence, now: datetime, uow: UnitOfWork
+        self,
+        block_range: BlockRange,
+        limit: int,
+        request: ChainEvidence,
+        now: datetime,
+        uow: UnitOfWork,
     ) -> BlockRange | None:
         """Store a part of what was read; what is left of it."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
-        kept = chainlog.cursor(chain_id, lock=True)
-        if kept is not None and (kept.block, kept.hash) != (told.since.block, told.since.hash):
+        cursor = chainlog.cursor(chain_id, lock=True)
+        if cursor is not None and (cursor.block, cursor.hash) != (
+            block_range.since.block,
+            block_range.since.hash,
+        ):
             return None  # another process read on, or went back
-        told, left = told.parted(limit)
-        read = range(told.since.block + 1, told.cursor.block + 1)
-        self._unmade(uow, now, read, told.logs, request)
-        blocks = [(b.number, b.hash) for b in told.blocks]
-        chainlog.remember_blocks(chain_id, blocks, told.head.number - self.reader.window)
-        deep = kept.deep if kept is not None else told.since.block
-        here = KeptCursor(told.cursor.block, told.cursor.hash, told.head.number, deep, now)
+        block_range, left = block_range.parted(limit)
+        read = range(block_range.since.block + 1, block_range.cursor.block + 1)
+        self._unmade(uow, now, read, block_range.logs, request)
+        blocks = [(b.number, b.hash) for b in block_range.blocks]
+        chainlog.remember_blocks(chain_id, blocks, block_range.head.number - self.reader.window)
+        deep = cursor.deep if cursor is not None else block_range.since.block
+        here = KeptCursor(
+            block_range.cursor.block, block_range.cursor.hash, block_range.head.number, deep, now
+        )
         high = max(self._deepest(here), deep) if self._alone else deep
-        found = [g for g in told.logs if g.block.number <= high]
-        if found and chainlog.is_staged(chain_id, high):
-            found = []
-        chainlog.stage(chain_id, map(staged, told.logs[len(found) :]))
-        if not found:
-            high, found = self._staged(here, high, limit, uow)
-        self._take_deep(here, high, found, request, now, uow)
+        deep_logs = [g for g in block_range.logs if g.block.number <= high]
+        if deep_logs and chainlog.is_staged(chain_id, high):
+            deep_logs = []
+        chainlog.stage(chain_id, map(staged, block_range.logs[len(deep_logs) :]))
+        if not deep_logs:
+            high, deep_logs = self._staged(here, high, limit, uow)
+        self._take_deep(here, high, deep_logs, request, now, uow)
         return left
 
     def _deepen(self, limit: int, request: ChainEvidence, now: datetime, uow: UnitOfWork) -> None:
-        kept = uow.chainlog.cursor(self.chain.chain_id, lock=True)
-        if kept is not None and self._deepest(kept) > kept.deep:
-            high, found = self._staged(kept, self._deepest(kept), limit, uow)
-            self._take_deep(kept, high, found, request, now, uow)
+        cursor = uow.chainlog.cursor(self.chain.chain_id, lock=True)
+        if cursor is not None and self._deepest(cursor) > cursor.deep:
+            high, logs = self._staged(cursor, self._deepest(cursor), limit, uow)
+            self._take_deep(cursor, high, logs, request, now, uow)
 
     def _staged(
         self, here: KeptCursor, high: int, limit: int, uow: UnitOfWork
@@ -299,36 +313,45 @@ class ChainSync:
         return high, [log_of(s) for s in uow.chainlog.take_staged(chain_id, high)]
 
     def _make_deep(
-        self, told: BlockRange, limit: int, request: ChainEvidence, now: datetime, uow: UnitOfWork
+        self,
+        block_range: BlockRange,
+        limit: int,
+        request: ChainEvidence,
+        now: datetime,
+        uow: UnitOfWork,
     ) -> BlockRange | None:
         """Make rows of the next part of what most nodes tell; what is left of it. What waited there
         by the word of one is dropped.
         """
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
-        kept = chainlog.cursor(chain_id, lock=True)
-        if kept is None or kept.deep != told.since.block or kept.block < told.cursor.block:
+        cursor = chainlog.cursor(chain_id, lock=True)
+        if (
+            cursor is None
+            or cursor.deep != block_range.since.block
+            or cursor.block < block_range.cursor.block
+        ):
             return None  # another process read on, or went back
-        told, left = told.parted(limit)
-        high = told.cursor.block
-        waited = tuple([log_of(s) for s in chainlog.take_staged(chain_id, high)])
-        if waited != told.logs:
+        block_range, left = block_range.parted(limit)
+        high = block_range.cursor.block
+        staged_logs = tuple([log_of(s) for s in chainlog.take_staged(chain_id, high)])
+        if staged_logs != block_range.logs:
             log.warning("chain %s: what waited is not what most nodes tell", chain_id)
-        self._unmade(uow, now, range(kept.deep + 1, high + 1), told.logs, request)
-        self._take_deep(kept, high, told.logs, request, now, uow)
+        self._unmade(uow, now, range(cursor.deep + 1, high + 1), block_range.logs, request)
+        self._take_deep(cursor, high, block_range.logs, request, now, uow)
         return left
 
     def _take_deep(
         self,
         here: KeptCursor,
         high: int,
-        found: Sequence[VaultLog],
+        raw_logs: Sequence[VaultLog],
         request: ChainEvidence,
         now: datetime,
         uow: UnitOfWork,
     ) -> None:
         """Make rows of the logs up to a block, and keep how far that came."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
-        logs = request.told(found, high)
+        logs = request.proven_logs(raw_logs, high)
         ingest_context, sure = self._desk(uow, now), request.transactions.keys()
         blocks = range(here.deep + 1, high + 1)
         reverse_blocks(uow, ingest_context, chain_id, blocks, logs, sure)
@@ -355,11 +378,15 @@ class ChainSync:
             uow.chainlog.add_vault(chain_id, address, str(g.args["digest"]), g.block.number)
         there = uow.chainlog.vaults_in(chain_id, blocks.start, blocks.stop - 1)
         doubt = [v for v in there if v.address not in created]
-        held = {v.address: uow.mandates.by_vault(chain_id, v.address, lock=True) for v in doubt}
-        unknown = {a for a, m in held.items() if m is not None and a not in request.vaults}
+        mandate_by_vault = {
+            v.address: uow.mandates.by_vault(chain_id, v.address, lock=True) for v in doubt
+        }
+        unknown = {
+            a for a, m in mandate_by_vault.items() if m is not None and a not in request.vaults
+        }
         if unknown:
             raise ReorgSuspected(vaults=unknown)
-        for address, mandate in held.items():
+        for address, mandate in mandate_by_vault.items():
             if mandate is not None and request.vaults[address]:
                 uow.chainlog.move_vault(chain_id, address, blocks.stop)
                 continue
@@ -368,9 +395,9 @@ class ChainSync:
                 log.warning("the vault of %s was reorganised away", mandate.public_id)
                 detach_vault(uow, self._desk(uow, now), mandate)
 
-    async def _again(self, kept: KeptCursor, vaults: Mapping[str, int]) -> None:
+    async def _reread(self, cursor: KeptCursor, vaults: Mapping[str, int]) -> None:
         """Read the logs of some vaults once more, up to where the ledger was compared."""
-        low, high = min(vaults.values()), kept.block
+        low, high = min(vaults.values()), cursor.block
 
         async def by_one(view: EvmChain) -> tuple[BlockStamp | None, list[VaultLog]]:
             logs = await self.reader.through(view).logs_of(vaults, low, high)
@@ -379,11 +406,11 @@ class ChainSync:
         logs = list[VaultLog]()
         if low <= high:
             _, logs = await quorum_read(self.chain, "the logs of a vault", by_one)
-        await self._surely(partial(self._told_again, kept, vaults, logs))
+        await self._surely(partial(self._store_reread, cursor, vaults, logs))
 
-    def _told_again(
+    def _store_reread(
         self,
-        kept: KeptCursor,
+        cursor: KeptCursor,
         vaults: Mapping[str, int],
         logs: Sequence[VaultLog],
         request: ChainEvidence,
@@ -391,12 +418,12 @@ class ChainSync:
         uow: UnitOfWork,
     ) -> None:
         chain_id = self.chain.chain_id
-        if uow.chainlog.cursor(chain_id) != kept:
+        if uow.chainlog.cursor(chain_id) != cursor:
             return  # the reader moved: what was read may not be what it stands on
-        shallow = [staged(g) for g in logs if g.block.number > kept.deep]
+        shallow = [staged(g) for g in logs if g.block.number > cursor.deep]
         uow.chainlog.stage(chain_id, shallow)
-        deep = [g for g in logs if g.block.number <= kept.deep]
-        known = request.told(deep, kept.deep)
+        deep = [g for g in logs if g.block.number <= cursor.deep]
+        known = request.proven_logs(deep, cursor.deep)
         ingest_logs(uow, self._desk(uow, now), self.chain, known, request.transactions.keys())
         for address in vaults:
             uow.chainlog.read_again(chain_id, address, None)

@@ -1,4 +1,4 @@
-"""What the chain itself is asked where the logs at hand leave something in doubt."""
+"""Log evidence: reads of the chain that settle a doubt about stored logs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ChainEvidence:
     vaults: dict[str, bool] = field(default_factory=dict)
     blocks: dict[int, str | None] = field(default_factory=dict)
 
-    def told(self, logs: Sequence[VaultLog], high: int) -> list[VaultLog]:
+    def proven_logs(self, logs: Sequence[VaultLog], high: int) -> list[VaultLog]:
         """The logs up to a block, those of the transactions asked for as the chain says."""
-        found = [g for g in logs if g.tx_hash not in self.transactions]
+        proven = [g for g in logs if g.tx_hash not in self.transactions]
         for own in self.transactions.values():
-            found += [g for g in own if g.block.number <= high]
-        return sorted(found, key=lambda g: (g.block.number, g.log_index))
+            proven += [g for g in own if g.block.number <= high]
+        return sorted(proven, key=lambda g: (g.block.number, g.log_index))
 
 
 async def left_by(view: EvmChain, tx_hash: str) -> tuple[VaultLog, ...]:

@@ -1,4 +1,4 @@
-"""Tells owners by webhook: ledger rows become notices, and notices are sent.
+"""Notification worker: ledger rows become notices, and notices go to webhooks.
 
 One process at a time reads the ledgers for it, by a claim that another takes over when it ends;
 what it had not noted yet is read again, and the same notice is queued once. Sending is shared: each
@@ -203,10 +203,10 @@ class NotificationWorker:
     def _tried(self, delivery: Delivery, outcome: PostResult) -> DeliveryAttempt:
         now = self._deps.clock.now()
         ok = outcome.taken
-        again = None if ok else next_attempt_at(delivery, delivery.attempts + 1, now)
+        retry_at = None if ok else next_attempt_at(delivery, delivery.attempts + 1, now)
         self.counted.delivered += ok
         self.counted.failed += not ok
-        self.counted.dead += not ok and again is None
+        self.counted.dead += not ok and retry_at is None
         return DeliveryAttempt(
-            at=now, ok=ok, answered=outcome.status, fault=outcome.fault, again_at=again
+            at=now, ok=ok, answered=outcome.status, fault=outcome.fault, again_at=retry_at
         )

@@ -1,4 +1,4 @@
-"""What runs by itself: reading the chains, marking vaults, settling, confirming transfers."""
+"""Scheduler of periodic work: read chains, mark vaults, settle, confirm transfers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.keeper.hall_rollup import refresh_stale
 from tools.keeper.sign_ins import end_old
 from tools.keeper.transfer_confirmation import (
-    Found,
+    FoundTransfer,
     TransferConfirmer,
     complete_transfers,
     take_inbound,
@@ -72,8 +72,8 @@ class KeeperScheduler:
         """
         try:
             await self._lines.release()
-        except Unavailable as trouble:
-            log.warning("leading is not given back: %s", trouble.why)
+        except Unavailable as unavailable:
+            log.warning("leading is not given back: %s", unavailable.why)
 
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
@@ -115,11 +115,11 @@ class KeeperScheduler:
         """
         pause_s, longest_s = float(every_s), min(LONGEST_PAUSE_S, LONGEST_IN_ROUNDS * every_s)
         while True:
-            went_well = await self._once(subject, work)
+            went_well = await self._run_once(subject, work)
             pause_s = every_s if went_well else min(2 * pause_s, max(every_s, longest_s))
             await anyio.sleep(pause_s)
 
-    async def _once(self, subject: str, work: Callable[[], Awaitable[object]]) -> bool:
+    async def _run_once(self, subject: str, work: Callable[[], Awaitable[object]]) -> bool:
         well, started = False, time.perf_counter_ns()
         with log_context(work=subject):
             try:
@@ -135,11 +135,11 @@ class KeeperScheduler:
     async def round(self) -> None:
         """Everything once; what one chain cannot be asked holds nothing else."""
         for chain_id, reader in self._readers.items():
-            await self._once(f"reading chain {chain_id}", partial(self.read_chain, reader))
+            await self._run_once(f"reading chain {chain_id}", partial(self.read_chain, reader))
         await self.keep()
         for chain in self.parts.chains.with_rpc():
             name = f"transfers of chain {chain.chain_id}"
-            await self._once(name, partial(self.settle_transfers, chain))
+            await self._run_once(name, partial(self.settle_transfers, chain))
         await self._confirmations.expire()
         await self.roll_up()
         await self.check_keys()
@@ -200,16 +200,16 @@ class KeeperScheduler:
         low = deep if read is None else read + 1
         while low <= deep:
             high = min(low + BLOCKS_A_CALL - 1, deep) if holders else deep
-            _, found = await quorum_read(
+            _, transfers = await quorum_read(
                 chain, "transfers", partial(_arrived, holders, range(low, high + 1))
             )
-            await self.deps.store.write(partial(self._take_inbound, chain, found, high))
+            await self.deps.store.write(partial(self._take_inbound, chain, transfers, high))
             low = high + 1
 
     def _take_inbound(
-        self, chain: EvmChain, found: Sequence[Found], high: int, uow: UnitOfWork
+        self, chain: EvmChain, transfers: Sequence[FoundTransfer], high: int, uow: UnitOfWork
     ) -> None:
-        take_inbound(uow, chain.chain_id, chain.usdc or "", found, self.deps.clock.now())
+        take_inbound(uow, chain.chain_id, chain.usdc or "", transfers, self.deps.clock.now())
         uow.chainlog.set_inbound_read(chain.chain_id, high)
 
     # -- the chain reader
@@ -224,14 +224,14 @@ class KeeperScheduler:
         """Keep every chain once, side by side: none waits for another, and none fails another."""
         async with anyio.create_task_group() as group:
             for keeping in self._keepings:
-                group.start_soon(self._once, keeping.name, keeping.round)
+                group.start_soon(self._run_once, keeping.name, keeping.round)
 
 
 async def _arrived(
     holders: Collection[str], blocks: range, node: EvmChain
-) -> tuple[BlockStamp | None, Sequence[Found]]:
+) -> tuple[BlockStamp | None, Sequence[FoundTransfer]]:
     """Transfers in some blocks by the word of one node, and the last of these blocks."""
-    found = await complete_transfers(
+    transfers = await complete_transfers(
         node, await inbound(node, holders, blocks.start, blocks.stop - 1)
     )
-    return await node.block(blocks.stop - 1), found
+    return await node.block(blocks.stop - 1), transfers

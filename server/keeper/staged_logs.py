@@ -1,4 +1,4 @@
-"""Logs in the form in which they wait until their blocks are deep enough."""
+"""Staged logs: the stored form of logs until their blocks are deep enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording on chain what a vault's positions are worth, so that its exits are judged by it."""
+"""Value recording: writes the worth of a vault's positions on chain; its exits depend on it."""
 
 from __future__ import annotations
 
@@ -88,11 +88,15 @@ class Recording:
             await send_for(self.deps, self.chain, mandate, "record", sent)
             if len(sent) < tries:  # it would revert
                 break
-            found = await self._found(sent[-1])
+            recorded = await self._recorded_value(sent[-1])
             log.info(
-                "%s: recorded %s, was %s (%s)", mandate.public_id, found, vault.recorded, sent[-1]
+                "%s: recorded %s, was %s (%s)",
+                mandate.public_id,
+                recorded,
+                vault.recorded,
+                sent[-1],
             )
-            if not pressed(vault.positions, found):
+            if not pressed(vault.positions, recorded):
                 return Rest(SHORT_REST_S if move == "fall" else self._every_s, sent=True)
             log.warning("%s: its market was pressed while it was recorded", mandate.public_id)
         return Rest(REST_S, bool(sent))
@@ -103,10 +107,10 @@ class Recording:
         at = await self.chain.block(max(0, vault.block.number - back))
         if at is None:
             return None
-        told = await self.chain.vault_states([vault.address], agreed=True, block=at)
-        return told.get(vault.address)
+        states = await self.chain.vault_states([vault.address], agreed=True, block=at)
+        return states.get(vault.address)
 
-    async def _found(self, tx_hash: str) -> Usdc:
+    async def _recorded_value(self, tx_hash: str) -> Usdc:
         """What a transaction of ours recorded."""
         receipt = await self.chain.receipt(tx_hash)
         logs = receipt.logs if receipt is not None else ()

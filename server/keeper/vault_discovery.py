@@ -1,4 +1,4 @@
-"""Vaults whose creation no log told of: a node left the factory's log out.
+"""Vault discovery: vaults whose creation log is missing because a node left it out.
 
 Where a vault of signed terms stands is known before it is made, and what stands there can only be
 that vault: its address commits to the terms. So the lens says what the logs did not. Where several
@@ -44,13 +44,13 @@ class VaultDiscovery:
         Errors: `chain_unavailable`.
         """
         now = self._deps.clock.now()
-        kept, waiting = await self._deps.store.write(partial(self._waiting, now))
-        if kept is None or not waiting:
+        block, mandates = await self._deps.store.write(partial(self._next_mandates, now))
+        if block is None or not mandates:
             return
-        at = await self._chain.block(kept)
+        at = await self._chain.block(block)
         if at is None:
             return
-        for mandate in waiting:
+        for mandate in mandates:
             try:
                 await self._look(mandate, at, now)
             except Refused as refused:
@@ -60,20 +60,22 @@ class VaultDiscovery:
             except Exception:
                 log.exception("looking for the vault of %s failed", mandate.public_id)
 
-    def _waiting(self, now: datetime, uow: UnitOfWork) -> tuple[int | None, Sequence[Mandate]]:
+    def _next_mandates(
+        self, now: datetime, uow: UnitOfWork
+    ) -> tuple[int | None, Sequence[Mandate]]:
         """(the block up to which the ledger is complete, the mandates that are looked for now)."""
         chain_id = self._chain.chain_id
-        kept = uow.chainlog.cursor(chain_id)
-        if kept is None or kept.head is None or kept.deep < 0 or self._chain.factory is None:
+        cursor = uow.chainlog.cursor(chain_id)
+        if cursor is None or cursor.head is None or cursor.deep < 0 or self._chain.factory is None:
             return None, ()
-        found = []
+        mandates = []
         for public_id in uow.chainlog.unseen(chain_id, KIND, self._batch, now):
             mandate = uow.mandates.get(public_id)
             over = mandate is not None and mandate.ends_at is not None and mandate.ends_at < now
             until = now + (AFTER_THE_END if over else EVERY)
             if uow.work.acquire(KIND, public_id, self._holder, now, until) and mandate is not None:
-                found.append(mandate)
-        return kept.deep, found
+                mandates.append(mandate)
+        return cursor.deep, mandates
 
     async def _look(self, mandate: Mandate, at: BlockStamp, now: datetime) -> None:
         digest, vault = signed_digest(self._chain, mandate), signed_vault(self._chain, mandate)

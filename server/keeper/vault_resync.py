@@ -72,14 +72,14 @@ class VaultResync:
         """
         log.warning("%s: its vault's totals are not those of its rows", one.mandate.public_id)
         newest = max(one.low, one.blocks[-1] - MOST_BLOCKS + 1)
-        with anyio.move_on_after(LOOK_S) as look:
-            if await self._look(replace(one, low=newest)):
+        with anyio.move_on_after(LOOK_S) as time_limit:
+            if await self._reread_newest(replace(one, low=newest)):
                 return
-        lows = [n for n in (one.low, one.life) if n < newest or look.cancelled_caught]
+        lows = [n for n in (one.low, one.life) if n < newest or time_limit.cancelled_caught]
         if lows:
             await self._life(one, lows)
 
-    async def _look(self, one: Mismatch) -> bool:
+    async def _reread_newest(self, one: Mismatch) -> bool:
         """Read blocks that are few, along every path; True where one explains the vault."""
         for path in self._paths(one.low):
             try:
@@ -87,7 +87,7 @@ class VaultResync:
                 await self._deps.store.write(partial(self._explain, one, logs))
             except (StillMismatched, Refused):
                 continue
-            self._tell(one, path)
+            self._log_resync(one, path)
             return True
         return False
 
@@ -109,7 +109,7 @@ class VaultResync:
             uow, IngestContext(now, deps.ids, deps.config, switches(uow, deps.defaults)), one, logs
         )
 
-    def _tell(self, one: Mismatch, path: ResyncPath) -> None:
+    def _log_resync(self, one: Mismatch, path: ResyncPath) -> None:
         log.warning("%s: read again, by %s", one.mandate.public_id, path.name)
 
     # -- the whole life
@@ -151,7 +151,7 @@ class VaultResync:
                 done, then = await self._step(one, path, done)
                 self._stepped = True
             if then == "explained":
-                self._tell(one, path)
+                self._log_resync(one, path)
             if then in ("explained", "later"):
                 return False
         return True
@@ -193,10 +193,12 @@ class VaultResync:
         await self._deps.store.write(partial(self._keep, key, done, logs))
         if done.high < top or not (logs or ended):
             return done, "on"
-        found = await self._deps.store.read(lambda uow: [log_of(s) for s in uow.readings.logs(key)])
+        stored_logs = await self._deps.store.read(
+            lambda uow: [log_of(s) for s in uow.readings.logs(key)]
+        )
         try:
             window = replace(one, low=done.low)
-            await self._deps.store.write(partial(self._explain, window, found))
+            await self._deps.store.write(partial(self._explain, window, stored_logs))
         except (StillMismatched, Refused):
             return done, "ended" if ended else "on"
         return done, "explained"

@@ -1,4 +1,4 @@
-"""What the house does with the vaults of one chain: refresh, mark, stop, close, settle."""
+"""Vault upkeep of one chain: refresh, mark, stop, close, settle."""
 
 from __future__ import annotations
 
@@ -109,17 +109,17 @@ class VaultUpkeep:
         """Read, mark, act on and compare some vaults, by as many lens calls as they need."""
         chain = self.chain
         with anyio.fail_after(self._budget_s / 2):
-            told = await chain.vault_states(
+            state_by_vault = await chain.vault_states(
                 [m.vault_address for m in mandates if m.vault_address], agreed=True
             )
         low: set[str] = set()
         for some in _some(mandates):
-            low |= await self.deps.store.write(partial(self._mark, some, told))
+            low |= await self.deps.store.write(partial(self._mark, some, state_by_vault))
         now = self.deps.clock.now()
         states = {
             m.public_id: with_trusted_time(chain, s, now)
             for m in mandates
-            if (s := told.get(m.vault_address or ""))
+            if (s := state_by_vault.get(m.vault_address or ""))
         }
         await self._act(mandates, states, low)
         await self.compare(mandates)
@@ -127,9 +127,9 @@ class VaultUpkeep:
             await expire_claims(self.deps, chain, some)
 
     def _mark(
-        self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
+        self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], uow: UnitOfWork
     ) -> set[str]:
-        return mark_vaults(uow, self._desk(uow, self.deps.clock.now()), mandates, told)
+        return mark_vaults(uow, self._desk(uow, self.deps.clock.now()), mandates, states)
 
     def _desk(self, uow: UnitOfWork, now: datetime) -> IngestContext:
         return IngestContext(
@@ -164,45 +164,45 @@ class VaultUpkeep:
             if self.deps.keeper is None:
                 continue
             if at_line and not dry:
-                await self._once("stop line", mandate, self._stop, vault)
+                await self._run_leased("stop line", mandate, self._stop, vault)
             elif _to_close(mandate, vault) and not dry:
-                await self._once("close", mandate, self._close, vault)
+                await self._run_leased("close", mandate, self._close, vault)
             elif record is not None:
-                await self._once(record, mandate, self._recording.renew, vault)
+                await self._run_leased(record, mandate, self._recording.renew, vault)
             if due(mandate, vault):
-                await self._once("settle", mandate, self._settle)
+                await self._run_leased("settle", mandate, self._settle)
 
     async def compare(self, mandates: Sequence[Mandate]) -> None:
         """Hold the vaults' own totals against the sums of their rows, up to where the reader has
         compared them; what differs is read again another way, and by another node.
         """
         chain = self.chain
-        kept = await self.deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
-        if kept is None or kept.head is None:
+        cursor = await self.deps.store.read(lambda uow: uow.chainlog.cursor(chain.chain_id))
+        if cursor is None or cursor.head is None:
             return
-        number = max(0, kept.deep)
+        number = max(0, cursor.deep)
         at = await chain.block(number)
-        if at is None or (kept.block == number and kept.hash not in (None, at.hash)):
+        if at is None or (cursor.block == number and cursor.hash not in (None, at.hash)):
             return  # the reader goes back first
         vaults = [m.vault_address for m in mandates if m.vault_address]
-        told = await chain.vault_states(vaults, agreed=True, block=at)
+        states = await chain.vault_states(vaults, agreed=True, block=at)
         differing: list[Mismatch] = []
         for some in _some(mandates):
-            differing += await self.deps.store.write(partial(self._compared, some, told))
+            differing += await self.deps.store.write(partial(self._compared, some, states))
         # A part of the time, and those first whose turn was longest ago: others are kept too.
         differing.sort(key=lambda one: self._turns.get(one.mandate.public_id, 0))
         with anyio.move_on_after(self._budget_s / READING_SHARE):
             for one in differing:
                 self._turns[one.mandate.public_id] = next(self._turn)
-                await self._once("read again", one.mandate, partial(self._read_again, one))
+                await self._run_leased("read again", one.mandate, partial(self._read_again, one))
         with anyio.move_on_after(self._budget_s / READING_SHARE):
-            await self._auditing.round(mandates, told)
+            await self._auditing.round(mandates, states)
 
     def _compared(
-        self, mandates: Sequence[Mandate], told: Mapping[str, VaultState], uow: UnitOfWork
+        self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], uow: UnitOfWork
     ) -> list[Mismatch]:
         ingest_context = self._desk(uow, self.deps.clock.now())
-        return compare_vaults(uow, ingest_context, mandates, told, self.chain.facts.start_block)
+        return compare_vaults(uow, ingest_context, mandates, states, self.chain.facts.start_block)
 
     async def _read_again(self, one: Mismatch, _: Mandate) -> Rest:
         await self._rereading.of(one)
@@ -243,7 +243,7 @@ class VaultUpkeep:
             return Rest(0 if reply.body.get("error") == "chain_unavailable" else REST_S)
         return Rest(REST_S if Usdc.parse(reply.body["fee_owed"]) else 0)
 
-    async def _once(
+    async def _run_leased(
         self,
         kind: str,
         mandate: Mandate,

@@ -1,4 +1,4 @@
-"""Calls to addresses that strangers name: to what was looked at and to nothing else."""
+"""Webhook client: calls only the checked address of a URL that a stranger named."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class PostResult:
 
 def looked_up(host: str, port: int) -> Sequence[str]:
     """Ask the machine's resolver."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(where[0]) for *_, where in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(where[0]) for *_, where in entries))
 
 
 class PinnedResolver(AbstractResolver):
@@ -63,10 +63,10 @@ class PinnedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         """The host's addresses. Errors: `NotAllowed` where one of them may not be called."""
         asking = asyncio.get_running_loop().run_in_executor
-        found = await asking(self._threads, self._lookup, host, port)
-        if not self._private and not all(is_public_address(address) for address in found):
+        addresses = await asking(self._threads, self._lookup, host, port)
+        if not self._private and not all(is_public_address(address) for address in addresses):
             raise AddressBlocked(f"{host} is not on the public internet alone")
-        return [_result(host, address, port) for address in found]
+        return [_result(host, address, port) for address in addresses]
 
     async def close(self) -> None:
         """Let the threads go as their lookups end."""

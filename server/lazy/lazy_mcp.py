@@ -61,9 +61,9 @@ class LazyMcpApp:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         ended = asyncio.ensure_future(receive())
-        wanted = asyncio.ensure_future(self._wanted.wait())
-        await asyncio.wait({ended, wanted}, return_when=asyncio.FIRST_COMPLETED)
-        wanted.cancel()
+        requested = asyncio.ensure_future(self._wanted.wait())
+        await asyncio.wait({ended, requested}, return_when=asyncio.FIRST_COMPLETED)
+        requested.cancel()
         if not ended.done():
             await self._run(ended)
         await send({"type": "lifespan.shutdown.complete"})

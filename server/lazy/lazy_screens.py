@@ -25,10 +25,10 @@ class LateScreens(web.AbstractResource):
 
     async def resolve(self, request: web.Request) -> Any:
         """The page behind a request and the methods it has; None where there is no page."""
-        found = await (self._router or await self._loaded()).resolve(request)
-        if isinstance(found.http_exception, web.HTTPMethodNotAllowed):
-            return None, found.http_exception.allowed_methods
-        return (None if found.http_exception else found), set()
+        match = await (self._router or await self._loaded()).resolve(request)
+        if isinstance(match.http_exception, web.HTTPMethodNotAllowed):
+            return None, match.http_exception.allowed_methods
+        return (None if match.http_exception else match), set()
 
     async def _loaded(self) -> web.UrlDispatcher:
         router = web.UrlDispatcher()

@@ -34,9 +34,9 @@ class LateVenues:
         """Return the venue. Errors: `not_configured`."""
         return self.load().get(network)
 
-    def met(self) -> Mapping[tuple[Network, str, str], int]:
+    def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
         """How often the venue said what is not known here."""
-        return {} if self._made is None else self._made.met()
+        return {} if self._made is None else self._made.unknown_counts()
 
     def refused(self) -> Mapping[tuple[Network, str], int]:
         """How often an answer of the venue's was refused as a whole."""

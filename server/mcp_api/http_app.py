@@ -111,13 +111,13 @@ class _Leaving:
         ):
             await self._app(scope, receive, send)
             return
-        request, given = await receive(), False
+        request, is_replayed = await receive(), False
 
         async def again() -> Message:
-            nonlocal given
-            if given:
+            nonlocal is_replayed
+            if is_replayed:
                 return await receive()
-            given = True
+            is_replayed = True
             return request
 
         async def watch() -> None:

@@ -1,4 +1,4 @@
-"""Answers of JSON-RPC that are made where no tool ran: a refusal block, or an error."""
+"""JSON-RPC answers where no tool ran: a refusal block, or an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sends an MCP request, as it was found where it came in."""
+"""Request principal of an MCP request, as identified at the HTTP door."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ async def asker_in(deps: Deps, scope: Scope) -> RequestPrincipal:
         state[STATE] = await asker_of(
             deps, Headers(scope=scope), client[0] if client else None, on_mcp=True
         )
-    found: RequestPrincipal = state[STATE]
-    return found
+    principal: RequestPrincipal = state[STATE]
+    return principal

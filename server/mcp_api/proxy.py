@@ -108,8 +108,8 @@ async def relay(url: str, key: str | None, wait_s: float) -> None:
 
         group.start_soon(back)
         async for item in from_host:
-            told = ClientMessageMetadata(headers=era.headers(item.message) or None)
-            await to_service.send(SessionMessage(item.message, told))
+            metadata = ClientMessageMetadata(headers=era.headers(item.message) or None)
+            await to_service.send(SessionMessage(item.message, metadata))
         group.cancel_scope.cancel()
         # The SDK writes until this is closed.
         to_host.close()

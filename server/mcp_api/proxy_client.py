@@ -1,4 +1,4 @@
-"""The HTTP client of the relay: what is asked is answered, by the service or in its place."""
+"""Proxy client over HTTP: every request gets an answer, from the service or in its place."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ProxyClient(httpx2.AsyncClient):
         else:
             if raw["method"] == "initialize":
                 self._hello, self._session = request, None
-            response = await self._asked(request, raw)
+            response = await self._forward(request, raw)
         response.request = request
         return response
 
@@ -75,25 +75,27 @@ class ProxyClient(httpx2.AsyncClient):
             request.headers[SESSION] = self._session
         return request
 
-    async def _asked(self, request: httpx2.Request, raw: Any) -> httpx2.Response:
-        asked = JsonRpcRequest(raw["id"], raw["method"])
+    async def _forward(self, request: httpx2.Request, raw: Any) -> httpx2.Response:
+        rpc_request = JsonRpcRequest(raw["id"], raw["method"])
         try:
             with anyio.fail_after(self._wait_s):
-                response = await self._in_session(request)
-                return await _understood(response, asked, raw)
+                response = await self._send_in_session(request)
+                return await _understood(response, rpc_request, raw)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
-            return _made(_lost(asked, f"The service cannot be reached. {NOTHING_SENT}"))
+            return _to_response(
+                _lost(rpc_request, f"The service cannot be reached. {NOTHING_SENT}")
+            )
         except TimeoutError:
             why = f"The service gave no answer within {self._wait_s:g} s."
         except (httpx2.TransportError, httpx2.DecodingError):
             why = "The connection broke before the answer was whole."
-        return _made(_unknown(asked, raw, why))
+        return _to_response(_unknown(rpc_request, raw, why))
 
     async def _unasked(self, request: httpx2.Request) -> httpx2.Response:
         """Nobody waits for an answer to a notification, so that a failure has nobody to be told."""
         try:
             with anyio.fail_after(min(UNASKED_S, self._wait_s)):
-                response = await self._in_session(request)
+                response = await self._send_in_session(request)
                 await response.aread()
                 await response.aclose()
         except (httpx2.TransportError, httpx2.DecodingError, TimeoutError):
@@ -105,7 +107,7 @@ class ProxyClient(httpx2.AsyncClient):
         tries = 0
         while True:
             try:
-                response = await self._in_session(request)
+                response = await self._send_in_session(request)
             except httpx2.TransportError:
                 response = None
             if response is not None and response.status_code < 500:
@@ -116,18 +118,18 @@ class ProxyClient(httpx2.AsyncClient):
             await anyio.sleep(AGAIN_S[min(tries, len(AGAIN_S) - 1)])
             tries += 1
 
-    async def _in_session(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send_in_session(self, request: httpx2.Request) -> httpx2.Response:
         """Send it; where the service has lost the session, in another."""
         response = await self._passed(self._known(request))
         if self._hello is request:
             self._session = response.headers.get(SESSION)
-        told = request.headers.get(SESSION)
-        if response.status_code != 404 or told is None or self._hello is None:
+        session_id = request.headers.get(SESSION)
+        if response.status_code != 404 or session_id is None or self._hello is None:
             return response
         # 404 is the word for a session that is over; nothing of the request was done.
         await response.aclose()
         async with self._opening:
-            if self._session == told:
+            if self._session == session_id:
                 await self._open_again(request, self._hello)
         return await self._passed(self._known(request))
 
@@ -182,16 +184,18 @@ async def _understood(
     if "jsonrpc" in answer:
         # An answer to what the service could not read has no id.
         answered = json.dumps({**answer, "id": request.id}).encode()
-        kept = {SESSION: response.headers[SESSION]} if SESSION in response.headers else {}
-        return _ok(answered, kept)
+        headers = {SESSION: response.headers[SESSION]} if SESSION in response.headers else {}
+        return _ok(answered, headers)
     if isinstance(answer.get("error"), str) and isinstance(answer.get("reason"), str):
-        return _made(refusal_response(request, answer, status))
+        return _to_response(refusal_response(request, answer, status))
     if status in (404, 405):
         return httpx2.Response(status)
     why = f"What answered is not the service: status {status}, and no message."
     if 400 <= status < 500:
-        return _made(error_response(request, INTERNAL_ERROR, why, {"may_have_happened": False}))
-    return _made(_unknown(request, raw, why))
+        return _to_response(
+            error_response(request, INTERNAL_ERROR, why, {"may_have_happened": False})
+        )
+    return _to_response(_unknown(request, raw, why))
 
 
 def _object(body: bytes) -> Mapping[str, object]:
@@ -209,7 +213,7 @@ def _ok(body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
     return httpx2.Response(200, headers=raw, content=body)
 
 
-def _made(message: JSONRPCMessage) -> httpx2.Response:
+def _to_response(message: JSONRPCMessage) -> httpx2.Response:
     return _ok(json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode(), {})
 
 
@@ -222,8 +226,8 @@ def _unknown(request: JsonRpcRequest, raw: Any, reason: str) -> JSONRPCError:
     if request.method != TOOL_CALL:
         return _lost(request, f"{reason} Ask again.")
     params: Any = raw.get("params")
-    given: Any = params.get("arguments") if isinstance(params, dict) else None
-    keyed = isinstance(given, dict) and isinstance(given.get("idempotency_key"), str)
+    arguments: Any = params.get("arguments") if isinstance(params, dict) else None
+    keyed = isinstance(arguments, dict) and isinstance(arguments.get("idempotency_key"), str)
     step = _SAME_KEY if keyed else _RECONCILE
     block = refusal("outcome_unknown", what="The call", next=(step,), retry_safe=keyed).as_json(
         "agent"

@@ -1,4 +1,4 @@
-"""Keeping what callers send out of the MCP library's own log lines."""
+"""SDK log filter: keeps the content of requests out of the MCP library's own log lines."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def install_log_filter() -> None:
     for name in ("mcp", "sse_starlette"):
         logging.getLogger(name).setLevel(level)
     for name in _QUOTING:
-        found = logging.getLogger(name)
-        if not any(isinstance(f, _NoBodies) for f in found.filters):
-            found.addFilter(_NoBodies())
+        logger = logging.getLogger(name)
+        if not any(isinstance(f, _NoBodies) for f in logger.filters):
+            logger.addFilter(_NoBodies())

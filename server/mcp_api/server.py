@@ -83,12 +83,12 @@ class Tools:
         # The SDK keeps no public register of its connections; a session lives for one request only.
         self._connections.add(ctx.session._connection)
         door = await self.watch()
-        shown = [
+        tools = [
             tool
             for name, tool in self._shelf.tools().items()
             if (door or not behind_door(name)) and not (_reads_only(ctx) and _writes(tool))
         ]
-        return t.ListToolsResult(tools=shown, ttl_ms=0, cache_scope="private")
+        return t.ListToolsResult(tools=tools, ttl_ms=0, cache_scope="private")
 
     async def call(self, ctx: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
         """Call a tool: identity by message, the operation's one path, a refusal as a result."""
@@ -103,19 +103,19 @@ class Tools:
         return _result(reply)
 
     async def _reply(
-        self, op: Operation, ctx: Context, given: Mapping[str, object]
+        self, op: Operation, ctx: Context, raw_arguments: Mapping[str, object]
     ) -> OperationResult:
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
-            key, arguments = _arguments(self._shelf.tools()[op.name], given)
+            key, arguments = _arguments(self._shelf.tools()[op.name], raw_arguments)
             asker = await self._asker(ctx)
             caller = asker.named()
         except Refused as refused:
             return refused_reply(refused, self.deps.clock.now())
-        except Unavailable as trouble:
-            log.warning("tool %s: the database: %s", op.name, trouble.why)
-            return refused_reply(unavailable(trouble), self.deps.clock.now())
+        except Unavailable as error:
+            log.warning("tool %s: the database: %s", op.name, error.why)
+            return refused_reply(unavailable(error), self.deps.clock.now())
         except Exception:
             log.exception("tool %s failed before it ran", op.name)
             return refused_reply(Refused(refusal("internal")), self.deps.clock.now())
@@ -153,10 +153,10 @@ class Tools:
         await self.bus.publish(ToolsListChanged())
         async with anyio.create_task_group() as group:
             for connection in tuple(self._connections):
-                group.start_soon(_tell, connection)
+                group.start_soon(_notify_list_changed, connection)
 
 
-async def _tell(connection: Any) -> None:
+async def _notify_list_changed(connection: Any) -> None:
     """Say it to one connection; one that is stuck or gone holds nobody up."""
     try:
         with anyio.move_on_after(NOTIFY_S):
@@ -182,14 +182,16 @@ def _writes(tool: t.Tool) -> bool:
     return tool.annotations is None or not tool.annotations.read_only_hint
 
 
-def _arguments(tool: t.Tool, given: Mapping[str, object]) -> tuple[str | None, dict[str, Any]]:
+def _arguments(
+    tool: t.Tool, raw_arguments: Mapping[str, object]
+) -> tuple[str | None, dict[str, Any]]:
     """(idempotency key, the rest); an object that a host sent as JSON text is read, what it sent
     as null is left out.
 
     Errors: as for a body over HTTP.
     """
-    bounded(dict(given))
-    arguments = as_written(dict(given))
+    bounded(dict(raw_arguments))
+    arguments = as_written(dict(raw_arguments))
     properties = tool.input_schema["properties"]
     key = arguments.pop("idempotency_key", None) if "idempotency_key" in properties else None
     if key is not None and not isinstance(key, str):
@@ -207,9 +209,9 @@ def _arguments(tool: t.Tool, given: Mapping[str, object]) -> tuple[str | None, d
 def _result(reply: OperationResult) -> t.CallToolResult:
     """The reply as a tool result; a refusal is identical in both contents (contract 1)."""
     body = {"refusal": dict(reply.body)} if reply.refused else dict(reply.body)
-    told = encoded(body).decode()
+    text = encoded(body).decode()
     return t.CallToolResult(
-        content=[t.TextContent(text=told)],
+        content=[t.TextContent(text=text)],
         structured_content=body,
         is_error=reply.refused,
         _meta={"wallet/http_status": reply.status},

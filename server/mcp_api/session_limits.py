@@ -1,4 +1,4 @@
-"""Who may open how many MCP sessions and streams, and errors of the transport as refusal blocks."""
+"""Session limits of a caller on MCP, and transport errors as refusal blocks."""
 
 from __future__ import annotations
 
@@ -190,8 +190,8 @@ class SessionGuard:
             await self._admitted(scope, asker, receive, _Blocks(send, self._deps, role))
         except Refused as refused:
             await _answer(refused_reply(refused, self._deps.clock.now(), role), send)
-        except Unavailable as trouble:
-            await _answer(refused_reply(unavailable(trouble), self._deps.clock.now(), role), send)
+        except Unavailable as error:
+            await _answer(refused_reply(unavailable(error), self._deps.clock.now(), role), send)
 
     async def _read(self, receive: Receive, asker: RequestPrincipal) -> Receive:
         """The body, looked at for what it would cost and for keys that come twice. Who asked too
@@ -201,7 +201,7 @@ class SessionGuard:
         """
         message = await receive()
         body: bytes = message.get("body", b"")
-        if asker.limited is not None and not _is_told_by_a_tool(body):
+        if asker.limited is not None and not _is_tool_message(body):
             raise asker.limited
         raw, first = {**message, "body": await aside(exact, body)}, True
 
@@ -218,9 +218,9 @@ class SessionGuard:
         self, scope: Scope, asker: RequestPrincipal, receive: Receive, send: _Blocks
     ) -> None:
         headers = Headers(scope=scope)
-        named, path, method = headers.get(SESSION), scope["path"], scope["method"]
+        session_id, path, method = headers.get(SESSION), scope["path"], scope["method"]
         modern = headers.get("mcp-protocol-version") in MODERN
-        if path == "/mcp" and method == "POST" and named is None and not modern:
+        if path == "/mcp" and method == "POST" and session_id is None and not modern:
             await self._opening(scope, asker, receive, send)
         elif (path == "/sse" and method == "GET") or (
             path == "/mcp" and modern and headers.get("mcp-method") == LISTEN
@@ -228,16 +228,16 @@ class SessionGuard:
             with self._stream(asker):
                 await self._app(scope, receive, send)
         else:
-            await self._in_session(scope, named, receive, send)
+            await self._run_in_session(scope, session_id, receive, send)
 
     def _stream(self, asker: RequestPrincipal) -> AbstractContextManager[None]:
         place, goes = self.streams.admit(*_holder(asker))
         if goes is not None:
             goes.end()
-        return self._held(place)
+        return self._occupy_slot(place)
 
     @contextmanager
-    def _held(self, place: SessionSlot) -> Iterator[None]:
+    def _occupy_slot(self, place: SessionSlot) -> Iterator[None]:
         try:
             with place.listens():
                 yield
@@ -271,8 +271,8 @@ class SessionGuard:
         """End a session as its own client would: with DELETE, in the name of its key."""
         session = place.session or ""
         self._by_id.pop(session, None)
-        wanted = (b"host", b"mcp-protocol-version")
-        headers = [(n, v) for n, v in scope["headers"] if n in wanted]
+        header_names = (b"host", b"mcp-protocol-version")
+        headers = [(n, v) for n, v in scope["headers"] if n in header_names]
         headers.append((SESSION.encode(), session.encode()))
 
         async def nothing() -> Message:
@@ -284,7 +284,7 @@ class SessionGuard:
         name = {HOLDER: place.holder if place.keyed else None}
         await self._app({**scope, **name, "method": "DELETE", "headers": headers}, nothing, unheard)
 
-    async def _in_session(
+    async def _run_in_session(
         self, scope: Scope, name: str | None, receive: Receive, send: _Blocks
     ) -> None:
         place = self._by_id.get(name or "")
@@ -328,7 +328,7 @@ def _holder(asker: RequestPrincipal) -> tuple[bool, str, str | None]:
     return True, caller.credential, caller.owner_id
 
 
-def _is_told_by_a_tool(body: bytes) -> bool:
+def _is_tool_message(body: bytes) -> bool:
     """True for a short message to which a refusal is the answer (contract 1)."""
     if len(body) > TOLD_MAX:
         return False
@@ -366,11 +366,11 @@ class _Blocks:
             plain = not headers.get("content-type", "").startswith(("application/json", "text/ev"))
             if self.status in _TEXTS and plain:
                 now = self._deps.clock.now()
-                told = refused_reply(_TEXTS[self.status](), now, self._role)
+                result = refused_reply(_TEXTS[self.status](), now, self._role)
                 allow = {"Allow": headers["allow"]} if "allow" in headers else {}
                 # Its own text of a full house has a status that the code for it does not have.
-                status = told.status if self.status == 503 else self.status
-                self._block = OperationResult(status, told.body, {**told.headers, **allow})
+                status = result.status if self.status == 503 else self.status
+                self._block = OperationResult(status, result.body, {**result.headers, **allow})
                 return
         if self._block is None:
             await self._send(message)

@@ -30,14 +30,14 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
     """Register the extension and the resource."""
 
     async def wanted(uri: str) -> str:
-        found = await skill() if uri == SKILL_URI else None
-        if found is None:
+        text = await skill() if uri == SKILL_URI else None
+        if text is None:
             raise MCPError(t.INVALID_PARAMS, "Resource not found", {"uri": uri})
-        return found
+        return text
 
     async def skills_list(ctx: Context, params: Any) -> dict[str, object]:
-        found = await skill()
-        return _uncached({"skills": [] if found is None else [_entry(found)]})
+        text = await skill()
+        return _uncached({"skills": [] if text is None else [_entry(text)]})
 
     async def skills_get(ctx: Context, params: GetSkill) -> dict[str, object]:
         return _uncached({"skill": _entry(await wanted(params.uri))})
@@ -66,8 +66,8 @@ def _uncached(body: dict[str, object]) -> dict[str, object]:
     return body | {"ttlMs": 0, "cacheScope": "private"}
 
 
-def _entry(found: str) -> dict[str, object]:
-    raw = found.encode()
+def _entry(markdown: str) -> dict[str, object]:
+    raw = markdown.encode()
     digest = "sha256:" + hashlib.sha256(raw).hexdigest()
     resource = {"uri": SKILL_URI, "digest": digest, "size": len(raw), "mimeType": MARKDOWN}
     return {"uri": SKILL_URI, "frontmatter": dict(text.frontmatter()), "resources": [resource]}

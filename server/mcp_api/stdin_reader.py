@@ -1,4 +1,4 @@
-"""What an MCP host says on stdin, by lines, held to the bounds of a body before it is parsed."""
+"""Stdin reader: lines of an MCP host, checked against the bounds of a body before parsing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StdinLine:
 
     head: bytes
     tail: bytes
-    whole: bool
+    is_complete: bool
 
 
 def read_line(file: BinaryIO) -> StdinLine | None:
@@ -59,7 +59,7 @@ def read_line(file: BinaryIO) -> StdinLine | None:
     while part and not part.endswith(b"\n"):
         part = file.readline(MAX_BODY)
         tail = (tail + part)[-_TAIL:]
-    return StdinLine(head, tail, whole=False)
+    return StdinLine(head, tail, is_complete=False)
 
 
 def id_and_method(line: StdinLine) -> JsonRpcRequest:
@@ -72,7 +72,7 @@ def id_and_method(line: StdinLine) -> JsonRpcRequest:
             depth += len(mark) if mark[0] in b"[{" else -len(mark)
         if name in statement and depth == 1 and (value := _SAID.match(line.head, token.end())):
             statement[name].add(value.group(1))
-    if not line.whole and (last := _LAST_ID.search(line.tail)):
+    if not line.is_complete and (last := _LAST_ID.search(line.tail)):
         statement[b"id"].add(last.group(1))
     ids, methods = (_value(statement[name]) for name in (b"id", b"method"))
     # What has no method is an answer; whoever gets another under its id takes it for his own.
@@ -94,7 +94,7 @@ def _value(statement: set[bytes]) -> int | str | None:
 def answer_to(line: StdinLine) -> JSONRPCMessage | None:
     """The answer to a line that nobody can take as a message; None for one that somebody can."""
     try:
-        if not line.whole:
+        if not line.is_complete:
             raise Refused(refusal("body_too_large", limit=MAX_BODY))
         text = line.head.decode("utf-8")
         check_complexity(text, depth=MAX_DEPTH + ENVELOPE)
@@ -130,13 +130,13 @@ class StdinReader:
     async def __aiter__(self) -> AsyncIterator[str]:
         """Line by line, until the host closes."""
         while line := await anyio.to_thread.run_sync(read_line, self._file):
-            if line.whole and not line.head.strip():
+            if line.is_complete and not line.head.strip():
                 continue
-            if (told := answer_to(line)) is None:
+            if (answer := answer_to(line)) is None:
                 yield exact(line.head.rstrip(b"\r\n")).decode()
             elif self.answer is not None:
                 with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    await self.answer(SessionMessage(told))
+                    await self.answer(SessionMessage(answer))
 
 
 @contextmanager

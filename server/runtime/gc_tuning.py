@@ -1,4 +1,4 @@
-"""When a process that serves looks for circles among its objects, and gives memory back."""
+"""Garbage collection of a serving process, and the return of its free memory to the system."""
 
 from __future__ import annotations
 

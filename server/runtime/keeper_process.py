@@ -1,4 +1,4 @@
-"""The running keeper: it serves nobody, ends cleanly on SIGTERM, and loads no more than it runs."""
+"""The keeper process: serves no requests, ends on SIGTERM, loads no more than it runs."""
 
 from __future__ import annotations
 

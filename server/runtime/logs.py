@@ -1,4 +1,4 @@
-"""Where a process logs, in which form, and what never stands in a line."""
+"""Logging of a process: its destination, its format, and the secrets that no line contains."""
 
 from __future__ import annotations
 

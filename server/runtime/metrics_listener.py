@@ -1,4 +1,4 @@
-"""The listener for whoever watches the service: health and figures, apart from the public port."""
+"""Metrics listener: health and figures for monitoring, apart from the public port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open files: as many as the system allows; what there are none left for is said once a minute."""
+"""Open files: the limit raised to the system maximum; a shortage is logged once a minute."""
 
 from __future__ import annotations
 

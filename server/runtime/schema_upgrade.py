@@ -1,4 +1,4 @@
-"""What every process does first: the schema; what every command does: it looks at it."""
+"""Schema upgrade by every process at its start, and the schema check of every command."""
 
 from __future__ import annotations
 

@@ -65,14 +65,14 @@ class SignerClient:
         """
         try:
             async with asyncio.timeout(ANSWER_S):
-                raw = await self._asked(request)
+                raw = await self._query_signer(request)
         except (OSError, ValueError, TimeoutError):
             raise Refused(refusal("not_configured", what="the signer, or it is away,")) from None
         if "ok" not in raw:
             raise SigningRefused(str(raw.get("refused", "it gave no answer")))
         return dict(raw["ok"])
 
-    async def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    async def _query_signer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         reader, writer = await asyncio.open_unix_connection(self._path, limit=LONGEST_LINE)
         try:
             writer.write(json.dumps(request).encode() + b"\n")

@@ -86,7 +86,7 @@ class Signer:
             raise SigningRefused("there is no key for this wallet, or no market is named")
         if request.get("vault") is not None:
             raise SigningRefused("no action for a vault is signed here")
-        checked_terms(told_terms(request.get("terms")), wallet, coin)
+        checked_terms(parse_terms(request.get("terms")), wallet, coin)
         market = await self._market(network, coin)
         now = self.clock.now()
         expires = checked_expiry(request.get("expires_after"), now, milliseconds(now))
@@ -102,8 +102,8 @@ class Signer:
         """The market as this process reads it, whatever the caller says of it."""
         venue = self.venue(network)
         try:
-            held = await venue.perps(dex_of(coin), priority="keeper", max_age_s=60)
-            perp = next((p for p in held.value if p.coin == coin), None)
+            cached = await venue.perps(dex_of(coin), priority="keeper", max_age_s=60)
+            perp = next((p for p in cached.value if p.coin == coin), None)
             fresh = BOOK_FRESH.seconds // 2
             book = (await venue.book(coin, priority="keeper", max_age_s=fresh)).value
         except Refused as refused:
@@ -113,13 +113,13 @@ class Signer:
         return SignerMarket(perp=perp, book=book)
 
 
-def told_terms(raw: Any) -> SignerTerms:
+def parse_terms(raw: Any) -> SignerTerms:
     """The terms in a request, with who signed them by this process's own reckoning. Errors:
     NotSigned."""
     try:
         targets = [Target.from_json(t) for t in raw["targets"]]
-        whole = typed_data(raw["message"], "2", raw["chain_id"], raw["verifying_contract"])
-        digest = bytes.fromhex(eip712.digest(whole)[2:])
+        document = typed_data(raw["message"], "2", raw["chain_id"], raw["verifying_contract"])
+        digest = bytes.fromhex(eip712.digest(document)[2:])
         signer = recover(digest, bytes.fromhex(raw["signature"].removeprefix("0x")))
         hashed = eip712.guard_hash(targets)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""One thread for what waits: a commit, or a file that opens."""
+"""Blocking worker: one thread for blocking calls, such as a commit or opening a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: a bounded pool, and what becomes of a talk that breaks off."""
+"""PostgreSQL connections: a bounded pool, and the outcome of a call whose connection breaks."""
 
 from __future__ import annotations
 

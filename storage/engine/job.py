@@ -1,4 +1,4 @@
-"""One queued handler, and where its answer goes."""
+"""Job: one queued handler and the future of its result."""
 
 from __future__ import annotations
 

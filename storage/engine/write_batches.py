@@ -1,4 +1,4 @@
-"""Handlers that write on PostgreSQL, in batches: brought for together, run in memory, flushed
+"""Write batches on PostgreSQL: handlers prefetched for, run in memory and flushed
 together (docs/decisions/0020-the-batched-unit-of-work.md).
 """
 

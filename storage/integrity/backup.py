@@ -1,4 +1,4 @@
-"""Copies of the record: a database in use, or its ledgers as lines that anybody can check."""
+"""Backups: a copy of a database in use, and an export of its ledgers that anybody can check."""
 
 from __future__ import annotations
 

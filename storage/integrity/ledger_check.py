@@ -1,4 +1,4 @@
-"""Proving a ledger: every hash recomputed, every pair and checkpoint derived again from the first
+"""Ledger check: every hash, pair and checkpoint computed again from the first
 row.
 """
 

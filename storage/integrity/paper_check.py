@@ -1,4 +1,4 @@
-"""Proving paper books: hashes recomputed, every fill held against the snapshot that it names."""
+"""Paper book check: hashes recomputed, every fill compared with the snapshot that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approval items, and calldata that was handed out."""
+"""Approvals, and reservations for calldata that was handed out."""
 
 from __future__ import annotations
 

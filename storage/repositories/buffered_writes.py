@@ -1,4 +1,4 @@
-"""Rows that many appends add, written together."""
+"""Buffered writes: the rows of many appends, written together."""
 
 from __future__ import annotations
 

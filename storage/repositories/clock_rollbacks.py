@@ -1,4 +1,4 @@
-"""Where a ledger's clock was set back: its rows stand in their order, and not in that of their
+"""Clock rollbacks: ledger rows whose order differs from the order of their
 times.
 """
 

@@ -1,4 +1,4 @@
-"""The agents' deposit addresses: what is on file, and whose an address was proven to be."""
+"""Deposit addresses: an agent's stored addresses, and the proven owner of an address."""
 
 from __future__ import annotations
 

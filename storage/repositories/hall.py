@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from domain.text import shown
+from domain.text import escape_unfit
 from domain.wire_fields import JsonObject
 from storage.cursors import cursor_of, keys_of, not_a_cursor
 from storage.sql import Row, Sql, canonical, first, micros, moment
@@ -298,4 +298,4 @@ def _agent(row: Row) -> HallAgent:
 def _legible(body: dict[str, object]) -> dict[str, object]:
     """The body with a name that everybody can read; older names may hold anything."""
     name = body.get("name")
-    return body | {"name": shown(name)} if isinstance(name, str) else body
+    return body | {"name": escape_unfit(name)} if isinstance(name, str) else body

@@ -1,4 +1,4 @@
-"""Rows of the ledger by the house, as a reorganisation asks for them."""
+"""House events: the chain's and the keeper's rows, read for a reorganisation."""
 
 from __future__ import annotations
 

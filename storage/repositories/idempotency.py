@@ -1,4 +1,4 @@
-"""Idempotency records: who claimed a key, and the answer that every repeat of it gets."""
+"""Idempotency records: the claim of a key, and the answer to every repeat of its call."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from domain.refusals import Refused, refusal
-from domain.text import shown
+from domain.text import escape_unfit
 from storage.cursors import cursor_of, keys_of
 from storage.repositories.people import PersonRepository
 from storage.sql import Row, columns, first, maybe_moment, micros, moment
@@ -190,7 +190,7 @@ def _agent(row: Row) -> Agent:
     return Agent(
         row["agent_id"],
         row["owner_id"],
-        shown(row["name"]),
+        escape_unfit(row["name"]),
         row["address"],
         moment(row["created_at"]),
     )

@@ -1,4 +1,4 @@
-"""The statements of a ledger that are run again and again, each with its name."""
+"""Ledger queries: the frequent statements, each with its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of the mandates table without reading a mandate, and the columns that no version
+"""Mandate polling: queries that read no whole mandate, and the columns that no version
 guards.
 """
 

@@ -1,4 +1,4 @@
-"""Many mandates asked for at once, on either database."""
+"""Mandate queries: many mandates in one statement, on either database."""
 
 from __future__ import annotations
 

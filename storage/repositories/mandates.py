@@ -1,4 +1,4 @@
-"""Mandates: what is searched for in columns, the rest as canonical JSON."""
+"""Mandates: searchable values in columns, the rest as canonical JSON."""
 
 from __future__ import annotations
 

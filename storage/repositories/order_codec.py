@@ -1,4 +1,4 @@
-"""An order and its fills as rows: what is searched for in columns, the rest as canonical JSON."""
+"""Order codec: an order and its fills as rows of searchable columns and canonical JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be ordered a day: counters, and a person's own limits."""
+"""Order limits: daily counters, and a person's own limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders and their fills: what is searched for in columns, the rest as canonical JSON."""
+"""Orders and their fills: searchable values in columns, the rest as canonical JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of paper books and what stands behind them."""
+"""Paper codec: rows of paper books, their entries and snapshots."""
 
 from __future__ import annotations
 

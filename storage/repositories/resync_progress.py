@@ -1,4 +1,4 @@
-"""How far a vault was read again along one path, and the logs that were found on it."""
+"""Resync progress: the last block of each path for a vault, and the logs found on it."""
 
 from __future__ import annotations
 

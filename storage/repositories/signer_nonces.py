@@ -1,4 +1,4 @@
-"""Nonces of what wallets sign for the venue."""
+"""Signer nonces: nonces of the messages that wallets sign for the venue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folded states: kept in memory by row hash, kept in the database at checkpoints."""
+"""State cache: folded states, in memory by row hash and in the database at checkpoints."""
 
 from __future__ import annotations
 

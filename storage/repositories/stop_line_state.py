@@ -1,4 +1,4 @@
-"""How the keeper stands with each mandate that holds something at the venue."""
+"""Stop line state: the keeper's progress on each mandate with a position at the venue."""
 
 from __future__ import annotations
 

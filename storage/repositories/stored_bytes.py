@@ -1,4 +1,4 @@
-"""How much owners had stored today."""
+"""Stored bytes: how much each owner stored today."""
 
 from __future__ import annotations
 

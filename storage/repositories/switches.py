@@ -1,4 +1,4 @@
-"""Stored switches: those that an operator set."""
+"""Stored switches, as set by an operator."""
 
 from __future__ import annotations
 

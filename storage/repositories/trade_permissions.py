@@ -1,4 +1,4 @@
-"""Who may trade live, and the log of every change of that and of how much."""
+"""Trade permissions: persons allowed to trade live, and the log of each change and limit."""
 
 from __future__ import annotations
 

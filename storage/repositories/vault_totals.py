@@ -1,4 +1,4 @@
-"""Up to where a vault's own totals were those of its rows, and since when they are not."""
+"""Vault totals: the last block at which they matched the rows, and the time of a difference."""
 
 from __future__ import annotations
 

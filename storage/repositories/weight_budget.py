@@ -1,4 +1,4 @@
-"""The venue's request weight that the processes of one outgoing address share."""
+"""Weight budget: the venue's request weight for the processes of one outgoing address."""
 
 from __future__ import annotations
 

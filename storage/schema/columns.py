@@ -1,4 +1,4 @@
-"""What the tables are made of: one metadata, and columns and indices in few words."""
+"""Column helpers: one metadata, and columns and indices in few words."""
 
 from __future__ import annotations
 

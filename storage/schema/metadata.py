@@ -1,4 +1,4 @@
-"""The whole schema: what every module that declares tables declared."""
+"""Schema metadata: all tables of all modules that declare some."""
 
 from storage.schema import tables as tables
 from storage.schema import trading_tables as trading_tables

@@ -1,4 +1,4 @@
-"""Bringing a database to this version's schema."""
+"""Migrations: bring a database to this version's schema."""
 
 from __future__ import annotations
 

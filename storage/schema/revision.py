@@ -1,4 +1,4 @@
-"""What revision a database is at: told from its own table, without the migration tools."""
+"""Schema revision of a database, read from its own table, without the migration tools."""
 
 from __future__ import annotations
 

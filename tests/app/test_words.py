@@ -98,7 +98,7 @@ def test_times_inside_a_reason_become_times() -> None:
 
 
 def test_other_peoples_text_cannot_hide_anything_or_turn_the_line_around() -> None:
-    said = untrusted_text.told("safe\u202egnp.exe\u200b <script>alert(1)</script>\x00")
+    said = untrusted_text.quote_untrusted("safe\u202egnp.exe\u200b <script>alert(1)</script>\x00")
     assert (
         said
         == '<bdi class="told">safe\\u{202E}gnp.exe\\u{200B} &lt;script&gt;alert(1)&lt;/script&gt;\\u{0000}</bdi>'
@@ -121,7 +121,7 @@ def test_other_peoples_accents_pile_up_on_no_other_line() -> None:
 
 
 def test_an_address_is_whole_and_in_fours() -> None:
-    shown = addresses.whole("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC")
+    shown = addresses.full_address("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC")
     assert shown.count("<span>") == 10
     assert 'data-copy="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"' in shown
     assert addresses.short("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC") == "0x3C44…93BC"

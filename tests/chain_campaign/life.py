@@ -15,7 +15,7 @@ from chain.contracts import abi_codec
 from chain.logs.log_reader import LogReader
 from domain.chain_facts import VaultLog, VaultState
 from domain.ledger.events.event import Event, Reporter
-from domain.ledger.events.pairing import place_of, told_logs
+from domain.ledger.events.pairing import log_histories, place_of
 from domain.ledger.events.payloads import LogReversed
 from domain.mandates.mandate import Status
 from domain.money import Usdc
@@ -316,7 +316,7 @@ def told_here(rows: list[Event]) -> list[tuple[int, int, str, str]]:
     return [
         (*place_of(t.now), tx, t.now.occurred_at.isoformat())
         for tx, same in by_tx.items()
-        for t in told_logs(same)
+        for t in log_histories(same)
         if t.stands
     ]
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.shares import gives_way, in_turns
+from domain.shares import gives_way, round_robin
 
 HOLDERS = st.sampled_from("abcdefgh")
 
@@ -54,7 +54,7 @@ def test_who_asks_anew_takes_the_place_of_whoever_has_the_most() -> None:
 def test_of_many_each_has_its_turn_before_anybodys_second(
     items: list[tuple[str, int]], most: int
 ) -> None:
-    taken = in_turns(items, lambda item: item[0], most)
+    taken = round_robin(items, lambda item: item[0], most)
     assert len(taken) == min(most, len(items))
     left = Counter(who for who, _ in items)
     left.subtract(who for who, _ in taken)

@@ -34,7 +34,7 @@ async def test_an_agent_over_stdio_reads_the_products(sqlite_url: str) -> None:
             assert reply.status == 200
             assert reply.body["products"]
             assert deps.venues is not None
-            assert deps.venues.met() == {}
+            assert deps.venues.unknown_counts() == {}
     finally:
         await runner.cleanup()
 

@@ -479,11 +479,11 @@ def test_a_serving_process_never_loads_what_opens_keys() -> None:
 
 
 def test_the_terms_of_a_request_are_not_changed_by_reading_them() -> None:
-    from server.signer.daemon import told_terms
+    from server.signer.daemon import parse_terms
 
     told = signed_terms()
     before = copy.deepcopy(told)
-    assert told_terms(told).signer == OWNER.address
+    assert parse_terms(told).signer == OWNER.address
     assert told == before
 
 

@@ -290,7 +290,7 @@ async def test_approvals_show_what_they_are_at_the_moment(store: Store) -> None:
         found = await store.read(
             lambda uow: uow.approvals.page("m_1", status=status, now=now, **asked)
         )
-        assert all(status in (None, i.shown(now)) for i in found)
+        assert all(status in (None, i.status_at(now)) for i in found)
         return [i.approval_id for i in found]
 
     assert await page(None, 60) == ["ap_50", "ap_2", "ap_1", "ap_0"]

@@ -193,9 +193,9 @@ def test_a_long_line_is_not_kept_and_ends_where_it_ends() -> None:
     first, second, third = read_line(file), read_line(file), read_line(file)
     assert first is not None
     assert len(first.head) + len(first.tail) < MAX_BODY + 2_000
-    assert not first.whole
+    assert not first.is_complete
     assert second is not None
-    assert (second.head, second.whole) == (b'{"a":1}\n', True)
+    assert (second.head, second.is_complete) == (b'{"a":1}\n', True)
     assert third is not None
     assert third.head == b"last"
     assert read_line(file) is None
@@ -216,4 +216,4 @@ def test_a_long_line_is_not_kept_and_ends_where_it_ends() -> None:
     ],
 )
 def test_an_id_is_read_of_the_outermost_object_alone(line: bytes, number: object) -> None:
-    assert id_and_method(stdin_reader.StdinLine(line, line, whole=True)).id == number
+    assert id_and_method(stdin_reader.StdinLine(line, line, is_complete=True)).id == number

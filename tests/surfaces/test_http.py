@@ -214,7 +214,7 @@ async def test_the_step_that_the_skill_shows_can_be_taken_as_it_stands(service: 
 async def test_a_market_says_how_its_calls_are_encoded(service: Service) -> None:
     from domain.mandates.markets import ERC4626, Market
 
-    market = Market("m", "M", "live", "contract", 1, "erc4626", "0x" + "11" * 20).told()
+    market = Market("m", "M", "live", "contract", 1, "erc4626", "0x" + "11" * 20).as_shown()
     calls = wire(market)["target"]["calls"]
     assert [c["selector"] for c in calls] == [selector for selector, _, _ in ERC4626]
     for told in calls:

@@ -262,7 +262,7 @@ async def test_answers_that_are_refused_as_a_whole_are_counted_by_kind(
         client.ask(META_READ, "house"),
         venue.book("BTC", priority="house", max_age_s=0),
         venue.fills(WALLET, Clock().at, priority="house"),
-        venue.order_seen(WALLET, "0x" + "11" * 16, priority="house"),
+        venue.order_status(WALLET, "0x" + "11" * 16, priority="house"),
         venue.time(),
         venue.open_orders(WALLET, "", priority="house"),
     )

@@ -99,7 +99,7 @@ class Beside:
             return
         sight = MarketSnapshot(snapshot=shown(bids, asks, n), perps={"BTC": perp(self.venue)})
         left = self.size - sum((f.size for f in self.fills), Decimal(0))
-        asked = replace(self.asked, size=left, begun=bool(self.fills))
+        asked = replace(self.asked, size=left, has_fills=bool(self.fills))
         met = execute_resting(self.account, asked, sight, MODEL, taken=summed(()))
         self._take(met.fills)
         self.waits = met.rests

@@ -1,4 +1,4 @@
-"""One action that was held for the owner, looked at again as things stand now."""
+"""Detail of one approval: the stored action, simulated again on the chain as it is now."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.actions.approval_signature import vault_call
 from tools.actions.call_models import CheckTold, DecodedCall, decoded_call
 from tools.context.access import load_mandate, mandate_read_set, not_found, visible_mandate
-from tools.context.approval_keeping import approvals_kept_if_readable
+from tools.context.approval_keeping import approval_keeping_if_readable
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
@@ -72,7 +72,7 @@ class ApprovalDetailFacts:
     simulation: Simulation | None = None
 
 
-async def gather_held(deps: Deps, caller: Caller, request: OneApproval) -> ApprovalDetailFacts:
+async def gather_detail(deps: Deps, caller: Caller, request: OneApproval) -> ApprovalDetailFacts:
     """Read the vault, and try the action as the agent would send it."""
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
@@ -87,9 +87,9 @@ async def gather_held(deps: Deps, caller: Caller, request: OneApproval) -> Appro
         or mandate.agent_address is None
     ):
         return ApprovalDetailFacts(facts=facts)
-    if item is None or item.shown(deps.clock.now()) not in OPEN:
+    if item is None or item.status_at(deps.clock.now()) not in OPEN:
         return ApprovalDetailFacts(facts=facts)
-    if item.signature is None and await approvals_kept_if_readable(deps, mandate):
+    if item.signature is None and await approval_keeping_if_readable(deps, mandate):
         return ApprovalDetailFacts(facts=facts)
     call = vault_call(chain, facts.vault.address, _action(chain, mandate, item), item.data, item)
     with chain.short_deadline():
@@ -113,9 +113,9 @@ def read(uow: UnitOfWork, ctx: RequestContext[OneApproval, ApprovalDetailFacts])
     reserved = next((r.amount for r in snapshot.reservations if r.action.action_hash == key), ZERO)
     target = item.target.get("address") or ""
     request = ActionRequest(target, item.data, amount, reserved, key)
-    is_open = item.shown(ctx.now) in OPEN
+    is_open = item.status_at(ctx.now) in OPEN
     body = {
-        "approval": item.told(ctx.now),
+        "approval": item.as_item(ctx.now),
         "decoded": decoded_call(require_chain(ctx, mandate), mandate, request, item.data),
         "checks": [c.as_json() for c in action_checks(snapshot, request)],
         "simulation": simulated(ctx.facts.simulation),
@@ -154,7 +154,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/mandates/{public_id}/approvals/{approval_id}"),
         request_model=OneApproval,
         response_model=HeldOut,
-        gather=gather_held,
+        gather=gather_detail,
         read_set=mandate_read_set,
         handler=read,
         weight=HEAVY,

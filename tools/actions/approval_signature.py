@@ -1,4 +1,4 @@
-"""The call that an action is: plain, or with the owner's signature where the vault keeps
+"""The contract call of an action: plain, or with the owner's signature where the vault keeps
 approvals.
 """
 
@@ -23,7 +23,7 @@ def signed_item(
     only one looked at where an agent names it.
     """
     for item in uow.approvals.of_action(public_id, action.action_hash):
-        good = item.signature is not None and item.shown(now) == "approved"
+        good = item.signature is not None and item.status_at(now) == "approved"
         if good and name in (None, item.approval_id):
             return item
     return None

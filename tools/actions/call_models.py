@@ -1,4 +1,4 @@
-"""What is shown of a call: decoded, and as it was checked."""
+"""Response models of a call: decoded calldata and the checks on it."""
 
 from __future__ import annotations
 

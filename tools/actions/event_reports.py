@@ -1,5 +1,5 @@
-"""What an agent reports: events and refused attempts. A rule break is stored and flagged, never
-dropped.
+"""Event reports of agents: actions and refused attempts. A violation is stored and flagged,
+never dropped.
 """
 
 from __future__ import annotations
@@ -107,12 +107,12 @@ class RemainingThen(RemainingNow):
     as_of: Timestamp
 
 
-def _then(told: RemainingNow, at: datetime) -> RemainingThen:
+def _then(remaining: RemainingNow, at: datetime) -> RemainingThen:
     return RemainingThen(
-        value=told.value,
-        binding=told.binding,
-        blocked_by=told.blocked_by,
-        retry_at=told.retry_at,
+        value=remaining.value,
+        binding=remaining.binding,
+        blocked_by=remaining.blocked_by,
+        retry_at=remaining.retry_at,
         as_of=at,
     )
 
@@ -166,8 +166,8 @@ def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
             raise invalid(f"payload.{name}", f"a text of at most {TEXT_MAX} characters")
     if len(json.dumps(raw.get("preview"))) > PREVIEW_MAX:
         raise invalid("payload.preview", f"at most {PREVIEW_MAX} characters of JSON")
-    look = raw.get("next_at")
-    if look is not None and moment_of(look) is None:
+    next_at = raw.get("next_at")
+    if next_at is not None and moment_of(next_at) is None:
         raise invalid("payload.next_at", "a time: ISO 8601, UTC, such as 2026-11-20T19:26:06.123Z")
     if raw.get("direction") not in (None, "in", "out"):
         raise invalid("payload.direction", "in or out")
@@ -199,8 +199,8 @@ def agent_payload(
     return replace(statement, notional=True, ordered=ordered(mandate, statement.place))
 
 
-def _shape(told: dict[str, object], name: str, keys: set[str]) -> None:
-    value = told.get(name)
+def _shape(raw: dict[str, object], name: str, keys: set[str]) -> None:
+    value = raw.get(name)
     if value is None:
         return
     if not isinstance(value, dict) or set(value) - keys:
@@ -286,7 +286,7 @@ def _afford(uow: UnitOfWork, ctx: RequestContext[EventIn, None], amount: Usdc) -
     afford(amount, budget=policy.credit_budget_daily, spent=used(states, ctx.now), now=ctx.now)
 
 
-def of_event(request: EventIn, now: datetime) -> ReadSet:
+def event_read_set(request: EventIn, now: datetime) -> ReadSet:
     """What a report looks at."""
     tx_hash = request.tx_hash.lower() if request.tx_hash else None
     return ReadSet(now=now, mandates=(request.public_id,), tx_hash=tx_hash)
@@ -308,7 +308,7 @@ OPERATIONS: Final = (
         request_model=EventIn,
         response_model=EventOut,
         handler=report_event,
-        read_set=of_event,
+        read_set=event_read_set,
         writes=True,
         on_mcp=True,
         idempotency=scope,

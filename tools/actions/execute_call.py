@@ -1,4 +1,4 @@
-"""The agent's call: checked calldata of `execute`, or an item that waits for the owner."""
+"""The agent's call: checked calldata of `execute`, or an approval request to the owner."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from tools.actions.approval_signature import (
 )
 from tools.actions.call_models import CheckTold, DecodedCall, decoded_call
 from tools.context.access import agent_mandate, load_mandate, mandate_read_set
-from tools.context.approval_keeping import approvals_kept_if_readable, with_approval_keeping
-from tools.context.notice_outbox import approval_asked
+from tools.context.approval_keeping import approval_keeping_if_readable, with_approval_keeping
+from tools.context.notice_outbox import enqueue_approval_notice
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
@@ -140,18 +140,27 @@ async def gather_execute(deps: Deps, caller: Caller, request: ExecuteCallIn) -> 
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
     vault = await vault_if_readable(chain, mandate)
-    vault_keeps_approvals, told, item = await approvals_kept_if_readable(deps, mandate), None, None
+    vault_keeps_approvals, simulation, item = (
+        await approval_keeping_if_readable(deps, mandate),
+        None,
+        None,
+    )
     if chain is not None and vault is not None and vault.exists and mandate.agent_address:
         action = chain.action(vault.address, target, request.data, request.approve_amount)
         if vault_keeps_approvals:
-            named, now = request.approval_id, deps.clock.now()
+            approval_id, now = request.approval_id, deps.clock.now()
             item = await deps.store.read(
-                lambda uow: signed_item(uow, mandate.public_id, action, named, now)
+                lambda uow: signed_item(uow, mandate.public_id, action, approval_id, now)
             )
         call = vault_call(chain, vault.address, action, request.data, item)
-        told = await simulation_if_readable(chain, replace(call, sender=mandate.agent_address))
+        simulation = await simulation_if_readable(
+            chain, replace(call, sender=mandate.agent_address)
+        )
     return ExecuteFacts(
-        GatheredFacts(vault=vault), told, vault_keeps_approvals, item.approval_id if item else None
+        GatheredFacts(vault=vault),
+        simulation,
+        vault_keeps_approvals,
+        item.approval_id if item else None,
     )
 
 
@@ -170,16 +179,16 @@ def execute_call(
     action = None if vault is None else chain.action(vault, target, request.data, amount)
     key = None if action is None else action.action_hash
     reserved = next((r.amount for r in snapshot.reservations if r.action.action_hash == key), ZERO)
-    wanted = ActionRequest(target, request.data, amount, reserved, key)
-    checks = action_checks(snapshot, wanted)
-    shown = decoded_call(chain, mandate, wanted, request.data)
+    action_request = ActionRequest(target, request.data, amount, reserved, key)
+    checks = action_checks(snapshot, action_request)
+    decoded = decoded_call(chain, mandate, action_request, request.data)
     simulation = simulated(ctx.facts.simulation)
     if request.dry_run:
-        return _dry(snapshot, wanted, checks, shown, simulation)
+        return _dry(snapshot, action_request, checks, decoded, simulation)
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
-    _refuse_revert(ctx, checks, asking=needs_approval(snapshot, wanted.amount))
+    _refuse_revert(ctx, checks, asking=needs_approval(snapshot, action_request.amount))
     if vault is None or action is None:
         raise Refused(
             refusal("wrong_status", status=mandate.status.value, action="acting through its vault")
@@ -188,7 +197,7 @@ def execute_call(
         raise Refused(
             refusal("not_configured", what=f"the agent's address on chain {mandate.chain_id}")
         )
-    approved = _approval(uow, ctx, snapshot, action, shown)
+    approved = _approval(uow, ctx, snapshot, action, decoded)
     if isinstance(approved, OperationResult):
         return approved
     require_same_approval(ctx.facts.tried, mandate, approved)
@@ -202,7 +211,7 @@ def execute_call(
         "to": call.to,
         "data": call.data,
         "value": call.value,
-        "decoded": shown,
+        "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
         "gas": _gas(ctx.facts.simulation),
@@ -221,8 +230,10 @@ def _reserve(
     approval_id: str | None,
 ) -> datetime:
     """Note that calldata is handed out, after which block, and until when its amount is held."""
-    vault, told = ctx.facts.facts.vault, ctx.facts.simulation
-    newest = told.block if told is not None else vault.block if vault is not None else None
+    vault, simulation = ctx.facts.facts.vault, ctx.facts.simulation
+    newest = (
+        simulation.block if simulation is not None else vault.block if vault is not None else None
+    )
     reservation = Reservation(
         public_id=ctx.request.public_id,
         action=action,
@@ -243,38 +254,40 @@ def _refuse_revert(
 
     Errors: the code of the vault's error, else `would_revert`.
     """
-    told = ctx.facts.simulation
-    if told is None or told.ok:
+    simulation = ctx.facts.simulation
+    if simulation is None or simulation.ok:
         return
-    if asking and told.revert is not None and told.revert.name == ASKS_THE_OWNER:
+    if asking and simulation.revert is not None and simulation.revert.name == ASKS_THE_OWNER:
         return
     request, stale = ctx.request, None
     if request.approve_amount == ZERO:
-        stale = refuses(ctx.facts.facts.vault, told.revert)
+        stale = refuses(ctx.facts.facts.vault, simulation.revert)
     pulls = pulled(request.data)
     raise Refused(
-        reverts(told.revert, checks, pulls=pulls, approved=request.approve_amount, stale=stale)
+        reverts(
+            simulation.revert, checks, pulls=pulls, approved=request.approve_amount, stale=stale
+        )
     )
 
 
-def _gas(told: Simulation | None) -> int | None:
+def _gas(simulation: Simulation | None) -> int | None:
     """A gas limit with a margin; probes are given more than an estimate finds (chain.md)."""
-    if told is None or told.gas is None:
+    if simulation is None or simulation.gas is None:
         return None
-    return max(told.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
+    return max(simulation.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
 
 
 def _dry(
     snapshot: MandateSnapshot,
     request: ActionRequest,
     checks: list[CheckResult],
-    shown: Any,
+    decoded: Any,
     simulation: Any,
 ) -> OperationResult:
     body = {
         "dry_run": True,
         "action_hash": request.action_hash,
-        "decoded": shown,
+        "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
         "needs_approval": needs_approval(snapshot, request.amount),
@@ -297,22 +310,22 @@ def _approval(
     name = None
     if ctx.request.approval_id is not None:
         name = uow.approvals.get(public_id, ctx.request.approval_id)
-        if name is None or name.action_hash != key or name.shown(now) in ("expired", "used"):
+        if name is None or name.action_hash != key or name.status_at(now) in ("expired", "used"):
             raise Refused(refusal("approval_expired", approval_id=ctx.request.approval_id))
     if not needs_approval(snapshot, action.amount):
         return None
     items = [name] if name else uow.approvals.of_action(public_id, key)
     require_known_keeping(require_chain(ctx, snapshot.mandate), snapshot.mandate)
     for item in items:
-        shown = item.shown(now)
+        status = item.status_at(now)
         # What was approved before it was known that the vault asks for a signature waits for one.
         unsigned = bool(snapshot.mandate.approvals_on_chain) and item.signature is None
-        if shown == "approved" and not unsigned:
+        if status == "approved" and not unsigned:
             return item
-        if shown in ("pending", "approved"):
+        if status in ("pending", "approved"):
             return _waits(item, key, now)
         if (
-            shown == "declined"
+            status == "declined"
             and item.decided_at
             and now < retry_after_decline(snapshot, item.decided_at)
         ):
@@ -320,24 +333,24 @@ def _approval(
                 refusal(
                     "owner_declined",
                     retry_at=retry_after_decline(snapshot, item.decided_at),
-                    detail={"approval": wire(item.told(now))},
+                    detail={"approval": wire(item.as_item(now))},
                 )
             )
-    return _asked(uow, ctx, snapshot, action, decoded)
+    return _request_approval(uow, ctx, snapshot, action, decoded)
 
 
-def _asked(
+def _request_approval(
     uow: UnitOfWork,
     ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
     snapshot: MandateSnapshot,
     action: Action,
-    shown: DecodedCall,
+    decoded: DecodedCall,
 ) -> OperationResult:
     """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
-    waiting = uow.approvals.pending(snapshot.mandate.public_id, ctx.now)
-    if len(waiting) >= ctx.config.pending_approvals_max:
-        first = min(a.expires_at for a in waiting)
-        why = f"{len(waiting)} approvals wait for the owner already."
+    pending = uow.approvals.pending(snapshot.mandate.public_id, ctx.now)
+    if len(pending) >= ctx.config.pending_approvals_max:
+        first = min(a.expires_at for a in pending)
+        why = f"{len(pending)} approvals wait for the owner already."
         raise Refused(
             refusal("rate_limited", why=why, retry_at=first, remaining={"pending_approvals": 0})
         )
@@ -346,9 +359,9 @@ def _asked(
         public_id=snapshot.mandate.public_id,
         status="pending",
         target={
-            "market": shown.market,
-            "address": shown.target,
-            "selector": shown.selector,
+            "market": decoded.market,
+            "address": decoded.target,
+            "selector": decoded.selector,
         },
         data=ctx.request.data,
         action_hash=action.action_hash,
@@ -359,7 +372,7 @@ def _asked(
         data_hash=action.data_hash,
     )
     uow.approvals.add(item)
-    approval_asked(uow, snapshot.mandate.owner_id, item, ctx.now)
+    enqueue_approval_notice(uow, snapshot.mandate.owner_id, item, ctx.now)
     return _waits(item, action.action_hash, ctx.now)
 
 
@@ -371,7 +384,7 @@ def _until(ctx: RequestContext[ExecuteCallIn, ExecuteFacts], mandate: Mandate) -
 
 def _waits(item: Approval, key: str, now: datetime) -> OperationResult:
     return OperationResult(
-        202, {"status": "pending_approval", "approval": item.told(now), "action_hash": key}
+        202, {"status": "pending_approval", "approval": item.as_item(now), "action_hash": key}
     )
 
 

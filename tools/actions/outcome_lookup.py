@@ -1,4 +1,4 @@
-"""What happened to something whose answer was lost: ask here, do not send again."""
+"""Outcome lookup: what became of a call whose answer was lost, so that it is not sent twice."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class OutcomeEvidence:
     mined yet.
     """
 
-    asked: bool = False
+    chain_read: bool = False
     receipt: Receipt | None = None
     waits: bool = False
     sent: SentTransactions | None = None
@@ -112,32 +112,32 @@ async def gather(deps: Deps, caller: Caller, request: ReconcileIn) -> OutcomeEvi
         return OutcomeEvidence()
     try:
         if request.action_hash is not None:
-            return await _of_action(deps, chain, mandate, request.action_hash.lower())
-        return await _of_tx(chain, (request.tx_hash or "").lower())
+            return await _evidence_of_action(deps, chain, mandate, request.action_hash.lower())
+        return await _evidence_of_tx(chain, (request.tx_hash or "").lower())
     except Refused:
         return OutcomeEvidence()
 
 
-async def _of_tx(chain: Chain, tx_hash: str) -> OutcomeEvidence:
+async def _evidence_of_tx(chain: Chain, tx_hash: str) -> OutcomeEvidence:
     receipt = await chain.receipt(tx_hash)
-    waits = receipt is None and await chain.waiting(tx_hash)
-    return OutcomeEvidence(asked=True, receipt=receipt, waits=waits)
+    waits = receipt is None and await chain.is_pending(tx_hash)
+    return OutcomeEvidence(chain_read=True, receipt=receipt, waits=waits)
 
 
-async def _of_action(
+async def _evidence_of_action(
     deps: Deps, chain: Chain, mandate: Mandate, action_hash: str
 ) -> OutcomeEvidence:
     reservation = await deps.store.read(
         lambda uow: uow.reservations.of_action(mandate.public_id, action_hash),
     )
     if reservation is None or mandate.vault_address is None:
-        return OutcomeEvidence(asked=True)
+        return OutcomeEvidence(chain_read=True)
     if reservation.outcome == "landed" and reservation.tx_hash is not None:
-        return await _of_tx(chain, reservation.tx_hash)
+        return await _evidence_of_tx(chain, reservation.tx_hash)
     if reservation.block is None:
         return OutcomeEvidence()
     return OutcomeEvidence(
-        asked=True,
+        chain_read=True,
         sent=await chain.sent(reservation.sender, mandate.vault_address, reservation.block),
     )
 
@@ -148,16 +148,16 @@ def reconcile(
     """Say what is known of a transaction, a key or an action."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.request.idempotency_key is not None:
-        return _by_key(uow, ctx, mandate.agent_id or "")
+        return _outcome_by_key(uow, ctx, mandate.agent_id or "")
     if ctx.request.action_hash is not None:
-        return HandlerResult(_by_action(uow, ctx, mandate, ctx.request.action_hash.lower()))
-    return HandlerResult(_by_tx(uow, ctx, mandate, (ctx.request.tx_hash or "").lower()))
+        return HandlerResult(_outcome_by_action(uow, ctx, mandate, ctx.request.action_hash.lower()))
+    return HandlerResult(_outcome_by_tx(uow, ctx, mandate, (ctx.request.tx_hash or "").lower()))
 
 
 # -- a transaction
 
 
-def _by_tx(
+def _outcome_by_tx(
     uow: UnitOfWork,
     ctx: RequestContext[ReconcileIn, OutcomeEvidence],
     mandate: Mandate,
@@ -171,23 +171,25 @@ def _by_tx(
     if receipt is not None and chain is not None:
         if not receipt.ok:
             release_reverted(uow, chain, mandate, receipt)
-            return _told("reverted", rows, receipt=receipt)
-        if _of_mandate(chain, mandate, receipt) or _landed(rows):
-            return _told("landed", rows, receipt=receipt)
+            return _outcome_body("reverted", rows, receipt=receipt)
+        if _is_of_mandate(chain, mandate, receipt) or _landed(rows):
+            return _outcome_body("landed", rows, receipt=receipt)
         why = "It succeeded, and nothing in it is of this mandate's vault."
-        return _told("unknown", rows, receipt=receipt, reason=why)
+        return _outcome_body("unknown", rows, receipt=receipt, reason=why)
     if ctx.facts.waits:
-        return _told("pending", rows, reason="The node knows it, and no block holds it yet.")
+        return _outcome_body(
+            "pending", rows, reason="The node knows it, and no block holds it yet."
+        )
     if _landed(rows):
-        return _told("landed", rows, reason="By the ledger.")
+        return _outcome_body("landed", rows, reason="By the ledger.")
     if any(e.reported_by is Reporter.CHAIN and _refused(e) for e in rows):
-        return _told("reverted", rows, reason="By the ledger.")
-    if not ctx.facts.asked:
-        return _told("unknown", rows, reason=UNASKED)
-    return _told("not_seen", rows, reason="The node knows no such transaction.")
+        return _outcome_body("reverted", rows, reason="By the ledger.")
+    if not ctx.facts.chain_read:
+        return _outcome_body("unknown", rows, reason=UNASKED)
+    return _outcome_body("not_seen", rows, reason="The node knows no such transaction.")
 
 
-def _of_mandate(chain: Chain, mandate: Mandate, receipt: Receipt) -> bool:
+def _is_of_mandate(chain: Chain, mandate: Mandate, receipt: Receipt) -> bool:
     """True for a transaction to this mandate's vault, or with a log of it or of its creation."""
     vault, digest = (mandate.vault_address or "").lower(), signed_digest(chain, mandate)
     ours = {vault, (chain.factory or "").lower()} - {""}
@@ -204,7 +206,7 @@ def _refused(event: Event) -> bool:
     return isinstance(event.told.what, RefusedAttempt)
 
 
-def _told(
+def _outcome_body(
     outcome: Literal["landed", "reverted", "pending", "not_seen", "unknown"],
     rows: Sequence[Event] = (),
     *,
@@ -232,7 +234,7 @@ def _told(
 # -- the key of a report
 
 
-def _by_key(
+def _outcome_by_key(
     uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence], agent_id: str
 ) -> HandlerResult | OperationResult:
     claim = uow.idempotency.find(
@@ -240,10 +242,12 @@ def _by_key(
     )
     if claim is None:
         return HandlerResult(
-            _told("not_seen", reason="No call with this key was stored.", retry_safe=True)
+            _outcome_body("not_seen", reason="No call with this key was stored.", retry_safe=True)
         )
     if claim.status is None:
-        return HandlerResult(_told("pending", reason="The first call with this key still runs."))
+        return HandlerResult(
+            _outcome_body("pending", reason="The first call with this key still runs.")
+        )
     stored = dict(claim.response or {})
     raw = {
         "outcome": "landed",
@@ -258,7 +262,7 @@ def _by_key(
 # -- an action
 
 
-def _by_action(
+def _outcome_by_action(
     uow: UnitOfWork,
     ctx: RequestContext[ReconcileIn, OutcomeEvidence],
     mandate: Mandate,
@@ -268,24 +272,28 @@ def _by_action(
     reservation = uow.reservations.of_action(mandate.public_id, action_hash)
     if reservation is None:
         request = uow.approvals.of_action(mandate.public_id, action_hash)
-        if any(a.shown(ctx.now) in OPEN for a in request):
+        if any(a.status_at(ctx.now) in OPEN for a in request):
             why = "It waits for the owner; its calldata was not handed out."
-            return _told("pending", reason=why, retry_safe=True)
-        return _told("not_seen", reason="Its calldata was not handed out.", retry_safe=True)
+            return _outcome_body("pending", reason=why, retry_safe=True)
+        return _outcome_body("not_seen", reason="Its calldata was not handed out.", retry_safe=True)
     chain, facts = chain_if_named_here(ctx, mandate), ctx.facts
     if reservation.outcome == "landed":
         return _executed(uow, mandate, reservation, facts)
     mine = _calls_of(chain, mandate, reservation, facts.sent)
     if (ran := next((c for c in mine if c.ok), None)) is not None:
-        return _told("landed", uow.ledger.by_tx(mandate.public_id, ran.tx_hash), receipt=ran)
+        return _outcome_body(
+            "landed", uow.ledger.by_tx(mandate.public_id, ran.tx_hash), receipt=ran
+        )
     if mine and chain is not None:
         release_reverted(uow, chain, mandate, mine[-1])
-        return _told(
+        return _outcome_body(
             "reverted", uow.ledger.by_tx(mandate.public_id, mine[-1].tx_hash), receipt=mine[-1]
         )
     if reservation.outcome == "reverted" and reservation.tx_hash is not None:
         rows = uow.ledger.by_tx(mandate.public_id, reservation.tx_hash)
-        return _told("reverted", rows, reason="By its receipt.", tx_hash=reservation.tx_hash)
+        return _outcome_body(
+            "reverted", rows, reason="By its receipt.", tx_hash=reservation.tx_hash
+        )
     return _open(ctx, reservation)
 
 
@@ -295,9 +303,9 @@ def _executed(
     """The ledger holds its execution, unless a reorganisation took it away since."""
     rows = uow.ledger.by_tx(mandate.public_id, reservation.tx_hash or "")
     if _landed(rows):
-        return _told("landed", rows, receipt=facts.receipt, tx_hash=reservation.tx_hash)
+        return _outcome_body("landed", rows, receipt=facts.receipt, tx_hash=reservation.tx_hash)
     why = "It was executed, and a reorganisation of the chain took that away."
-    return _told(
+    return _outcome_body(
         "pending" if facts.waits else "unknown", rows, reason=why, tx_hash=reservation.tx_hash
     )
 
@@ -309,8 +317,8 @@ def _calls_of(
     if chain is None or sent is None or mandate.vault_address is None:
         return []
     name = [(c, chain.action_called(mandate.vault_address, c.data or "")) for c in sent.calls]
-    wanted = reservation.action.action_hash
-    return [c for c, a in name if a is not None and a.action_hash == wanted]
+    action_hash = reservation.action.action_hash
+    return [c for c, a in name if a is not None and a.action_hash == action_hash]
 
 
 def _open(
@@ -319,15 +327,17 @@ def _open(
     """Handed out, and no proof of what became of it."""
     sent = ctx.facts.sent
     if sent is None or sent.unknown is not None or sent.as_of is None:
-        return _told("unknown", reason=UNASKED if sent is None else sent.unknown)
+        return _outcome_body("unknown", reason=UNASKED if sent is None else sent.unknown)
     until = reservation.expires_at if ctx.now < reservation.expires_at else None
     if sent.waits:
         why = "A transaction of the agent's wallet waits to be mined; it may be this one."
-        return _told("pending", reason=why, reserved_until=until)
-    seen = f"No transaction of the agent's wallet up to block {sent.as_of.number} is this call"
+        return _outcome_body("pending", reason=why, reserved_until=until)
+    statement = f"No transaction of the agent's wallet up to block {sent.as_of.number} is this call"
     if until is not None:
-        return _told("pending", reason=f"{seen}; it may still be sent.", reserved_until=until)
-    return _told("not_seen", reason=f"{seen}.")
+        return _outcome_body(
+            "pending", reason=f"{statement}; it may still be sent.", reserved_until=until
+        )
+    return _outcome_body("not_seen", reason=f"{statement}.")
 
 
 OPERATIONS: Final = (

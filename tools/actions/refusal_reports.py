@@ -1,4 +1,4 @@
-"""Attempts that were refused: stored, and proven by the receipt where there is one."""
+"""Reports of refused attempts: stored, and proven by a receipt where there is one."""
 
 from __future__ import annotations
 
@@ -144,13 +144,13 @@ def report_refusal(
     proven = proves(receipt, mandate)
     if proven and receipt is not None:
         release_reverted(uow, require_chain(ctx, mandate), mandate, receipt)
-    shown = receipt.revert if proven and receipt is not None else None
+    revert = receipt.revert if proven and receipt is not None else None
     attempt = RefusedAttempt(
         reason=request.reason,
         source=request.source or "agent",
         check=request.check,
         attempted=request.attempted,
-        proof=None if shown is None else {"error": shown.name, "args": dict(shown.args)},
+        proof=None if revert is None else {"error": revert.name, "args": dict(revert.args)},
     )
     # No block number and no log index: such a row never moves the chain reader's resume point.
     new = NewEvent(

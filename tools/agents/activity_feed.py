@@ -124,7 +124,7 @@ async def walk(deps: Deps, caller: Caller, request: ActivityIn) -> RenderedResul
         after = (some[-1].made, some[-1].public_id)
         await anyio.lowlevel.checkpoint()
     page = await read_cooperatively(lambda _, limit: merged.some(limit), request.limit + 1)
-    created = await map_cooperatively(page[: request.limit], _told)
+    created = await map_cooperatively(page[: request.limit], _item_body)
     rows = list(rows_within(created, LONG_PAGE_BYTES))
     more = cursor_of(*page[len(rows) - 1][0]) if len(page) > len(rows) else None
     return RenderedResult({"items": rows, "next_cursor": more})
@@ -196,11 +196,11 @@ class MergedFeed:
         return [((micros(e.created_at), source, e.seq), e) for e in reversed(rows)]
 
 
-def _told(item: Item) -> Any:
+def _item_body(item: Item) -> Any:
     (_, source, _), what = item
     if isinstance(what, BalanceEvent):
-        return to_json(BalanceActivity.model_validate(of_balance(what)), BalanceActivity)
-    return of_event(source.removeprefix(LEDGER), what)
+        return to_json(BalanceActivity.model_validate(balance_body(what)), BalanceActivity)
+    return event_body(source.removeprefix(LEDGER), what)
 
 
 def _below(at: Key, source: str) -> tuple[int, int]:
@@ -211,7 +211,7 @@ def _below(at: Key, source: str) -> tuple[int, int]:
     return stamp, EVER if source < of else -1
 
 
-def of_event(public_id: str, event: Event) -> dict[str, object]:
+def event_body(public_id: str, event: Event) -> dict[str, object]:
     """A ledger row as it is kept; a paid read carries its reference."""
     fee = event.told.what
     body: dict[str, object] = {
@@ -233,7 +233,7 @@ def reference(event: Event, fee: PaidFee) -> dict[str, object]:
     }
 
 
-def of_balance(b: BalanceEvent) -> dict[str, object]:
+def balance_body(b: BalanceEvent) -> dict[str, object]:
     """A balance change and its cause."""
     d = b.delta
     change = {"chain_id": d.chain_id, "asset": d.asset, "state": d.state, "delta": Usdc(d.delta)}

@@ -1,5 +1,5 @@
-"""The auction ledger: what the house's auction reserves, releases and delivers for an agent (spec
-3.4).
+"""Auction ledger: amounts that an auction reserves, releases and delivers for an agent
+(spec 3.4).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def book(uow: UnitOfWork, ctx: RequestContext[BidEvent, None]) -> OperationResul
         raise Refused(refusal("conflict", why=why))
     return OperationResult(
         200 if before is not None else 201,
-        _told(uow, request, delta, agent.agent_id) | {"known": before is not None},
+        _bid_body(uow, request, delta, agent.agent_id) | {"known": before is not None},
     )
 
 
@@ -105,15 +105,16 @@ def _holds(uow: UnitOfWork, request: BidEvent, agent_id: str) -> None:
         for kind in (REF_KINDS["placed"], REF_KINDS["closed"])
         for r in uow.transfers.events_of(agent_id, kind, f"{request.bid_id}:")
     ]
-    held = sum(r.delta.delta for r in rows)
-    if request.amount.micros > held:
+    reserved = sum(r.delta.delta for r in rows)
+    if request.amount.micros > reserved:
         why = (
-            f"Bid {request.bid_id} holds {units(held)} in reserve, the release is {request.amount}."
+            f"Bid {request.bid_id} holds {units(reserved)} in reserve, "
+            f"the release is {request.amount}."
         )
-        raise Refused(refusal("conflict", why=why, remaining={"reserved": units(held)}))
+        raise Refused(refusal("conflict", why=why, remaining={"reserved": units(reserved)}))
 
 
-def _told(uow: UnitOfWork, request: BidEvent, delta: Delta, agent_id: str) -> dict[str, object]:
+def _bid_body(uow: UnitOfWork, request: BidEvent, delta: Delta, agent_id: str) -> dict[str, object]:
     def balance(state: str) -> Usdc:
         return Usdc(uow.transfers.balance(agent_id, delta.chain_id, ASSET, state))
 

@@ -93,16 +93,16 @@ def balances(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> OperationR
     rows: dict[tuple[int, str], dict[str, Usdc]] = {}
     for chain_id, asset, state, amount in uow.transfers.balances(agent.agent_id):
         rows.setdefault((chain_id, asset), dict.fromkeys(STATES, ZERO))[state] = Usdc(amount)
-    told = [{"chain_id": c, "asset": a, **states} for (c, a), states in sorted(rows.items())]
-    return OperationResult(200, {"agent_id": agent.agent_id, "balances": told})
+    entries = [{"chain_id": c, "asset": a, **states} for (c, a), states in sorted(rows.items())]
+    return OperationResult(200, {"agent_id": agent.agent_id, "balances": entries})
 
 
 def _on_file(uow: UnitOfWork, agent: Agent, chain_id: int) -> DepositAddress | None:
     """The address for a chain: the one that was set, else the one the agent was registered with."""
-    found = uow.addresses.on_file(agent.agent_id, chain_id)
-    if found is None and agent.address is not None:
+    stored = uow.addresses.on_file(agent.agent_id, chain_id)
+    if stored is None and agent.address is not None:
         return DepositAddress(agent.address.lower(), None)
-    return found
+    return stored
 
 
 async def check_address(deps: Deps, caller: Caller, request: DepositIn) -> ProvenAddress | None:
@@ -117,18 +117,18 @@ async def check_address(deps: Deps, caller: Caller, request: DepositIn) -> Prove
         agent = own_agent(uow, caller, request.agent_id)
         return agent.agent_id, _on_file(uow, agent, request.chain_id)
 
-    agent_id, found = await deps.store.read(read)
-    given = request.address or (found.address if found else None)
-    if given is None:
+    agent_id, stored = await deps.store.read(read)
+    raw_address = request.address or (stored.address if stored else None)
+    if raw_address is None:
         raise not_found("deposit address")
-    address, chain = deps.chains.address(given), deps.chains.get(request.chain_id)
-    if found is None or found.nonce is None or found.address != address.lower():
+    address, chain = deps.chains.address(raw_address), deps.chains.get(request.chain_id)
+    if stored is None or stored.nonce is None or stored.address != address.lower():
         raise _unproven(address, "no proof of it was asked for; send it without a signature first")
-    digest = chain.digest(typed_data(agent_id, request.chain_id, address, found.nonce))
+    digest = chain.digest(typed_data(agent_id, request.chain_id, address, stored.nonce))
     proof = await chain.check_signature(digest, request.signature, address)
     if proof is None:
         raise _unproven(address, "it is not this address's over the typed data")
-    return ProvenAddress(address, found.nonce, proof)
+    return ProvenAddress(address, stored.nonce, proof)
 
 
 def _unproven(address: str, reason: str) -> Refused:
@@ -140,23 +140,23 @@ def deposit_address(
 ) -> OperationResult:
     """Read, set or prove the agent's wallet on file for a chain."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
-    found = _on_file(uow, agent, ctx.request.chain_id)
+    stored = _on_file(uow, agent, ctx.request.chain_id)
     if ctx.facts is not None:
-        return _proven(uow, ctx, agent, found, ctx.facts)
-    given = ctx.request.address
-    if given is None and found is None:
+        return _proven(uow, ctx, agent, stored, ctx.facts)
+    raw_address = ctx.request.address
+    if raw_address is None and stored is None:
         raise not_found("deposit address")
-    address = wallet_of(ctx, given or (found.address if found else ""))
-    if found is None or found.address != address.lower():
-        _free_to_change(uow, agent, ctx.request.chain_id, found)
-        found = None
-    return OperationResult(200, _told(uow, ctx, agent, address, found))
+    address = wallet_of(ctx, raw_address or (stored.address if stored else ""))
+    if stored is None or stored.address != address.lower():
+        _free_to_change(uow, agent, ctx.request.chain_id, stored)
+        stored = None
+    return OperationResult(200, _address_body(uow, ctx, agent, address, stored))
 
 
 def _free_to_change(
-    uow: UnitOfWork, agent: Agent, chain_id: int, found: DepositAddress | None
+    uow: UnitOfWork, agent: Agent, chain_id: int, stored: DepositAddress | None
 ) -> None:
-    if found is not None and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
+    if stored is not None and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
         raise Refused(
             refusal("conflict", why="A live vault names the address on file; stop it first.")
         )
@@ -166,42 +166,42 @@ def _proven(
     uow: UnitOfWork,
     ctx: RequestContext[DepositIn, Any],
     agent: Agent,
-    found: DepositAddress | None,
-    told: ProvenAddress,
+    stored: DepositAddress | None,
+    proven: ProvenAddress,
 ) -> OperationResult:
     """Keep a proof; its nonce is spent."""
-    chain_id, address = ctx.request.chain_id, told.address.lower()
-    if found != DepositAddress(address, told.nonce):
-        raise _unproven(told.address, "the address or its nonce changed while it was checked")
+    chain_id, address = ctx.request.chain_id, proven.address.lower()
+    if stored != DepositAddress(address, proven.nonce):
+        raise _unproven(proven.address, "the address or its nonce changed while it was checked")
     uow.addresses.put(agent.agent_id, chain_id, address, ctx.now, nonce=None)
     uow.addresses.prove(
         agent.agent_id,
         chain_id,
         address,
         ctx.now,
-        nonce=str(told.nonce),
+        nonce=str(proven.nonce),
         signature=(ctx.request.signature or "").lower(),
-        signer_type=told.proof.signer_type,
-        block=told.proof.block,
+        signer_type=proven.proof.signer_type,
+        block=proven.proof.block,
     )
     refresh_row(uow, agent.agent_id, ctx)
     return OperationResult(200, _body(agent, chain_id, address, proven=True))
 
 
-def _told(
+def _address_body(
     uow: UnitOfWork,
     ctx: RequestContext[DepositIn, Any],
     agent: Agent,
     address: str,
-    found: DepositAddress | None,
+    stored: DepositAddress | None,
 ) -> dict[str, object]:
     """The address on file, and what it has to sign while nothing proves it; a new one is stored."""
     chain_id = ctx.request.chain_id
     proven = uow.addresses.is_proven(agent.agent_id, chain_id, address)
-    nonce = found.nonce if found else None
+    nonce = stored.nonce if stored else None
     if not proven and nonce is None and chain_id in ctx.chains.ids():
         nonce = ctx.ids.nonce256()
-    if found is None or nonce != found.nonce:
+    if stored is None or nonce != stored.nonce:
         uow.addresses.put(agent.agent_id, chain_id, address, ctx.now, nonce=nonce)
         refresh_row(uow, agent.agent_id, ctx)
     return _body(agent, chain_id, address, proven=proven, nonce=nonce)

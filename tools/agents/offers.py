@@ -1,4 +1,4 @@
-"""Mandates that wait for an agent to accept."""
+"""Offers: mandates that an agent can accept."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def offers(uow: UnitOfWork, ctx: RequestContext[OffersIn, None]) -> RenderedResu
     """
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     limit = ctx.request.limit
-    found = uow.mandates.offers(agent.agent_id, after=ctx.request.cursor, limit=limit + 1)
-    rows = list(rows_within(_offer(uow, ctx, m) for m in found[:limit]))
-    more = after_offer(found[len(rows) - 1]) if len(found) > len(rows) else None
+    mandates = uow.mandates.offers(agent.agent_id, after=ctx.request.cursor, limit=limit + 1)
+    rows = list(rows_within(_offer(uow, ctx, m) for m in mandates[:limit]))
+    more = after_offer(mandates[len(rows) - 1]) if len(mandates) > len(rows) else None
     return RenderedResult({"items": rows, "next_cursor": more})
 
 

@@ -13,8 +13,8 @@ from domain.agents.policy import (
     Policy,
     PolicyFields,
     changes,
-    kept,
-    shown,
+    log_entries,
+    logged_changes,
     size,
 )
 from domain.money import ZERO, Usdc
@@ -76,7 +76,7 @@ class PolicyOut(ResponseModel):
 
 def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, object]:
     policy = uow.policies.get(agent_id)
-    log = shown(uow.policies.changes(agent_id), LOG_BYTES)
+    log = log_entries(uow.policies.changes(agent_id), LOG_BYTES)
     raw = (policy or Policy()).as_json()
     return {
         "agent_id": agent_id,
@@ -112,7 +112,7 @@ def write_policy(uow: UnitOfWork, ctx: RequestContext[PolicyIn, None]) -> Operat
     if raw or before is None:
         uow.policies.put(agent.agent_id, policy, ctx.now)
     if raw:
-        uow.policies.log(agent.agent_id, kept(raw), ctx.now)
+        uow.policies.log(agent.agent_id, logged_changes(raw), ctx.now)
     refresh_row(uow, agent.agent_id, ctx)
     return OperationResult(200, _policy_body(uow, agent.agent_id, changed=bool(raw)))
 

@@ -1,4 +1,4 @@
-"""Agents: registration, keys, who calls."""
+"""Agents: registration, API keys and their authentication."""
 
 from __future__ import annotations
 
@@ -243,15 +243,15 @@ def _row(uow: UnitOfWork, agent: Agent) -> dict[str, object]:
 def list_agents(uow: UnitOfWork, ctx: RequestContext[AgentListIn, None]) -> OperationResult:
     """Your agents, newest first, with their keys but not their secrets."""
     limit = ctx.request.limit
-    found = uow.identities.agents_of(
+    agents = uow.identities.agents_of(
         ctx.caller.user_id or "", after=ctx.request.cursor, limit=limit + 1
     )
-    rows = [_row(uow, a) for a in found[:limit]]
+    rows = [_row(uow, a) for a in agents[:limit]]
     return OperationResult(
         200,
         {
             "items": rows,
-            "next_cursor": agent_after(found[limit - 1]) if len(found) > limit else None,
+            "next_cursor": agent_after(agents[limit - 1]) if len(agents) > limit else None,
         },
     )
 

@@ -1,4 +1,4 @@
-"""Transfers that agents report."""
+"""Transfer reports of agents."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def report(uow: UnitOfWork, ctx: RequestContext[TransferIn, None]) -> HandlerRes
     if not store_report(uow, step.report):
         raise _duplicate(new)
     uow.transfers.move(agent.agent_id, step.deltas, ctx.now)
-    return HandlerResult(step.report.told(), 201)
+    return HandlerResult(step.report.as_report(), 201)
 
 
 def _not_too_many(uow: UnitOfWork, ctx: RequestContext[TransferIn, None], agent: Agent) -> None:
@@ -84,11 +84,11 @@ def _not_too_many(uow: UnitOfWork, ctx: RequestContext[TransferIn, None], agent:
 
     Errors: `rate_limited` until the first of them fails, at the latest.
     """
-    waiting = uow.transfers.waiting_of(agent.owner_id)
-    mine = {agent.agent_id: waiting[agent.agent_id]} if agent.agent_id in waiting else {}
+    pending = uow.transfers.waiting_of(agent.owner_id)
+    mine = {agent.agent_id: pending[agent.agent_id]} if agent.agent_id in pending else {}
     for counted, limit, whose in (
         (mine, WAITING_AN_AGENT, "you"),
-        (waiting, WAITING_AN_OWNER, "the agents of your owner"),
+        (pending, WAITING_AN_OWNER, "the agents of your owner"),
     ):
         if sum(n for n, _ in counted.values()) >= limit:
             oldest = min(at for _, at in counted.values())

@@ -1,4 +1,4 @@
-"""Who may see a mandate, and whose wallet an address can be."""
+"""Access rules: which callers may see a mandate, and which wallet an address may be."""
 
 from __future__ import annotations
 

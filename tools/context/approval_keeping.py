@@ -1,4 +1,4 @@
-"""Who keeps the approvals of a mandate: the factory of its terms says it, and no setting."""
+"""Approval keeping: whether a vault keeps approvals follows from the factory in its terms."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tools.model.operation import Deps
 def factory_of(chain: Chain | None, mandate: Mandate) -> str | None:
     """The factory of the terms: as signed, else the one that is set now."""
     set_now = chain.factory if chain is not None else None
-    named = mandate.signed.verifying_contract if mandate.signed is not None else set_now
-    return None if named == OPEN_AGENT else named
+    factory = mandate.signed.verifying_contract if mandate.signed is not None else set_now
+    return None if factory == OPEN_AGENT else factory
 
 
 async def vault_keeps_approvals(deps: Deps, mandate: Mandate) -> bool | None:
@@ -35,7 +35,7 @@ async def vault_keeps_approvals(deps: Deps, mandate: Mandate) -> bool | None:
     return await chain.approvals_on_chain(factory)
 
 
-async def approvals_kept_if_readable(deps: Deps, mandate: Mandate) -> bool | None:
+async def approval_keeping_if_readable(deps: Deps, mandate: Mandate) -> bool | None:
     """The same; what is stored, or None, where the chain cannot be asked."""
     chain = chain_or_none(deps, mandate)
     try:

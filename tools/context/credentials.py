@@ -1,4 +1,4 @@
-"""What a credential resolves to."""
+"""Credential resolution: the caller that a key or session token stands for."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def resolve(
         return None, None
     if credential.startswith(("kk_", "dk_")):
         role = uow.identities.house_role(digest)
-        wanted: Literal["keeper", "admin"] = "keeper" if credential.startswith("kk_") else "admin"
-        return Caller(wanted, credential=digest) if role == wanted else None, None
+        required_role: Literal["keeper", "admin"] = (
+            "keeper" if credential.startswith("kk_") else "admin"
+        )
+        return Caller(required_role, credential=digest) if role == required_role else None, None
     live = uow.identities.session(digest, now) if credential.startswith("ws_") else None
     if live is None:
         return None, None

@@ -1,4 +1,4 @@
-"""Queues what an owner asked to be told, in the transaction in which it happens."""
+"""Notice outbox: queues an owner's notices in the transaction of the event."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def message_id(webhook_id: str, key: str) -> str:
     return "msg_" + b32encode(digest[:15]).decode().lower()
 
 
-def approval_asked(uow: UnitOfWork, owner_id: str, item: Approval, now: datetime) -> None:
+def enqueue_approval_notice(uow: UnitOfWork, owner_id: str, item: Approval, now: datetime) -> None:
     """An action waits for its owner."""
     data = {
         "public_id": item.public_id,
@@ -49,8 +49,8 @@ def approval_asked(uow: UnitOfWork, owner_id: str, item: Approval, now: datetime
         "target": item.target.get("address"),
         "expires_at": timestamp(item.expires_at),
     }
-    told = Notice(kind="approval.asked", key=f"asked:{item.approval_id}", data=data)
-    enqueue_notice(uow, owner_id, told, now)
+    notice = Notice(kind="approval.asked", key=f"asked:{item.approval_id}", data=data)
+    enqueue_notice(uow, owner_id, notice, now)
 
 
 def acceptance_ended(uow: UnitOfWork, mandate: Mandate, now: datetime) -> None:

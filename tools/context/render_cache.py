@@ -1,5 +1,5 @@
-"""What is shown again and again, kept at the edge: rows, which never change, and what follows from
-the terms alone.
+"""Render cache: wire form of ledger rows, which never change, and of parts that follow from the
+terms alone.
 """
 
 from __future__ import annotations
@@ -78,36 +78,36 @@ class RenderCache:
     def terms_part(self, snapshot: MandateSnapshot, name: str, make: Callable[[], Any]) -> Any:
         """The JSON of a part that follows from the mandate, the switches and the keeper's key."""
         mandate, key = snapshot.mandate, (snapshot.switches, snapshot.keeper_key)
-        found = self._terms.get(mandate.public_id)
-        if found is None or found.key != key or found.mandate != mandate:
-            found = _Terms(mandate, key)
+        terms = self._terms.get(mandate.public_id)
+        if terms is None or terms.key != key or terms.mandate != mandate:
+            terms = _Terms(mandate, key)
             with self._lock:
-                self._terms[mandate.public_id] = found
+                self._terms[mandate.public_id] = terms
                 while len(self._terms) > TERMS:
                     del self._terms[next(iter(self._terms))]
-        if name not in found.parts:
-            found.parts[name] = make()
-        return found.parts[name]
+        if name not in terms.parts:
+            terms.parts[name] = make()
+        return terms.parts[name]
 
     def _row(self, event: Event) -> _Row:
-        found = self._rows.get(id(event))
-        if found is None or found.event is not event:
-            found = _Row(event)
+        row = self._rows.get(id(event))
+        if row is None or row.event is not event:
+            row = _Row(event)
             with self._lock:
-                self._rows[id(event)] = found
+                self._rows[id(event)] = row
                 while len(self._rows) > MAX_ROWS:
                     del self._rows[next(iter(self._rows))]
-        return found
+        return row
 
     def _page(self, events: tuple[Event, ...]) -> _Page:
-        found = self._pages.get(id(events))
-        if found is None or found.events is not events:
-            found = _Page(events)
+        page = self._pages.get(id(events))
+        if page is None or page.events is not events:
+            page = _Page(events)
             with self._lock:
-                self._pages[id(events)] = found
+                self._pages[id(events)] = page
                 while len(self._pages) > PAGES:
                     del self._pages[next(iter(self._pages))]
-        return found
+        return page
 
     def rows(self, events: tuple[Event, ...]) -> list[Any]:
         """The JSON of a page of ledger rows."""
@@ -127,28 +127,28 @@ class RenderCache:
 
     def row(self, event: Event) -> Any:
         """The JSON of a ledger row."""
-        kept = self._row(event)
-        if kept.row is None:
-            kept.row = to_json(ledger_row(event), LedgerRow)
-        return kept.row
+        cached = self._row(event)
+        if cached.row is None:
+            cached.row = to_json(ledger_row(event), LedgerRow)
+        return cached.row
 
     def step_of(self, event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         """The step of a row."""
-        steps, told_with = self._row(event).steps, (matched, twin.seq if twin else None)
-        if told_with not in steps:
-            steps[told_with] = to_step(event, matched=matched, twin=twin)
-        return steps[told_with]
+        steps, step_key = self._row(event).steps, (matched, twin.seq if twin else None)
+        if step_key not in steps:
+            steps[step_key] = to_step(event, matched=matched, twin=twin)
+        return steps[step_key]
 
     def step(self, step: Step) -> Any:
         """The JSON of a step."""
-        found = self._written.get(id(step))
-        if found is None or found[0] is not step:
-            found = (step, to_json(step, Step))
+        entry = self._written.get(id(step))
+        if entry is None or entry[0] is not step:
+            entry = (step, to_json(step, Step))
             with self._lock:
-                self._written[id(step)] = found
+                self._written[id(step)] = entry
                 while len(self._written) > MAX_ROWS:
                     del self._written[next(iter(self._written))]
-        return found[1]
+        return entry[1]
 
 
 KEPT: Final = RenderCache()

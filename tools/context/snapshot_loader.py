@@ -1,4 +1,4 @@
-"""Everything a handler needs to know of one mandate."""
+"""Snapshot loader: reads everything that a handler needs of one mandate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from domain.money import ZERO
 from domain.ports import Chain, Clock
 from domain.refusals import Refused
 from domain.rules.snapshot import MandateSnapshot, OrdersToday
-from domain.rules.status_derivation import as_read
+from domain.rules.status_derivation import apply_newest_block
 from domain.rules.venue_exposure import at_venue
 from domain.times import day_of, moment_of
 from domain.trading.modes import live_network
@@ -50,7 +50,7 @@ class GatheredFacts:
     receipt: Receipt | None = None
     simulation: Simulation | None = None
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
-    trouble: bool = False
+    node_failed: bool = False
     complete: BlockStamp | None = None
 
     @property
@@ -85,8 +85,8 @@ class PageVaultCache:
 
     def get(self, key: _Vault) -> VaultState | None:
         """What was read, if that is not too long ago."""
-        found = self._kept.get(key)
-        return found[1] if found and self._clock.now() - found[0] < self._for else None
+        entry = self._kept.get(key)
+        return entry[1] if entry and self._clock.now() - entry[0] < self._for else None
 
     def put(self, key: _Vault, state: VaultState) -> None:
         """Keep what was read; what is too old goes."""
@@ -101,7 +101,7 @@ class _Reads:
 
     own: dict[_Vault, VaultState | None]
     cache: PageVaultCache | None
-    again: bool
+    use_cached: bool
 
     async def of(self, chain: Chain, address: str) -> VaultState | None:
         key = (chain.chain_id, address)
@@ -114,10 +114,10 @@ class _Reads:
             return await _vault(chain, key[1])
         lock = self.cache.one_reads(key)
         async with lock:
-            found = self.cache.get(key) if self.again else None
-            if found is None and (found := await _vault(chain, key[1])) is not None:
-                self.cache.put(key, found)
-        return found
+            vault = self.cache.get(key) if self.use_cached else None
+            if vault is None and (vault := await _vault(chain, key[1])) is not None:
+                self.cache.put(key, vault)
+        return vault
 
 
 _READ: ContextVar[_Reads | None] = ContextVar("_READ", default=None)
@@ -125,13 +125,13 @@ _READ: ContextVar[_Reads | None] = ContextVar("_READ", default=None)
 
 @contextmanager
 def one_read_per_vault(
-    cache: PageVaultCache | None = None, *, again: bool = False
+    cache: PageVaultCache | None = None, *, use_cached: bool = False
 ) -> Iterator[None]:
     """Within it a vault is read once, whatever asks: what is put together of several reads is of
     one block, and costs one read. With `kept`, what is read is kept for others, and who asks
     `again` takes what somebody read a moment ago.
     """
-    token = _READ.set(_Reads({}, cache, again))
+    token = _READ.set(_Reads({}, cache, use_cached))
     try:
         yield
     finally:
@@ -224,7 +224,7 @@ async def gather_mandate(
     chain = chain_or_none(deps, mandate)
     return GatheredFacts(
         vault=await vault_or_last_known(chain, mandate),
-        trouble=chain is not None and chain.node_problem is not None,
+        node_failed=chain is not None and chain.node_problem is not None,
         complete=None if chain is None else chain.complete,
         signer=await signature_now(chain, mandate) if signed else None,
         marks=await venue_marks(deps, mandate),
@@ -303,7 +303,7 @@ def load_snapshot(
     # Calldata is only handed out for a vault, and only where the owner is asked can an approval be
     # open.
     staged = staged_logs(uow, mandate)
-    read = as_read(mandate, facts.vault, staged)
+    read = apply_newest_block(mandate, facts.vault, staged)
     pending = (
         uow.approvals.pending(mandate.public_id, ctx.now) if asks and read.goes_on(ctx.now) else ()
     )
@@ -325,7 +325,7 @@ def load_snapshot(
         keeper_key=keeper_key(uow, ctx, mandate),
         orders=orders_today(uow, ctx, mandate) if at_venue(mandate) else OrdersToday(),
         marks=facts.marks,
-        wrong_chain=facts.trouble,
+        wrong_chain=facts.node_failed,
         complete=facts.complete,
     )
 

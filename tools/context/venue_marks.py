@@ -1,4 +1,4 @@
-"""Mark prices of what a mandate holds at the venue, for its reads."""
+"""Mark prices of a mandate's positions at the venue, for its reads."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ async def venue_marks(deps: Deps, mandate: Mandate) -> Mapping[str, Mapping[str,
     if deps.venues is None or not at_venue(mandate):
         return {}
     book = await deps.store.read(lambda uow: uow.ledger.state(mandate.public_id).venue)
-    found = dict[str, Mapping[str, Decimal]]()
+    marks = dict[str, Mapping[str, Decimal]]()
     for network in NETWORKS:
-        held = book.of(network).positions
-        if held:
-            found[network] = await marks_at(deps.venues.get(network), held)
-    return found
+        positions = book.of(network).positions
+        if positions:
+            marks[network] = await marks_at(deps.venues.get(network), positions)
+    return marks
 
 
 async def marks_at(venue: Venue, products: Iterable[str]) -> Mapping[str, Decimal]:
     """Mark prices of some products, those that are told within a second and are fresh."""
-    wanted, found = set(products), dict[str, Decimal]()
+    coins, prices = set(products), dict[str, Decimal]()
     with anyio.move_on_after(WAIT_S):
-        for dex in sorted({dex_of(product) for product in wanted}):
+        for dex in sorted({dex_of(product) for product in coins}):
             try:
-                told = await venue.perps(dex, priority="house", max_age_s=MARKS_S)
+                perps = await venue.perps(dex, priority="house", max_age_s=MARKS_S)
             except Refused:
                 continue
-            if not told.stale:
-                marks = {p.coin: p.mark_px for p in told.value if p.mark_px is not None}
-                found |= {coin: px for coin, px in marks.items() if coin in wanted}
-    return found
+            if not perps.stale:
+                marks = {p.coin: p.mark_px for p in perps.value if p.mark_px is not None}
+                prices |= {coin: px for coin, px in marks.items() if coin in coins}
+    return prices

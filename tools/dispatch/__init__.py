@@ -1,1 +1,1 @@
-"""Dispatch: how one call travels from its transport to its handler and back."""
+"""Dispatch: runs one call from its transport to its handler and back."""

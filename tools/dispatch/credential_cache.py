@@ -1,5 +1,5 @@
-"""Agents whose keys this process has looked up before. A call that brings rows in any case presumes
-that a key is still whose it was, and looks it up by the same statement; nothing is answered before
+"""Credential cache: agents by the keys that this process looked up. A call with reads takes
+the cached agent and verifies the key by the same statement; nothing is answered before
 that has been confirmed.
 """
 
@@ -26,9 +26,9 @@ async def refresh_credential(deps: Deps, caller: Caller) -> Caller:
     """Whose the key is now. Errors: `unauthenticated` where it is nobody's."""
     digest = caller.credential or ""
     store = await deps.store.prefetch(ReadSet(now=deps.clock.now(), credential=digest))
-    found = await store.read(lambda uow: agent_of(uow, digest))
-    if found is None:
-        deps.presumed.forget(caller)
+    agent = await store.read(lambda uow: agent_of(uow, digest))
+    if agent is None:
+        deps.credential_cache.forget(caller)
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
-    deps.presumed.keep(found)
-    return found
+    deps.credential_cache.keep(agent)
+    return agent

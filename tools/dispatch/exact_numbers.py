@@ -1,4 +1,4 @@
-"""Numbers as they were written: amounts are judged by them, other JSON is as readers have it."""
+"""Exact numbers: amounts keep the digits that were sent; other JSON is parsed as usual."""
 
 from __future__ import annotations
 

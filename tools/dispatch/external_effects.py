@@ -1,4 +1,4 @@
-"""Operations that do something outside: claim, effect, complete, in two transactions."""
+"""External effects: begin, act and finish, with two transactions around one outside call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class EffectRunner:
     effect: ExternalEffect[Any, Any]
     deps: Deps
     caller: Caller
-    asked: Any
+    request: Any
     key: IdempotencyKey | None
 
     async def reply(self) -> OperationResult:
@@ -49,7 +49,7 @@ class EffectRunner:
         undone, and the key is free again. Whatever else goes wrong from there on leaves the key
         taken, and every repeat is told that the outcome is unknown: nothing is ever done twice.
         """
-        started = await self._begun()
+        started = await self._run_begin()
         if isinstance(started, OperationResult):
             return started
         (value,) = started
@@ -64,16 +64,16 @@ class EffectRunner:
                 raise
             raise await self._lost() from None
         try:
-            return await self._finished(value, done)
+            return await self._run_finish(value, done)
         except Exception:
             raise await self._lost() from None
 
-    async def _begun(self) -> OperationResult | tuple[Any]:
+    async def _run_begin(self) -> OperationResult | tuple[Any]:
         if self.effect.begin is None and self.key is None:
-            return (self.asked,)
+            return (self.request,)
         return await self._in_transaction(self._begin)
 
-    async def _finished(self, value: Any, done: Any) -> OperationResult:
+    async def _run_finish(self, value: Any, done: Any) -> OperationResult:
         if self.effect.finish is None and self.key is None:
             return to_result(self.op, done)
         return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
@@ -90,20 +90,20 @@ class EffectRunner:
         if replay is not None:
             return replay
         if self.effect.begin is None:
-            return (self.asked,)
-        ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+            return (self.request,)
+        ctx = request_context(uow, self.deps, self.caller, now, request=self.request)
         return (self.effect.begin(uow, ctx),)
 
     def _finish(self, uow: UnitOfWork, now: datetime, started: Any, done: Any) -> OperationResult:
         if self.effect.finish is None:
             return store_result(uow, self.key, to_result(self.op, done))
-        ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+        ctx = request_context(uow, self.deps, self.caller, now, request=self.request)
         answer = self.effect.finish(uow, ctx, started, done)
         return store_result(uow, self.key, to_result(self.op, answer))
 
     def _undo(self, uow: UnitOfWork, now: datetime, started: Any) -> None:
         if self.effect.undo is not None:
-            ctx = request_context(uow, self.deps, self.caller, now, request=self.asked)
+            ctx = request_context(uow, self.deps, self.caller, now, request=self.request)
             self.effect.undo(uow, ctx, started)
         if self.key is not None:
             uow.idempotency.release(self.key.scope, self.key.key)

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first call claims its key, a repeat gets the first answer (spec 4.1)."""
+"""Idempotency keys: a first call acquires its key, a repeat gets its answer (spec 4.1)."""
 
 from __future__ import annotations
 
@@ -98,14 +98,18 @@ def to_result(
     if isinstance(answer, RenderedResult):
         return OperationResult(answer.status, answer.body)
     if isinstance(answer, HandlerResult):
-        again = None if answer.kept is None else to_json(answer.kept, op.response_model)
+        replay_body = (
+            None if answer.stored_body is None else to_json(answer.stored_body, op.response_model)
+        )
         return OperationResult(
-            answer.status, to_json(answer.body, op.response_model), stored_body=again
+            answer.status, to_json(answer.body, op.response_model), stored_body=replay_body
         )
     if answer.refused:
         return answer
-    kept = None if answer.stored_body is None else to_json_as(answer.stored_body, op.response_model)
-    return replace(answer, body=to_json_as(answer.body, op.response_model), stored_body=kept)
+    stored_body = (
+        None if answer.stored_body is None else to_json_as(answer.stored_body, op.response_model)
+    )
+    return replace(answer, body=to_json_as(answer.body, op.response_model), stored_body=stored_body)
 
 
 def store_result(

@@ -1,4 +1,4 @@
-"""What a call costs against the rate limits, and whose limit it is (contract 1)."""
+"""Rate charging: the cost of a call and the limit that it counts against (contract 1)."""
 
 from __future__ import annotations
 

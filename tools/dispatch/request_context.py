@@ -1,4 +1,4 @@
-"""One validated call, put together for a handler."""
+"""Request context: builds one validated call for a handler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one path by which every call travels."""
+"""Dispatch of an operation: authenticate, validate, charge, run the handler, answer."""
 
 from __future__ import annotations
 
@@ -142,9 +142,9 @@ async def _answered(
         if refused.code != "rate_limited":
             charge_refusal(deps, caller, address, op, now)
         return refused_reply(refused, now, caller.role)
-    except Unavailable as trouble:
-        log.warning("operation %s: the database: %s", op.name, trouble.why)
-        return refused_reply(_unanswered(op, trouble, key), deps.clock.now(), caller.role)
+    except Unavailable as error:
+        log.warning("operation %s: the database: %s", op.name, error.why)
+        return refused_reply(_unanswered(op, error, key), deps.clock.now(), caller.role)
     except Exception:
         log.exception("operation %s failed", op.name)
         return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
@@ -164,29 +164,29 @@ async def _run_cached_credential(
     """
     try:
         return await _run(op, deps, caller, arguments, key, transport)
-    except (Refused, StaleCredential) as found:
+    except (Refused, StaleCredential) as error:
         try:
             now = await refresh_credential(deps, caller)
         except Refused:
             charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
             raise
-        if isinstance(found, Refused) and now == caller:
+        if isinstance(error, Refused) and now == caller:
             raise
     return await _run(op, deps, now, arguments, key, transport)
 
 
-def _unanswered(op: Operation, trouble: Unavailable, key: str | None) -> Refused:
+def _unanswered(op: Operation, error: Unavailable, key: str | None) -> Refused:
     """What to say of trouble with the database: a repeat is safe where nothing was stored, and
     where a key makes it so.
     """
-    if trouble.unknown and op.writes and (key is None or op.idempotency is None):
+    if error.unknown and op.writes and (key is None or op.idempotency is None):
         return outcome_unknown(op)
-    return unavailable(trouble)
+    return unavailable(error)
 
 
-def unavailable(trouble: Unavailable) -> Refused:
+def unavailable(error: Unavailable) -> Refused:
     """The refusal of whatever the database did not answer."""
-    return Refused(refusal("storage_unavailable", why=trouble.why))
+    return Refused(refusal("storage_unavailable", why=error.why))
 
 
 def refusal_of(error: Exception) -> Refused | None:
@@ -202,20 +202,20 @@ def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Ope
     """Dress a refusal: its status, its block with the steps that `role` can take, and the headers
     that HTTP has for it (contract 1).
     """
-    found, headers = refused.refusal, {}
-    status = found.kind.status
+    error_block, headers = refused.refusal, {}
+    status = error_block.kind.status
     if status in (429, 503):
         # What may not be repeated is not lifted by time: no time is told, and none made up.
-        if found.retry_at is None and found.repeats:
-            after = found.detail.get("retry_after_s")
+        if error_block.retry_at is None and error_block.repeats:
+            after = error_block.detail.get("retry_after_s")
             pause = timedelta(seconds=after if isinstance(after, int) else 1)
-            found = replace(found, retry_at=now + pause)
-        if found.retry_at is not None:
-            left = found.retry_at - now
+            error_block = replace(error_block, retry_at=now + pause)
+        if error_block.retry_at is not None:
+            left = error_block.retry_at - now
             headers["Retry-After"] = str(max(0, math.ceil(left.total_seconds())))
     if status == 401:
         headers["WWW-Authenticate"] = CHALLENGE
-    return OperationResult(status, found.as_json(role), headers)
+    return OperationResult(status, error_block.as_json(role), headers)
 
 
 async def _run(
@@ -270,10 +270,10 @@ async def _perform(
     idempotency_key = key_of(op, caller, request, arguments, key)
     if op.effect is not None:
         doing = EffectRunner(
-            op=op, effect=op.effect, deps=deps, caller=caller, asked=request, key=idempotency_key
+            op=op, effect=op.effect, deps=deps, caller=caller, request=request, key=idempotency_key
         )
         return await doing.reply()
-    facts, read_set, whole = None, _read_set(op, deps, caller, request, idempotency_key), deps
+    facts, read_set, full_deps = None, _read_set(op, deps, caller, request, idempotency_key), deps
     if read_set is not None and (op.gather is not None or not op.writes):
         deps = await _with_prefetch(deps, caller, read_set)
     if op.gather is not None:
@@ -296,7 +296,9 @@ async def _perform(
         )
         return store_result(uow, idempotency_key, to_result(op, handler(uow, ctx)))
 
-    return await (written(whole, caller, work, read_set) if op.writes else deps.store.read(work))
+    return await (
+        written(full_deps, caller, work, read_set) if op.writes else deps.store.read(work)
+    )
 
 
 def _read_set(
@@ -349,18 +351,18 @@ def validated(op: Operation, arguments: Mapping[str, object], *, strict: bool) -
     same, and read as what its field takes.
     Errors: `invalid_request` with `detail.fields[]` {loc, msg}; `invalid_number` from an amount.
     """
-    given = dict(arguments)
+    values = dict(arguments)
     if strict:
         for name, reads in _text_fields(op).items():
-            if isinstance(given.get(name), str):
+            if isinstance(values.get(name), str):
                 # What it does not read stays text, which the strict reading names.
                 with contextlib.suppress(ValidationError):
-                    given[name] = reads.validate_python(given[name], strict=False)
+                    values[name] = reads.validate_python(values[name], strict=False)
     try:
-        return rounded(op.request_model.model_validate(given, strict=strict))
+        return rounded(op.request_model.model_validate(values, strict=strict))
     except ValidationError as error:
-        told = error.errors(include_url=False, include_input=False)
-        (loc, msg), *others = [(".".join(map(str, e["loc"])), e["msg"]) for e in told]
+        errors = error.errors(include_url=False, include_input=False)
+        (loc, msg), *others = [(".".join(map(str, e["loc"])), e["msg"]) for e in errors]
         raise invalid(loc, msg, *others) from None
 
 

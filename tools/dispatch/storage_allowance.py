@@ -1,4 +1,4 @@
-"""How much an owner has stored in a day: counted where it is written, refused above an allowance.
+"""Storage allowance: bytes that an owner stores in a day, refused above a limit.
 
 A process adds up what it wrote, and writes the sum down now and then: a row for each write would
 have all of an owner's writes wait for one another. So a process that ends forgets `STEP` bytes.
@@ -41,10 +41,10 @@ async def admit(deps: Deps, op: Operation, caller: Caller) -> None:
         return
     now = deps.clock.now()
     day = await _day(deps, owner_id, now)
-    limit = _most(allowance_mb, day, caller)
+    limit = _limit_of(allowance_mb, day, caller)
     if day.written + day.since >= limit:
         day = await _looked_up(deps, owner_id, now)  # a vault may have been funded since
-        limit = _most(allowance_mb, day, caller)
+        limit = _limit_of(allowance_mb, day, caller)
     if day.written + day.since >= limit:
         why = f"More than {limit / MB:g} MB would be stored today for one owner"
         why += ", all agents together." if caller.role == "agent" else "."
@@ -88,7 +88,7 @@ async def _day(deps: Deps, owner_id: str, now: datetime) -> Day:
     return day
 
 
-def _most(allowance_mb: int, day: Day, caller: Caller) -> int:
+def _limit_of(allowance_mb: int, day: Day, caller: Caller) -> int:
     limit = allowance_mb * MB * (FUNDED_TIMES if day.funded else 1)
     return limit * AGENTS_QUARTERS // 4 if caller.role == "agent" else limit
 

@@ -1,1 +1,1 @@
-"""What the house does by itself, and a family may ask for early."""
+"""Keeper jobs: what the service does by itself, and handlers may start early."""

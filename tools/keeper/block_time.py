@@ -1,4 +1,4 @@
-"""What the time of a block is worth to the keeper: a node may say any."""
+"""Trusted block time: a node may report any time, so the keeper bounds it."""
 
 from __future__ import annotations
 

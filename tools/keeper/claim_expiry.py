@@ -1,4 +1,4 @@
-"""Claims that no chain row will answer: reverted, of another vault, or never seen."""
+"""Claim expiry: closes claims that no chain row will confirm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from domain.ledger.events.payloads import ClaimEnded, Outcome
 from domain.ledger.state.claimed import PendingClaim
 from domain.mandates.mandate import Mandate
 from domain.ports import Chain
-from domain.shares import in_turns
+from domain.shares import round_robin
 from storage.unit_of_work import UnitOfWork
 from tools.keeper.ingest import IngestContext
 from tools.keeper.reservations import release_reverted
@@ -35,14 +35,14 @@ class OpenClaim:
     claim: PendingClaim
 
 
-def waiting(uow: UnitOfWork, mandates: Sequence[Mandate]) -> list[OpenClaim]:
+def pending_claims(uow: UnitOfWork, mandates: Sequence[Mandate]) -> list[OpenClaim]:
     """The pending claims of some mandates, an owner's first before anybody's second."""
     claims = (
         OpenClaim(mandate=m, event_id=event_id, claim=claim)
         for m in mandates
         for event_id, claim in uow.ledger.state(m.public_id).claimed.pending.items()
     )
-    return in_turns(claims, lambda one: one.mandate.owner_id, CLAIMS_A_ROUND)
+    return round_robin(claims, lambda one: one.mandate.owner_id, CLAIMS_A_ROUND)
 
 
 async def expire_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -> int:
@@ -51,18 +51,18 @@ async def expire_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -
 
     Errors: `chain_unavailable`.
     """
-    claims = await deps.store.read(lambda uow: waiting(uow, mandates))
+    claims = await deps.store.read(lambda uow: pending_claims(uow, mandates))
     if not claims:
         return 0
     read_to = await _read_to(deps, chain)
-    seen = await chain.receipts([one.claim.tx_hash for one in claims])
+    receipts = await chain.receipts([one.claim.tx_hash for one in claims])
     ended = 0
     for one in claims:
-        if one.claim.tx_hash.lower() not in seen:
+        if one.claim.tx_hash.lower() not in receipts:
             # What a node tells of it is nonsense, or its nodes do not tell the same: nobody knows.
             log.warning("%s: no agreed receipt of %s", one.mandate.public_id, one.claim.tx_hash)
             continue
-        receipt = seen[one.claim.tx_hash.lower()]
+        receipt = receipts[one.claim.tx_hash.lower()]
         outcome = outcome_of(one, receipt, chain.confirmations)
         wait = timedelta(seconds=deps.config.claim_ttl_s)
         if outcome is None and read_to is not None and read_to >= one.claim.at + wait:

@@ -1,4 +1,4 @@
-"""The Hall's days and rows, brought up to date by the house."""
+"""Hall roll-up: keeps the days and rows of the Hall up to date."""
 
 from __future__ import annotations
 
@@ -187,46 +187,46 @@ def subject_of(uow: UnitOfWork, agent: Agent) -> Subject:
     return Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
 
 
-def computed(subject: Subject, known: Sequence[AgentMandate], ask: RollupInput) -> HallAgent:
+def computed(subject: Subject, known: Sequence[AgentMandate], rollup: RollupInput) -> HallAgent:
     """An agent's row as of now, with its chart."""
     totals = foreign(known)
-    row = hall_row(subject, known, totals, ask.now, ask.config)
+    row = hall_row(subject, known, totals, rollup.now, rollup.config)
     working = [s for s in known if s.mandate.status is Status.WORKING]
     return HallAgent(
         subject.agent_id,
         subject.accepts_mandates,
         row.ranked,
-        facts(row, totals, len(working), ask.now),
+        facts(row, totals, len(working), rollup.now),
         len(working),
         sum(s.worth or 0 for s in working),
-        ask.now,
+        rollup.now,
         wire(row),
         len(known),
         sum(d.calls for s in known for d in s.days),
-        wire(chart(totals, day_of(ask.now))),
+        wire(chart(totals, day_of(rollup.now))),
     )
 
 
-def known_row(uow: UnitOfWork, agent: Agent, ask: RollupInput) -> HallAgent:
+def known_row(uow: UnitOfWork, agent: Agent, rollup: RollupInput) -> HallAgent:
     """An agent's row: computed anew where its mandates are few, else as the keeper stored it,
     with what is known of the agent itself.
     """
     subject = subject_of(uow, agent)
-    kept = uow.hall.get(agent.agent_id)
+    row = uow.hall.get(agent.agent_id)
     mandates = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE + 1)
     if len(mandates) <= AT_ONCE:
-        return computed(subject, agent_mandates(uow, agent, mandates), ask)
-    if kept is None:  # nothing is known of many until the keeper went over all of them
-        return computed(subject, (), ask)
-    statement = {
+        return computed(subject, agent_mandates(uow, agent, mandates), rollup)
+    if row is None:  # nothing is known of many until the keeper went over all of them
+        return computed(subject, (), rollup)
+    agent_fields = {
         "name": subject.name,
         "accepts_mandates": subject.accepts_mandates,
         "address_ready": subject.address_ready,
     }
-    return replace(kept, accepts=subject.accepts_mandates, body={**kept.body, **statement})
+    return replace(row, accepts=subject.accepts_mandates, body={**row.body, **agent_fields})
 
 
-def refresh_row(uow: UnitOfWork, agent_id: str, ask: RollupInput) -> None:
+def refresh_row(uow: UnitOfWork, agent_id: str, rollup: RollupInput) -> None:
     """Store an agent's row out of the days that are rolled up: in the transaction that changes
     what it shows.
     """
@@ -235,7 +235,7 @@ def refresh_row(uow: UnitOfWork, agent_id: str, ask: RollupInput) -> None:
         return
     many = len(uow.mandates.of_agent(agent_id, after=None, limit=AT_ONCE + 1)) > AT_ONCE
     if not many or uow.hall.get(agent_id) is not None:  # a first row of many is the keeper's
-        uow.hall.put(known_row(uow, agent, ask))
+        uow.hall.put(known_row(uow, agent, rollup))
 
 
 async def refresh(deps: Deps, agent_id: str) -> None:
@@ -247,7 +247,7 @@ async def refresh(deps: Deps, agent_id: str) -> None:
     known: list[AgentMandate] = []
     at: str | None = None
     while True:
-        some, at = await deps.store.read(partial(_some, agent_id, at))
+        some, at = await deps.store.read(partial(_next_chunk, agent_id, at))
         known += some
         if at is None:
             break
@@ -261,12 +261,14 @@ async def refresh(deps: Deps, agent_id: str) -> None:
         await deps.store.write(lambda uow: uow.hall.put(row))
 
 
-def _some(agent_id: str, at: str | None, uow: UnitOfWork) -> tuple[list[AgentMandate], str | None]:
+def _next_chunk(
+    agent_id: str, at: str | None, uow: UnitOfWork
+) -> tuple[list[AgentMandate], str | None]:
     """The next standings, and the cursor behind them; None at the end."""
     agent = uow.identities.agent(agent_id)
     mandates = uow.mandates.of_agent(agent_id, after=at, limit=MANDATES_A_TURN)
-    found = [] if agent is None else agent_mandates(uow, agent, mandates)
-    return found, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
+    chunk = [] if agent is None else agent_mandates(uow, agent, mandates)
+    return chunk, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
 
 
 async def refresh_stale(deps: Deps, holder: str = "house", limit: int = AGENTS_A_TURN) -> int:

@@ -1,4 +1,4 @@
-"""Chain logs become ledger rows, and move the mandate they belong to."""
+"""Log ingestion: turns chain logs into ledger rows and updates the mandate's status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from domain.chain_facts import Receipt, VaultLog
 from domain.ledger.events.chain_events import BY_LOG, observed
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.events.pairing import LogHistory, place_of, tells_same, told_logs
+from domain.ledger.events.pairing import LogHistory, log_histories, place_of, tells_same
 from domain.ledger.events.payload_codec import write, written
 from domain.ledger.events.payloads import (
     CallTarget,
@@ -57,8 +57,8 @@ def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
         return None
     what, amount = event.reads(log.args)
     if isinstance(what, (Executed, Unwound)):
-        what = replace(what, place=_named(mandate, what.place))
-    seen = observed(log.args, log.block.number, mandate.probe_keys)
+        what = replace(what, place=_label_of(mandate, what.place))
+    state = observed(log.args, log.block.number, mandate.probe_keys)
     return NewEvent(
         kind=event.kind,
         reported_by=Reporter.CHAIN,
@@ -68,11 +68,11 @@ def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
         chain_id=mandate.chain_id,
         log_index=log.log_index,
         block_number=log.block.number,
-        payload=write(EventPayload(what=what, log_index=log.log_index, observed=seen)),
+        payload=write(EventPayload(what=what, log_index=log.log_index, observed=state)),
     )
 
 
-def _named(mandate: Mandate, target: CallTarget) -> CallTarget:
+def _label_of(mandate: Mandate, target: CallTarget) -> CallTarget:
     entry = mandate.contract_target(target.address or "", target.selector or "")
     return target if entry is None else replace(target, market=entry.market, label=entry.label)
 
@@ -110,9 +110,9 @@ def ingest_transaction(
     back, what is new is added, and the mandate follows. Every inlet ends here.
     Errors: `Unsure` where something had to be taken back and the caller is not `sure`.
     """
-    told = told_logs(uow.ledger.by_tx(mandate.public_id, tx_hash))
+    histories = log_histories(uow.ledger.by_tx(mandate.public_id, tx_hash))
     news = [(log, new) for log in logs if (new := row_of(log, mandate)) is not None]
-    gone = [t for t in told if t.stands]
+    gone = [t for t in histories if t.stands]
     same: list[LogHistory | None] = []
     for _, new in news:
         same.append(next((t for t in gone if tells_same(t.now, new)), None))
@@ -129,12 +129,12 @@ def ingest_transaction(
         )
         if isinstance(lost.now.told.what, Executed):
             restore(uow, mandate, lost.now.told.what, tx_hash.lower())
-    dead = [t for t in told if not t.stands] + gone
+    dead = [t for t in histories if not t.stands] + gone
     for (log, new), known in zip(news, same, strict=True):
         if known is None:
-            again = _again(dead, new, log)
-            dead = [t for t in dead if t is not again]
-            rows += _taken(uow, ingest_context, mandate, log, new, told, again)
+            returned = _find_returned(dead, new, log)
+            dead = [t for t in dead if t is not returned]
+            rows += _taken(uow, ingest_context, mandate, log, new, histories, returned)
         # With a part of the transaction gone, what is left of it is told anew: it was mined again.
         elif gone or _moved(known.now, log):
             moved = _with_cash(uow.ledger.state(mandate.public_id), _restated(new, known, log), log)
@@ -144,7 +144,7 @@ def ingest_transaction(
     return rows
 
 
-def _again(dead: Sequence[LogHistory], new: NewEvent, log: VaultLog) -> LogHistory | None:
+def _find_returned(dead: Sequence[LogHistory], new: NewEvent, log: VaultLog) -> LogHistory | None:
     """The log that was taken back and is here again; one index names one log of a transaction."""
     alike = [t for t in dead if tells_same(t.now, new)]
     there = [t for t in dead if t.first.log_index == log.log_index]
@@ -160,8 +160,8 @@ def _moved(now: Event, log: VaultLog) -> bool:
 
 def _restated(new: NewEvent, of: LogHistory, log: VaultLog) -> NewEvent:
     """The row that tells a log anew; what it was judged to be does not change with its place."""
-    again = LogMoved(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
-    payload = replace(new.told, log_index=None, restates=again)
+    moved = LogMoved(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
+    payload = replace(new.told, log_index=None, restates=moved)
     if of.stands and tells_same(of.now, new):
         payload = replace(payload, violation=of.now.told.violation)
     return replace(new, log_index=None, payload=write(payload))
@@ -173,20 +173,22 @@ def _taken(
     mandate: Mandate,
     log: VaultLog,
     new: NewEvent,
-    told: Sequence[LogHistory],
-    again: LogHistory | None,
+    histories: Sequence[LogHistory],
+    returned: LogHistory | None,
 ) -> bool:
     """Add the row of a log that does not stand in the ledger."""
     reservation = None
     if isinstance(new.told.what, Executed):
-        same = again is not None and _same_call(again.now, new)
+        same = returned is not None and _same_call(returned.now, new)
         # What this very call had used up was given back when it was taken away.
-        known = again is not None and same and APPROVAL_MISSING not in again.now.violation_codes
+        known = (
+            returned is not None and same and APPROVAL_MISSING not in returned.now.violation_codes
+        )
         reservation = executed_of(uow, mandate, log, known=known)
         new = _judged(uow, ingest_context, mandate, new, reservation)
-    if again is not None:
-        new = _restated(new, replace(again, stands=False), log)
-    elif any(t.first.log_index == log.log_index for t in told):
+    if returned is not None:
+        new = _restated(new, replace(returned, stands=False), log)
+    elif any(t.first.log_index == log.log_index for t in histories):
         # A log that moved had this index before, and a ledger names a log by the index it had
         # first.
         new = replace(new, log_index=None)
@@ -280,32 +282,32 @@ def ingest_logs(
     """
     groups = [
         (key, tuple(group))
-        for key, group in groupby(_by_tx(logs), key=lambda g: (g.tx_hash, g.address))
+        for key, group in groupby(_group_by_tx(logs), key=lambda g: (g.tx_hash, g.address))
     ]
     of: dict[str, list[str]] = {}
     added = 0
     with uow.together() as uow:
-        for (tx_hash, address), told in groups:
-            if told[0].name == "MandateCreated":
-                for created in told:
+        for (tx_hash, address), vault_logs in groups:
+            if vault_logs[0].name == "MandateCreated":
+                for created in vault_logs:
                     attach_created(uow, ingest_context.now, chain, created)
             else:
                 of.setdefault(address.lower(), []).append(tx_hash)
         # A vault is made before anything happens in it.
-        held = uow.mandates.hold_vaults(chain.chain_id, of)
-        uow.ledger.hold({m.public_id: of[(m.vault_address or "").lower()] for m in held})
-        for (tx_hash, address), told in groups:
+        mandates = uow.mandates.hold_vaults(chain.chain_id, of)
+        uow.ledger.hold({m.public_id: of[(m.vault_address or "").lower()] for m in mandates})
+        for (tx_hash, address), vault_logs in groups:
             if address.lower() not in of:
                 continue
             mandate = uow.mandates.by_vault(chain.chain_id, address, lock=True)
             if mandate is not None:
                 added += ingest_transaction(
-                    uow, ingest_context, mandate, tx_hash, told, sure=tx_hash in sure
+                    uow, ingest_context, mandate, tx_hash, vault_logs, sure=tx_hash in sure
                 )
     return added
 
 
-def _by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
+def _group_by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
     """The logs of each transaction together, those of one vault in it together, in chain order;
     the factory's come first, for a vault may be made and used at once.
     """
@@ -365,8 +367,8 @@ def orphaned_transactions(
         mandate, tx_hash = uow.mandates.get(public_id), event.tx_hash or ""
         if mandate is None or ((mandate.vault_address or "").lower(), tx_hash) in there:
             continue
-        told = told_logs(uow.ledger.by_tx(public_id, tx_hash))
-        if any(t.stands and t.now == event for t in told):
+        histories = log_histories(uow.ledger.by_tx(public_id, tx_hash))
+        if any(t.stands and t.now == event for t in histories):
             lost[public_id, tx_hash] = mandate
     return lost
 

@@ -1,4 +1,4 @@
-"""Marks of vaults: what was read of them at one block, and which stand below their line."""
+"""Vault marks: stores each vault's value at a block, and finds those below their stop line."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _mark(
         block=block,
         block_hash=vault.block.hash,
     )
-    seen = replace(
+    observation = replace(
         observed({"values": _probed(vault)}, block, mandate.probe_keys),
         cash=vault.cash + vault.fee_owed,
     )
@@ -76,7 +76,7 @@ def _mark(
         occurred_at=vault.block.at,
         chain_id=mandate.chain_id,
         block_number=block,
-        payload=write(EventPayload(what=what, observed=seen)),
+        payload=write(EventPayload(what=what, observed=observation)),
     )
     uow.ledger.append(
         mandate.public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now

@@ -1,4 +1,4 @@
-"""Ledger rows become notices: read once, for all owners."""
+"""Notice feed: turns new ledger rows into notices of all owners."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from domain.ledger.events.event import Event
-from domain.reads.notices import may_tell, of_row
+from domain.reads.notices import may_tell, row_notices
 from storage.unit_of_work import UnitOfWork
 from tools.context.notice_outbox import enqueue_notice
 
@@ -21,9 +21,9 @@ def enqueue_notices(
     Shapes: `rows` are (public_id, row), in the order of the record; a row that was taken before
     queues nothing again.
     """
-    told = sum(_taken(uow, public_id, event, now) for public_id, event in rows)
+    count = sum(_taken(uow, public_id, event, now) for public_id, event in rows)
     uow.webhooks.save_cursor(cursor)
-    return told
+    return count
 
 
 def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
@@ -32,5 +32,5 @@ def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
     mandate = uow.mandates.get(public_id)
     if mandate is None:
         return 0
-    notices = of_row(mandate, event, event.told.what, uow.ledger.state(public_id).measured)
+    notices = row_notices(mandate, event, event.told.what, uow.ledger.state(public_id).measured)
     return sum(enqueue_notice(uow, mandate.owner_id, notice, now) for notice in notices)

@@ -1,4 +1,4 @@
-"""Comparing a vault's own totals with its rows, and taking rows in that make them equal."""
+"""Reconciliation: compares vault totals with ledger rows, and ingests the missing rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def compare_vaults(
     """Note of each vault whether its totals are those of its rows at one block that the reader has
     passed; gives those where they are not.
     """
-    found = []
+    mismatches = []
     for mandate in mandates:
         vault = vaults.get(mandate.vault_address or "")
         if vault is None or not vault.exists:
@@ -62,7 +62,7 @@ def compare_vaults(
         state, block = uow.ledger.state(mandate.public_id), vault.block.number
         if ahead(state.journal, block):
             continue
-        if totals_match(state.measured, vault, name=_named(mandate), agent=_agent(mandate)):
+        if totals_match(state.measured, vault, name=_names_agent(mandate), agent=_agent(mandate)):
             uow.sums.agree(mandate.public_id, block)
             if mandate.differs_at is not None:
                 uow.readings.forget(mandate.public_id)
@@ -75,8 +75,8 @@ def compare_vaults(
         since = uow.sums.block(mandate.public_id)
         life = min(made_in(uow, mandate, start_block), block)
         low = life if since is None else max(life, min(since, block) - BACK)
-        found.append(Mismatch(mandate=mandate, vault=vault, low=low, life=life))
-    return found
+        mismatches.append(Mismatch(mandate=mandate, vault=vault, low=low, life=life))
+    return mismatches
 
 
 def audit_key(mandate: Mandate) -> str:
@@ -105,12 +105,12 @@ def ingest_requeried(
         raise StillMismatched
     for _, tx_hash in orphaned_transactions(uow, chain_id, one.blocks, logs, mandate.public_id):
         ingest_transaction(uow, ingest_context, mandate, tx_hash, ())
-    for tx_hash, told in groupby(logs, key=lambda g: g.tx_hash):
-        ingest_transaction(uow, ingest_context, mandate, tx_hash, tuple(told))
+    for tx_hash, tx_logs in groupby(logs, key=lambda g: g.tx_hash):
+        ingest_transaction(uow, ingest_context, mandate, tx_hash, tuple(tx_logs))
     if not totals_match(
         uow.ledger.state(mandate.public_id).measured,
         one.vault,
-        name=_named(mandate),
+        name=_names_agent(mandate),
         agent=_agent(mandate),
     ):
         raise StillMismatched
@@ -118,7 +118,7 @@ def ingest_requeried(
     uow.readings.forget(mandate.public_id)
 
 
-def _named(mandate: Mandate) -> bool:
+def _names_agent(mandate: Mandate) -> bool:
     return mandate.signed is None or mandate.signed.message.get("agent") != OPEN_AGENT
 
 
@@ -126,6 +126,6 @@ def _agent(mandate: Mandate) -> str | None:
     """The agent that the signed terms name."""
     return (
         mandate.signed.message.get("agent")
-        if mandate.signed is not None and _named(mandate)
+        if mandate.signed is not None and _names_agent(mandate)
         else None
     )

@@ -1,4 +1,4 @@
-"""What became of calldata that was handed out: executed, or reverted with proof."""
+"""Reservations: consumed by an execution, restored by a proven revert."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def executed_of(
     `known`: the call had been executed by what was handed out before a reorganisation took it
     away, and may stand in an earlier block now.
     """
-    told = log.args
-    data_hash = told.get("dataHash")
+    args = log.args
+    data_hash = args.get("dataHash")
     if data_hash is None:
         return None
     reservation = uow.reservations.of_call(
-        mandate.public_id, str(told["target"]), str(data_hash), Usdc(told["approved"])
+        mandate.public_id, str(args["target"]), str(data_hash), Usdc(args["approved"])
     )
     if reservation is None or reservation.outcome == "landed":
         return None
@@ -56,8 +56,8 @@ def restore(uow: UnitOfWork, mandate: Mandate, called: Executed, tx_hash: str) -
     reservation = uow.reservations.of_call(mandate.public_id, place, data_hash, called.approved)
     if reservation is None:
         return
-    of_action = uow.approvals.of_action(mandate.public_id, reservation.action.action_hash)
-    used = [a for a in of_action if a.status == "used" and a.used_by == tx_hash]
+    approvals = uow.approvals.of_action(mandate.public_id, reservation.action.action_hash)
+    used = [a for a in approvals if a.status == "used" and a.used_by == tx_hash]
     if used:
         uow.approvals.save(replace(used[0], status="approved", used_by=None))
     uow.reservations.give_back(mandate.public_id, reservation.action.action_hash, tx_hash)

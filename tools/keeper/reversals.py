@@ -1,4 +1,4 @@
-"""Reorganisations: a row whose log or block is gone is answered by a row that takes it back."""
+"""Reversals: a row whose log or block left the chain gets a row that takes it back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK_GONE: Final = "The chain was reorganised; the block of this reading is gon
 def reversal(lost: LogHistory, now: datetime, chain_id: int, text: str = LOG_GONE) -> NewEvent:
     """The row that takes a log or a reading back, with all that it set."""
     event = lost.now
-    told = LogReversed(
+    payload = LogReversed(
         event_id=lost.first.event_id,
         seq=event.seq,
         kind=event.kind,
@@ -33,5 +33,5 @@ def reversal(lost: LogHistory, now: datetime, chain_id: int, text: str = LOG_GON
         occurred_at=now,
         tx_hash=event.tx_hash,
         chain_id=chain_id,
-        payload=written(told),
+        payload=written(payload),
     )

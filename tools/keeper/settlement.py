@@ -1,4 +1,4 @@
-"""Settling a mandate, once, from chain facts only."""
+"""Settlement: settles a mandate once, from chain facts only."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ async def settle(deps: Deps, caller: Caller, mandate: Mandate) -> SettlementTxs:
     A refusal between the two frees the key of the call: the vault itself does neither twice.
     """
     chain, at = deps.chains.get(mandate.chain_id), mandate.vault_address or ""
-    seen = (await chain.vault_states([at], agreed=True))[at]
-    vault = with_trusted_time(chain, seen, deps.clock.now())
+    state = (await chain.vault_states([at], agreed=True))[at]
+    vault = with_trusted_time(chain, state, deps.clock.now())
     if not vault.stopped and not (
         mandate.ends_at is not None and vault.block.at >= mandate.ends_at
     ):

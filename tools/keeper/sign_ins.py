@@ -1,4 +1,4 @@
-"""What sign-ins leave: anybody with a key pair makes it, so that there is only so much of it."""
+"""Sign-in cleanup: bounds stored challenges and sessions, which any key pair can create."""
 
 from __future__ import annotations
 

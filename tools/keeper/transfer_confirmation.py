@@ -1,4 +1,4 @@
-"""Transfers that the chain settles."""
+"""Transfer confirmation: settles reported transfers from chain logs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from domain.agents.transfers import (
     StoredTransfer,
     TransferOutcome,
     bears_out,
+    confirm_unreported,
     gains,
     outcome,
-    seen_by_chain,
     settled,
-    told_by_another,
+    unreported_deltas,
 )
 from domain.chain_facts import Receipt, TransferLog
 from domain.money import Usdc
@@ -52,7 +52,7 @@ FOUND_A_DAY: Final = 500
 
 
 LARGEST: Final = 2**63 - 1
-Found = tuple[str, TransferLog]
+FoundTransfer = tuple[str, TransferLog]
 
 
 def store_report(uow: UnitOfWork, new: StoredTransfer) -> bool:
@@ -63,7 +63,7 @@ def store_report(uow: UnitOfWork, new: StoredTransfer) -> bool:
 
 
 def settle_report(
-    uow: UnitOfWork, chain_id: int, tx_hash: str, told: TransferOutcome, now: datetime
+    uow: UnitOfWork, chain_id: int, tx_hash: str, result: TransferOutcome, now: datetime
 ) -> StoredTransfer | None:
     """Give a report its outcome, once; None where it has one already. One that failed can still
     be confirmed.
@@ -77,12 +77,12 @@ def settle_report(
     uow.identities.agent(known.agent_id, lock=True)
     known = uow.transfers.get(chain_id, tx_hash)
     if known is not None and uow.transfers.booked(known.agent_id, chain_id, tx_hash):
-        told = TransferOutcome(None)
-    late = known is not None and known.status == FAILED and told.actual is not None
+        result = TransferOutcome(None)
+    late = known is not None and known.status == FAILED and result.actual is not None
     if known is None or not (known.status == REPORTED or late):
         return None
     idle = uow.transfers.balance(known.agent_id, chain_id, known.asset, "idle")
-    step = settled(known, told, idle=idle, now=now)
+    step = settled(known, result, idle=idle, now=now)
     uow.transfers.save(step.report)
     uow.transfers.move(known.agent_id, step.deltas, now)
     return step.report
@@ -102,14 +102,14 @@ def book(
         uow.identities.agent(agent_id, lock=True)
     known, done, rest = uow.transfers.get(chain_id, tx_hash), 0, dict(gained)
     if known is not None and _tells_of(known, gained):
-        told = TransferOutcome(abs(rest.pop(known.agent_id)))
-        done += settle_report(uow, chain_id, tx_hash, told, now) is not None
+        result = TransferOutcome(abs(rest.pop(known.agent_id)))
+        done += settle_report(uow, chain_id, tx_hash, result, now) is not None
     elif known is None or known.status == FAILED:
-        done += _found(uow, chain_id, tx_hash, rest, now)
+        done += _book_unreported(uow, chain_id, tx_hash, rest, now)
     for agent_id, amount in sorted(rest.items()):
         if not uow.transfers.booked(agent_id, chain_id, tx_hash):
             idle = uow.transfers.balance(agent_id, chain_id, USDC, "idle")
-            deltas = told_by_another(chain_id, tx_hash, USDC, amount, idle=idle)
+            deltas = unreported_deltas(chain_id, tx_hash, USDC, amount, idle=idle)
             uow.transfers.move(agent_id, deltas, now)
             done += 1
     return done
@@ -119,7 +119,7 @@ def _tells_of(known: StoredTransfer, gained: Mapping[str, int]) -> bool:
     return known.asset == USDC and bears_out(known, gained.get(known.agent_id, 0))
 
 
-def _found(
+def _book_unreported(
     uow: UnitOfWork, chain_id: int, tx_hash: str, rest: dict[str, int], now: datetime
 ) -> bool:
     """Make what came in, and no report stands for, a confirmed report by `chain` of the agent that
@@ -149,14 +149,14 @@ def _found(
     )
     if not store_report(uow, new):
         return False
-    uow.transfers.move(agent_id, seen_by_chain(new).deltas, now)
+    uow.transfers.move(agent_id, confirm_unreported(new).deltas, now)
     del rest[agent_id]
     transfer_in(uow, agent_id, chain_id, tx_hash, str(Usdc(amount)), now)
     return True
 
 
 def take_inbound(
-    uow: UnitOfWork, chain_id: int, token: str, found: Iterable[Found], now: datetime
+    uow: UnitOfWork, chain_id: int, token: str, transfers: Iterable[FoundTransfer], now: datetime
 ) -> int:
     """Turn USDC transfers into proven addresses that nobody reported into confirmed reports by
     `chain`; how many balances changed.
@@ -166,12 +166,12 @@ def take_inbound(
     more than 500 rows a day.
     """
     logs: dict[str, list[TransferLog]] = {}
-    for tx_hash, g in found:
+    for tx_hash, g in transfers:
         logs.setdefault(tx_hash.lower(), []).append(g)
     done = 0
-    for tx_hash, of_tx in logs.items():
-        touched = {a for g in of_tx for a in (g.sender, g.recipient)}
-        gained = gains(of_tx, token, uow.addresses.holders(chain_id, touched))
+    for tx_hash, tx_logs in logs.items():
+        touched = {a for g in tx_logs for a in (g.sender, g.recipient)}
+        gained = gains(tx_logs, token, uow.addresses.holders(chain_id, touched))
         if not all(_fits(uow, chain_id, of, amount) for of, amount in gained.items()):
             log.warning("transfer %s: it outgrows what a balance can hold", tx_hash)
             continue
@@ -186,16 +186,18 @@ def _fits(uow: UnitOfWork, chain_id: int, agent_id: str, amount: int) -> bool:
     return abs(uow.transfers.balance(agent_id, chain_id, USDC, "idle") + amount) <= LARGEST
 
 
-async def complete_transfers(chain: Chain, found: Sequence[Found]) -> list[Found]:
+async def complete_transfers(
+    chain: Chain, transfers: Sequence[FoundTransfer]
+) -> list[FoundTransfer]:
     """All transfers of the transactions that some were found of: what else one moved counts too.
 
     Errors: `chain_unavailable`, `not_configured`.
     """
-    told: list[Found] = []
-    for tx_hash in dict.fromkeys(tx_hash for tx_hash, _ in found):
+    completed: list[FoundTransfer] = []
+    for tx_hash in dict.fromkeys(tx_hash for tx_hash, _ in transfers):
         receipt = await chain.receipt(tx_hash)
-        told += [(tx_hash, g) for g in receipt.transfers] if receipt and receipt.ok else []
-    return told
+        completed += [(tx_hash, g) for g in receipt.transfers] if receipt and receipt.ok else []
+    return completed
 
 
 def pause(age: timedelta) -> timedelta:
@@ -226,14 +228,14 @@ class TransferConfirmer:
         )
         if due:
             # Before they are asked about: one at which a node fails comes last the next time.
-            again = [(one, self._again(one, now)) for one in due]
-            await deps.store.write(lambda uow: uow.transfers.asked(again))
+            retries = [(one, self._retry_at(one, now)) for one in due]
+            await deps.store.write(lambda uow: uow.transfers.asked(retries))
         chain, done = deps.chains.get(chain_id), 0
         for one in due:
             done += await self._judged(chain, one, await chain.receipt(one.tx_hash))
         return done
 
-    def _again(self, one: StoredTransfer, now: datetime) -> datetime:
+    def _retry_at(self, one: StoredTransfer, now: datetime) -> datetime:
         """When to ask about a report again, at the latest when its time is over."""
         over = one.reported_at + self._fails_after()
         then = now + pause(now - one.reported_at)
@@ -257,7 +259,7 @@ class TransferConfirmer:
 
     async def _judged(self, chain: Chain, one: StoredTransfer, receipt: Receipt | None) -> bool:
         gained = await self._gains(chain, one, receipt)
-        told = outcome(
+        result = outcome(
             one,
             receipt,
             gained=gained.get(one.agent_id, 0) if one.asset == USDC else 0,
@@ -266,7 +268,7 @@ class TransferConfirmer:
             fails_after=self._fails_after(),
         )
         deep = receipt is not None and receipt.depth >= chain.confirmations
-        return await self._settled(one, told, gained if deep else {})
+        return await self._settled(one, result, gained if deep else {})
 
     async def _gains(
         self, chain: Chain, one: StoredTransfer, receipt: Receipt | None
@@ -282,7 +284,7 @@ class TransferConfirmer:
         return gains(logs, token, holders)
 
     async def _settled(
-        self, one: StoredTransfer, told: TransferOutcome | None, gained: Mapping[str, int]
+        self, one: StoredTransfer, result: TransferOutcome | None, gained: Mapping[str, int]
     ) -> bool:
         """Book what the transaction moved, and give the report its outcome; True where it has one
         now and had none before.
@@ -292,12 +294,12 @@ class TransferConfirmer:
         def work(uow: UnitOfWork) -> bool:
             if gained:
                 book(uow, one.chain_id, one.tx_hash, gained, now)
-            if told is not None and one.status == REPORTED:
-                settle_report(uow, one.chain_id, one.tx_hash, told, now)
+            if result is not None and one.status == REPORTED:
+                settle_report(uow, one.chain_id, one.tx_hash, result, now)
             after = uow.transfers.get(one.chain_id, one.tx_hash)
             return after is not None and after.status != one.status
 
-        if told is None and not gained:
+        if result is None and not gained:
             return False
         try:
             return await self._deps.store.write(work)

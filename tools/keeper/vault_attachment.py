@@ -1,4 +1,4 @@
-"""A vault belongs to the mandate whose signed terms it was made of, whoever had it made."""
+"""Vault attachment: links a vault to the mandate whose signed terms created it."""
 
 from __future__ import annotations
 

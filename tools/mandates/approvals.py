@@ -16,7 +16,7 @@ from domain.mandates.lifecycle import LifecycleAction, moved
 from domain.mandates.mandate import Mandate
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
-from domain.rules.status_derivation import as_read
+from domain.rules.status_derivation import apply_newest_block
 from domain.wire_fields import JsonObject
 from storage.repositories.approvals import item_after
 from storage.unit_of_work import UnitOfWork
@@ -81,11 +81,11 @@ def read(uow: UnitOfWork, ctx: RequestContext[ApprovalsIn, None]) -> OperationRe
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.request.approval_id is not None:
         item = uow.approvals.get(mandate.public_id, ctx.request.approval_id)
-        fits = item is not None and ctx.request.status in (None, item.shown(ctx.now))
+        fits = item is not None and ctx.request.status in (None, item.status_at(ctx.now))
         return OperationResult(
             200,
             {
-                "items": [item.told(ctx.now)] if item is not None and fits else [],
+                "items": [item.as_item(ctx.now)] if item is not None and fits else [],
                 "next_cursor": None,
             },
         )
@@ -98,7 +98,7 @@ def read(uow: UnitOfWork, ctx: RequestContext[ApprovalsIn, None]) -> OperationRe
         now=ctx.now,
     )
     # The agent fills them, each with up to 64 KiB of calldata.
-    rows = list(rows_within(wire(i.told(ctx.now)) for i in items[:limit]))
+    rows = list(rows_within(wire(i.as_item(ctx.now)) for i in items[:limit]))
     more = item_after(items[len(rows) - 1]) if len(items) > len(rows) else None
     return OperationResult(200, {"items": rows, "next_cursor": more})
 
@@ -122,9 +122,9 @@ async def gather_decision(deps: Deps, caller: Caller, request: Decision) -> Deci
     vault = await vault_if_readable(chain, mandate)
     if request.decision == "decline":
         return DecisionFacts(vault=vault)
-    kept = await vault_keeps_approvals(deps, mandate)
-    if not kept or chain is None or request.signature is None:
-        return DecisionFacts(vault=vault, vault_keeps_approvals=kept)
+    keeps_approvals = await vault_keeps_approvals(deps, mandate)
+    if not keeps_approvals or chain is None or request.signature is None:
+        return DecisionFacts(vault=vault, vault_keeps_approvals=keeps_approvals)
 
     def signable(uow: UnitOfWork) -> JsonObject | None:
         item = uow.approvals.get(mandate.public_id, request.approval_id)
@@ -132,10 +132,12 @@ async def gather_decision(deps: Deps, caller: Caller, request: Decision) -> Deci
 
     data = await deps.store.read(signable)
     if data is None:
-        return DecisionFacts(vault=vault, vault_keeps_approvals=kept)
+        return DecisionFacts(vault=vault, vault_keeps_approvals=keeps_approvals)
     digest = chain.digest(data)
     proof = await chain.check_signature(digest, request.signature, mandate.owner_address)
-    return DecisionFacts(vault=vault, vault_keeps_approvals=kept, digest=digest, proof=proof)
+    return DecisionFacts(
+        vault=vault, vault_keeps_approvals=keeps_approvals, digest=digest, proof=proof
+    )
 
 
 def _typed_data(uow: UnitOfWork, chain: Chain, m: Mandate, item: Approval) -> JsonObject | None:
@@ -154,13 +156,13 @@ def _signed(
 
     Errors: `signature_needed` with the typed data, `invalid_signature`, `conflict`.
     """
-    chain, given, proof = require_chain(ctx, mandate), ctx.request.signature, ctx.facts.proof
+    chain, signature, proof = require_chain(ctx, mandate), ctx.request.signature, ctx.facts.proof
     data = _typed_data(uow, chain, mandate, item)
     if data is None:
         action = "approving an action on chain"
         raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
     digest = chain.digest(data)
-    if given is None:
+    if signature is None:
         raise Refused(refusal("signature_needed", detail={"typed_data": data, "digest": digest}))
     if ctx.facts.digest != digest:
         raise Refused(refusal("conflict", why="Another approval was signed just now; ask again."))
@@ -169,7 +171,7 @@ def _signed(
         why = "the vault asks the wallet itself (ERC-1271), so it has to be deployed first"
     if proof is None or proof.signer_type == "erc6492":
         raise Refused(refusal("invalid_signature", signer=mandate.owner_address, why=why))
-    form = chain.on_chain_form(given) if proof.signer_type == "eoa" else given.lower()
+    form = chain.on_chain_form(signature) if proof.signer_type == "eoa" else signature.lower()
     return replace(item, until=int(data["message"]["until"]), signature=form)
 
 
@@ -180,7 +182,7 @@ def _goes_on(
 
     Errors: `wrong_status`.
     """
-    mandate = as_read(mandate, ctx.facts.vault, staged_logs(uow, mandate))
+    mandate = apply_newest_block(mandate, ctx.facts.vault, staged_logs(uow, mandate))
     moved(mandate, LifecycleAction.DECIDE)
     if not mandate.goes_on(ctx.now):
         raise Refused(refusal("wrong_status", status="ended", action=LifecycleAction.DECIDE.value))
@@ -206,7 +208,7 @@ def decide(uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts]) -> Ope
         target = CallTarget(
             **{n: item.target.get(n) for n in ("market", "address", "selector", "label")}
         )
-        told = ApprovalDecided(
+        payload = ApprovalDecided(
             approval_id=item.approval_id,
             status=after.status,
             reason="owner_declined" if after.status == "declined" else None,
@@ -219,10 +221,10 @@ def decide(uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts]) -> Ope
             occurred_at=ctx.now,
             amount_usdc=item.approve_amount_usdc,
             chain_id=mandate.chain_id,
-            payload=written(told),
+            payload=written(payload),
         )
         uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
-    return OperationResult(200, {"approval": after.told(ctx.now)})
+    return OperationResult(200, {"approval": after.as_item(ctx.now)})
 
 
 OPERATIONS: Final = (

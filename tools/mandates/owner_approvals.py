@@ -1,4 +1,4 @@
-"""What waits for an owner, over all mandates."""
+"""Pending approvals of an owner over all mandates."""
 
 from __future__ import annotations
 
@@ -52,46 +52,48 @@ async def gather_page(deps: Deps, caller: Caller, request: OwnerApprovalsIn) -> 
     """The page, some items a turn."""
     now, who = deps.clock.now(), caller.user_id or ""
 
-    async def read(last: _Found | None, limit: int) -> list[_Found]:
+    async def read(last: _AgentApproval | None, limit: int) -> list[_AgentApproval]:
         at = item_of_owner_after(last.item) if last is not None else request.cursor
 
-        def some(uow: UnitOfWork) -> list[_Found]:
+        def some(uow: UnitOfWork) -> list[_AgentApproval]:
             items = uow.approvals.of_owner(
                 who, status=request.status, after=at, limit=limit, now=now
             )
-            return [_found(uow, item) for item in items]
+            return [_with_agent(uow, item) for item in items]
 
         return await deps.store.read(some)
 
     items = await read_cooperatively(read, request.limit + 1)
-    shown = [_named(f, now) for f in items[: request.limit]]
+    rows = [_item_body(f, now) for f in items[: request.limit]]
     # Agents fill them, each with up to 64 KiB of calldata.
-    page = shown[: sum(1 for _ in rows_within(map(wire, shown)))]
+    page = rows[: sum(1 for _ in rows_within(map(wire, rows)))]
     more = item_of_owner_after(items[len(page) - 1].item) if len(items) > len(page) else None
     return OwnerApprovals(items=page, next_cursor=more)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _AgentApproval:
     item: Approval
     agent_id: str | None
     agent_name: str | None
 
 
-def _found(uow: UnitOfWork, item: Approval) -> _Found:
+def _with_agent(uow: UnitOfWork, item: Approval) -> _AgentApproval:
     mandate = uow.mandates.get(item.public_id)
-    return _Found(
+    return _AgentApproval(
         item, mandate.agent_id if mandate else None, mandate.agent_name if mandate else None
     )
 
 
-def _named(f: _Found, now: datetime) -> NamedItem:
-    told = f.item.told(now)
-    shown = {x.name: getattr(told, x.name) for x in fields(told)}
-    return NamedItem(**shown, agent_id=f.agent_id, agent_name=f.agent_name)
+def _item_body(f: _AgentApproval, now: datetime) -> NamedItem:
+    item = f.item.as_item(now)
+    values = {x.name: getattr(item, x.name) for x in fields(item)}
+    return NamedItem(**values, agent_id=f.agent_id, agent_name=f.agent_name)
 
 
-def listed(uow: UnitOfWork, ctx: RequestContext[OwnerApprovalsIn, OwnerApprovals]) -> HandlerResult:
+def list_owner_approvals(
+    uow: UnitOfWork, ctx: RequestContext[OwnerApprovalsIn, OwnerApprovals]
+) -> HandlerResult:
     """Held actions of all your mandates."""
     return HandlerResult(ctx.facts)
 
@@ -106,6 +108,6 @@ OPERATIONS: Final = (
         request_model=OwnerApprovalsIn,
         response_model=OwnerApprovals,
         gather=gather_page,
-        handler=listed,
+        handler=list_owner_approvals,
     ),
 )

@@ -1,4 +1,4 @@
-"""Webhooks: where an owner wants to be told, the secret that signs it, and what was sent."""
+"""Webhooks: receivers of an owner's notices, their signing secrets and delivery logs."""
 
 from __future__ import annotations
 
@@ -166,12 +166,12 @@ def rotate(uow: UnitOfWork, ctx: RequestContext[WebhookIn, WebhookSigning]) -> H
 
 def _secret(signing: WebhookSigning, webhook: Webhook, status: int) -> HandlerResult:
     """The webhook with its secret, which a repeat of the same key does not show again."""
-    told, secret = _told(webhook), signing.secret(webhook.webhook_id, webhook.generation)
-    kept = HookSecret(webhook=told, secret=None)
-    return HandlerResult(HookSecret(webhook=told, secret=secret), status, kept)
+    body, secret = _webhook_body(webhook), signing.secret(webhook.webhook_id, webhook.generation)
+    stored_body = HookSecret(webhook=body, secret=None)
+    return HandlerResult(HookSecret(webhook=body, secret=secret), status, stored_body)
 
 
-def _told(webhook: Webhook) -> HookTold:
+def _webhook_body(webhook: Webhook) -> HookTold:
     return HookTold(
         webhook_id=webhook.webhook_id,
         url=webhook.url,
@@ -185,7 +185,7 @@ def _told(webhook: Webhook) -> HookTold:
 def listed(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
     """Your webhooks, oldest first."""
     hooks = uow.webhooks.of_owner(ctx.caller.user_id or "")
-    return HandlerResult(HookList(items=[_told(h) for h in hooks], next_cursor=None))
+    return HandlerResult(HookList(items=[_webhook_body(h) for h in hooks], next_cursor=None))
 
 
 def remove(uow: UnitOfWork, ctx: RequestContext[WebhookIn, None]) -> HandlerResult:
@@ -198,9 +198,9 @@ def remove(uow: UnitOfWork, ctx: RequestContext[WebhookIn, None]) -> HandlerResu
 def deliveries(uow: UnitOfWork, ctx: RequestContext[DeliveriesIn, None]) -> HandlerResult:
     """What was and will be sent, newest first."""
     webhook, limit = _own(uow, ctx.caller, ctx.request.webhook_id), ctx.request.limit
-    found = uow.webhooks.deliveries(webhook.webhook_id, after=ctx.request.cursor, limit=limit + 1)
-    more = delivery_after(found[limit - 1]) if len(found) > limit else None
-    items = [_delivery(d) for d in found[:limit]]
+    rows = uow.webhooks.deliveries(webhook.webhook_id, after=ctx.request.cursor, limit=limit + 1)
+    more = delivery_after(rows[limit - 1]) if len(rows) > limit else None
+    items = [_delivery(d) for d in rows[:limit]]
     return HandlerResult(DeliveryPage(items=items, next_cursor=more))
 
 

@@ -1,4 +1,4 @@
-"""A long list, some of it a turn: what is done at once keeps everybody else waiting."""
+"""Cooperative iteration: processes long lists in chunks and yields to the event loop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ async def map_cooperatively(
     items: Iterable[A], of: Callable[[A], B], a_turn: int = ITEMS_PER_YIELD
 ) -> list[B]:
     """`of` of every item; the others on the loop have their turn every `a_turn` items."""
-    told: list[B] = []
+    results: list[B] = []
     for n, item in enumerate(items, start=1):
-        told.append(of(item))
+        results.append(of(item))
         if n % a_turn == 0:
             await anyio.lowlevel.checkpoint()
-    return told
+    return results
 
 
 async def read_cooperatively(
@@ -33,10 +33,10 @@ async def read_cooperatively(
     """
     items: list[A] = []
     while len(items) < limit:
-        wanted = min(ITEMS_PER_YIELD, limit - len(items))
-        some = await read(items[-1] if items else None, wanted)
+        chunk_size = min(ITEMS_PER_YIELD, limit - len(items))
+        some = await read(items[-1] if items else None, chunk_size)
         items += some
-        if len(some) < wanted:
+        if len(some) < chunk_size:
             break
         await anyio.lowlevel.checkpoint()
     return items

@@ -109,7 +109,7 @@ def _lines(text: str) -> str:
     return _fit(text, lines=True)
 
 
-def _named(text: str) -> str:
+def _require_name(text: str) -> str:
     text = _one_line(text).strip()
     if not 1 <= len(text) <= NAME_MAX:
         raise PydanticCustomError("text", "1 to {most} characters", {"most": NAME_MAX})
@@ -131,7 +131,7 @@ def _fit(text: str, *, lines: bool) -> str:
 Name = Annotated[
     str,
     Field(min_length=1, max_length=NAME_MAX, examples=["Scout"]),
-    AfterValidator(_named),
+    AfterValidator(_require_name),
 ]
 Line = Annotated[str, AfterValidator(_one_line)]
 Lines = Annotated[str, AfterValidator(_lines)]

@@ -1,4 +1,4 @@
-"""What no input may hold: text that nobody can read or store, and secrets."""
+"""Input policy: refuses text that cannot be read or stored, and secrets."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def check_size(body: Mapping[str, object]) -> None:
 
     Errors: `invalid_request`.
     """
-    name, seen = _named(body), 0
-    waiting: list[Collection[Any]] = [body.values()]
-    for values in waiting:
-        seen += len(values)
-        if seen > VALUES_MAX:
+    name, count = _name_bytes(body), 0
+    queue: list[Collection[Any]] = [body.values()]
+    for values in queue:
+        count += len(values)
+        if count > VALUES_MAX:
             raise invalid("body", f"at most {VALUES_MAX} values")
         for value in values:
             if isinstance(value, dict):
-                name += _named(value)
-                waiting.append(value.values())
+                name += _name_bytes(value)
+                queue.append(value.values())
             elif isinstance(value, list):
-                waiting.append(value)
+                queue.append(value)
         if name > FIELDS_MAX:
             raise invalid("body", f"names of fields with at most {FIELDS_MAX} bytes in all")
 
 
-def _named(fields: Mapping[str, object]) -> int:
+def _name_bytes(fields: Mapping[str, object]) -> int:
     """How many bytes the names of an object take. Errors: `invalid_request`."""
     if max(map(len, fields), default=0) > FIELD_MAX:
         raise invalid("name", f"the name of a field has at most {FIELD_MAX} characters")
@@ -65,7 +65,7 @@ def normalize_text(value: Any, path: str = "") -> Any:
         text = composed(value)
         why = unfit(text, lines=path in IN_LINES)
         if why is not None:
-            raise invalid(_told(path) or "text", why)
+            raise invalid(_path_text(path) or "text", why)
         return text
     if isinstance(value, Mapping):
         return {
@@ -82,11 +82,11 @@ def _name(name: str, path: str) -> str:
         return name
     why = unfit(name, lines=False)
     if why is not None:
-        raise invalid(_told(path) or "name", f"the name of a field is {why}")
+        raise invalid(_path_text(path) or "name", f"the name of a field is {why}")
     return composed(name)
 
 
-def _told(path: str) -> str:
+def _path_text(path: str) -> str:
     """A path without characters that an answer cannot carry."""
     return path.encode("ascii", "replace").decode()[:80]
 
@@ -133,7 +133,7 @@ def confusable_skeleton(text: str) -> str:
     return text.lower()
 
 
-def as_latin(text: str) -> str:
+def to_latin(text: str) -> str:
     """The text in NFKC with letters that look like Latin ones, capitals among them, as these."""
     if text.isascii():
         return text
@@ -144,32 +144,32 @@ def _narrow(text: str) -> str:
     """The text with what stands for a whole phrase cut to its beginning, so that no name is many
     times as long folded as it was sent.
     """
-    found = {c: unicodedata.normalize("NFKC", c) for c in set(text)}
-    wide = {ord(c): told[:WIDEST] for c, told in found.items() if len(told) > WIDEST}
+    normalized = {c: unicodedata.normalize("NFKC", c) for c in set(text)}
+    wide = {ord(c): told[:WIDEST] for c, told in normalized.items() if len(told) > WIDEST}
     return text.translate(wide) if wide else text
 
 
-def secret_name(names: Sequence[str], *, of_texts: bool = False) -> int | None:
+def secret_name(names: Sequence[str], *, in_texts: bool = False) -> int | None:
     """The place of the first name that asks for a secret, however it is spelt; `of_texts`: or that
     asks for one where a text stands in it.
 
     All are looked at in one go: a body can hold tens of thousands.
     """
-    told = "\n".join(n.replace("\n", " ") for n in names)
-    asks = _NAMES_OF_TEXT if of_texts else _NAMES
+    joined = "\n".join(n.replace("\n", " ") for n in names)
+    asks = _NAMES_OF_TEXT if in_texts else _NAMES
     # The fields of our own operations are the same few names in every call.
-    look = _short_secret_name if len(told) <= SHORT_NAMES else _secret_name
-    return look(told, asks)
+    find = _short_secret_name if len(joined) <= SHORT_NAMES else _secret_name
+    return find(joined, asks)
 
 
 def _secret_name(text: str, asks: re.Pattern[str]) -> int | None:
-    seen = confusable_skeleton(text)
-    joined = re.sub(r"[^\w\n@$!|]+|_+", "", seen)
+    skeleton = confusable_skeleton(text)
+    joined = re.sub(r"[^\w\n@$!|]+|_+", "", skeleton)
     plains = [joined.translate(_NO_SIGNS), *(joined.translate(table) for table in _AS_LETTERS)]
     for plain in plains:
-        found = asks.search(plain)
-        if found is not None:
-            return plain.count("\n", 0, found.start())
+        match = asks.search(plain)
+        if match is not None:
+            return plain.count("\n", 0, match.start())
     return None
 
 
@@ -211,8 +211,8 @@ SHORTEST: Final = 30  # characters: no key and no phrase is shorter
 @cache
 def _wordlist() -> frozenset[str]:
     """The words of BIP-39, every language that eth-account ships, in NFC."""
-    found = find_spec("eth_account")
-    folder = Path((found and found.origin) or "").parent / "hdaccount" / "wordlist"
+    spec = find_spec("eth_account")
+    folder = Path((spec and spec.origin) or "").parent / "hdaccount" / "wordlist"
     lists = [p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.txt"))]
     return frozenset(composed(word) for text in lists for word in text.split())
 
@@ -231,9 +231,9 @@ def _is_phrase(text: str) -> bool:
 
 
 @lru_cache(maxsize=1_024)  # a list repeats the name of its field for each value
-def _is_known(field: str, *, of_chain: bool) -> bool:
+def _is_known(field: str, *, on_chain: bool) -> bool:
     name = re.sub(r"[\W_]", "", confusable_skeleton(field))
-    return _KNOWN.search(name) is not None or (of_chain and name in _MARKETS)
+    return _KNOWN.search(name) is not None or (on_chain and name in _MARKETS)
 
 
 def _is_secret(field: str, text: str) -> bool:
@@ -241,7 +241,7 @@ def _is_secret(field: str, text: str) -> bool:
         return True
     stripped = text.strip()
     if _KEY_FORM.fullmatch(stripped):
-        return not _is_known(field, of_chain=stripped[1] in "xX")
+        return not _is_known(field, on_chain=stripped[1] in "xX")
     if len(stripped) <= GROUPS_MAX and _IN_GROUPS.fullmatch(stripped):
         return _KEY_FORM.fullmatch(re.sub(r"[\W_]", "", stripped)) is not None
     if _KEY_INSIDE.search(text) and _TELLS.search(text):
@@ -260,7 +260,7 @@ class _Place:
     def __str__(self) -> str:
         """The path, none of whose parts is a value that somebody used as a name."""
         part = "…" if len(self.name) >= SHORTEST else self.name
-        return _told(f"{self.above}.{part}" if self.above else part)
+        return _path_text(f"{self.above}.{part}" if self.above else part)
 
 
 def refuse_secrets(value: Mapping[str, object]) -> None:
@@ -269,14 +269,14 @@ def refuse_secrets(value: Mapping[str, object]) -> None:
     Errors: `secret_not_accepted`; it names the field and never repeats the value.
     """
     names, texts = _leaves(value)
-    statement = [p for p in names if p.says and len(p.name) < SHORTEST]
+    short_names = [p for p in names if p.says and len(p.name) < SHORTEST]
     for place, field, text in texts:
         if _is_secret(field, text):
             raise Refused(refusal("secret_not_accepted", field=str(place)))
-    for places, of_texts in ((names, False), (statement, True)):
-        found = secret_name([p.name for p in places], of_texts=of_texts) if places else None
-        if found is not None:
-            raise Refused(refusal("secret_not_accepted", field=str(places[found])))
+    for places, in_texts in ((names, False), (short_names, True)):
+        index = secret_name([p.name for p in places], in_texts=in_texts) if places else None
+        if index is not None:
+            raise Refused(refusal("secret_not_accepted", field=str(places[index])))
 
 
 def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place, str, str]]]:
@@ -285,9 +285,9 @@ def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place
     """
     names: list[_Place] = []
     texts: list[tuple[_Place, str, str]] = []
-    waiting: list[tuple[_Place | None, str, Any]] = [(None, "", body)]
-    while waiting:
-        place, field, value = waiting.pop()
+    queue: list[tuple[_Place | None, str, Any]] = [(None, "", body)]
+    while queue:
+        place, field, value = queue.pop()
         if isinstance(value, str):  # most of it
             if place is not None and len(value) >= SHORTEST:
                 texts.append((place, field, value))
@@ -297,11 +297,11 @@ def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place
                 names.append(below)
                 if len(name) >= SHORTEST:
                     texts.append((below, "", name))
-                waiting.append((below, name, inner))
+                queue.append((below, name, inner))
         elif place is None:
             continue
         elif isinstance(value, list):
-            waiting += [(place, field, inner) for inner in value]
+            queue += [(place, field, inner) for inner in value]
             if len(value) >= PHRASE_MIN and all(isinstance(v, str) and len(v) < 16 for v in value):
                 texts.append((place, field, " ".join(value)))
     return names, texts

@@ -1,4 +1,4 @@
-"""JSON schemas of operations: what MCP hosts and OpenAPI readers are told."""
+"""JSON schemas of operations, for MCP hosts and OpenAPI readers."""
 
 from __future__ import annotations
 
@@ -194,8 +194,8 @@ def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[
 @cache
 def untrusted_fields(op: Operation) -> tuple[str, ...]:
     """Names of the fields of an answer in which somebody else than the service speaks."""
-    told = texts(gives_schema(op))
-    return tuple(sorted({n for n, about in told if OTHERS.search(about)}))
+    descriptions = texts(gives_schema(op))
+    return tuple(sorted({n for n, about in descriptions if OTHERS.search(about)}))
 
 
 def refusal_schema() -> Schema:

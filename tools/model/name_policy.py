@@ -1,4 +1,4 @@
-"""What a name may look like: nothing that can be taken for another script's letters, or for
+"""Name policy: refuses names that can be confused with another script's letters, or with
 another name.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from domain.text import unfit_name
-from tools.model.input_policy import as_latin, confusable_skeleton
+from tools.model.input_policy import confusable_skeleton, to_latin
 
 _WORD: Final = re.compile(r"\w+")
 # What is one letter to a reader within Latin too, by the same table (UTS 39).
@@ -23,7 +23,7 @@ def reads_as(name: str) -> frozenset[str]:
     without marks and punctuation.
     """
     plain = "".join(unicodedata.normalize("NFKC", name).casefold().split())
-    seen = confusable_skeleton(as_latin(name)).translate(_AS_ONE)
+    seen = confusable_skeleton(to_latin(name)).translate(_AS_ONE)
     return frozenset({plain, "".join(c for c in seen if unicodedata.category(c)[0] not in "PZ")})
 
 

@@ -1,4 +1,4 @@
-"""What an operation is, and what its handler is given."""
+"""Operation: its declaration, and what its handler is given."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Deps:
     paper: PaperExchange | None = None
     webhooks: WebhookSigning | None = None
     watch: Telemetry = field(default_factory=NullTelemetry)
-    presumed: CredentialCache = field(default_factory=CredentialCache)
+    credential_cache: CredentialCache = field(default_factory=CredentialCache)
     stored: Stored = field(default_factory=Stored)
 
 
@@ -145,7 +145,7 @@ class HandlerResult:
 
     body: Any
     status: int = 200
-    kept: Any = None
+    stored_body: Any = None
 
 
 @dataclass(frozen=True, slots=True)

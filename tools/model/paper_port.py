@@ -1,4 +1,4 @@
-"""What stands behind paper orders: the books of people, and how an order is filled on them."""
+"""Port of the paper exchange: books, and how an order is filled on them."""
 
 from __future__ import annotations
 

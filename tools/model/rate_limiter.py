@@ -1,4 +1,4 @@
-"""How often somebody may call: limits of this process, in bounded memory (contract 1).
+"""Rate limiter: limits of this process, in bounded memory (contract 1).
 
 The generic cell rate algorithm: one time a key says all that a full log of calls would, so that a
 stranger with many addresses costs a few dozen bytes each, and the oldest are forgotten.
@@ -75,39 +75,39 @@ def client_network(
     """
     if not forwarded:
         return _counted(peer)
-    found = _parsed(peer)
-    if found is None:
+    address = _parsed(peer)
+    if address is None:
         return None
     hops = [h.strip() for h in (forwarded or "").split(",") if h.strip()]
-    while hops and any(found in network for network in trusted):
+    while hops and any(address in network for network in trusted):
         hop = _parsed(hops.pop())
         if hop is None:
             break
-        found = hop
-    return _holder(found)
+        address = hop
+    return _holder(address)
 
 
 @lru_cache(maxsize=4_096)
 def _counted(peer: str | None) -> str | None:
     """A peer's own address as it counts; most calls come from few of them."""
-    found = _parsed(peer)
-    return None if found is None else _holder(found)
+    address = _parsed(peer)
+    return None if address is None else _holder(address)
 
 
-def _holder(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+def _holder(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)
 
 
 def _parsed(text: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        found = ipaddress.ip_address((text or "").partition("%")[0])
+        address = ipaddress.ip_address((text or "").partition("%")[0])
     except ValueError:
         return None
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        return found.ipv4_mapped
-    return found
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
 
 
 def networks(text: str) -> tuple[Network, ...]:

@@ -1,4 +1,4 @@
-"""The wire form of an answer: made from its type, here and nowhere else."""
+"""Serialization: the wire form of an answer, made from its type here and nowhere else."""
 
 from __future__ import annotations
 

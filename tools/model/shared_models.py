@@ -1,4 +1,4 @@
-"""Shapes that the answers of many operations share."""
+"""Response models that many operations share."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Simulated(ResponseModel):
     gas: int | None
 
 
-def simulated(told: Simulation | None) -> Simulated | None:
+def simulated(simulation: Simulation | None) -> Simulated | None:
     """A simulation as it is shown; None where the chain could not be asked."""
-    if told is None:
+    if simulation is None:
         return None
-    revert = told.revert
-    shown = (
+    revert = simulation.revert
+    revert_body = (
         None
         if revert is None
         else RevertTold(name=revert.name, args=dict(revert.args), code=revert.code)
     )
-    return Simulated(ok=told.ok, revert=shown, gas=told.gas)
+    return Simulated(ok=simulation.ok, revert=revert_body, gas=simulation.gas)
 
 
 class ExplainedCall(ResponseModel):
@@ -52,11 +52,13 @@ class ExplainedCall(ResponseModel):
     )
 
     @classmethod
-    def of(cls, told: DecodedCalldata) -> ExplainedCall:
+    def of(cls, decoded: DecodedCalldata) -> ExplainedCall:
         """What is not known is left out."""
-        if told.function is None:
-            return cls(selector=told.selector)
-        return cls(selector=told.selector, function=told.function, args=list(told.args or ()))
+        if decoded.function is None:
+            return cls(selector=decoded.selector)
+        return cls(
+            selector=decoded.selector, function=decoded.function, args=list(decoded.args or ())
+        )
 
 
 class CutBytes(ResponseModel):

@@ -1,4 +1,4 @@
-"""What this process knows of what owners had stored today."""
+"""Cached counts of the bytes that owners stored today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The switches, read on every request."""
+"""Switches: read from the store on every request."""
 
 from __future__ import annotations
 

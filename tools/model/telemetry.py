@@ -1,4 +1,4 @@
-"""What is told of each call while it runs and when it is over: to logs, and to whoever counts."""
+"""Telemetry: log context and metrics of each call."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How long an answer gets: 8 KB for a model that named no length (contract 5), and for everybody a
-page of rows that others fill (contract 1).
+"""Truncation: results within 8 KB unless the model chose a length (contract 5), and bounded
+pages of rows that others write (contract 1).
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def smaller_page(
     limit = getattr(request, "limit", None)
     if limit is None or "limit" in arguments or limit == 1 or reply.refused:
         return None
-    told = len(encoded(reply.body))
-    if told <= MOST:
+    size = len(encoded(reply.body))
+    if size <= MOST:
         return None
     items = reply.body.get("items")
     rows = min(limit, len(items) if isinstance(items, Sized) else 0) or limit
-    return request.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // told))})
+    return request.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // size))})
 
 
 def truncate_result(
@@ -94,7 +94,9 @@ def truncate_result(
         return reply
     less = truncate(reply.body, MOST - AROUND)
     return (
-        reply if less is None else replace(reply, body=less.values | less.told(full_read_hint(op)))
+        reply
+        if less is None
+        else replace(reply, body=less.values | less.as_item(full_read_hint(op)))
     )
 
 
@@ -119,12 +121,16 @@ class Truncated:
         """True where the values and the paths take no more than `most` bytes."""
         return len(encoded(self.values)) + len(encoded(self.places[:CUTS_TOLD])) <= limit
 
-    def told(self, whole: str) -> dict[str, object]:
+    def as_item(self, full_read: str) -> dict[str, object]:
         """What is said of it beside the values."""
         if not self.places:
             return {}
         return {
-            "cut": {"fields": self.places[:CUTS_TOLD], "count": len(self.places), "whole": whole}
+            "cut": {
+                "fields": self.places[:CUTS_TOLD],
+                "count": len(self.places),
+                "whole": full_read,
+            }
         }
 
 
@@ -175,7 +181,7 @@ class _Cutting:
 
 
 def sections_within(
-    names: Iterable[str], part: Callable[[str], Any], whole: str
+    names: Iterable[str], part: Callable[[str], Any], full_read: str
 ) -> dict[str, object]:
     """The parts that fit, in their order. Where not all do, what is long in a large one is cut
     first: `cut` says what, and `left_out` names the parts that fit all the same not.
@@ -189,7 +195,7 @@ def sections_within(
                 parts[name] = less.values[name]
                 sizes[name] = len(encoded(parts[name])) + len(name) + 4
                 cuts.places.extend(less.places)
-    raw = cuts.told(whole)
+    raw = cuts.as_item(full_read)
     room -= len(encoded(raw))
     left_out: list[str] = []
     for name, value in parts.items():

@@ -1,4 +1,4 @@
-"""Addresses that strangers name and this service calls: which of them it may."""
+"""URL policy for webhooks: only public addresses and allowed ports (SSRF protection)."""
 
 from __future__ import annotations
 

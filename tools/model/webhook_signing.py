@@ -1,4 +1,4 @@
-"""Secrets and signatures of webhooks, in the form of Standard Webhooks (standardwebhooks.com)."""
+"""Webhook signing: secrets and signatures by Standard Webhooks (standardwebhooks.com)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class WebhookSigning:
     key: bytes
 
     def _raw(self, webhook_id: str, generation: int) -> bytes:
-        told = f"{webhook_id}:{generation}".encode()
-        return hmac.new(self.key, told, hashlib.sha256).digest()
+        message = f"{webhook_id}:{generation}".encode()
+        return hmac.new(self.key, message, hashlib.sha256).digest()
 
     def secret(self, webhook_id: str, generation: int) -> str:
         """The secret as its owner is shown it: `whsec_` and base64 of 32 bytes."""
@@ -39,12 +39,13 @@ class WebhookSigning:
     ) -> dict[str, str]:
         """The three headers of a message; `body` is the very text that is sent."""
         stamp = str(int(now.timestamp()))
-        told = f"{message_id}.{stamp}.{body}".encode()
+        message = f"{message_id}.{stamp}.{body}".encode()
         generations = [generation]
         if generation > 1 and rotated_at is not None and now < rotated_at + BOTH:
             generations.append(generation - 1)
         signatures = (
-            hmac.new(self._raw(webhook_id, g), told, hashlib.sha256).digest() for g in generations
+            hmac.new(self._raw(webhook_id, g), message, hashlib.sha256).digest()
+            for g in generations
         )
         return {
             "webhook-id": message_id,

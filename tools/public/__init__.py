@@ -1,1 +1,1 @@
-"""What needs no key: the Hall, markets, ways to bring money in."""
+"""Public operations without a key: the Hall, markets and deposit routes."""

@@ -1,4 +1,4 @@
-"""The chains, as a wallet has to be told of them."""
+"""Supported chains, with the facts that a wallet needs to connect."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class ChainsOut(ResponseModel):
 def read(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
     """The chains by their ids."""
     chains = [ctx.chains.get(i) for i in sorted(ctx.chains.ids())]
-    return HandlerResult(ChainsOut(items=[_told(c) for c in chains], next_cursor=None))
+    return HandlerResult(ChainsOut(items=[_chain_body(c) for c in chains], next_cursor=None))
 
 
-def _told(chain: Chain) -> ChainTold:
+def _chain_body(chain: Chain) -> ChainTold:
     return ChainTold(
         chain_id=chain.chain_id,
         name=chain.name,

@@ -1,4 +1,4 @@
-"""Ways to bring USDC in, as estimates, and the assets that can be brought in."""
+"""Deposit routes for USDC as estimates, and the assets that can be deposited."""
 
 from __future__ import annotations
 

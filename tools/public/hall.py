@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.agents.policy import OPEN_LOG_BYTES, shown
+from domain.agents.policy import OPEN_LOG_BYTES, log_entries
 from domain.money import Usdc
 from domain.reads.hall import HallMandate, HallRow, mandate_row
 from domain.reads.paper_results import PaperResults, paper_results
@@ -89,10 +89,10 @@ class Proof(ResponseModel):
 def hall(uow: UnitOfWork, ctx: RequestContext[HallIn, None]) -> OperationResult:
     """A page of agents; costs the same however many there are."""
     a = ctx.request
-    found = uow.hall.page(a.sort, after=a.cursor, limit=a.limit + 1, accepting=a.accepting)
-    shown_ = list(rows_within(dict(r.body) for r in found[: a.limit]))
-    more = cursor_after(a.sort, found[len(shown_) - 1]) if len(found) > len(shown_) else None
-    return OperationResult(200, {"items": shown_, "next_cursor": more})
+    rows = uow.hall.page(a.sort, after=a.cursor, limit=a.limit + 1, accepting=a.accepting)
+    bodies = list(rows_within(dict(r.body) for r in rows[: a.limit]))
+    more = cursor_after(a.sort, rows[len(bodies) - 1]) if len(rows) > len(bodies) else None
+    return OperationResult(200, {"items": bodies, "next_cursor": more})
 
 
 def hall_agent(uow: UnitOfWork, ctx: RequestContext[HallAgentIn, None]) -> OperationResult:
@@ -109,7 +109,7 @@ def hall_agent(uow: UnitOfWork, ctx: RequestContext[HallAgentIn, None]) -> Opera
     raw = {**row.body, "mandates": shown_, "chart": row.chart}
     # Results on paper have a place of their own, so that none can be taken for a measured one.
     raw["paper"] = _paper(uow, agent, ctx.now)
-    raw["policy_changes"] = shown(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
+    raw["policy_changes"] = log_entries(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
     return OperationResult(200, raw)
 
 

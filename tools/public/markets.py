@@ -20,7 +20,7 @@ class MarketsOut(ResponseModel):
 def read(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
     """List the configured markets."""
     return OperationResult(
-        200, {"items": [m.told() for m in from_config(ctx.config.markets)], "next_cursor": None}
+        200, {"items": [m.as_shown() for m in from_config(ctx.config.markets)], "next_cursor": None}
     )
 
 

@@ -1,1 +1,1 @@
-"""What several pages show, each with the macro that draws it."""
+"""Components of several pages, each with the macro that draws it."""

@@ -49,10 +49,10 @@ class AskView:
 
 def label_of(mandate: Json, target: Json) -> str | None:
     """What the terms call a call; None for one that is not on their list."""
-    wanted = (str(target["address"]).lower(), str(target["selector"]).lower())
+    key = (str(target["address"]).lower(), str(target["selector"]).lower())
     for entry in mandate["allowed_targets"]:
-        found = (str(entry.get("address")).lower(), str(entry.get("selector")).lower())
-        if found == wanted:
+        entry_key = (str(entry.get("address")).lower(), str(entry.get("selector")).lower())
+        if entry_key == key:
             return entry.get("label") or _("a listed call that this service has no name for")
     return None
 
@@ -61,20 +61,24 @@ def _checks(amount: str, limits: Json, listed: bool) -> Iterable[CheckView]:
     """What the limits say of it now; the vault holds them whatever is answered here."""
     allowed, used = limits["allowed"], limits["used"]
     cap, day = allowed["per_action"]["value"], allowed["per_day"]["value"]
-    wanted = money.micros_of(amount)
-    fits = wanted <= money.micros_of(cap)
+    amount_micros = money.micros_of(amount)
+    fits = amount_micros <= money.micros_of(cap)
     within = _("Within the per-action limit of {cap} (clause 2)")
     above = _("Above the per-action limit of {cap} (clause 2)")
-    yield CheckView(ok=fits, text=(within if fits else above).format(cap=money.said(cap)))
+    yield CheckView(
+        ok=fits, text=(within if fits else above).format(cap=money.sentence_amount(cap))
+    )
     spent = money.micros_of(used["per_day"]["value"])
     left = money.micros_of(day) - spent - money.micros_of(used["per_day"]["reserved"])
-    if wanted <= left:
+    if amount_micros <= left:
         text = _("Leaves {left} of today’s {day} (clause 3)")
-        told = text.format(left=money.digits(left - wanted), day=money.said(day))
+        sentence = text.format(
+            left=money.digits(left - amount_micros), day=money.sentence_amount(day)
+        )
     else:
         text = _("Today has only {left} left (clause 3): the vault would refuse it until 00:00 UTC")
-        told = text.format(left=money.digits(max(0, left)))
-    yield CheckView(ok=wanted <= left, text=told)
+        sentence = text.format(left=money.digits(max(0, left)))
+    yield CheckView(ok=amount_micros <= left, text=sentence)
     yield CheckView(
         ok=listed,
         text=_("The call is on your list (clause 5)")
@@ -99,7 +103,7 @@ def view(item: Json, read: Json, now: datetime) -> AskView:
         expires_at=item["expires_at"],
         ends=times.distance(item["expires_at"], now),
         why=item["why"] or "",
-        tells=notices.asked(amount),
+        tells=notices.approval_notice(amount),
         note=item["note"] or "",
         decided_at=item["decided_at"],
         name=name or _("a call that is not on your list"),

@@ -1,4 +1,4 @@
-"""What is used of what is allowed, as a bar; drawn by `macros/meter.html`."""
+"""Meter of the used part of an allowance, as a bar; drawn by `macros/meter.html`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ def view(
     title: str, used: str, allowed: str, note: str, *, reserved: str = "0", warns: bool = True
 ) -> MeterView:
     """A bar; `warns`: a bar that is nearly full is no good news."""
-    whole, spent, held = micros_of(allowed), micros_of(used), micros_of(reserved)
-    part = min(1_000, 1_000 * spent // whole) if whole else 0
-    more = min(1_000 - part, 1_000 * held // whole) if whole else 0
+    allowed_micros, spent, reserved_micros = (
+        micros_of(allowed),
+        micros_of(used),
+        micros_of(reserved),
+    )
+    part = min(1_000, 1_000 * spent // allowed_micros) if allowed_micros else 0
+    more = min(1_000 - part, 1_000 * reserved_micros // allowed_micros) if allowed_micros else 0
     return MeterView(
         title=title,
         used=used,
-        reserved=reserved if held else None,
+        reserved=reserved if reserved_micros else None,
         allowed=allowed,
         note=note,
         used_part=part,

@@ -1,4 +1,4 @@
-"""The log of an agent's policy: what its owner changed, and when; drawn by `macros/policy.html`."""
+"""Policy log of an agent: each change and its time; drawn by `macros/policy.html`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ChangeView:
     fields: tuple[FieldChangeView, ...]
 
 
-def shown(value: Any) -> str:
+def to_display(value: Any) -> str:
     """A value of a policy as text; "not set" for none."""
     if value is None:
         return _("not set")
@@ -56,7 +56,7 @@ def shown(value: Any) -> str:
 def _side(change: Json, side: str) -> str:
     if side in (change.get("cut") or {}):
         return _("too long to show")
-    return shown(change.get(side))
+    return to_display(change.get(side))
 
 
 def changes(log: Iterable[Json]) -> tuple[ChangeView, ...]:

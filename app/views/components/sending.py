@@ -79,14 +79,14 @@ def newest(kind: str, steps: Sequence[Json]) -> str:
     and for what the mandate itself shows.
     """
     code = STEPS.get(kind)
-    found = (str(s["tx_hash"])[2:12] for s in steps if s["code"] == code and s["tx_hash"])
-    return next(found, "")
+    hashes = (str(s["tx_hash"])[2:12] for s in steps if s["code"] == code and s["tx_hash"])
+    return next(hashes, "")
 
 
 def view(
     kind: str,
     public_id: str,
-    told: Sequence[Json],
+    responses: Sequence[Json],
     *,
     button: str,
     steps: Sequence[Json],
@@ -102,8 +102,8 @@ def view(
         post=f"/app/mandates/{public_id}/sent",
         button=button,
         look=look,
-        calls=tuple(_call(t) for t in told),
-        block=tuple({n: t["call"][n] for n in CALL_FIELDS if n in t["call"]} for t in told),
-        tried=outcome or tried(told[0]["simulation"]),
+        calls=tuple(_call(t) for t in responses),
+        block=tuple({n: t["call"][n] for n in CALL_FIELDS if n in t["call"]} for t in responses),
+        tried=outcome or tried(responses[0]["simulation"]),
         capabilities=capabilities,
     )

@@ -1,4 +1,4 @@
-"""What a hostile agent could still take; drawn by `macros/worst.html`."""
+"""Worst case: the most that a hostile agent could still take; drawn by `macros/worst.html`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vault's events: one table of what each is in the ledger and in the record."""
+"""Vault events: one table of each event's payload in the ledger and step in the record."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _place(a: Args) -> CallTarget:
 
 
 def _executed(a: Args) -> tuple[Payload, Usdc]:
-    told = Executed(
+    payload = Executed(
         place=_place(a),
         spent=Usdc(a["spent"]),
         received=Usdc(a["returned"]),
@@ -71,7 +71,7 @@ def _executed(a: Args) -> tuple[Payload, Usdc]:
         agent=a["agent"],
         data_hash=a.get("dataHash"),
     )
-    return told, told.spent or told.received
+    return payload, payload.spent or payload.received
 
 
 def _unwound(a: Args) -> tuple[Payload, Usdc]:
@@ -87,10 +87,10 @@ def _stopped(a: Args) -> tuple[Payload, None]:
 
 def _settled(a: Args) -> tuple[Payload, Usdc]:
     spent, returned = Usdc(a["totalSpent"]), Usdc(a["totalReturned"])
-    told = Settled(
+    payload = Settled(
         spent=spent, returned=returned, gain=Usdc(a["gain"]), agent_fee=Usdc(a["agentFee"])
     )
-    return told, returned - spent
+    return payload, returned - spent
 
 
 def _marked(a: Args) -> tuple[Payload, None]:
@@ -140,8 +140,8 @@ def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
         ObservedPosition(key=key, value=Usdc(v) if 0 <= v <= LIMIT_MICROS else None)
         for key, v in zip(keys, values, strict=True)
     )
-    whole = all(p.value is not None for p in positions)
-    return Observed(block=block, cash=ZERO, positions=positions, whole=whole)
+    is_complete = all(p.value is not None for p in positions)
+    return Observed(block=block, cash=ZERO, positions=positions, whole=is_complete)
 
 
 BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in CHAIN_EVENTS}

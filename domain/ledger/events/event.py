@@ -1,4 +1,4 @@
-"""The ledger row, and who may write which."""
+"""The ledger row, and which reporter may write which kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words a ledger row is sorted by."""
+"""Ledger event kinds and reporters."""
 
 from __future__ import annotations
 

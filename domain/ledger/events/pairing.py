@@ -1,4 +1,4 @@
-"""Which rows are two tellings of one action, or of one log."""
+"""Event pairing: rows that report one action, or one log, twice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LogHistory:
     stands: bool
 
 
-def told_logs(rows: Iterable[Event]) -> tuple[LogHistory, ...]:
+def log_histories(rows: Iterable[Event]) -> tuple[LogHistory, ...]:
     """Every log that the chain's rows tell of, in the order of its place.
 
     Shapes: `rows` are those of one transaction, oldest first.
@@ -72,18 +72,18 @@ def told_logs(rows: Iterable[Event]) -> tuple[LogHistory, ...]:
     now: dict[str, Event] = {}
     gone: set[str] = set()
     for e in rows:
-        what, again = e.told.what, e.told.restates
+        what, restates = e.told.what, e.told.restates
         if e.reported_by is not Reporter.CHAIN:
             continue
         if isinstance(what, LogReversed):
             gone.add(what.event_id)
         elif type(what) in LOGGED:
-            of = e.event_id if again is None else again.event_id
+            of = e.event_id if restates is None else restates.event_id
             first.setdefault(of, e)
             now[of] = e
             gone.discard(of)
-    found = [LogHistory(first=first[k], now=now[k], stands=k not in gone) for k in first]
-    return tuple(sorted(found, key=lambda t: place_of(t.now)))
+    histories = [LogHistory(first=first[k], now=now[k], stands=k not in gone) for k in first]
+    return tuple(sorted(histories, key=lambda t: place_of(t.now)))
 
 
 def stands(rows: Iterable[Event], of: str) -> Event | None:
@@ -92,7 +92,7 @@ def stands(rows: Iterable[Event], of: str) -> Event | None:
     Shapes: `rows` are those of its transaction, oldest first; `of` is the event id of the row that
     told it first.
     """
-    known = (t for t in told_logs(rows) if t.first.event_id == of and t.stands)
+    known = (t for t in log_histories(rows) if t.first.event_id == of and t.stands)
     return next((t.now for t in known), None)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from domain.ledger.events.event_kinds import LedgerKind
-from domain.ledger.events.payload_schema import Nested, Object, Value, parts_of, what_of
+from domain.ledger.events.payload_schema import Nested, Object, Value, parse_payload, parts_of
 from domain.ledger.events.payloads import (
     EventPayload,
     LogMoved,
@@ -26,12 +26,12 @@ from domain.times import timestamp
 def write(payload: EventPayload) -> dict[str, object]:
     """The stored form of a payload: what `read` reads back."""
     stored = _there(parts_of(payload.what))
-    again, broken = payload.restates, payload.violation
-    if again is not None:
-        stored["restates"] = placed = dict[str, object](event_id=again.event_id)
-        if again.log_index is not None:
-            placed["log_index"] = again.log_index
-        if again.moved:
+    restates, broken = payload.restates, payload.violation
+    if restates is not None:
+        stored["restates"] = placed = dict[str, object](event_id=restates.event_id)
+        if restates.log_index is not None:
+            placed["log_index"] = restates.log_index
+        if restates.moved:
             placed["moved"] = True
     if payload.log_index is not None:
         stored["log_index"] = payload.log_index
@@ -89,7 +89,7 @@ def read(kind: LedgerKind, stored: object) -> EventPayload:
     s = StoredJson(stored, "", bad)
     beside = s.sub("violation") if "violation" in s.values else None
     return _TOLD(
-        what=what_of(kind, s),
+        what=parse_payload(kind, s),
         violation=_violation(beside) if beside is not None and beside.there else None,
         restates=_restates(s) if "restates" in s.values else None,
         log_index=s.number("log_index") if "log_index" in s.values else None,
@@ -107,11 +107,11 @@ def _restates(s: StoredJson) -> LogMoved | None:
         return None
     if isinstance(restates, str):
         return LogMoved(event_id=restates)
-    again = s.sub("restates")
+    moved_log = s.sub("restates")
     return LogMoved(
-        event_id=again.text("event_id") or "",
-        log_index=again.number("log_index"),
-        moved=again.flag("moved"),
+        event_id=moved_log.text("event_id") or "",
+        log_index=moved_log.number("log_index"),
+        moved=moved_log.flag("moved"),
     )
 
 
@@ -135,7 +135,7 @@ def _observed(around: StoredJson) -> Observed | None:
 
 def _violation(s: StoredJson) -> Violation:
     codes = s.values.get("codes")
-    found = codes if isinstance(codes, (list, tuple)) else ()
+    raw_codes = codes if isinstance(codes, (list, tuple)) else ()
     return Violation(
-        codes=tuple(c for c in found if isinstance(c, str)), detail=s.json("detail") or {}
+        codes=tuple(c for c in raw_codes if isinstance(c, str)), detail=s.json("detail") or {}
     )

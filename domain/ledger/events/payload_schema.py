@@ -1,4 +1,4 @@
-"""The one table of what each payload is called in a row: it is read, written and shown by it."""
+"""Payload schema: the one table of stored keys, used to read, write and show payloads."""
 
 from __future__ import annotations
 
@@ -123,15 +123,15 @@ _SUMS: Final = frozenset(
 
 _PLACE: Final = (_key("market", StoredJson.text), _key("address", StoredJson.text),
                  _key("selector", StoredJson.text), _key("label", StoredJson.text))  # fmt: skip
-_TARGET: Final = Inner(name="target", attr="place", made=CallTarget, keys=_PLACE, absent=NOWHERE)
-_CALLED: Final = Inner(attr="place", made=CallTarget, keys=(
+_TARGET: Final = Inner(name="target", attr="place", factory=CallTarget, keys=_PLACE, absent=NOWHERE)
+_CALLED: Final = Inner(attr="place", factory=CallTarget, keys=(
     _key("target", StoredJson.text, "address", always=True),
     _key("selector", StoredJson.text, always=True),
     _key("market", StoredJson.text, always=True), _key("label", StoredJson.text, always=True),
 ))  # fmt: skip
 _SAID: Final[Keys] = (
     Inner(
-        name="position", attr="part", made=LotLabel, keys=_texts("id", "market", "side", "label")
+        name="position", attr="part", factory=LotLabel, keys=_texts("id", "market", "side", "label")
     ),
     _key("mark", StoredJson.money),
     _TARGET,
@@ -146,7 +146,7 @@ _SAID: Final[Keys] = (
 def _taken_back(s: StoredJson, name: str) -> Payload | None:
     """A row that reverses is itself never reversed, so that nothing nests any deeper."""
     inner = s.sub(name)
-    return None if "reverses" in inner.values else what_of(_kind(s, "kind"), inner)
+    return None if "reverses" in inner.values else parse_payload(_kind(s, "kind"), inner)
 
 
 # The first block that is there says what is told, else the row's kind.
@@ -228,15 +228,15 @@ _BY_KIND: Final = {kind: _MAKINGS[made] for kind, made in BY_KIND.items()}
 _REPORTED: Final = _MAKINGS[Reported]
 
 
-def what_of(kind: LedgerKind, s: StoredJson) -> Payload:
+def parse_payload(kind: LedgerKind, s: StoredJson) -> Payload:
     """What a stored payload tells."""
     if not _BLOCK_NAMES.isdisjoint(s.values):
         for block, created in BLOCKS:
             if s.values.get(block) is not None:
-                found = _read(created, s.sub(block), s)
-                return _read(Noted, s, s) or Noted() if found is None else found
+                parsed = _read(created, s.sub(block), s)
+                return _read(Noted, s, s) or Noted() if parsed is None else parsed
     # What a kind alone tells needs no key.
-    payload: Payload = _BY_KIND.get(kind, _REPORTED).made(s, s)
+    payload: Payload = _BY_KIND.get(kind, _REPORTED).read_record(s, s)
     return payload
 
 
@@ -246,7 +246,7 @@ def _read(created: type[Payload], s: StoredJson, around: StoredJson) -> Payload 
     for name, reads in making.needed:
         if reads is None or reads(s, name) is None:
             return None
-    return cast(Payload, making.made(s, around))
+    return cast(Payload, making.read_record(s, around))
 
 
 Value: TypeAlias = tuple[str, object]
@@ -273,18 +273,18 @@ class _Telling:
             for k in keys
         )
 
-    def add(self, what: object, found: list[Value]) -> list[Value]:
+    def add(self, what: object, values: list[Value]) -> list[Value]:
         """Add what a payload tells, key by key; an inner object is an `Object`."""
         for name, of, always, inner, absent in self.steps:
             value = of(what)
             if inner is None:
                 if value is not None or always:
-                    found.append((name, value))
+                    values.append((name, value))
             elif not name:
-                inner.add(value, found)
+                inner.add(value, values)
             elif value is not absent and value != absent:
-                found.append((name, Object(inner.add(value, []))))
-        return found
+                values.append((name, Object(inner.add(value, []))))
+        return values
 
 
 _TELLINGS: Final = {
@@ -309,6 +309,6 @@ def parts_of(payload: Payload) -> Sequence[Value]:
 
 def _parts(payload: Payload) -> Sequence[Value]:
     block, keys, beside = _TELLINGS[type(payload)]
-    told = keys.add(payload, [])
-    found: list[Value] = told if block is None else [(block, Object(told))]
-    return found if beside is None else beside.add(payload, found)
+    values = keys.add(payload, [])
+    parts: list[Value] = values if block is None else [(block, Object(values))]
+    return parts if beside is None else beside.add(payload, parts)

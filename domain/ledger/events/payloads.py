@@ -1,4 +1,4 @@
-"""What a ledger row tells: one frozen value a thing that can be told.
+"""Ledger event payloads: one frozen dataclass per event kind.
 
 `payload_codec` reads them, once, where a row becomes an `Event`, and writes them, by the table of
 `payload_schema`, which alone knows the keys. From there on the types are trusted.

@@ -1,4 +1,4 @@
-"""How a stored object is read, key by key, into a record."""
+"""Record codec: reads a stored object, key by key, into a record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Inner:
     """
 
     attr: str
-    made: Callable[..., object]
+    factory: Callable[..., object]
     keys: tuple[FieldSpec, ...]
     name: str | None = None
     absent: object = None
@@ -71,7 +71,7 @@ class _Plan:
     def __init__(self, keys: Keys, places: Mapping[str, int]):
         read = [(k, k.reads) for k in keys if isinstance(k, FieldSpec) and k.reads is not None]
         alone = [(k, reads) for k, reads in read if _is_alone(reads)]
-        inners = [(k, RecordReader(k.made, k.keys)) for k in keys if isinstance(k, Inner)]
+        inners = [(k, RecordReader(k.factory, k.keys)) for k in keys if isinstance(k, Inner)]
         self.nothing = {k.attr: _NOTHING.get(reads) for k, reads in alone}
         self.nothing |= {k.attr: k.absent for k, _ in inners}
         self.alone: dict[str, tuple[int, Reads | None, RecordReader | None]] = {
@@ -83,22 +83,22 @@ class _Plan:
         )
         self.flat = tuple((places[k.attr], made) for k, made in inners if not k.name)
 
-    def fill(self, s: StoredJson, found: list[object]) -> None:
+    def fill(self, s: StoredJson, values: list[object]) -> None:
         """Put what an object tells into its places."""
-        alone, told = self.alone, s.values
-        for name in told:
+        alone, stored = self.alone, s.values
+        for name in stored:
             if name in alone:
                 place, reads, making = alone[name]
                 if reads is not None:
-                    found[place] = reads(s, name)
-                elif making is not None and told[name] is not None:
+                    values[place] = reads(s, name)
+                elif making is not None and stored[name] is not None:
                     inner = s.sub(name)
                     if inner.there:
-                        found[place] = making.made(inner)
+                        values[place] = making.read_record(inner)
         for name, place, reads in self.always:
-            found[place] = reads(s, name)
+            values[place] = reads(s, name)
         for place, making in self.flat:
-            found[place] = making.made(s)
+            values[place] = making.read_record(s)
 
 
 def _is_alone(reads: Reads) -> bool:
@@ -125,10 +125,10 @@ class RecordReader:
         nothing |= self.beside.nothing if self.beside is not None else {}
         self.nothing = [*nothing.values()]
 
-    def made(self, s: StoredJson, around: StoredJson | None = None) -> Any:
+    def read_record(self, s: StoredJson, around: StoredJson | None = None) -> Any:
         """The record out of its object and of what stands around it."""
-        found = self.nothing.copy()
-        self.plan.fill(s, found)
+        values = self.nothing.copy()
+        self.plan.fill(s, values)
         if self.beside is not None and around is not None:
-            self.beside.fill(around, found)
-        return self.make(*found)
+            self.beside.fill(around, values)
+        return self.make(*values)

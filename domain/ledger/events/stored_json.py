@@ -1,4 +1,4 @@
-"""Looking at a stored object: what is unusable is noted, and reads as nothing."""
+"""Lenient readers of a stored object: an unusable value is noted and reads as None."""
 
 from __future__ import annotations
 

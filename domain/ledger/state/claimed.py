@@ -1,6 +1,4 @@
-"""The claimed book: what agents say, in the order in which they said it. It moves nothing
-measured.
-"""
+"""The claimed book: agents' reports, in the order of their rows. It moves nothing measured."""
 
 from __future__ import annotations
 
@@ -128,7 +126,7 @@ def after(c: ClaimedBook, event: Event, partner: Event | None = None) -> Claimed
     if event.reported_by is Reporter.AGENT:
         if "duplicate_tx" in event.violation_codes or not isinstance(what, AgentStatement):
             return c
-        values = _looks(what) if unproven(event) else _said(c, event, what, partner)
+        values = _looks(what) if unproven(event) else _apply_statement(c, event, what, partner)
         return fast_replace(c, **values) if values else c
     if isinstance(what, ClaimEnded):
         rest = {k: p for k, p in c.pending.items() if k != what.event_id}
@@ -142,7 +140,7 @@ def after(c: ClaimedBook, event: Event, partner: Event | None = None) -> Claimed
     answered, pending = _crossed(c.pending, c.answered, event.tx_hash)
     gone = _without(c.gone, event.tx_hash)
     known = fast_replace(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
-    return _named(known, what, partner)
+    return _with_place(known, what, partner)
 
 
 def unproven(event: Event) -> bool:
@@ -168,11 +166,11 @@ _Values: TypeAlias = dict[str, object]
 
 
 def _looks(statement: AgentStatement) -> _Values:
-    look = statement.next_at
-    return {} if look is None or len(look) > 40 else {"next_at": look}
+    next_at = statement.next_at
+    return {} if next_at is None or len(next_at) > 40 else {"next_at": next_at}
 
 
-def _said(
+def _apply_statement(
     c: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None
 ) -> _Values:
     values = _looks(statement)
@@ -281,7 +279,7 @@ def _parted(
     if name is None:
         if statement.mark is not None and statement.place.key != UNKNOWN:
             estimate = Estimate(value=statement.mark.micros, at=event.occurred_at)
-            values["marks"] = _least({**c.marks, statement.place.key[:KEY_CHARS]: estimate})
+            values["marks"] = _newest_parts({**c.marks, statement.place.key[:KEY_CHARS]: estimate})
         return values
     name = name[:KEY_CHARS]
     parts = dict(c.parts)
@@ -294,17 +292,17 @@ def _parted(
         value = statement.mark.micros
         part = fast_replace(part, value=value, mark=value, marked_at=event.occurred_at)
     parts[name] = part
-    values["parts"] = _least(parts)
+    values["parts"] = _newest_parts(parts)
     return values
 
 
 def _of(statement: AgentStatement, partner: Event | None) -> str:
     market = statement.part.market if statement.part is not None else None
-    named = statement.place.key if statement.place.key != UNKNOWN else market
-    if named is None and partner is not None:
+    key = statement.place.key if statement.place.key != UNKNOWN else market
+    if key is None and partner is not None:
         measured = partner.told.what
-        named = measured.place.key if isinstance(measured, (Executed, Unwound)) else None
-    return (named or UNKNOWN)[:KEY_CHARS]
+        key = measured.place.key if isinstance(measured, (Executed, Unwound)) else None
+    return (key or UNKNOWN)[:KEY_CHARS]
 
 
 def _moved(part: ClaimedLot, event: Event) -> ClaimedLot:
@@ -320,7 +318,7 @@ def _moved(part: ClaimedLot, event: Event) -> ClaimedLot:
     return fast_replace(part, value=value, cost=cost)
 
 
-def _named(c: ClaimedBook, what: object, partner: Event | None) -> ClaimedBook:
+def _with_place(c: ClaimedBook, what: object, partner: Event | None) -> ClaimedBook:
     """The chain's row says where the part is that its agent reported before without a place."""
     statement = partner.told.what if partner is not None else None
     if (
@@ -333,15 +331,15 @@ def _named(c: ClaimedBook, what: object, partner: Event | None) -> ClaimedBook:
     part = c.parts.get(name)
     if part is None or part.of != UNKNOWN or not isinstance(what, (Executed, Unwound)):
         return c
-    named = fast_replace(part, of=what.place.key[:KEY_CHARS])
-    return fast_replace(c, parts={k: named if k == name else p for k, p in c.parts.items()})
+    placed_part = fast_replace(part, of=what.place.key[:KEY_CHARS])
+    return fast_replace(c, parts={k: placed_part if k == name else p for k, p in c.parts.items()})
 
 
-def _least(kept: dict[str, T]) -> dict[str, T]:
+def _newest_parts(parts: dict[str, T]) -> dict[str, T]:
     """At most PARTS_KEPT; the one least lately told of goes first."""
-    while len(kept) > PARTS_KEPT:
-        del kept[next(iter(kept))]
-    return kept
+    while len(parts) > PARTS_KEPT:
+        del parts[next(iter(parts))]
+    return parts
 
 
 # -- JSON
@@ -373,7 +371,9 @@ def from_json(raw: JsonObject) -> ClaimedBook:
     values = dict(raw)
     for name, created in _DATED.items():
         if name in values:
-            values[name] = {k: _made(created, _names(name), v) for k, v in values[name].items()}
+            values[name] = {
+                k: _from_values(created, _names(name), v) for k, v in values[name].items()
+            }
     values["gone"] = tuple(values.get("gone", ()))
     return fast_replace(EMPTY, **values)
 
@@ -386,8 +386,8 @@ def _text(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _made(created: type[Any], names: tuple[str, ...], told: list[Any]) -> Any:
-    values = dict(zip(names, told, strict=True))
+def _from_values(created: type[Any], names: tuple[str, ...], raw: list[Any]) -> Any:
+    values = dict(zip(names, raw, strict=True))
     for name in ("at", "marked_at"):
         if values.get(name) is not None:
             values[name] = datetime.fromisoformat(values[name])

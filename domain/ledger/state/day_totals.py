@@ -1,4 +1,4 @@
-"""What one UTC day of a mandate adds up to, by the times of its blocks."""
+"""Day totals: the sums of one UTC day of a mandate, by block time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of the measured book: rows act by their place in the chain, whenever they arrive."""
+"""The journal: rows of the measured book in chain order, whenever they arrive."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def apply(journal: Journal, event: Event, past: Past | None = None) -> Journal:
     if not known:
         return journal
     left = tuple(u for u in journal.undone if u != of)
-    return _with(_told(replace(journal, recent=rest, undone=left)), row)
+    return _with(_refold(replace(journal, recent=rest, undone=left)), row)
 
 
 def counts(event: Event) -> bool:
@@ -114,16 +114,16 @@ def counts(event: Event) -> bool:
 
 def _anew(past: Past, event: Event) -> Journal:
     """The journal told from the first row: one that its base holds moved, or was taken away."""
-    ordered, gone = in_place((*past(), event))
+    ordered, gone = standing_rows((*past(), event))
     early, late = ordered[:-KEPT], ordered[-KEPT:]
     base = EMPTY
     for row in early:
         base = step(base, row)
     folded = early[-1].place if early else (0, 0)
-    return _told(Journal(base=base, folded=folded, recent=tuple(late), undone=gone))
+    return _refold(Journal(base=base, folded=folded, recent=tuple(late), undone=gone))
 
 
-def in_place(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str, ...]]:
+def standing_rows(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str, ...]]:
     """The rows that stand, in the order of their places, and the newest ids of those that a
     reorganisation took away.
 
@@ -134,12 +134,12 @@ def in_place(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str, ...
     for e in events:
         if not counts(e):
             continue
-        again, what = e.told.restates, e.told.what
+        restates, what = e.told.restates, e.told.what
         if isinstance(what, LogReversed):
             rows.pop(what.event_id, None)
             gone.append(what.event_id)
             continue
-        row = _row(e, None if again is None else again.event_id)
+        row = _row(e, None if restates is None else restates.event_id)
         if _was_read(e):
             above = [k for k, r in rows.items() if _mark_above(r, row.place)]
             rows = {k: r for k, r in rows.items() if k not in above}
@@ -151,8 +151,8 @@ def in_place(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str, ...
 
 def _was_read(event: Event) -> bool:
     """True for a mark that the house read at a block, and no log of the vault's."""
-    of_log = event.log_index is not None or event.tx_hash is not None
-    return isinstance(event.told.what, Marked) and not of_log and event.told.restates is None
+    is_log = event.log_index is not None or event.tx_hash is not None
+    return isinstance(event.told.what, Marked) and not is_log and event.told.restates is None
 
 
 def _mark_above(row: MeasuredRow, place: Place) -> bool:
@@ -169,7 +169,7 @@ def _unmarked_above(journal: Journal, event: Event) -> Journal:
     rest = tuple(r for r in journal.recent if not _mark_above(r, place))
     if len(rest) == len(journal.recent):
         return journal
-    return _told(replace(journal, recent=rest))
+    return _refold(replace(journal, recent=rest))
 
 
 def _row(event: Event, event_id: str | None = None) -> MeasuredRow:
@@ -207,10 +207,10 @@ def _with(journal: Journal, row: MeasuredRow) -> Journal:
     if len(recent) > KEPT:
         base, folded, recent = step(base, recent[0]), max(folded, recent[0].place), recent[1:]
     changed = replace(journal, base=base, folded=folded, recent=recent)
-    return replace(changed, now=step(journal.now, row)) if last else _told(changed)
+    return replace(changed, now=step(journal.now, row)) if last else _refold(changed)
 
 
-def _told(journal: Journal) -> Journal:
+def _refold(journal: Journal) -> Journal:
     now = journal.base
     for row in journal.recent:
         now = step(now, row)
@@ -221,8 +221,8 @@ def _without(journal: Journal, event: Event, gone: LogReversed, past: Past | Non
     """Take a row away, with all that it set."""
     rest = tuple(row for row in journal.recent if row.event_id != gone.event_id)
     if len(rest) < len(journal.recent):
-        kept = (*journal.undone, gone.event_id)[-KEPT:]
-        return _told(replace(journal, recent=rest, undone=kept))
+        undone = (*journal.undone, gone.event_id)[-KEPT:]
+        return _refold(replace(journal, recent=rest, undone=undone))
     if past is None or gone.event_id in journal.undone:
         return journal
     return _anew(past, event)
@@ -241,7 +241,7 @@ def to_json(journal: Journal) -> dict[str, object]:
 def from_json(raw: JsonObject) -> Journal:
     """Read `to_json`'s form back."""
     block, index = raw["folded"]
-    return _told(
+    return _refold(
         Journal(
             base=measured_from(raw["base"]),
             folded=(block, index),
@@ -256,15 +256,15 @@ def _row_json(row: MeasuredRow) -> list[Any]:
     return [*row.place, row.event_id, row.at.isoformat(), row.kind.value, row.amount, payload]
 
 
-def _row_from(told: Sequence[Any]) -> MeasuredRow:
-    block, index, event_id, at, kind, amount, payload = told
-    told_ = read(LedgerKind(kind), payload)
+def _row_from(raw: Sequence[Any]) -> MeasuredRow:
+    block, index, event_id, at, kind, amount, payload = raw
+    parsed = read(LedgerKind(kind), payload)
     return MeasuredRow(
         place=(block, index),
         event_id=event_id,
         at=datetime.fromisoformat(at),
         kind=LedgerKind(kind),
         amount=amount,
-        what=told_.what,
-        observed=told_.observed,
+        what=parsed.what,
+        observed=parsed.observed,
     )

@@ -1,4 +1,4 @@
-"""The three books of a mandate, and what is noticed of any row: all that a read derives from."""
+"""Ledger state: the three books of a mandate and its counters, from which all reads derive."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def after(
     Source: contract 5.
     """
     payload = event.told
-    what, again = payload.what, payload.restates
+    what, restates = payload.what, payload.restates
     if event.reported_by is Reporter.CHAIN:
         if isinstance(what, LogReversed):
             books = _unbroken(books, what.event_id)
-        elif again is not None:
-            books = _unbroken(books, again.event_id)
+        elif restates is not None:
+            books = _unbroken(books, restates.event_id)
     books = _BOOKS(
         seq=event.seq,
         journal=journal.apply(books.journal, event, past),
@@ -126,18 +126,18 @@ def _broken(books: LedgerState, event: Event, partner: Event | None) -> LedgerSt
     """A rule that both rows of a pair say was broken counts once."""
     known = partner.violation_codes if partner is not None else ()
     codes = [code for code in event.violation_codes if code not in known]
-    told = event.told.violation
-    if not codes or told is None:
+    violation = event.told.violation
+    if not codes or violation is None:
         return books
     counts = dict(books.violations)
     for code in codes:
         counts[code] = counts.get(code, 0) + 1
-    again = event.told.restates
+    restates = event.told.restates
     row = Breached(
         codes=tuple(codes),
-        event_id=event.event_id if again is None else again.event_id,
+        event_id=event.event_id if restates is None else restates.event_id,
         at=timestamp(event.created_at),
-        detail=told.detail,
+        detail=violation.detail,
     )
     return replace(books, violations=counts, breaches=(row, *books.breaches)[:BREACHES_KEPT])
 

@@ -1,4 +1,4 @@
-"""The measured book: what the chain and the keeper say, row after row in the order of the chain."""
+"""The measured book: rows of the chain and the keeper, folded in the order of the chain."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ class MeasuredBook:
     @property
     def largest(self) -> tuple[int, str | None]:
         """The largest single action ever, and its UTC day."""
-        found = [(d.largest, day) for day, d in self.days.items()]
-        return max([self.largest_ever, *found], key=lambda o: o[0])
+        largest_by_day = [(d.largest, day) for day, d in self.days.items()]
+        return max([self.largest_ever, *largest_by_day], key=lambda o: o[0])
 
 
 EMPTY: Final = MeasuredBook()
@@ -173,8 +173,8 @@ def step(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
     if acts is None:
         return book
     after = acts(book, row, row.what)
-    whole = row.observed is not None and row.observed.whole
-    if row.observed is not None and whole and _reached(after, row):
+    is_complete = row.observed is not None and row.observed.whole
+    if row.observed is not None and is_complete and _reached(after, row):
         after = _revalued(after, row, row.observed.values())
     return _dated(book, row, after)
 
@@ -234,8 +234,8 @@ def _dated(book: MeasuredBook, row: MeasuredRow, after: MeasuredBook) -> Measure
     by = movement_of(row.what, row.amount)
     positions = sum(p.value for p in after.opened.values())
     worth = (after.cash or 0) + positions
-    whole = row.observed.whole if row.observed is not None else isinstance(row.what, Marked)
-    known = (whole and _reached(book, row)) or not after.opened
+    is_complete = row.observed.whole if row.observed is not None else isinstance(row.what, Marked)
+    known = (is_complete and _reached(book, row)) or not after.opened
     called = isinstance(row.what, Executed)
     day = _day(book, row.at)
     day = fast_replace(
@@ -251,10 +251,10 @@ def _dated(book: MeasuredBook, row: MeasuredRow, after: MeasuredBook) -> Measure
         measured=after.seen is not None or not after.opened,
     )
     # What was given and leaves with everything is nobody's result: it came and went beside.
-    given = after.donated - book.donated
+    donated = after.donated - book.donated
     interval = book.interval.moved(
         deposited=by.deposited,
-        withdrawn=by.withdrawn - given,
+        withdrawn=by.withdrawn - donated,
         spent=by.spent,
         received=by.received,
     )
@@ -346,8 +346,8 @@ def _settled(book: MeasuredBook, row: MeasuredRow, what: Settled) -> MeasuredBoo
         agent_fee=what.agent_fee.micros,
     )
     # What nobody observed ends with the estimate that it was.
-    kept = book.positions if row.observed is not None else {}
-    return replace(book, settled=result, positions=kept)
+    positions = book.positions if row.observed is not None else {}
+    return replace(book, settled=result, positions=positions)
 
 
 def _controlled(book: MeasuredBook, row: MeasuredRow, what: Control) -> MeasuredBook:

@@ -31,8 +31,8 @@ def _plain(created: type[Any]) -> Pair:
         values = [getattr(value, n) for n in names]
         return [v.isoformat() if isinstance(v, datetime) else v for v in values]
 
-    def back(told: list[Any]) -> Any:
-        name = dict(zip(names, told, strict=True))
+    def back(raw: list[Any]) -> Any:
+        name = dict(zip(names, raw, strict=True))
         if "at" in name:
             name["at"] = datetime.fromisoformat(name["at"])
         return created(**name)
@@ -45,8 +45,8 @@ def _position(p: MeasuredPosition) -> list[Any]:
     return [at.market, at.address, at.selector, at.label, p.cost, p.value, p.back]
 
 
-def _position_back(told: list[Any]) -> MeasuredPosition:
-    market, address, selector, label, cost, value, back = told
+def _position_back(raw: list[Any]) -> MeasuredPosition:
+    market, address, selector, label, cost, value, back = raw
     target = CallTarget(market=market, address=address, selector=selector, label=label)
     return MeasuredPosition(place=target, cost=cost, value=value, back=back)
 

@@ -1,4 +1,4 @@
-"""What one row of the house moves; the one place that says so."""
+"""Movements: the amounts that one ledger row moves, in one table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A mandate's days for the Hall and the day series: the measured book's own, with the agent's
-claims and the venue's fills beside them.
+"""Performance record: a mandate's days for the Hall and the day series, with the agent's
+claims and the venue's fills beside the measured figures.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from domain.ledger.events.event_kinds import LedgerKind, Reporter
 from domain.ledger.events.payloads import LogReversed, VenueFilled
 from domain.ledger.state import venue_book
 from domain.ledger.state.day_totals import DayTotals, RolledDay
-from domain.ledger.state.journal import counts, in_place
+from domain.ledger.state.journal import counts, standing_rows
 from domain.ledger.state.measured import DAYS_KEPT, EMPTY, MeasuredBook, step
 from domain.ledger.state.venue_book import VenueBook
 from domain.times import day_of
@@ -111,8 +111,16 @@ def fold_days(
         elif isinstance(event.told.what, VenueFilled):
             record, more = _filled(record, event)
         elif counts(event):
-            again = isinstance(event.told.what, LogReversed) or event.told.restates is not None
-            since = ALL_DAYS if again else min(day, since or day) if since != ALL_DAYS else since
+            is_correction = (
+                isinstance(event.told.what, LogReversed) or event.told.restates is not None
+            )
+            since = (
+                ALL_DAYS
+                if is_correction
+                else min(day, since or day)
+                if since != ALL_DAYS
+                else since
+            )
         if more is not None:
             added[day] = added.get(day, Beside()).plus(more)
     return replace(record, seq=events[-1].seq if events else record.seq), added, since
@@ -156,7 +164,7 @@ def days_of(events: Iterable[Event]) -> dict[str, DayTotals]:
     Shapes: `events` are its rows from the first on, oldest first; the house's are enough.
     """
     book, days = EMPTY, dict[str, DayTotals]()
-    for row in in_place(events)[0]:
+    for row in standing_rows(events)[0]:
         book = step(book, row)
         if book.days:
             newest = book.days[max(book.days)]
@@ -171,7 +179,7 @@ def whole_days(parts: Iterable[DayParts], *, measured: bool = True) -> tuple[Rol
     Shapes: `parts` oldest first. `measured` is false for a mandate whose worth nobody knows: the
     measured figures are then left out.
     """
-    before, found = DayTotals(day=""), []
+    before, days = DayTotals(day=""), []
     for part in parts:
         figures = part.measured if measured else DayTotals(day=part.day)
         if figures is None:
@@ -187,7 +195,7 @@ def whole_days(parts: Iterable[DayParts], *, measured: bool = True) -> tuple[Rol
             )
         before = figures
         beside = part.beside
-        found.append(
+        days.append(
             RolledDay(
                 **{name: getattr(figures, name) for name in _FIGURES},
                 claimed_trades=beside.claimed_trades,
@@ -196,7 +204,7 @@ def whole_days(parts: Iterable[DayParts], *, measured: bool = True) -> tuple[Rol
                 venue=beside.venue,
             )
         )
-    return tuple(found)
+    return tuple(days)
 
 
 _FIGURES: Final = tuple(asdict(DayTotals(day="")))

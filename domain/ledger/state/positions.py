@@ -59,13 +59,13 @@ def revalued(
     positions: Mapping[str, MeasuredPosition], values: Mapping[str, int]
 ) -> dict[str, MeasuredPosition]:
     """The positions, each at what its probe answered; one that no probe values is worth nothing."""
-    found = {}
+    result = {}
     for key in (*positions, *(k for k in values if k not in positions)):
         value = values.get(key, 0)
         p = fast_replace(positions.get(key) or MeasuredPosition(place=_place_of(key)), value=value)
         if p.opened:
-            found[key] = fast_replace(p, back=False) if value else p
-    return found
+            result[key] = fast_replace(p, back=False) if value else p
+    return result
 
 
 def _place_of(key: str) -> CallTarget:
@@ -73,11 +73,11 @@ def _place_of(key: str) -> CallTarget:
     return CallTarget(address=key) if key.startswith("0x") else CallTarget(market=key)
 
 
-def shares(weights: Mapping[str, int], whole: int) -> dict[str, int]:
+def shares(weights: Mapping[str, int], amount: int) -> dict[str, int]:
     """A whole in parts by weight, rounded down; the last part takes what is over."""
-    total, left = sum(weights.values()), whole
+    total, left = sum(weights.values()), amount
     parts = {}
     for n, (key, weight) in enumerate(weights.items(), start=1):
-        parts[key] = left if n == len(weights) else whole * weight // total if total else 0
+        parts[key] = left if n == len(weights) else amount * weight // total if total else 0
         left -= parts[key]
     return parts

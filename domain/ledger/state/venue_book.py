@@ -89,8 +89,8 @@ class VenueAccount:
 
     def result(self, marks: Mapping[str, Decimal]) -> int | None:
         """Realized, less fees, with what is open at its marks; None where a mark is missing."""
-        held = self.open_result(marks)
-        return None if held is None else self.net + held
+        open_result = self.open_result(marks)
+        return None if open_result is None else self.net + open_result
 
 
 NO_ACCOUNT: Final = VenueAccount()
@@ -128,8 +128,8 @@ def filled(book: VenueBook, what: VenueFilled) -> VenueBook:
 
 
 def _filled(account: VenueAccount, what: VenueFilled) -> VenueAccount:
-    held = account.positions.get(what.product)
-    left, realized = _moved(held, what)
+    position = account.positions.get(what.product)
+    left, realized = _moved(position, what)
     rest = {k: p for k, p in account.positions.items() if k != what.product}
     return VenueAccount(
         fills=account.fills + 1,
@@ -142,33 +142,37 @@ def _filled(account: VenueAccount, what: VenueFilled) -> VenueAccount:
     )
 
 
-def _moved(held: VenuePosition | None, what: VenueFilled) -> tuple[VenuePosition | None, int]:
+def _moved(position: VenuePosition | None, what: VenueFilled) -> tuple[VenuePosition | None, int]:
     """(the position after a fill, what the fill realizes before fees)."""
     signed = what.size if what.is_buy else -what.size
     realized = 0
-    if held is not None and (held.size > 0) != what.is_buy:
-        closing = min(abs(held.size), what.size)
-        released = _released(held, closing)
-        back = closing if held.size > 0 else -closing
+    if position is not None and (position.size > 0) != what.is_buy:
+        closing = min(abs(position.size), what.size)
+        released = _released(position, closing)
+        back = closing if position.size > 0 else -closing
         realized = worth_of(back, what.px, prepaid_cost=False) - released
         signed += back
-        size = held.size - back
-        held = replace(held, size=size, cost=held.cost - released, px=what.px) if size else None
+        size = position.size - back
+        position = (
+            replace(position, size=size, cost=position.cost - released, px=what.px)
+            if size
+            else None
+        )
     if not signed:
-        return held, realized
-    cost = worth_of(signed, what.px, prepaid_cost=True) + (held.cost if held else 0)
-    size = signed + (held.size if held else Decimal(0))
+        return position, realized
+    cost = worth_of(signed, what.px, prepaid_cost=True) + (position.cost if position else 0)
+    size = signed + (position.size if position else Decimal(0))
     return VenuePosition(size=size, cost=cost, px=what.px), realized
 
 
-def _released(held: VenuePosition, closing: Decimal) -> int:
+def _released(position: VenuePosition, closing: Decimal) -> int:
     """The part of the cost that goes with a part of the position, rounded against the account; the
     last part takes what is left.
     """
-    whole = abs(held.size)
-    if closing == whole:
-        return held.cost
-    part = _EXACT.divide(_EXACT.multiply(Decimal(held.cost), closing), whole)
+    size = abs(position.size)
+    if closing == size:
+        return position.cost
+    part = _EXACT.divide(_EXACT.multiply(Decimal(position.cost), closing), size)
     return int(part.quantize(_ONE, ROUND_CEILING, _EXACT))
 
 
@@ -186,11 +190,11 @@ def to_json(book: VenueBook) -> dict[str, object]:
 
 
 def _account_json(account: VenueAccount) -> dict[str, object]:
-    held = {
+    positions = {
         product: [format(p.size, "f"), p.cost, format(p.px, "f")]
         for product, p in account.positions.items()
     }
-    return {n: getattr(account, n) for n in _PLAIN} | {"positions": held}
+    return {n: getattr(account, n) for n in _PLAIN} | {"positions": positions}
 
 
 def from_json(raw: Any) -> VenueBook:
@@ -202,8 +206,8 @@ def from_json(raw: Any) -> VenueBook:
 
 
 def _account(raw: Any) -> VenueAccount:
-    held = {
+    positions = {
         product: VenuePosition(size=Decimal(size), cost=cost, px=Decimal(px))
         for product, (size, cost, px) in raw["positions"].items()
     }
-    return VenueAccount(**{n: raw[n] for n in _PLAIN}, positions=held)
+    return VenueAccount(**{n: raw[n] for n in _PLAIN}, positions=positions)

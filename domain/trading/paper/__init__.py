@@ -1,2 +1,1 @@
-"""Paper: what an order would have met on the market's own book, and a book as the replay of its
-fills."""
+"""Paper trading: orders matched on the market's book, and accounts replayed from fills."""

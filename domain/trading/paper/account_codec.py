@@ -1,4 +1,4 @@
-"""An exact JSON form of a paper book's account: a shortcut to a replay, never in its place."""
+"""The exact JSON form of a paper account: a cache of its replay, never its replacement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def to_json(account: PaperAccount) -> dict[str, object]:
 
 def from_json(raw: Any) -> PaperAccount:
     """Read `to_json`'s form back. Errors: KeyError, ValueError, TypeError for what is none."""
-    held = {
+    holdings = {
         coin: Holding(size=Decimal(size), cost=cost, leverage=leverage, maintenance_x=maintenance)
         for coin, (size, cost, leverage, maintenance) in raw["holdings"].items()
     }
@@ -43,7 +43,7 @@ def from_json(raw: Any) -> PaperAccount:
     for name in _TIMES:
         at = raw[name]
         values[name] = None if at is None else datetime.fromisoformat(at)
-    return PaperAccount(**values, holdings=MappingProxyType(held), gaps=gaps)
+    return PaperAccount(**values, holdings=MappingProxyType(holdings), gaps=gaps)
 
 
 def _iso(at: datetime | None) -> str | None:

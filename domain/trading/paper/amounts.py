@@ -1,4 +1,4 @@
-"""Amounts of paper books in whole micro-USDC; what is not whole goes against the person.
+"""Amounts of paper books in whole micro-USDC, rounded against the person.
 
 The venue rounds what moves to the nearest micro-USDC, so that these figures are never better.
 """

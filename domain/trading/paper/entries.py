@@ -1,4 +1,4 @@
-"""What is written into a paper book: fills, funding, liquidations, gaps. Nothing else moves it."""
+"""Paper book entries: fills, funding, liquidations, gaps. Nothing else moves a book."""
 
 from __future__ import annotations
 

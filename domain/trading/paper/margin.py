@@ -1,5 +1,4 @@
-"""What a paper book can bear: the margin of its positions, of its waiting orders, and the end of
-it.
+"""Paper margin: the margin of positions and resting orders, and liquidation.
 
 One pool of cash stands behind every position of a book, as in a cross account of the venue.
 """
@@ -41,20 +40,20 @@ class RestingOrder:
 
 def opening(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
     """How much of a size goes beyond closing what is held."""
-    held = account.size(coin)
-    against = -held if is_buy else held
+    position = account.size(coin)
+    against = -position if is_buy else position
     return max(Decimal(0), size - max(Decimal(0), against))
 
 
 def free(
-    account: PaperAccount, marks: Mapping[str, Decimal], waiting: Iterable[RestingOrder] = ()
+    account: PaperAccount, marks: Mapping[str, Decimal], resting: Iterable[RestingOrder] = ()
 ) -> int | None:
     """What new orders may bind, in micro-USDC; None where a mark is missing."""
     equity = account.equity(marks)
     if equity is None:
         return None
     bound = sum(h.initial(marks[coin]) for coin, h in account.holdings.items())
-    return equity - bound - sum(_bound(account, w) for w in waiting)
+    return equity - bound - sum(_bound(account, w) for w in resting)
 
 
 def _bound(account: PaperAccount, w: RestingOrder) -> int:
@@ -88,14 +87,14 @@ def liquidation(
     equity = account.equity(marks)
     if equity is None or not account.holdings:
         return None
-    kept = sum(h.maintenance(marks[coin]) for coin, h in account.holdings.items())
-    if equity >= kept:
+    maintenance = sum(h.maintenance(marks[coin]) for coin, h in account.holdings.items())
+    if equity >= maintenance:
         return None
     closed = {coin: marks[coin] for coin in account.holdings}
     fees = sum(
         fee_micros(px, abs(account.size(coin)), tenths_bps[coin]) for coin, px in closed.items()
     )
-    return Liquidated(closed=closed, fees=fees, kept=min(kept, equity - fees))
+    return Liquidated(closed=closed, fees=fees, kept=min(maintenance, equity - fees))
 
 
 def liquidation_px(
@@ -105,14 +104,14 @@ def liquidation_px(
 
     Source: the venue's page on liquidations, mark - side x room / size / (1 - l x side).
     """
-    held, equity = account.holdings.get(coin), account.equity(marks)
-    if held is None or equity is None:
+    holding, equity = account.holdings.get(coin), account.equity(marks)
+    if holding is None or equity is None:
         return None
-    kept = sum(h.maintenance(marks[c]) for c, h in account.holdings.items())
-    side = Decimal(1) if held.size > 0 else Decimal(-1)
-    room = Decimal(equity - kept).scaleb(-6)
-    scale = 1 - side / held.maintenance_x
-    px = marks[coin] - side * room / abs(held.size) / scale
+    maintenance = sum(h.maintenance(marks[c]) for c, h in account.holdings.items())
+    side = Decimal(1) if holding.size > 0 else Decimal(-1)
+    room = Decimal(equity - maintenance).scaleb(-6)
+    scale = 1 - side / holding.maintenance_x
+    px = marks[coin] - side * room / abs(holding.size) / scale
     return lots(px, 6) if px > 0 else None
 
 

@@ -1,4 +1,4 @@
-"""What an order meets on one snapshot of a book: never more, and never better, than stood there.
+"""Paper matching: fills of an order on one snapshot, never more or better than it shows.
 
 Source: trading 7.3 and 7.5.
 """
@@ -76,16 +76,16 @@ def take_depth(
     Of each level no more than `share` of what it shows can be had, less what paper orders `taken`
     of this very snapshot already. Sizes are floored to the lot; the rest is not filled.
     """
-    found, left = [], size
+    takes, left = [], size
     for level in levels:
         if left <= 0 or not within(level.px, limit, is_buy=is_buy):
             break
         free = lots(level.size * share, sz_decimals) - taken.get(level.px, _NOTHING)
         got = min(left, free)
         if got > 0:
-            found.append(Take(level.px, got, level.px))
+            takes.append(Take(level.px, got, level.px))
             left -= got
-    return tuple(found)
+    return tuple(takes)
 
 
 def fill_at_limit(
@@ -102,10 +102,10 @@ def fill_at_limit(
     more than the share of what stands there.
     """
     bound = through(limit, sz_decimals, is_buy=is_buy)
-    met = take_depth(
+    takes = take_depth(
         levels, bound, size, is_buy=is_buy, share=share, taken=taken, sz_decimals=sz_decimals
     )
-    return tuple(Take(limit, take.size, take.level) for take in met)
+    return tuple(Take(limit, take.size, take.level) for take in takes)
 
 
 def summed(takes: Iterable[tuple[Decimal, Decimal]]) -> Taken:

@@ -1,4 +1,4 @@
-"""What becomes of a paper order on one snapshot: refused, filled, waiting, or a part of each."""
+"""Paper execution of an order on one snapshot: refused, filled, resting, or a part of each."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class PaperOrder:
     leverage: int
     builder_tenths_bps: int
     took: bool = False
-    begun: bool = False
+    has_fills: bool = False
 
-    def waiting(self) -> RestingOrder:
+    def as_resting(self) -> RestingOrder:
         """What it binds."""
         return RestingOrder(
             coin=self.coin,
@@ -95,25 +95,25 @@ def execute_on_arrival(
 
     The venue would refuse it for the same reasons. Source: trading 7.
     """
-    found = _fitting(account, request)
-    if isinstance(found, Refusal):
-        return Execution(refused=found)
-    would = crosses(market_snapshot.snapshot, found.limit_px, is_buy=found.is_buy)
-    refused = _refused(account, found, market_snapshot, waiting, would=would)
+    order = _fitting(account, request)
+    if isinstance(order, Refusal):
+        return Execution(refused=order)
+    would = crosses(market_snapshot.snapshot, order.limit_px, is_buy=order.is_buy)
+    refused = _refused(account, order, market_snapshot, waiting, would=would)
     if refused is not None:
         return Execution(refused=refused)
     takes = take_depth(
-        facing(market_snapshot.snapshot, is_buy=found.is_buy),
-        found.limit_px,
-        found.size,
-        is_buy=found.is_buy,
+        facing(market_snapshot.snapshot, is_buy=order.is_buy),
+        order.limit_px,
+        order.size,
+        is_buy=order.is_buy,
         share=model.depth_share,
         taken=taken,
         sz_decimals=market_snapshot.perp.sz_decimals,
     )
-    fills = _fills(found, market_snapshot, takes, crossed=True)
-    left = found.size - sum((t.size for t in takes), Decimal(0))
-    return Execution(fills=fills, rests=left > 0 and found.tif != "ioc", took=would)
+    fills = _fills(order, market_snapshot, takes, crossed=True)
+    left = order.size - sum((t.size for t in takes), Decimal(0))
+    return Execution(fills=fills, rests=left > 0 and order.tif != "ioc", took=would)
 
 
 def execute_resting(
@@ -128,27 +128,27 @@ def execute_resting(
 
     One that the account cannot bear any more, or that has nothing left to reduce, is refused.
     """
-    found = _fitting(account, request)
-    if isinstance(found, Refusal):
-        return Execution(refused=found)
+    order = _fitting(account, request)
+    if isinstance(order, Refusal):
+        return Execution(refused=order)
     takes = fill_at_limit(
-        facing(market_snapshot.snapshot, is_buy=found.is_buy),
-        found.limit_px,
-        found.size,
-        is_buy=found.is_buy,
+        facing(market_snapshot.snapshot, is_buy=order.is_buy),
+        order.limit_px,
+        order.size,
+        is_buy=order.is_buy,
         share=model.depth_share,
         taken=taken,
         sz_decimals=market_snapshot.perp.sz_decimals,
     )
     if not takes:
         return Execution(rests=True)
-    met = replace(found, size=sum((t.size for t in takes), Decimal(0)))
-    refused = _short_of_margin(account, met, market_snapshot, ())
+    filled_part = replace(order, size=sum((t.size for t in takes), Decimal(0)))
+    refused = _short_of_margin(account, filled_part, market_snapshot, ())
     if refused is not None:
         return Execution(refused=refused)
     return Execution(
-        fills=_fills(found, market_snapshot, takes, crossed=request.took),
-        rests=met.size < found.size,
+        fills=_fills(order, market_snapshot, takes, crossed=request.took),
+        rests=filled_part.size < order.size,
     )
 
 
@@ -166,7 +166,7 @@ def _refused(
     account: PaperAccount,
     request: PaperOrder,
     market_snapshot: MarketSnapshot,
-    waiting: Sequence[RestingOrder],
+    resting: Sequence[RestingOrder],
     *,
     would: bool,
 ) -> Refusal | None:
@@ -178,19 +178,21 @@ def _refused(
         )
     if request.tif == "alo" and would:
         return _no("Post only order would have immediately matched", "post_only")
-    return _short_of_margin(account, request, market_snapshot, waiting)
+    return _short_of_margin(account, request, market_snapshot, resting)
 
 
 def _short_of_margin(
     account: PaperAccount,
     request: PaperOrder,
     market_snapshot: MarketSnapshot,
-    waiting: Sequence[RestingOrder],
+    resting: Sequence[RestingOrder],
 ) -> Refusal | None:
-    need = needed(account, request.waiting(), _tenths(request, market_snapshot.perp, crossed=True))
+    need = needed(
+        account, request.as_resting(), _tenths(request, market_snapshot.perp, crossed=True)
+    )
     if not need:
         return None
-    room = free(account, market_snapshot.marks, waiting)
+    room = free(account, market_snapshot.marks, resting)
     if room is None:
         return refusal("wallet_venue_unavailable", why="it gives no mark price of what is held")
     return None if need <= room else _no("Insufficient margin to place order.", "margin")
@@ -214,7 +216,7 @@ def _fills(
     return tuple(
         Filled(
             order_id=request.order_id,
-            first=n == 0 and not request.begun,
+            first=n == 0 and not request.has_fills,
             coin=request.coin,
             is_buy=request.is_buy,
             px=take.px,

@@ -1,4 +1,4 @@
-"""A paper book as the replay of its entries: no figure of it is stored."""
+"""Paper accounts: the replay of a book's entries; no figure is stored."""
 
 from __future__ import annotations
 
@@ -91,13 +91,13 @@ class PaperAccount:
 
     def equity(self, marks: Mapping[str, Decimal]) -> int | None:
         """What the book is worth; None where a mark is missing."""
-        held = self.unrealized(marks)
-        return None if held is None else self.cash + held
+        unrealized = self.unrealized(marks)
+        return None if unrealized is None else self.cash + unrealized
 
     def size(self, coin: str) -> Decimal:
         """The position in a product, 0 without one."""
-        held = self.holdings.get(coin)
-        return Decimal(0) if held is None else held.size
+        holding = self.holdings.get(coin)
+        return Decimal(0) if holding is None else holding.size
 
 
 def opened(start_micros: int) -> PaperAccount:
@@ -127,23 +127,23 @@ def after(account: PaperAccount, entry: Entry) -> PaperAccount:
     else:
         gaps = (*account.gaps, what)[-GAPS_KEPT:]
         account = replace(account, gaps=gaps, gap_count=account.gap_count + 1)
-    return _seen(account, entry)
+    return _record_equity(account, entry)
 
 
 def closes(account: PaperAccount, fill: Filled) -> int | None:
     """What a fill realizes before fees; None where it closes nothing."""
-    held = account.holdings.get(fill.coin)
-    if held is None or (held.size > 0) == fill.is_buy:
+    holding = account.holdings.get(fill.coin)
+    if holding is None or (holding.size > 0) == fill.is_buy:
         return None
-    size = min(abs(held.size), fill.size)
-    return _proceeds(held, size, fill.px) - _released(held, size)
+    size = min(abs(holding.size), fill.size)
+    return _proceeds(holding, size, fill.px) - _released(holding, size)
 
 
 def _filled(account: PaperAccount, fill: Filled, at: datetime) -> PaperAccount:
     holdings = dict(account.holdings)
-    held = holdings.pop(fill.coin, None)
+    holding = holdings.pop(fill.coin, None)
     realized = closes(account, fill) or 0
-    left = _moved(held, fill)
+    left = _moved(holding, fill)
     if left is not None:
         holdings[fill.coin] = left
     return replace(
@@ -157,19 +157,19 @@ def _filled(account: PaperAccount, fill: Filled, at: datetime) -> PaperAccount:
     )
 
 
-def _moved(held: Holding | None, fill: Filled) -> Holding | None:
+def _moved(holding: Holding | None, fill: Filled) -> Holding | None:
     """The position after a fill, None where nothing of it is left."""
     signed = fill.size if fill.is_buy else -fill.size
-    if held is not None and (held.size > 0) != fill.is_buy:
-        closing = min(abs(held.size), fill.size)
+    if holding is not None and (holding.size > 0) != fill.is_buy:
+        closing = min(abs(holding.size), fill.size)
         rest = fill.size - closing
         if rest == 0:
-            size = held.size + signed
-            cost = held.cost - _released(held, closing)
-            return replace(held, size=size, cost=cost) if size else None
-        signed, held = (rest if fill.is_buy else -rest), None
-    cost = _cost(signed, fill.px) + (held.cost if held else 0)
-    size = signed + (held.size if held else Decimal(0))
+            size = holding.size + signed
+            cost = holding.cost - _released(holding, closing)
+            return replace(holding, size=size, cost=cost) if size else None
+        signed, holding = (rest if fill.is_buy else -rest), None
+    cost = _cost(signed, fill.px) + (holding.cost if holding else 0)
+    size = signed + (holding.size if holding else Decimal(0))
     return Holding(size=size, cost=cost, leverage=fill.leverage, maintenance_x=fill.maintenance_x)
 
 
@@ -178,21 +178,21 @@ def _cost(signed: Decimal, px: Decimal) -> int:
     return micros_up(times(signed, px))
 
 
-def _released(held: Holding, closing: Decimal) -> int:
+def _released(holding: Holding, closing: Decimal) -> int:
     """The part of the cost that goes with a part of the position, rounded against the person; the
     last part takes what is left.
     """
-    whole = abs(held.size)
-    if closing == whole:
-        return held.cost
-    places = max(-int(f.as_tuple().exponent) for f in (closing, whole))
-    part, of = int(closing.scaleb(places)), int(whole.scaleb(places))
-    return over(held.cost * part, of)
+    size = abs(holding.size)
+    if closing == size:
+        return holding.cost
+    places = max(-int(f.as_tuple().exponent) for f in (closing, size))
+    part, of = int(closing.scaleb(places)), int(size.scaleb(places))
+    return over(holding.cost * part, of)
 
 
-def _proceeds(held: Holding, closing: Decimal, px: Decimal) -> int:
+def _proceeds(holding: Holding, closing: Decimal, px: Decimal) -> int:
     """What a part is worth when it is closed: got for a long, paid (negative) for a short."""
-    return micros_down(times(closing if held.size > 0 else -closing, px))
+    return micros_down(times(closing if holding.size > 0 else -closing, px))
 
 
 def _liquidated(account: PaperAccount, what: Liquidated, at: datetime) -> PaperAccount:
@@ -212,15 +212,15 @@ def _liquidated(account: PaperAccount, what: Liquidated, at: datetime) -> PaperA
 
 
 def _settled(account: PaperAccount, what: DelistedClose) -> PaperAccount:
-    held = account.holdings.get(what.coin)
-    if held is None:
+    holding = account.holdings.get(what.coin)
+    if holding is None:
         return account
     left = {c: h for c, h in account.holdings.items() if c != what.coin}
-    realized = account.realized + held.result(what.px)
+    realized = account.realized + holding.result(what.px)
     return replace(account, realized=realized, holdings=MappingProxyType(left))
 
 
-def _seen(account: PaperAccount, entry: Entry) -> PaperAccount:
+def _record_equity(account: PaperAccount, entry: Entry) -> PaperAccount:
     equity = account.equity(entry.marks)
     if equity is None:
         return account

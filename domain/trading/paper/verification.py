@@ -1,4 +1,4 @@
-"""Whether a paper book is what its snapshots and rates make of it."""
+"""Paper book verification: recomputes every entry from its snapshots and rates."""
 
 from __future__ import annotations
 
@@ -29,59 +29,63 @@ def check_book(
     for entry in entries:
         what = entry.what
         if isinstance(what, Filled):
-            told = _fill(book, entry, what, snapshots.get(what.snapshot))
+            faults = _fill(book, entry, what, snapshots.get(what.snapshot))
             if what.first == (what.order_id in started):
-                told = [*told, "the fill does not say whether it is its order's first"]
+                faults = [*faults, "the fill does not say whether it is its order's first"]
             started.add(what.order_id)
             moves.append((what.coin, entry.at, what.size if what.is_buy else -what.size))
         elif isinstance(what, Funded):
-            told = _funding(what, moves)
+            faults = _funding(what, moves)
         elif isinstance(what, Liquidated):
-            told = _liquidation(account, entry, what)
-            held = account.holdings
-            moves.extend((coin, entry.at, -held[coin].size) for coin in what.closed if coin in held)
+            faults = _liquidation(account, entry, what)
+            holdings = account.holdings
+            moves.extend(
+                (coin, entry.at, -holdings[coin].size) for coin in what.closed if coin in holdings
+            )
         elif isinstance(what, DelistedClose):
-            told = _settlement(account, entry, what)
+            faults = _settlement(account, entry, what)
             moves.append((what.coin, entry.at, -what.size))
         else:
-            told = [] if what.since < what.until else ["the gap ends before it begins"]
-        yield from ((entry.n, fault) for fault in told)
+            faults = [] if what.since < what.until else ["the gap ends before it begins"]
+        yield from ((entry.n, fault) for fault in faults)
         account = after(account, entry)
 
 
-def _fill(book: PaperBook, entry: Entry, fill: Filled, seen: OrderBook | None) -> list[str]:
-    if seen is None:
+def _fill(book: PaperBook, entry: Entry, fill: Filled, snapshot: OrderBook | None) -> list[str]:
+    if snapshot is None:
         return ["the snapshot that it filled on is not there"]
-    found = []
-    shown = {level.px: level.size for level in facing(seen, is_buy=fill.is_buy)}
-    if (seen.coin, seen.at) != (fill.coin, entry.at):
-        found.append("the snapshot is of another product or time")
-    if fill.size <= 0 or fill.size > shown.get(fill.level, Decimal(0)) * book.model.depth_share:
-        found.append("more was filled than its share of the level")
+    faults = []
+    depth = {level.px: level.size for level in facing(snapshot, is_buy=fill.is_buy)}
+    if (snapshot.coin, snapshot.at) != (fill.coin, entry.at):
+        faults.append("the snapshot is of another product or time")
+    if fill.size <= 0 or fill.size > depth.get(fill.level, Decimal(0)) * book.model.depth_share:
+        faults.append("more was filled than its share of the level")
     through = fill.level < fill.px if fill.is_buy else fill.level > fill.px
     if fill.px != fill.level and not through:
-        found.append("the price is better than the level")
+        faults.append("the price is better than the level")
     if fill.fee != fee_micros(fill.px, fill.size, fill.tenths_bps):
-        found.append("the fee is not that of its rate")
+        faults.append("the fee is not that of its rate")
     builder = Decimal(fill.builder_tenths_bps)
     if fill.builder_fee != fee_micros(fill.px, fill.size, builder):
-        found.append("the builder's fee is not that of its rate")
-    return found
+        faults.append("the builder's fee is not that of its rate")
+    return faults
 
 
 def _funding(prepaid_cost: Funded, moves: Iterable[tuple[str, datetime, Decimal]]) -> list[str]:
-    held = sum(
+    size = sum(
         (s for coin, at, s in moves if coin == prepaid_cost.coin and at <= prepaid_cost.hour),
         Decimal(0),
     )
-    again = funding(
+    expected = funding(
         prepaid_cost.coin,
-        held,
+        size,
         prepaid_cost.hour,
         oracle=prepaid_cost.oracle,
         rate=prepaid_cost.rate,
     )
-    return [] if again == prepaid_cost else ["the funding is not that of the position at the hour"]
+    return (
+        [] if expected == prepaid_cost else ["the funding is not that of the position at the hour"]
+    )
 
 
 def _settlement(account: PaperAccount, entry: Entry, what: DelistedClose) -> list[str]:
@@ -95,8 +99,8 @@ def _liquidation(account: PaperAccount, entry: Entry, what: Liquidated) -> list[
         return ["the liquidation does not close what was held"]
     if dict(what.closed) != dict(entry.marks):
         return ["the liquidation is not at the marks"]
-    kept = sum(h.maintenance(entry.marks[coin]) for coin, h in account.holdings.items())
+    maintenance = sum(h.maintenance(entry.marks[coin]) for coin, h in account.holdings.items())
     equity = account.equity(entry.marks)
-    if equity is None or equity >= kept or what.kept != min(kept, equity - what.fees):
+    if equity is None or equity >= maintenance or what.kept != min(maintenance, equity - what.fees):
         return ["the liquidation does not follow from the marks"]
     return []

@@ -11,13 +11,13 @@ from domain.agents.transfers import (
     StoredTransfer,
     TransferOutcome,
     TransferTransition,
+    confirm_unreported,
     gains,
     outcome,
     reported,
-    seen_by_chain,
     settled,
-    told_by_another,
     units,
+    unreported_deltas,
 )
 from domain.chain_facts import BlockStamp, Receipt, TransferLog
 from domain.refusals import Refused
@@ -158,7 +158,7 @@ def test_what_failed_and_is_found_after_all_is_confirmed_late(
 
 
 def test_a_transfer_that_only_the_chain_tells_of_is_idle_at_once() -> None:
-    assert moves(seen_by_chain(a_report("in", status="confirmed"))) == {"idle": 5_000_000}
+    assert moves(confirm_unreported(a_report("in", status="confirmed"))) == {"idle": 5_000_000}
 
 
 def test_a_report_waits_for_its_receipt_and_its_depth() -> None:
@@ -212,7 +212,7 @@ def test_a_transaction_between_two_agents_moves_for_both() -> None:
 def test_what_another_reported_takes_idle_no_further_than_zero(
     gained: int, idle: int, moved: int
 ) -> None:
-    (row,) = told_by_another(84532, "0x" + "ab" * 32, "USDC", gained, idle=idle)
+    (row,) = unreported_deltas(84532, "0x" + "ab" * 32, "USDC", gained, idle=idle)
     assert (row.state, row.delta) == ("idle", moved)
 
 

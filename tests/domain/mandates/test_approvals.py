@@ -42,16 +42,16 @@ def test_a_decision_is_made_once_and_repeating_it_changes_nothing() -> None:
 
 def test_an_item_is_good_for_a_day_and_not_at_its_end() -> None:
     end = START + timedelta(days=1)
-    assert ITEM.shown(end - timedelta(microseconds=1)) == "pending"
-    assert ITEM.shown(end) == "expired"
-    assert replace(ITEM, status="approved").shown(end) == "expired"
-    assert replace(ITEM, status="declined").shown(end) == "declined"
+    assert ITEM.status_at(end - timedelta(microseconds=1)) == "pending"
+    assert ITEM.status_at(end) == "expired"
+    assert replace(ITEM, status="approved").status_at(end) == "expired"
+    assert replace(ITEM, status="declined").status_at(end) == "declined"
     with pytest.raises(Refused, match="approval_expired"):
         decided(ITEM, "approve", None, end)
 
 
 def test_the_item_on_the_wire_is_the_contract_s() -> None:
-    told = wire(ITEM.told(START.astimezone(UTC)))
+    told = wire(ITEM.as_item(START.astimezone(UTC)))
     assert set(told) == {
         "approval_id",
         "public_id",

@@ -9,7 +9,7 @@ from eth_utils import keccak
 
 from chain.contracts.eip712 import listed
 from domain.mandates.clauses import clauses
-from domain.mandates.markets import MAX_WITHDRAW, VALUE_OF, from_config, named
+from domain.mandates.markets import MAX_WITHDRAW, VALUE_OF, from_config, label_targets
 from domain.mandates.target_parsing import MAX_BYTES, MAX_ENTRIES, confusable_key, validate_targets
 from domain.mandates.targets import Target
 from domain.refusals import Refused
@@ -51,18 +51,18 @@ def test_what_can_be_taken_out_now_is_a_looser_value_where_the_shares_have_one()
     """An owner reads in the sentence that somebody named another probe."""
     (market,) = VALUED
     deposit, *_, value = market.targets()
-    plain = named(validate_targets([deposit.as_json(), value.as_json()], str), VALUED, 1)
+    plain = label_targets(validate_targets([deposit.as_json(), value.as_json()], str), VALUED, 1)
     assert [t.label for t in plain] == [
         "Test Market: deposit",
         "Test Market: value of its shares",
     ]
     pressed = deposit.as_json() | {"probe": MAX_WITHDRAW}
-    (told,) = named(validate_targets([pressed], str), VALUED, 1)
+    (told,) = label_targets(validate_targets([pressed], str), VALUED, 1)
     assert told.label == f"Test Market: deposit (valued by {MAX_WITHDRAW})"
 
 
 def read(*entries: dict[str, Any]) -> tuple[Target, ...]:
-    return named(validate_targets(entries, str), MARKETS, 1)
+    return label_targets(validate_targets(entries, str), MARKETS, 1)
 
 
 def refused(*entries: dict[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from domain.ledger.state.day_totals import RolledDay
 from domain.ledger.state.performance import whole_days
 from domain.mandates.mandate import Status
 from domain.reads.series import DAYS_SHOWN, series
-from domain.times import in_words
+from domain.times import format_minute
 from tests.domain.material import Ledger, deposit, executed, gone, mandate, marked, row
 from tests.domain.reads.test_hall import stored
 
@@ -26,7 +26,7 @@ def told(led: Ledger, *, at: datetime, status: Status = Status.WORKING) -> list[
     return [
         (p.day[8:], *(None if v is None else f"{v.micros // 10**6}" for v in
          (p.worth, p.put_in, p.floor, p.deposits, p.withdrawals, p.spent)))
-        for p in series(case, days_of(led), whole=True)
+        for p in series(case, days_of(led), is_complete=True)
     ]  # fmt: skip
 
 
@@ -70,14 +70,17 @@ def test_what_a_reorganisation_took_away_is_taken_back() -> None:
 
 def test_nothing_is_known_before_the_first_deposit_and_no_more_than_400_days_are_shown() -> None:
     led = Ledger(at=MONDAY).add(row("note", None, "agent", text="hello"))
-    (point,) = series(led.case(now=led.at), days_of(led), whole=True)
+    (point,) = series(led.case(now=led.at), days_of(led), is_complete=True)
     assert (point.worth, str(point.put_in)) == (None, "0.000000")
     many = [
         RolledDay(day=(MONDAY - timedelta(days=n)).date().isoformat()) for n in range(500, 0, -1)
     ]
-    points = series(led.case(now=led.at), many, whole=True)
+    points = series(led.case(now=led.at), many, is_complete=True)
     assert (len(points), points[-1].day) == (DAYS_SHOWN, "2026-11-02")
 
 
 def test_a_sentence_says_a_time_in_words() -> None:
-    assert in_words(datetime(2026, 12, 21, 18, 3, 27, tzinfo=UTC)) == "21 December 2026, 18:03 UTC"
+    assert (
+        format_minute(datetime(2026, 12, 21, 18, 3, 27, tzinfo=UTC))
+        == "21 December 2026, 18:03 UTC"
+    )

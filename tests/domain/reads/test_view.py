@@ -220,7 +220,8 @@ def test_markets_name_every_entry_and_its_enforcer() -> None:
         "Contract",
         "Venue",
     ]
-    assert "a.example" in told["text_en"]
+    assert "paid reads (x402) at named hosts (1)" in told["text_en"]
+    assert "a.example" not in told["text_en"]
     assert "Test market" in told["text_en"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from domain.chain_facts import BlockStamp, StagedLog, VaultState
 from domain.mandates.mandate import Status
-from domain.rules.status_derivation import as_read
+from domain.rules.status_derivation import apply_newest_block
 from tests.domain.material import START, mandate
 
 NOW = START + timedelta(hours=2)
@@ -50,23 +50,25 @@ def test_the_newest_block_that_was_read_decides(
     status: str,
     provisional: bool,
 ) -> None:
-    told = as_read(mandate(), state, logs)
+    told = apply_newest_block(mandate(), state, logs)
     assert (told.paused, told.status.value, told.provisional) == (paused, status, provisional)
 
 
 def test_the_time_of_a_provisional_pause_is_its_logs_else_the_blocks() -> None:
     coming = (log("AgentRevoked", 5),)
-    assert as_read(mandate(), vault(7, paused=True), coming).paused_at == coming[0].at
-    assert as_read(mandate(), vault(7, paused=True), ()).paused_at == NOW + timedelta(seconds=7)
+    assert apply_newest_block(mandate(), vault(7, paused=True), coming).paused_at == coming[0].at
+    assert apply_newest_block(mandate(), vault(7, paused=True), ()).paused_at == NOW + timedelta(
+        seconds=7
+    )
 
 
 def test_a_resume_that_is_not_deep_yet_lifts_the_pause_and_says_so() -> None:
-    told = as_read(mandate(paused_at=START), vault(7), ())
+    told = apply_newest_block(mandate(paused_at=START), vault(7), ())
     assert (told.paused, told.paused_at, told.provisional) == (False, None, True)
 
 
 def test_what_only_the_record_stopped_stays_stopped() -> None:
     m = mandate(status=Status.STOPPED, stopped_at=START)
-    assert as_read(m, vault(7), ()) == m
+    assert apply_newest_block(m, vault(7), ()) == m
     draft = mandate(status=Status.DRAFT)
-    assert as_read(draft, vault(7, paused=True), ()) == draft
+    assert apply_newest_block(draft, vault(7, paused=True), ()) == draft

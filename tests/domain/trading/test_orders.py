@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from domain.refusals import Refused
 from domain.trading.modes import Mode
 from domain.trading.order_gate import FieldProblem
-from domain.trading.order_input import limit_of, wanted, wanted_close
+from domain.trading.order_input import limit_of, parse_close, parse_order
 from domain.trading.orders import (
     BECOMES,
     DONE,
@@ -143,7 +143,7 @@ def test_a_size_in_lots_is_never_larger_and_a_notional_never_smaller(
 )  # fmt: skip
 def test_the_wrong_field_is_named(changes: dict[str, object], field: str) -> None:
     asked = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20", "mode_seen": "paper"}  # fmt: skip
-    told = wanted(asked | changes, seen_required=True)
+    told = parse_order(asked | changes, mode_required=True)
     assert isinstance(told, FieldProblem)
     assert told.field == field
 
@@ -188,7 +188,7 @@ def a_perp(decimals: int = 5) -> Perp:
     ],
 )  # fmt: skip
 def test_how_much_a_close_takes_off(held: str, asked: dict[str, str], size: str | None) -> None:
-    want = wanted_close({"product": "BTC", "mode_seen": "live", **asked}, 300)
+    want = parse_close({"product": "BTC", "mode_seen": "live", **asked}, 300)
     assert not isinstance(want, FieldProblem)
     position = Position(
         coin="BTC", size=Decimal(held), entry_px=None, value=None, unrealized=None, liquidation_px=None, leverage=3, cross=True
@@ -258,6 +258,6 @@ def test_a_million_wallets_are_not_remembered() -> None:
 
 def test_an_amount_that_there_cannot_be_is_a_field_that_is_wrong() -> None:
     asked = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "9" * 13}
-    told = wanted(asked, seen_required=False)
+    told = parse_order(asked, mode_required=False)
     assert isinstance(told, FieldProblem)
     assert told.field == "notional_usdc"

@@ -92,5 +92,5 @@ async def test_one_owners_claims_keep_nobody_elses_waiting(
         await reported(busy, f"0x{n + 1:064x}")
     await reported(other, "0x" + "cd" * 32)
     mandates = [await mandate_of(busy), await mandate_of(other)]
-    asked_of = await world.store.read(lambda uow: claim_expiry.waiting(uow, mandates))
+    asked_of = await world.store.read(lambda uow: claim_expiry.pending_claims(uow, mandates))
     assert Counter(one.mandate.public_id for one in asked_of) == {busy.id: 5, other.id: 1}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.refusals import Refused
-from domain.text import MARKS_MAX, composed, shown, unfit
+from domain.text import MARKS_MAX, composed, escape_unfit, unfit
 from tests.world import World, drafted, working
 from tools.model.input_policy import (
     FIELD_MAX,
@@ -35,8 +35,8 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
 def test_what_nobody_can_see_is_found_and_shown_as_a_code_point(text: str) -> None:
     assert unfit(text, lines=False) is not None
-    assert unfit(shown(text), lines=False) is None
-    assert "\\u{" in shown(text)
+    assert unfit(escape_unfit(text), lines=False) is None
+    assert "\\u{" in escape_unfit(text)
 
 
 def test_plain_text_of_any_script_passes_as_it_is() -> None:
@@ -53,7 +53,7 @@ def test_plain_text_of_any_script_passes_as_it_is() -> None:
         "👁️",
     ):
         assert unfit(text, lines=False) is None
-        assert shown(text) == text
+        assert escape_unfit(text) == text
     assert unfit("two\nlines", lines=True) is None
     assert composed("Zoe\u0308\r\n") == "Zoë\n"
 
@@ -102,7 +102,7 @@ def test_the_names_of_fields_are_bounded() -> None:
 
 @given(st.text())
 def test_shown_text_never_breaks_the_rule(text: str) -> None:
-    assert unfit(shown(text), lines=False) is None
+    assert unfit(escape_unfit(text), lines=False) is None
     assert unicodedata.is_normalized("NFC", composed(text))
 
 

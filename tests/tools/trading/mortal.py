@@ -59,7 +59,7 @@ class MortalVenues:
     def get(self, network: Any) -> Any:
         return Mortal(self._inner.get(network), self._fate)
 
-    def met(self) -> Any:
+    def unknown_counts(self) -> Any:
         return self._inner.met()
 
     def refused(self) -> Any:

@@ -226,7 +226,7 @@ async def test_unknown_fields_change_no_answer(desk: Desk) -> None:
         assert "unheardOf" not in str(two)
     await desk.enabled(p, order_key(1))
     assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
-    met = desk.networks.met()
+    met = desk.networks.unknown_counts()
     for kind in ("meta", "spotMeta", "fundingHistory", "userFees"):
         assert met["mainnet", kind, "field"] > 0
     assert met["mainnet", "metaAndAssetCtxs", "field"] > 0

@@ -696,4 +696,4 @@ async def test_what_waits_for_the_owner_ends_with_the_mandate_that_the_keeper_st
     assert (await lines.stored(m)).status is Status.STOPPED
     kept = await store.read(lambda uow: uow.approvals.get(m.public_id, "ap_1"))
     assert kept is not None
-    assert kept.shown(now) == "expired"
+    assert kept.status_at(now) == "expired"

@@ -414,7 +414,7 @@ async def test_a_mark_far_from_the_last_one_is_none(px: str, desk: Desk) -> None
     desk.clock.forward(seconds=65)
     (now, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
     assert (now.mark_px, now.oracle_px is None) == (None, False)
-    met = desk.networks.met()
+    met = desk.networks.unknown_counts()
     counts = [met.get(("mainnet", "metaAndAssetCtxs", what), 0) for what in ("far", "malformed")]
     assert counts == ([0, 1] if len(px) > 10 else [1, 0]), "far from the last, or beyond any price"
     desk.main.faults.clear()

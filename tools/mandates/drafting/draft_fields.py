@@ -13,8 +13,8 @@ from domain.mandates.mandate import (
     MAX_PAYOUT_BPS,
     Mandate,
 )
-from domain.mandates.markets import from_config, named, resolve
-from domain.mandates.target_parsing import MAX_ENTRIES, as_many_as_a_vault_takes, validate_targets
+from domain.mandates.markets import from_config, label_targets, resolve
+from domain.mandates.target_parsing import MAX_ENTRIES, check_entry_count, validate_targets
 from domain.mandates.targets import (
     DEFAULT_TARGETS,
     Target,
@@ -139,11 +139,11 @@ def targets(terms: ProposeIn, ctx: RequestContext[Any, Any], chain_id: int) -> t
     markets = from_config(ctx.config.markets)
     if terms.allowed_targets is not None:
         given = validate_targets(terms.allowed_targets, ctx.chains.address)
-        listed = named(given, markets, chain_id)
+        listed = label_targets(given, markets, chain_id)
     if terms.markets:
         found = resolve(terms.markets, markets, chain_id)
         listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *found)))
-    as_many_as_a_vault_takes(listed, "markets" if terms.markets else "allowed_targets")
+    check_entry_count(listed, "markets" if terms.markets else "allowed_targets")
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
 

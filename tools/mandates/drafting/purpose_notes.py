@@ -1,4 +1,4 @@
-"""A purpose note in plain words, read into a draft."""
+"""Purpose notes: parses a note in plain words into a draft."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def draft(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> OperationRes
 
 def _shown(mandate: Mandate, term: str, value: object) -> object:
     """A value as it is told; calls with the labels of the service."""
-    return [t.shown() for t in mandate.allowed_targets] if term == "allowed_targets" else value
+    return [t.as_shown() for t in mandate.allowed_targets] if term == "allowed_targets" else value
 
 
 def _saved_once(caller: Caller, request: Note) -> str | None:

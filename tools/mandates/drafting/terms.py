@@ -31,7 +31,7 @@ from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import load_mandate, visible_mandate
 from tools.context.approval_keeping import (
-    approvals_kept_if_readable,
+    approval_keeping_if_readable,
     vault_keeps_approvals,
     with_approval_keeping,
 )
@@ -129,7 +129,7 @@ async def gather_terms(deps: Deps, caller: Caller, request: OneMandate) -> bool 
 
 async def _kept(deps: Deps, mandate: Mandate) -> bool | None:
     if mandate.approval_above_usdc is None or mandate.status is not Status.DRAFT:
-        return await approvals_kept_if_readable(deps, mandate)
+        return await approval_keeping_if_readable(deps, mandate)
     return await vault_keeps_approvals(deps, mandate)
 
 

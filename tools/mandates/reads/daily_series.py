@@ -1,4 +1,4 @@
-"""A mandate day by day, from the daily roll-ups, with today as it stands."""
+"""Daily series of a mandate: stored roll-ups, and today's values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> Han
     chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
     now = rolled(uow, mandate)
     days = whole_days(now.days[d] for d in sorted(now.days)[-DAYS_SHOWN:])
-    points = series(snapshot, days, whole=not now.gap)
+    points = series(snapshot, days, is_complete=not now.gap)
     return HandlerResult(
         SeriesOut(
             points=list(points),

@@ -1,4 +1,4 @@
-"""Where a stream of a mandate's ledger begins."""
+"""Start position of a mandate's ledger stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading mandates: lists, the whole of one, its events and steps."""
+"""Mandate reads: lists, one mandate in full, its events and steps."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class MandateIn(OneMandate):
         "and steps)",
     )
 
-    def wanted(self) -> frozenset[str]:
+    def requested_parts(self) -> frozenset[str]:
         """The parts that were asked for.
 
         Errors: `invalid_request` for a part that there is not.
@@ -219,7 +219,7 @@ def _summaries(
 
 async def gather_parts(deps: Deps, caller: Caller, request: MandateIn) -> GatheredFacts:
     """What the parts that were asked for take of the chain."""
-    return await gather_mandate(deps, caller, request, signed=SIGNED in request.wanted())
+    return await gather_mandate(deps, caller, request, signed=SIGNED in request.requested_parts())
 
 
 def read_mandate(uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts]) -> RenderedResult:
@@ -228,7 +228,7 @@ def read_mandate(uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts])
     if ctx.transport == "mcp" and ctx.request.parts is None:
         short = load_snapshot(uow, ctx, mandate, ctx.facts, events=0, terms=True)
         return RenderedResult(sections_within(FOR_A_MODEL, lambda name: _part(short, name), WHOLE))
-    names = ctx.request.wanted()
+    names = ctx.request.requested_parts()
     events = CHAIN_EVENTS if not names.isdisjoint(("events", "steps")) else 0
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=events, terms=SIGNED in names)
     return RenderedResult({name: _part(snapshot, name) for name in PARTS if name in names})
@@ -288,7 +288,7 @@ async def read_steps(deps: Deps, caller: Caller, request: PageIn) -> OperationRe
     the last page.
     """
     page, mandate, more = await _rows(deps, caller, request)
-    steps = grouped(await map_cooperatively(each_step(page, KEPT.step_of), _as_it_is))
+    steps = grouped(await map_cooperatively(each_step(page, KEPT.step_of), _unchanged))
     if more is None:
         steps = [*steps, instruction(mandate)]
     return OperationResult(
@@ -296,7 +296,7 @@ async def read_steps(deps: Deps, caller: Caller, request: PageIn) -> OperationRe
     )
 
 
-def _as_it_is(step: Step) -> Step:
+def _unchanged(step: Step) -> Step:
     return step
 
 

@@ -108,13 +108,13 @@ async def walk_one(deps: Deps, caller: Caller, request: StatementIn) -> Rendered
     rows = await read_cooperatively(read, request.limit + 1)
     page = rows[: request.limit]
     more = cursor_of(micros(page[-1].occurred_at), page[-1].seq) if len(rows) > len(page) else None
-    steps = grouped(await map_cooperatively(each_step(page[::-1], KEPT.step_of), _as_it_is))
-    told_ = statement(StatementInput(mandate, period, before, after_, page[::-1]), more, steps=())
-    body = to_json(told_, Statement) | {"steps": await map_cooperatively(steps, KEPT.step)}
+    steps = grouped(await map_cooperatively(each_step(page[::-1], KEPT.step_of), _unchanged))
+    result = statement(StatementInput(mandate, period, before, after_, page[::-1]), more, steps=())
+    body = to_json(result, Statement) | {"steps": await map_cooperatively(steps, KEPT.step)}
     return RenderedResult(body)
 
 
-def _as_it_is(step: Step) -> Step:
+def _unchanged(step: Step) -> Step:
     return step
 
 
@@ -133,7 +133,7 @@ async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
     spans: list[StatementInput] = []
     sums = NOTHING
     while True:
-        some = await deps.store.read(partial(_some, owner, period, at))
+        some = await deps.store.read(partial(_next_chunk, owner, period, at))
         sums = added(sums, some) if request.cursor is None else sums
         spans += some[: request.limit + 1 - len(spans)]
         enough = request.cursor is not None and len(spans) > request.limit
@@ -150,9 +150,9 @@ async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
     return RenderedResult(to_json(head, StatementOfAll) | {"mandates": weeks})
 
 
-def _some(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[StatementInput]:
-    found = uow.mandates.non_draft_of_owner(owner, after=at, limit=MANDATES_A_TURN)
-    return [_span(uow, m, period) for m in found]
+def _next_chunk(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[StatementInput]:
+    mandates = uow.mandates.non_draft_of_owner(owner, after=at, limit=MANDATES_A_TURN)
+    return [_span(uow, m, period) for m in mandates]
 
 
 def every(uow: UnitOfWork, ctx: RequestContext[AllIn, RenderedResult]) -> RenderedResult:

@@ -1,4 +1,4 @@
-"""The ordered way out of a mandate: stop, close, settle, withdraw."""
+"""Exit plan: the ordered steps out of a mandate: stop, close, settle, withdraw."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def _sent(
     return PlanStep(n=0, step=step, text=text, **call_body(chain, call, tried))
 
 
-def _exit(snapshot: MandateSnapshot, key: str, held: ValuedPosition) -> PlanStep:
+def _exit(snapshot: MandateSnapshot, key: str, valued: ValuedPosition) -> PlanStep:
     """A step that closes one position."""
-    target, value = held.position.place, Usdc(held.value)
+    target, value = valued.position.place, Usdc(valued.value)
     return PlanStep(
         n=0,
         step="unwind",

@@ -1,4 +1,4 @@
-"""The money that goes into a vault: how much fits, and the calls that bring it."""
+"""Vault funding: how much a vault can take, and the calls that deposit it."""
 
 from __future__ import annotations
 
@@ -137,12 +137,12 @@ async def gather_fund(deps: Deps, caller: Caller, request: FundIn) -> FundFacts:
     )
 
 
-def _shown(
+def _fund_call(
     chain: Chain, step: Literal["approve", "deposit"], call: Call, tried: Simulation | None
 ) -> FundCall:
     # Before its approval is mined a deposit fails for that alone, which says nothing of it.
     waits = step == "deposit" and tried is not None and not tried.ok
-    shown = call_body(chain, call, None if waits else tried)
+    body = call_body(chain, call, None if waits else tried)
     return FundCall(
         call.chain_id,
         call.to,
@@ -150,8 +150,8 @@ def _shown(
         call.value,
         call.sender,
         step=step,
-        decoded=shown["decoded"],
-        simulation=shown["simulation"],
+        decoded=body["decoded"],
+        simulation=body["simulation"],
     )
 
 
@@ -187,7 +187,7 @@ def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationRe
                 )
             )
         pair = _pair(chain, mandate, mandate.vault_address, amount)
-        calls = [_shown(chain, step, call, ctx.facts.tried.get(step)) for step, call in pair]
+        calls = [_fund_call(chain, step, call, ctx.facts.tried.get(step)) for step, call in pair]
     young = provisional(uow, chain, mandate, vault)
     sync = call_body(
         chain,

@@ -66,14 +66,14 @@ def allowed(uow: UnitOfWork, ctx: RequestContext[Sponsor, None]) -> Sponsor:
         raise Refused(
             refusal("not_configured", what=f"gas sponsorship on chain {request.chain_id}")
         )
-    op, entry_point, told_chain = request.params[0], request.params[1], request.params[2]
+    op, entry_point, raw_chain_id = request.params[0], request.params[1], request.params[2]
     if (
         not isinstance(op, dict)
         or not isinstance(op.get("callData"), str)
         or len(op["callData"]) > 65_536
     ):
         raise invalid("params.0", "a user operation with callData")
-    if not isinstance(entry_point, str) or told_chain != hex(request.chain_id):
+    if not isinstance(entry_point, str) or raw_chain_id != hex(request.chain_id):
         raise invalid("params.2", "the chain id of the path, as 0x hex")
     _only_ours(chain, set(uow.chainlog.vaults(request.chain_id)), op["callData"])
     return request

@@ -163,9 +163,11 @@ def withdraw_call(
     state = lock(snapshot)
     if snapshot.chain is not None and snapshot.chain.exists and not snapshot.chain.withdrawable:
         until = snapshot.chain.lock_until
-        named = timestamp(state.until) if state.until else None
+        until_text = timestamp(state.until) if state.until else None
         raise Refused(
-            refusal("withdraw_locked", until=named, retry_at=until, detail={"lock": wire(state)})
+            refusal(
+                "withdraw_locked", until=until_text, retry_at=until, detail={"lock": wire(state)}
+            )
         )
     chain = require_chain(ctx, mandate)
     call = call_body(chain, owner_call(chain, mandate, vault, "withdrawAll"), ctx.facts.simulation)
@@ -195,7 +197,7 @@ def stop(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> Ope
         uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
     live = mandate.vault_address is not None and not _over(mandate, ctx.facts.vault)
     created = _STOP(chain, mandate) if live and chain is not None else None
-    shown = (
+    stop_body = (
         {"call": None, "decoded": None, "simulation": None}
         if created is None or chain is None
         else call_body(chain, created, ctx.facts.simulation)
@@ -206,7 +208,7 @@ def stop(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> Ope
         else "The vault is stopped."
     )
     body = {"mandate": mandate.attributes(), "chain_live": live, "message": message}
-    return OperationResult(200, body | {"stop_call": shown.pop("call")} | shown)
+    return OperationResult(200, body | {"stop_call": stop_body.pop("call")} | stop_body)
 
 
 def forfeit(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:

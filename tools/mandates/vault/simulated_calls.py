@@ -1,4 +1,4 @@
-"""Calls for people to sign: each decoded, and tried out before it is handed over."""
+"""Calls for people to sign: decoded, and simulated before they are returned."""
 
 from __future__ import annotations
 

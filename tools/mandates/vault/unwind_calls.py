@@ -77,9 +77,9 @@ def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, UnwindFacts]) -> Op
         raise Refused(barred)
     settled = mandate.status is Status.SETTLED or bool(snapshot.chain and snapshot.chain.settled)
     selector = selector_of(ctx.request.data)
-    found = mandate.misses(target, ctx.request.data)
-    if found is not None and not (settled and owner):
-        raise Refused(target_refusal(found, target, selector, step=_OTHER_ARGUMENT))
+    mismatch = mandate.misses(target, ctx.request.data)
+    if mismatch is not None and not (settled and owner):
+        raise Refused(target_refusal(mismatch, target, selector, step=_OTHER_ARGUMENT))
     tried = ctx.facts.simulation
     if tried is not None and not tried.ok:
         stale = None if owner else refuses(snapshot.chain, tried.revert)

@@ -1,4 +1,4 @@
-"""The vault that signed terms create."""
+"""Vault creation: the call that creates the vault of signed terms."""
 
 from __future__ import annotations
 

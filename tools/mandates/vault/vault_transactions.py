@@ -1,4 +1,4 @@
-"""Recording what a transaction did to a vault."""
+"""Vault transactions: records the effect of a mined transaction on a vault."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from domain.chain_facts import Receipt, StagedLog
 from domain.ledger.events.chain_events import LOG_OF
 from domain.mandates.mandate import Mandate
 from domain.refusals import Refused, refusal
-from domain.rules.status_derivation import as_read
+from domain.rules.status_derivation import apply_newest_block
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import visible_mandate
 from tools.context.snapshot_loader import GatheredFacts, require_chain, staged_logs
@@ -41,7 +41,7 @@ def vault_tx(uow: UnitOfWork, ctx: RequestContext[VaultTx, GatheredFacts]) -> Op
     mandate = ingest_receipt(uow, ctx, chain, mandate, receipt)
     deep = receipt.depth >= chain.confirmations
     raw = {
-        "mandate": (mandate if deep else _as_of(uow, mandate, receipt)).attributes(),
+        "mandate": (mandate if deep else _after_receipt(uow, mandate, receipt)).attributes(),
         "recorded": deep,
         "depth": receipt.depth,
         "confirmations": chain.confirmations,
@@ -49,7 +49,7 @@ def vault_tx(uow: UnitOfWork, ctx: RequestContext[VaultTx, GatheredFacts]) -> Op
     return OperationResult(200, raw)
 
 
-def _as_of(uow: UnitOfWork, mandate: Mandate, receipt: Receipt) -> Mandate:
+def _after_receipt(uow: UnitOfWork, mandate: Mandate, receipt: Receipt) -> Mandate:
     """The mandate as a transaction that is too young to be recorded leaves it."""
     known = staged_logs(uow, mandate)
     young = [
@@ -66,7 +66,7 @@ def _as_of(uow: UnitOfWork, mandate: Mandate, receipt: Receipt) -> Mandate:
         if g.address.lower() == (mandate.vault_address or "").lower()
         and all(k.tx_hash != g.tx_hash for k in known)
     ]
-    return as_read(mandate, None, sorted((*known, *young), key=lambda g: g.block))
+    return apply_newest_block(mandate, None, sorted((*known, *young), key=lambda g: g.block))
 
 
 class VaultTxOut(MandateOnly):

@@ -1,4 +1,4 @@
-"""Who may trade live, as the operator sets it: each change acts on the next request of every
+"""Live trading allowlist, set by the operator: each change acts on the next request of every
 process and leaves a row in the append-only limit log."""
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def put(uow: UnitOfWork, text: str, *, allowed: bool, now: datetime, by: str, re
     return uow.allowlist.put(allowlist_item(text), allowed=allowed, now=now, by=by, reason=reason)
 
 
-def told(change: LimitChange) -> dict[str, Any]:
+def change_body(change: LimitChange) -> dict[str, Any]:
     """A row of the limit log as it is shown."""
     return {
         "what": change.what,
@@ -154,7 +154,9 @@ def _log(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> OperationResult:
         before = (at, subject, n)
     rows = uow.limit_log.page(before, limit + 1)
     more = cursor_of(*rows[limit - 1][0]) if len(rows) > limit else None
-    return OperationResult(200, {"items": [told(c) for _, c in rows[:limit]], "next_cursor": more})
+    return OperationResult(
+        200, {"items": [change_body(c) for _, c in rows[:limit]], "next_cursor": more}
+    )
 
 
 OPERATIONS: Final = (

@@ -1,4 +1,4 @@
-"""The builder fee: what it is, who approved it, and what the venue says of that."""
+"""The builder fee: its rate, the owners' approvals, and their status at the venue."""
 
 from __future__ import annotations
 
@@ -180,15 +180,15 @@ async def approved_now(
 
 
 @dataclass(frozen=True, slots=True)
-class _Recording:
+class _FeeRecording:
     """A record that may be made: whose, of which wallet, for which builder."""
 
-    asked: FeeApprovalIn
+    request: FeeApprovalIn
     link: Link
     builder: str
 
 
-def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _Recording:
+def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _FeeRecording:
     """Check what is asked before anybody is asked about it.
 
     Errors: `not_linked` for another than the linked wallet, `not_configured`.
@@ -199,29 +199,29 @@ def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _Re
         raise Refused(refusal("not_linked", why=f"{wallet} is not the linked wallet"))
     if tenths_of(request.max_fee_rate) is None:
         raise invalid("max_fee_rate", "a percent string like 0.1%, in steps of 0.001%")
-    return _Recording(request, link, builder)
+    return _FeeRecording(request, link, builder)
 
 
-async def ask_venue(deps: Deps, caller: Caller, started: _Recording) -> CachedValue[int] | None:
+async def ask_venue(deps: Deps, caller: Caller, started: _FeeRecording) -> CachedValue[int] | None:
     """Check the signature, where one is given, and ask the venue. Errors: `invalid_signature`."""
-    _check_signature(deps, started.link, started.builder, started.asked)
+    _check_signature(deps, started.link, started.builder, started.request)
     return await approved_now(deps, started.link, started.builder, max_age_s=0, priority="order")
 
 
 def recorded(
     uow: UnitOfWork,
     ctx: RequestContext[FeeApprovalIn, None],
-    started: _Recording,
-    told: CachedValue[int] | None,
+    started: _FeeRecording,
+    cached: CachedValue[int] | None,
 ) -> OperationResult:
     """Write the record down; it is verified only where the venue said so just now."""
-    fresh = told if told is not None and not told.stale else None
+    fresh = cached if cached is not None and not cached.stale else None
     row = BuilderFeeRecord(
         user_id=signed_in(ctx.caller),
         network=started.link.network,
         wallet=started.link.wallet,
         builder=started.builder,
-        max_fee_rate=started.asked.max_fee_rate,
+        max_fee_rate=started.request.max_fee_rate,
         recorded_at=ctx.now,
         approved_tenths_bps=fresh.value if fresh else None,
         ever_approved=fresh is not None and fresh.value > 0,
@@ -278,13 +278,13 @@ async def status_of(deps: Deps, link: Link | None, network: Network) -> dict[str
     builder = trading.builder_address
     if builder is None:
         return body | {"wallet": link.wallet}
-    told = await approved_now(deps, link, builder, max_age_s=CHECK_S, priority="page")
+    cached = await approved_now(deps, link, builder, max_age_s=CHECK_S, priority="page")
     row = await deps.store.read(lambda uow: uow.builder_fees.get(network, link.wallet, builder))
     approved, at, stale = None, None, True
-    if told is not None:
-        approved, at, stale = told.value, told.as_of, told.stale
-        if row is not None and not told.stale:
-            await _note(deps, row, told)
+    if cached is not None:
+        approved, at, stale = cached.value, cached.as_of, cached.stale
+        if row is not None and not cached.stale:
+            await _note(deps, row, cached)
     elif row is not None:
         approved, at = row.approved_tenths_bps, row.checked_at
     return body | {
@@ -297,16 +297,16 @@ async def status_of(deps: Deps, link: Link | None, network: Network) -> dict[str
     }
 
 
-async def _note(deps: Deps, row: BuilderFeeRecord, told: CachedValue[int]) -> None:
+async def _note(deps: Deps, row: BuilderFeeRecord, cached: CachedValue[int]) -> None:
     """Keep what the venue said, where it is new: approvals are given and taken back outside of this
     service."""
-    if row.approved_tenths_bps == told.value and row.checked_at is not None:
+    if row.approved_tenths_bps == cached.value and row.checked_at is not None:
         return
     newer = replace(
         row,
-        approved_tenths_bps=told.value,
-        ever_approved=row.ever_approved or told.value > 0,
-        checked_at=told.as_of,
+        approved_tenths_bps=cached.value,
+        ever_approved=row.ever_approved or cached.value > 0,
+        checked_at=cached.as_of,
     )
     await deps.store.write(lambda uow: uow.builder_fees.put(newer))
 

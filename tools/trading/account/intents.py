@@ -1,4 +1,4 @@
-"""What an owner says beforehand: append-only, and it never trades."""
+"""Trading intents of an owner: append-only, and they never trade."""
 
 from __future__ import annotations
 

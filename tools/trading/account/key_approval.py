@@ -1,4 +1,4 @@
-"""Approving a key at the venue: one action type is passed on, rebuilt from our own fields, and then
+"""Key approval at the venue: one action type is relayed, rebuilt from our own fields, and then
 verified."""
 
 from __future__ import annotations
@@ -142,10 +142,10 @@ class KeyApproval:
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
+class _StartedApproval:
     """An approval on record; `new` where this call put it there."""
 
-    wanted: KeyApproval
+    key_approval: KeyApproval
     key: AgentKey
     new: bool
 
@@ -154,7 +154,7 @@ class OutcomeUnknown(Exception):
     """The approval was sent, and nobody can say whether the venue took it."""
 
 
-def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _Begun:
+def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _StartedApproval:
     """Rebuild the approval from our own fields, and note it before it is sent.
 
     Errors: `not_linked`, `invalid_request`, `conflict` for an address or a nonce that was used.
@@ -176,7 +176,7 @@ def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _Begun:
         nonce=request.nonce,
         signature_chain_id=request.signature_chain_id,
     )
-    wanted = KeyApproval(
+    key_approval = KeyApproval(
         link=link,
         kind=request.kind,
         agent=agent,
@@ -185,60 +185,65 @@ def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _Begun:
         approval=approval,
         signature=request.signature.model_dump(),
     )
-    return _noted(uow, wanted, ctx.ids.short("va_"), ctx.now)
+    return _noted(uow, key_approval, ctx.ids.short("va_"), ctx.now)
 
 
-async def send(deps: Deps, caller: Caller, started: _Begun) -> None:
+async def send(deps: Deps, caller: Caller, started: _StartedApproval) -> None:
     """Send exactly this approval; after a lost answer look, and send the identical bytes again.
 
     Errors: `invalid_signature`, `venue_unavailable` where nothing was sent; what the venue refused:
     `agent_slots_full`, `account_unfunded`, `conflict`. NoAnswer where nobody can say.
     """
-    wanted = started.wanted
-    await _keepers_own(deps, wanted)
-    venue = venue_of(deps, wanted.link.network)
-    if venue.agent_signer(wanted.approval, wanted.signature) != wanted.link.wallet:
+    key_approval = started.key_approval
+    await _keepers_own(deps, key_approval)
+    venue = venue_of(deps, key_approval.link.network)
+    if (
+        venue.agent_signer(key_approval.approval, key_approval.signature)
+        != key_approval.link.wallet
+    ):
         why = "it is not the linked wallet's over this approval"
-        raise Refused(refusal("invalid_signature", signer=wanted.link.wallet, why=why))
-    if wanted.revokes:
+        raise Refused(refusal("invalid_signature", signer=key_approval.link.wallet, why=why))
+    if key_approval.revokes:
         # Dead here at once, whatever the venue still lists for a while or answers later.
         now = deps.clock.now()
         await deps.store.write(lambda uow: uow.venue.end_keys(started.key, now))
-    ack = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
+    ack = await venue.approve_agent(
+        key_approval.approval, key_approval.signature, key_approval.link.wallet
+    )
     try:
-        ack = await _settled(venue, wanted, ack)
+        ack = await _settled(venue, key_approval, ack)
     except Refused:
         ack = ActionAck("unknown")
     if ack.outcome == "unknown":
         await deps.store.write(lambda uow: uow.venue.settle_key(started.key.approval_id, "unknown"))
         raise OutcomeUnknown
     if ack.outcome == "refused":
-        raise _in_our_words(ack)
+        raise _venue_refusal(ack)
 
 
 def finish(
-    uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _Begun, done: None
+    uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _StartedApproval, done: None
 ) -> OperationResult:
     """The venue took it; the key of the same name that it had before is dead."""
-    wanted = started.wanted
+    key_approval = started.key_approval
     uow.venue.settle_key(started.key.approval_id, "approved")
     uow.venue.end_keys(started.key, ctx.now)
     agent = {
-        "address": ctx.chains.address(wanted.agent),
-        "name": wanted.name,
-        "valid_until": timestamp(wanted.valid_until),
+        "address": ctx.chains.address(key_approval.agent),
+        "name": key_approval.name,
+        "valid_until": timestamp(key_approval.valid_until),
     }
     body = {
         "relayed": True,
         "venue": "ok",
-        "network": wanted.link.network,
-        "agent": None if wanted.revokes else agent,
+        "network": key_approval.link.network,
+        "agent": None if key_approval.revokes else agent,
         "verify_after": timestamp(ctx.now + SETTLES_IN),
     }
     return OperationResult(200, body)
 
 
-def undo(uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _Begun) -> None:
+def undo(uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _StartedApproval) -> None:
     """Nothing happened at the venue, so nothing is kept of a first try."""
     if started.new:
         uow.venue.forget_key(started.key.approval_id)
@@ -262,14 +267,14 @@ def _new_agent(link: Link, agent: str) -> None:
         raise invalid("agent_address", "a key of its own, not the wallet itself")
 
 
-async def _keepers_own(deps: Deps, wanted: KeyApproval) -> None:
+async def _keepers_own(deps: Deps, key_approval: KeyApproval) -> None:
     """Refuse a keeper key that is not the signer's."""
-    if wanted.kind != "keeper" or wanted.revokes:
+    if key_approval.kind != "keeper" or key_approval.revokes:
         return
     if deps.signer is None:
         raise Refused(refusal("not_configured", what="a signer for keeper keys"))
-    ours = await deps.signer.keeper_address(wanted.link.network, wanted.link.wallet)
-    if ours.lower() != wanted.agent:
+    ours = await deps.signer.keeper_address(key_approval.link.network, key_approval.link.wallet)
+    if ours.lower() != key_approval.agent:
         raise invalid("agent_address", "the address that the signer gave")
 
 
@@ -281,55 +286,61 @@ def _revoked_name(uow: UnitOfWork, link: Link, request: RelayIn, agent: str) -> 
     return request.agent_name
 
 
-def _noted(uow: UnitOfWork, wanted: KeyApproval, approval_id: str, now: datetime) -> _Begun:
+def _noted(
+    uow: UnitOfWork, key_approval: KeyApproval, approval_id: str, now: datetime
+) -> _StartedApproval:
     """Note the approval before it is sent; the very same one may be sent again after a lost answer.
 
     Errors: `conflict` for an address that was ever used, and for a nonce of another approval.
     """
-    link = wanted.link
-    same = uow.venue.key_of_nonce(link.network, link.wallet, wanted.approval.nonce)
+    link = key_approval.link
+    same = uow.venue.key_of_nonce(link.network, link.wallet, key_approval.approval.nonce)
     if same is not None:
-        if wanted.same_as(same):
-            return _Begun(wanted, same, new=False)
+        if key_approval.same_as(same):
+            return _StartedApproval(key_approval, same, new=False)
         why = "The nonce was used for another approval."
         raise Refused(refusal("conflict", why=why, next=(VERIFY,)))
-    if not wanted.revokes and uow.venue.key_of_agent(wanted.agent) is not None:
+    if not key_approval.revokes and uow.venue.key_of_agent(key_approval.agent) is not None:
         why = (
             "The address was used before; make a new key, because old signed actions could be"
             " replayed with this one."
         )
         raise Refused(refusal("conflict", why=why))
-    key = wanted.key(approval_id, now)
+    key = key_approval.key(approval_id, now)
     if not uow.venue.add_key(key, link):
         why = "The address or the nonce was used a moment ago."
         raise Refused(refusal("conflict", why=why, next=(VERIFY,)))
-    return _Begun(wanted, key, new=True)
+    return _StartedApproval(key_approval, key, new=True)
 
 
-async def _settled(venue: Venue, wanted: KeyApproval, ack: ActionAck) -> ActionAck:
+async def _settled(venue: Venue, key_approval: KeyApproval, ack: ActionAck) -> ActionAck:
     """After a lost answer: look, then send the identical bytes once more, which their nonce lets
     act once.
 
     That they were taken before is only believed where the venue's list says so.
     """
     if ack.outcome == "unknown":
-        if await _stands(venue, wanted):
+        if await _stands(venue, key_approval):
             return ActionAck("ok")
-        ack = await venue.approve_agent(wanted.approval, wanted.signature, wanted.link.wallet)
-    if ack.kind in _DONE_BEFORE and await _stands(venue, wanted):
+        ack = await venue.approve_agent(
+            key_approval.approval, key_approval.signature, key_approval.link.wallet
+        )
+    if ack.kind in _DONE_BEFORE and await _stands(venue, key_approval):
         return ActionAck("ok")
     return ack
 
 
-async def _stands(venue: Venue, wanted: KeyApproval) -> bool:
+async def _stands(venue: Venue, key_approval: KeyApproval) -> bool:
     """True where the venue's list of agents is as the approval wants it."""
-    told = (await venue.agents(wanted.link.wallet, max_age_s=0, fresh=True, priority="order")).value
-    if wanted.revokes:
-        return all(a.name != wanted.name for a in told)
-    return any(a.address == wanted.agent for a in told)
+    agents = (
+        await venue.agents(key_approval.link.wallet, max_age_s=0, fresh=True, priority="order")
+    ).value
+    if key_approval.revokes:
+        return all(a.name != key_approval.name for a in agents)
+    return any(a.address == key_approval.agent for a in agents)
 
 
-def _in_our_words(ack: ActionAck) -> Refused:
+def _venue_refusal(ack: ActionAck) -> Refused:
     """The refusal for what the venue refused; its own words stand in `detail.venue`."""
     detail = {"venue": ack.words, "venue_kind": ack.kind}
     if ack.kind == "agent_slots":

@@ -1,4 +1,4 @@
-"""Asking the venue whether it names an approved key, and keeping its answer."""
+"""Key verification: reads whether the venue lists an approved key, and stores the answer."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class VerifyOut(ResponseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Looking:
+class _KeyLookup:
     """A link and the keys under it that are in use."""
 
     link: Link
@@ -60,36 +60,36 @@ class _Looking:
     keeper: AgentKey | None
 
 
-def in_use(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> _Looking:
+def begin_verification(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> _KeyLookup:
     """The keys to look for. Errors: `not_linked`."""
     link = own_link(uow, ctx)
-    return _Looking(link, *keys_of(uow, link))
+    return _KeyLookup(link, *keys_of(uow, link))
 
 
-async def look(deps: Deps, caller: Caller, started: _Looking) -> tuple[ApprovedAgent, ...]:
+async def read_agents(deps: Deps, caller: Caller, started: _KeyLookup) -> tuple[ApprovedAgent, ...]:
     """The venue's list, asked once more after a moment where the order key is not in it.
 
     Errors: `venue_unavailable`.
     """
     venue, wallet = venue_of(deps, started.link.network), started.link.wallet
-    told = (await venue.agents(wallet, max_age_s=0, fresh=True, priority="order")).value
+    agents = (await venue.agents(wallet, max_age_s=0, fresh=True, priority="order")).value
     order = started.order
-    if order is not None and order.alive(deps.clock.now()) and listed(order, told) is None:
+    if order is not None and order.alive(deps.clock.now()) and listed(order, agents) is None:
         await anyio.sleep(deps.config.trading.verify_pause_s)
-        told = (await venue.agents(wallet, max_age_s=0, fresh=True, priority="order")).value
-    return told
+        agents = (await venue.agents(wallet, max_age_s=0, fresh=True, priority="order")).value
+    return agents
 
 
 def verified(
     uow: UnitOfWork,
     ctx: RequestContext[Nothing, None],
-    started: _Looking,
-    told: tuple[ApprovedAgent, ...],
+    started: _KeyLookup,
+    agents: tuple[ApprovedAgent, ...],
 ) -> OperationResult:
     """Keep what the venue said of each key, and say whether the order key may sign now."""
-    note(uow, (started.order, started.keeper), told, ctx.now)
+    note(uow, (started.order, started.keeper), agents, ctx.now)
     order = uow.venue.key_in_use(started.link.link_id, "order")
-    line = listed(order, told) if order is not None and usable(order, told, ctx.now) else None
+    line = listed(order, agents) if order is not None and usable(order, agents, ctx.now) else None
     agent = None
     if line is not None and order is not None:
         until = min(order.valid_until, line.valid_until or order.valid_until)
@@ -125,7 +125,9 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/own/enable/verify"),
         request_model=Nothing,
         response_model=VerifyOut,
-        effect=ExternalEffect(begin=in_use, act=look, finish=verified, reconcile=(LOOK_AT_LINK,)),
+        effect=ExternalEffect(
+            begin=begin_verification, act=read_agents, finish=verified, reconcile=(LOOK_AT_LINK,)
+        ),
         writes=True,
         idempotent=True,
         family="own account",

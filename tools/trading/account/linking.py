@@ -1,5 +1,4 @@
-"""A person's own account at the venue: its terms, its link by signature, what stands, and what the
-owner intends."""
+"""Linking a wallet to a person at the venue: terms, proof by signature, current link."""
 
 from __future__ import annotations
 
@@ -133,10 +132,10 @@ def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> Op
     user = signed_in(ctx.caller)
     _current_terms(ctx.request.terms_sha256)
     address, network = ctx.chains.address(ctx.request.address), live_network(ctx.switches)
-    asked_at = uow.venue.challenges_since(user, ctx.now - DAY, CHALLENGES_A_DAY)
-    if len(asked_at) >= CHALLENGES_A_DAY:
+    issued_times = uow.venue.challenges_since(user, ctx.now - DAY, CHALLENGES_A_DAY)
+    if len(issued_times) >= CHALLENGES_A_DAY:
         why = f"A person may ask for {CHALLENGES_A_DAY} link challenges a day."
-        raise Refused(refusal("rate_limited", why=why, retry_at=asked_at[-1] + DAY))
+        raise Refused(refusal("rate_limited", why=why, retry_at=issued_times[-1] + DAY))
     expires = ctx.now + CHALLENGE_GOOD_FOR
     nonce = f"{ctx.ids.nonce256() >> 128:032x}"
     created = LinkChallenge(
@@ -171,50 +170,50 @@ def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> Op
 
 
 @dataclass(frozen=True, slots=True)
-class _Trying:
+class _LinkAttempt:
     """A text that is used up from here on, and the signature that is tried with it."""
 
-    told: LinkChallenge
+    challenge: LinkChallenge
     signature: str
 
 
-def spend_challenge(uow: UnitOfWork, ctx: RequestContext[LinkIn, None]) -> _Trying:
+def spend_challenge(uow: UnitOfWork, ctx: RequestContext[LinkIn, None]) -> _LinkAttempt:
     """Take the text; it is burnt at its first try, right or wrong.
 
     Errors: `not_found` for another's text, `challenge_spent`.
     """
-    found = uow.venue.challenge(ctx.request.challenge_id)
-    if found is None or found[0].user_id != signed_in(ctx.caller):
+    row = uow.venue.challenge(ctx.request.challenge_id)
+    if row is None or row[0].user_id != signed_in(ctx.caller):
         raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
-    told, used = found
-    spent = used or told.expires_at <= ctx.now
-    if spent or not uow.venue.burn(told.challenge_id, ctx.now):
+    stored, used = row
+    spent = used or stored.expires_at <= ctx.now
+    if spent or not uow.venue.burn(stored.challenge_id, ctx.now):
         raise Refused(refusal("challenge_spent"))
-    return _Trying(told, ctx.request.signature)
+    return _LinkAttempt(stored, ctx.request.signature)
 
 
-async def prove(deps: Deps, caller: Caller, started: _Trying) -> LinkChallenge:
+async def prove(deps: Deps, caller: Caller, started: _LinkAttempt) -> LinkChallenge:
     """Who signed the text, and what that is at the venue; then whether it is free.
 
     Errors, in order: `terms_changed`, `invalid_signature`, `not_own_account`, `already_linked`,
     `venue_unavailable`.
     """
-    told = started.told
-    _current_terms(told.terms_sha256)
-    signer = venue_of(deps, told.network).text_signer(told.message, started.signature)
-    if signer != told.address:
+    stored = started.challenge
+    _current_terms(stored.terms_sha256)
+    signer = venue_of(deps, stored.network).text_signer(stored.message, started.signature)
+    if signer != stored.address:
         why = "the signature is not this wallet's over this text"
-        raise Refused(refusal("invalid_signature", signer=told.address, why=why, next=LINK_AGAIN))
-    await _is_own(deps, told)
-    await deps.store.read(lambda uow: _free(uow, told))
-    return told
+        raise Refused(refusal("invalid_signature", signer=stored.address, why=why, next=LINK_AGAIN))
+    await _is_own(deps, stored)
+    await deps.store.read(lambda uow: _free(uow, stored))
+    return stored
 
 
-async def _is_own(deps: Deps, told: LinkChallenge) -> None:
+async def _is_own(deps: Deps, stored: LinkChallenge) -> None:
     """Refuse an address that is no account of its own: a pasted agent key would answer every
     question with nothing.
     """
-    role = await venue_of(deps, told.network).role(told.address)
+    role = await venue_of(deps, stored.network).role(stored.address)
     words = {"agent": "an agent key", "vault": "a vault", "subAccount": "a sub-account"}
     if role in words:
         raise Refused(refusal("not_own_account", what=words[role], next=LINK_AGAIN))
@@ -223,39 +222,39 @@ async def _is_own(deps: Deps, told: LinkChallenge) -> None:
         raise Refused(refusal("venue_unavailable", why=why, next=LINK_AGAIN))
 
 
-def _free(uow: UnitOfWork, told: LinkChallenge) -> Link | None:
+def _free(uow: UnitOfWork, stored: LinkChallenge) -> Link | None:
     """The caller's own link of this wallet, None where there is none yet.
 
     Errors: `already_linked` where the wallet is another's, or the caller has another wallet.
     """
-    theirs = uow.venue.link_to(told.address, told.network)
-    if theirs is not None and theirs.user_id != told.user_id:
+    theirs = uow.venue.link_to(stored.address, stored.network)
+    if theirs is not None and theirs.user_id != stored.user_id:
         raise Refused(refusal("already_linked", why="The wallet is linked to somebody else."))
-    own = uow.venue.link_of(told.user_id, told.network)
-    if own is not None and own.wallet != told.address:
+    own = uow.venue.link_of(stored.user_id, stored.network)
+    if own is not None and own.wallet != stored.address:
         raise Refused(refusal("already_linked", why=f"You have linked {own.wallet} already."))
     return own
 
 
 def link(
-    uow: UnitOfWork, ctx: RequestContext[LinkIn, None], started: _Trying, told: LinkChallenge
+    uow: UnitOfWork, ctx: RequestContext[LinkIn, None], started: _LinkAttempt, stored: LinkChallenge
 ) -> OperationResult:
     """Write the link; who has it already keeps it, under the newer terms. Somebody may have been
     faster since it was free: that is an answer like another.
     """
     try:
-        own = _free(uow, told)
+        own = _free(uow, stored)
     except Refused as refused:
         return refused_reply(refused, ctx.now, ctx.caller.role)
     if own is not None:
-        uow.venue.accept_terms(own.link_id, told.terms_version)
+        uow.venue.accept_terms(own.link_id, stored.terms_version)
         return OperationResult(200, _link_state(own))
     created = Link(
         link_id=ctx.ids.short("ln_"),
-        user_id=told.user_id,
-        network=told.network,
-        wallet=told.address,
-        terms_version=told.terms_version,
+        user_id=stored.user_id,
+        network=stored.network,
+        wallet=stored.address,
+        terms_version=stored.terms_version,
         linked_at=ctx.now,
     )
     if not uow.venue.add_link(created):
@@ -265,12 +264,12 @@ def link(
     return OperationResult(200, _link_state(created))
 
 
-def _link_state(found: Link) -> dict[str, Any]:
+def _link_state(link_row: Link) -> dict[str, Any]:
     return {
         "linked": True,
-        "wallet": found.wallet,
-        "network": found.network,
-        "linked_at": timestamp(found.linked_at),
+        "wallet": link_row.wallet,
+        "network": link_row.network,
+        "linked_at": timestamp(link_row.linked_at),
         "terms_version": TERMS.version,
     }
 

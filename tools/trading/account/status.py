@@ -1,4 +1,4 @@
-"""What stands of a person's own account at the venue, and what is still to do."""
+"""Status of a person's own account at the venue, and the next steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tools.model.fields import Nothing
 from tools.model.operation import Caller, Deps, Operation, OperationResult, ResponseModel
 from tools.trading.account.builder_fee import BuilderFeeStatusOut as BuilderFeeStatus
 from tools.trading.account.builder_fee import status_of as builder_status
-from tools.trading.account.venue_keys import kept
+from tools.trading.account.venue_keys import refresh_keys
 from tools.trading.fields import (
     Amount,
     MaybeMoment,
@@ -104,33 +104,33 @@ class OwnStatusOut(ResponseModel):
 # --------------------------------------------------------------------------------------------------
 
 
-async def agents_told(
-    deps: Deps, found: Link, *, max_age_s: int
+async def approved_agents(
+    deps: Deps, link: Link, *, max_age_s: int
 ) -> CachedValue[tuple[ApprovedAgent, ...]] | None:
     """The venue's list of a wallet's agents; None where it says nothing and nothing is held. Orders
     rest on it: a page that spent its share still tells of a key that was approved just now.
     """
     try:
-        return await venue_of(deps, found.network).agents(
-            found.wallet, max_age_s=max_age_s, priority="order"
+        return await venue_of(deps, link.network).agents(
+            link.wallet, max_age_s=max_age_s, priority="order"
         )
     except Refused:
         return None
 
 
-async def equity_of(deps: Deps, found: Link) -> tuple[str | None, Decimal | None]:
+async def equity_of(deps: Deps, link: Link) -> tuple[str | None, Decimal | None]:
     """How the account holds its margin, and what it is worth in USDC; None where the venue does not
     say.
 
     A unified account has its balance in the spot state: read elsewhere it would show 0.
     """
-    wallet = found.wallet
+    wallet = link.wallet
     try:
-        venue = venue_of(deps, found.network)
+        venue = venue_of(deps, link.network)
         mode = (await venue.abstraction(wallet, priority="page")).value
         if mode in ("unifiedAccount", "portfolioMargin"):
-            held = await venue.balances(wallet, max_age_s=EQUITY_S, priority="page")
-            return mode, sum((b.total for b in held.value if b.token == _USDC), Decimal(0))
+            balances = await venue.balances(wallet, max_age_s=EQUITY_S, priority="page")
+            return mode, sum((b.total for b in balances.value if b.token == _USDC), Decimal(0))
         worth = Decimal(0)
         for dex in (_FIRST_DEX, *deps.config.trading.dexes):
             account = await venue.account(wallet, dex, priority="page", max_age_s=EQUITY_S)
@@ -154,34 +154,34 @@ def _key_out(deps: Deps, key: AgentKey | None, now: datetime) -> dict[str, Any] 
 
 async def status(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Say what is linked and approved, and what is still to do."""
-    now_on, network, found, allowed = await live_side(deps, caller)
+    now_on, network, link, allowed = await live_side(deps, caller)
     user, now = signed_in(caller), deps.clock.now()
-    fee = await builder_status(deps, found, network)
-    told = await agents_told(deps, found, max_age_s=AGENTS_S) if found else None
-    mode, worth = await equity_of(deps, found) if found else (None, None)
-    order, keeper = await kept(deps, found, told) if found else (None, None)
-    enabled = usable(order, told.value if told else None, now)
-    last = await _last(deps, found)
+    fee = await builder_status(deps, link, network)
+    agents = await approved_agents(deps, link, max_age_s=AGENTS_S) if link else None
+    mode, worth = await equity_of(deps, link) if link else (None, None)
+    order, keeper = await refresh_keys(deps, link, agents) if link else (None, None)
+    enabled = usable(order, agents.value if agents else None, now)
+    last = await _last(deps, link)
     body = {
-        "linked": found is not None,
-        "wallet": found.wallet if found else None,
+        "linked": link is not None,
+        "wallet": link.wallet if link else None,
         "network": network,
-        "linked_at": timestamp(found.linked_at) if found else None,
-        "terms_version": found.terms_version if found else None,
+        "linked_at": timestamp(link.linked_at) if link else None,
+        "terms_version": link.terms_version if link else None,
         "enabled": enabled,
         "order_key": _key_out(deps, order, now),
         "keeper_key": _key_out(deps, keeper, now),
         "enable": _enable(user, network, "order", now),
-        "enable_keeper": await _keeper_enable(deps, user, found, now),
+        "enable_keeper": await _keeper_enable(deps, user, link, now),
         "builder_fee": fee,
         "abstraction_mode": mode,
         "funded": None if worth is None else worth > 0,
         "equity_usdc": usdc_text(worth),
         "allowlisted": allowed,
         "mode": effective_mode(now_on, "terminal", allowed=allowed),
-        "stale": found is not None and (told is None or told.stale or worth is None),
+        "stale": link is not None and (agents is None or agents.stale or worth is None),
         "next": _next(
-            found,
+            link,
             _key_step(order, last, now, enabled=enabled),
             worth,
             fee,
@@ -191,11 +191,11 @@ async def status(deps: Deps, caller: Caller, request: Nothing) -> OperationResul
     return OperationResult(200, body)
 
 
-async def _last(deps: Deps, found: Link | None) -> AgentKey | None:
+async def _last(deps: Deps, link: Link | None) -> AgentKey | None:
     """The newest order key that the venue took, also one that ended."""
-    if found is None:
+    if link is None:
         return None
-    return await deps.store.read(lambda uow: uow.venue.last_key(found.link_id, "order"))
+    return await deps.store.read(lambda uow: uow.venue.last_key(link.link_id, "order"))
 
 
 def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[str, Any]:
@@ -207,23 +207,23 @@ def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[s
 
 
 async def _keeper_enable(
-    deps: Deps, user: str, found: Link | None, now: datetime
+    deps: Deps, user: str, link: Link | None, now: datetime
 ) -> dict[str, Any] | None:
     """What to sign for the keeper key, a new one after one that ended; None without a signer."""
-    if deps.signer is None or found is None:
+    if deps.signer is None or link is None:
         return None
     try:
-        address = await deps.signer.keeper_address(found.network, found.wallet)
+        address = await deps.signer.keeper_address(link.network, link.wallet)
         used = await deps.store.read(lambda uow: uow.venue.key_of_agent(address))
         if used is not None and used.spent(now):
-            address = await deps.signer.keeper_renewed(found.network, found.wallet, address)
+            address = await deps.signer.keeper_renewed(link.network, link.wallet, address)
     except Refused:
         return None
-    return _enable(user, found.network, "keeper", now) | {"agent_address": address}
+    return _enable(user, link.network, "keeper", now) | {"agent_address": address}
 
 
 def _next(
-    found: Link | None,
+    link: Link | None,
     key_step: dict[str, Any] | None,
     worth: Decimal | None,
     fee: dict[str, Any],
@@ -231,7 +231,7 @@ def _next(
 ) -> list[dict[str, Any]]:
     """The steps that are left, in their order; the builder fee is never required."""
     steps = []
-    if found is None:
+    if link is None:
         return [_step("link", "Link a wallet", "POST /wallet/own/link/challenge")]
     if key_step is not None:
         steps.append(key_step)

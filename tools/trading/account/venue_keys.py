@@ -1,4 +1,4 @@
-"""Approved keys as the venue names them: asked, kept, and told of where one ended."""
+"""Venue keys: reads the venue's list of agents, stores it, and reports keys that ended."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ def keys_of(uow: UnitOfWork, link: Link) -> tuple[AgentKey | None, AgentKey | No
 def note(
     uow: UnitOfWork,
     keys: Sequence[AgentKey | None],
-    told: Sequence[ApprovedAgent],
+    agents: Sequence[ApprovedAgent],
     at: datetime,
 ) -> None:
     """Keep what the venue said of keys; one that it named before and names no more is logged."""
     for key in keys:
         if key is None:
             continue
-        there = listed(key, told) is not None
+        there = listed(key, agents) is not None
         if key.listed and not there:
             log.warning("the venue names the %s key %s no more", key.kind, key.approval_id)
         uow.venue.check_key(key.approval_id, listed=there, now=at)
 
 
-async def kept(
-    deps: Deps, link: Link, told: CachedValue[tuple[ApprovedAgent, ...]] | None
+async def refresh_keys(
+    deps: Deps, link: Link, agents: CachedValue[tuple[ApprovedAgent, ...]] | None
 ) -> tuple[AgentKey | None, AgentKey | None]:
     """The keys of a link, after what the venue said just now is kept; an old answer keeps
     nothing."""
     keys = await deps.store.read(lambda uow: keys_of(uow, link))
-    if told is None or told.stale:
+    if agents is None or agents.stale:
         return keys
     newer = [
-        k for k in keys if k is not None and (k.checked_at is None or k.checked_at < told.as_of)
+        k for k in keys if k is not None and (k.checked_at is None or k.checked_at < agents.as_of)
     ]
     if not newer:
         return keys
 
     def work(uow: UnitOfWork) -> tuple[AgentKey | None, AgentKey | None]:
-        note(uow, newer, told.value, told.as_of)
+        note(uow, newer, agents.value, agents.as_of)
         return keys_of(uow, link)
 
     return await deps.store.write(work)
@@ -80,11 +80,11 @@ async def check_due(deps: Deps, holder: str) -> int:
             continue
         try:
             venue = venue_of(deps, link.network)
-            told = await venue.agents(link.wallet, max_age_s=0, fresh=True)
+            agents = await venue.agents(link.wallet, max_age_s=0, fresh=True)
         except Refused as refused:
             log.info("approved keys are not checked: %s", refused.refusal.reason)
             return request
-        await kept(deps, link, told)
+        await refresh_keys(deps, link, agents)
         request += 1
     return request
 

@@ -1,4 +1,4 @@
-"""Closes at the door: a live one asks for no switch, no list and no cap."""
+"""Closes at the door: a live close needs no switch, no allowlist and no cap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from domain.money import ZERO
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.trading.order_gate import FieldProblem, Missing, PositionSeen, invalid_order
-from domain.trading.order_input import CloseRequest, wanted_close
+from domain.trading.order_input import CloseRequest, parse_close
 from domain.trading.orders import Order, OrderAction
 from domain.trading.precision import bounded_px, notional
 from domain.trading.pricing import NoPrice, Priced, Quote, closing_size, quote_of
@@ -21,13 +21,21 @@ from domain.trading.venue_values import Perp, Position
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
 from tools.model.operation import Caller, Deps, ExternalEffect, OperationResult, RequestContext
-from tools.trading.door.two_step import HERE, Seen, ahead, at_once, door_operation, first, second
+from tools.trading.door.two_step import (
+    HERE,
+    MarketAhead,
+    ahead,
+    at_once,
+    door_operation,
+    first,
+    second,
+)
 from tools.trading.fields import LOOK_UNDER_WAY, desk_of, own_write, venue_of
 from tools.trading.orders.create import ttl
 from tools.trading.orders.market_state import outage_reason, product
 from tools.trading.orders.positions import LocatedPosition, place_of
 from tools.trading.orders.request_models import STEP_TWO, CloseIn
-from tools.trading.orders.responses import checks_told, order_body
+from tools.trading.orders.responses import checks_body, order_body
 from tools.trading.orders.routes import WRITES
 from tools.trading.orders.signing_request import new_cloid, signable
 from tools.trading.orders.trader_context import (
@@ -44,7 +52,7 @@ from tools.trading.orders.trader_context import (
 class Closing:
     """What the venue says before a close is decided about."""
 
-    wanted: CloseRequest | FieldProblem
+    request: CloseRequest | FieldProblem
     link: Link | None = None
     place: LocatedPosition | None = None
     position: PositionSeen = "unasked"
@@ -66,34 +74,32 @@ async def close(deps: Deps, caller: Caller, request: CloseIn) -> OperationResult
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=True)
     limit = deps.config.trading.close_slippage_bps
-    close_request = wanted_close(sent, limit)
+    close_request = parse_close(sent, limit)
     trader = await standing(deps, caller, "door")
     if isinstance(close_request, CloseRequest) and close_request.mode_seen == "paper":
         facts = await _paper_position(deps, trader, close_request)
     else:
         facts = await _live_position(deps, trader, close_request)
 
-    seen = await _seen(deps, caller, facts)
+    market_state = await _market_ahead(deps, caller, facts)
 
     def make(uow: UnitOfWork) -> OperationResult | Order:
-        return _prepared(uow, deps, caller, facts, sent, seen)
+        return _prepared(uow, deps, caller, facts, sent, market_state)
 
     return first(deps, await deps.store.write(make))
 
 
-async def _seen(deps: Deps, caller: Caller, facts: Closing) -> Seen | None:
+async def _market_ahead(deps: Deps, caller: Caller, facts: Closing) -> MarketAhead | None:
     """What a close on paper will be filled on; None for one that is live, or is refused already."""
-    close_request = facts.wanted
+    close_request = facts.request
     if (
         isinstance(close_request, FieldProblem)
         or close_request.mode_seen == "live"
         or facts.quote is None
     ):
         return None
-    ingest_context, owner_id = desk_of(deps), owner_of(caller)
-    latency = await deps.store.read(
-        lambda uow: ingest_context.latency(uow, owner_id, close_request.book)
-    )
+    exchange, owner_id = desk_of(deps), owner_of(caller)
+    latency = await deps.store.read(lambda uow: exchange.latency(uow, owner_id, close_request.book))
     return await ahead(deps, close_request.product, latency=latency, reduces=True)
 
 
@@ -102,7 +108,7 @@ async def _live_position(
 ) -> Closing:
     """The position on the network where the account is linked, the live one first."""
     if isinstance(close_request, FieldProblem):
-        return Closing(wanted=close_request, fault=close_request)
+        return Closing(request=close_request, fault=close_request)
     links = await deps.store.read(
         lambda uow: [
             link
@@ -110,19 +116,19 @@ async def _live_position(
             if (link := uow.venue.link_of(trader.owner_id, n)) is not None
         ]
     )
-    found = Closing(wanted=close_request)
+    closing = Closing(request=close_request)
     for link in links:
         venue = venue_of(deps, link.network)
-        found = replace(found, link=link, venue=venue)
+        closing = replace(closing, link=link, venue=venue)
         try:
             place = await place_of(venue, link, close_request.product)
         except Refused as refused:
-            return replace(found, position="unreadable", silent=outage_reason(refused))
+            return replace(closing, position="unreadable", silent=outage_reason(refused))
         if place is not None:
             return await _sized(
-                deps, venue, replace(found, place=place), close_request, place.position
+                deps, venue, replace(closing, place=place), close_request, place.position
             )
-    return replace(found, position="none") if links else found
+    return replace(closing, position="none") if links else closing
 
 
 async def _paper_position(
@@ -131,53 +137,55 @@ async def _paper_position(
     """The position of a paper book: the named one, else the only one that has it."""
     if deps.paper is None:
         raise Refused(refusal("not_configured", what="a desk for paper orders"))
-    ingest_context = deps.paper
-    rows = await deps.store.read(lambda uow: list(ingest_context.positions(uow, trader.owner_id)))
+    exchange = deps.paper
+    rows = await deps.store.read(lambda uow: list(exchange.positions(uow, trader.owner_id)))
     fitting = [
         r
         for r in rows
         if r.position.coin == close_request.product and close_request.book in (None, r.book)
     ]
     if not fitting:
-        return Closing(wanted=close_request, position="none")
+        return Closing(request=close_request, position="none")
     if len(fitting) > 1:
         fault = FieldProblem(field="book", rule="several books hold it; name one")
-        return Closing(wanted=close_request, fault=fault)
+        return Closing(request=close_request, fault=fault)
     (row,) = fitting
     named_book = replace(close_request, book=row.book)
     venue = venue_of(deps, trader.network_of("paper"))
-    return await _sized(deps, venue, Closing(wanted=named_book), named_book, row.position)
+    return await _sized(deps, venue, Closing(request=named_book), named_book, row.position)
 
 
 async def _sized(
-    deps: Deps, venue: Venue, found: Closing, close_request: CloseRequest, position: Position
+    deps: Deps, venue: Venue, closing: Closing, close_request: CloseRequest, position: Position
 ) -> Closing:
     """How much is taken off, and at which price."""
-    found = replace(found, position="open")
-    seen = await product(venue, deps, close_request.product, priority="close")
-    if seen.fault is not None or seen.perp is None:
-        return replace(found, fault=seen.fault, silent=seen.silent or "it names no such product")
-    perp = seen.perp
+    closing = replace(closing, position="open")
+    state = await product(venue, deps, close_request.product, priority="close")
+    if state.fault is not None or state.perp is None:
+        return replace(
+            closing, fault=state.fault, silent=state.silent or "it names no such product"
+        )
+    perp = state.perp
     if perp.delisted:
         fault = FieldProblem(
             field="product", rule="it is delisted; the venue has settled its positions"
         )
-        return replace(found, fault=fault)
+        return replace(closing, fault=fault)
     try:
         book = await venue.book(close_request.product, priority="close", max_age_s=1)
     except Refused as refused:
-        return replace(found, perp=perp, silent=outage_reason(refused))
+        return replace(closing, perp=perp, silent=outage_reason(refused))
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
-        return replace(found, perp=perp, silent=quote.why)
+        return replace(closing, perp=perp, silent=quote.why)
     touch = quote.touch("sell" if position.size > 0 else "buy")
     size = closing_size(close_request, position, perp, touch)
     if isinstance(size, FieldProblem):
-        return replace(found, perp=perp, fault=size)
+        return replace(closing, perp=perp, fault=size)
     if size is None:
-        return replace(found, perp=perp, position="none")
-    place = found.place or LocatedPosition(None, position)
-    return replace(found, perp=perp, quote=quote, size=size, place=place)
+        return replace(closing, perp=perp, position="none")
+    place = closing.place or LocatedPosition(None, position)
+    return replace(closing, perp=perp, quote=quote, size=size, place=place)
 
 
 def _prepared(
@@ -186,13 +194,13 @@ def _prepared(
     caller: Caller,
     facts: Closing,
     sent: Mapping[str, object],
-    seen: Seen | None,
+    market_state: MarketAhead | None,
 ) -> OperationResult | Order:
     """Decide and store; nothing is reserved for a close."""
     now = deps.clock.now()
     ctx = request_context(uow, deps, caller, now)
     trader = trader_context(uow, ctx.switches, ctx.config.trading, caller, "door")
-    close_request = facts.wanted
+    close_request = facts.request
     if isinstance(close_request, FieldProblem):
         raise Refused(invalid_order(close_request))
     live = close_request.mode_seen == "live"
@@ -205,19 +213,19 @@ def _prepared(
             fault=facts.fault,
             missing=Missing(step="link") if live and facts.link is None else None,
             position=facts.position,
-            position_now=facts.place.told() if facts.place else None,
+            position_now=facts.place.as_item() if facts.place else None,
             silent=facts.silent,
             retry_at=now + timedelta(seconds=2),
             action=_unsigned(facts, close_request),
         )
     )
     order, figures = _close_order(ctx, trader, facts, close_request, sent)
-    if seen is not None:
-        return at_once(uow, deps, order, seen)
+    if market_state is not None:
+        return at_once(uow, deps, order, market_state)
     order, confirm = signable(uow, order, ctx.ids, now, order.expires_at)
     uow.orders.add(order)
     key = uow.venue.key_in_use(facts.link.link_id, "order") if facts.link else None
-    checks = checks_told(order, figures, facts.perp, None)
+    checks = checks_body(order, figures, facts.perp, None)
     return order_body(order, now, facts.venue, replace(trader, key=key), confirm, checks)
 
 

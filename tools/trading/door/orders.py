@@ -9,13 +9,21 @@ from typing import Final
 
 from domain.money import Usdc
 from domain.trading.order_gate import FieldProblem
-from domain.trading.order_input import OrderRequest, wanted
+from domain.trading.order_input import OrderRequest, parse_order
 from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
 from tools.model.operation import Caller, Deps, ExternalEffect, OperationResult
 from tools.model.switches import switches
-from tools.trading.door.two_step import HERE, Seen, ahead, at_once, door_operation, first, second
+from tools.trading.door.two_step import (
+    HERE,
+    MarketAhead,
+    ahead,
+    at_once,
+    door_operation,
+    first,
+    second,
+)
 from tools.trading.fields import LOOK_UNDER_WAY, own_write
 from tools.trading.orders.create import (
     NewOrder,
@@ -49,20 +57,20 @@ async def order(deps: Deps, caller: Caller, request: DoorOrderIn) -> OperationRe
     sent = request.sent()
     if STEP_TWO & sent.keys():
         return await second(deps, caller, sent, closing=False)
-    close_request = wanted(sent, seen_required=True)
-    started = await deps.store.read(lambda uow: _begun(uow, deps, caller, close_request))
+    order_request = parse_order(sent, mode_required=True)
+    started = await deps.store.read(lambda uow: _start_order(uow, deps, caller, order_request))
     if started.late:
         await expire_overdue(deps, started.trader.owner_id, deps.clock.now())
-    facts = await gather_inputs(deps, close_request, started.trader)
+    facts = await gather_inputs(deps, order_request, started.trader)
     accepted = deps.clock.now()
-    seen = await _seen(deps, started, facts)
+    market_state = await _market_ahead(deps, started, facts)
 
     def work(uow: UnitOfWork) -> OperationResult | Order:
         ctx = request_context(uow, deps, caller, accepted, request=request)
-        created = decide_and_reserve(uow, ctx, facts, "door", at_once=seen is not None)
-        if seen is not None:
+        created = decide_and_reserve(uow, ctx, facts, "door", at_once=market_state is not None)
+        if market_state is not None:
             counted = partial(_counted, uow, created)
-            return at_once(uow, deps, created.order, seen, counted)
+            return at_once(uow, deps, created.order, market_state, counted)
         return store_order(uow, ctx, facts, created.trader, created.order, created.decided)
 
     return first(deps, await deps.store.write(work))
@@ -72,33 +80,31 @@ def _counted(uow: UnitOfWork, created: NewOrder, order: Order, used: Usdc | None
     return reserved(uow, replace(created, order=order), used)
 
 
-def _begun(
-    uow: UnitOfWork, deps: Deps, caller: Caller, close_request: OrderRequest | FieldProblem
+def _start_order(
+    uow: UnitOfWork, deps: Deps, caller: Caller, request: OrderRequest | FieldProblem
 ) -> DoorOrderStart:
     trader = trader_context(uow, switches(uow, deps.defaults), deps.config.trading, caller, "door")
-    if isinstance(close_request, FieldProblem):
+    if isinstance(request, FieldProblem):
         return DoorOrderStart(trader=trader, latency=timedelta(0), late=False)
-    ingest_context, owner_id = deps.paper, trader.owner_id
+    exchange, owner_id = deps.paper, trader.owner_id
     return DoorOrderStart(
         trader=trader,
-        latency=timedelta(0)
-        if ingest_context is None
-        else ingest_context.latency(uow, owner_id, close_request.book),
+        latency=timedelta(0) if exchange is None else exchange.latency(uow, owner_id, request.book),
         late=has_overdue(uow, owner_id, deps.clock.now()),
     )
 
 
-async def _seen(deps: Deps, started: DoorOrderStart, facts: OrderInputs) -> Seen | None:
+async def _market_ahead(
+    deps: Deps, started: DoorOrderStart, facts: OrderInputs
+) -> MarketAhead | None:
     """What an order on paper will be filled on; None for one that is live, or that is refused for
     what is known already.
     """
-    close_request = facts.wanted
+    request = facts.request
     refused = facts.market.fault is not None or facts.market.silent is not None
-    if isinstance(close_request, FieldProblem) or facts.mode == "live" or refused:
+    if isinstance(request, FieldProblem) or facts.mode == "live" or refused:
         return None
-    return await ahead(
-        deps, close_request.product, latency=started.latency, reduces=close_request.reduce_only
-    )
+    return await ahead(deps, request.product, latency=started.latency, reduces=request.reduce_only)
 
 
 OPERATIONS: Final = (

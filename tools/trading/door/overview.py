@@ -1,4 +1,4 @@
-"""What an owner sees at the door: who he is to it, his positions, and his limits."""
+"""Owner's overview at the door: identity, positions and limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tools.model.operation import (
     ResponseModel,
 )
 from tools.model.serialization import wire
-from tools.trading.account.status import agents_told
+from tools.trading.account.status import approved_agents
 from tools.trading.fields import Amount, Figure, Moment, NetworkName, own_write, signed_in, venue_of
 from tools.trading.orders.market_state import AGENTS_S, FIRST_DEX
 from tools.trading.orders.queries import CapOut, LimitsPair, caps_of, log_limits
@@ -148,10 +148,14 @@ class LimitsIn(LenientRequest):
 async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Who the caller is to the door, and which locks are open."""
     trader, now = await standing(deps, caller, "door"), deps.clock.now()
-    told = None if trader.link is None else await agents_told(deps, trader.link, max_age_s=AGENTS_S)
+    agents = (
+        None
+        if trader.link is None
+        else await approved_agents(deps, trader.link, max_age_s=AGENTS_S)
+    )
     key: bool | None = False
     if trader.link is not None:
-        key = None if told is None or told.stale else usable(trader.key, told.value, now)
+        key = None if agents is None or agents.stale else usable(trader.key, agents.value, now)
 
     def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], bool | None]:
         books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
@@ -208,19 +212,23 @@ async def positions(deps: Deps, caller: Caller, request: Nothing) -> OperationRe
     user, now = signed_in(caller), deps.clock.now()
 
     def read(uow: UnitOfWork) -> tuple[list[Link], list[dict[str, object]], datetime | None]:
-        found = [link for n in NETWORKS if (link := uow.venue.link_of(user, n)) is not None]
-        held = deps.paper.positions(uow, user) if deps.paper else []
-        return found, [_paper(p.book, p.position) for p in held], uow.orders.moved_at(user)
+        linked = [link for n in NETWORKS if (link := uow.venue.link_of(user, n)) is not None]
+        paper_positions = deps.paper.positions(uow, user) if deps.paper else []
+        return (
+            linked,
+            [_paper(p.book, p.position) for p in paper_positions],
+            uow.orders.moved_at(user),
+        )
 
     links, paper, moved = await deps.store.read(read)
-    max_age_s = _held_for(moved, now)
+    max_age_s = _max_age_s(moved, now)
     dexes = (FIRST_DEX, *deps.config.trading.dexes)
-    asked_for = [(link, dex) for link in links for dex in dexes]
-    told = await asyncio.gather(*(_account(deps, link, dex, max_age_s) for link, dex in asked_for))
-    silent = any(t is None for t in told)
+    reads = [(link, dex) for link in links for dex in dexes]
+    accounts = await asyncio.gather(*(_account(deps, link, dex, max_age_s) for link, dex in reads))
+    silent = any(t is None for t in accounts)
     live = [
         _live(link, position)
-        for (link, _), held_now in zip(asked_for, told, strict=True)
+        for (link, _), held_now in zip(reads, accounts, strict=True)
         if held_now is not None
         for position in held_now.value.positions
         if position.size
@@ -228,13 +236,13 @@ async def positions(deps: Deps, caller: Caller, request: Nothing) -> OperationRe
     body = {
         "live": None if silent else live,
         "paper": paper,
-        "as_of": timestamp(min((t.as_of for t in told if t is not None), default=now)),
-        "stale": silent or any(t is not None and t.stale for t in told),
+        "as_of": timestamp(min((t.as_of for t in accounts if t is not None), default=now)),
+        "stale": silent or any(t is not None and t.stale for t in accounts),
     }
     return OperationResult(200, body)
 
 
-def _held_for(moved: datetime | None, now: datetime) -> int:
+def _max_age_s(moved: datetime | None, now: datetime) -> int:
     """Seconds for which positions may be held: none that were read before the person's own orders
     had moved them.
     """
@@ -256,14 +264,24 @@ async def _account(
 
 
 def _live(link: Link, position: Position) -> dict[str, object]:
-    return _shown(position) | {"mode": "live", "network": link.network, "book": None, "est": False}
+    return _position_body(position) | {
+        "mode": "live",
+        "network": link.network,
+        "book": None,
+        "est": False,
+    }
 
 
 def _paper(book: str, position: Position) -> dict[str, object]:
-    return _shown(position) | {"mode": "paper", "network": "mainnet", "book": book, "est": True}
+    return _position_body(position) | {
+        "mode": "paper",
+        "network": "mainnet",
+        "book": book,
+        "est": True,
+    }
 
 
-def _shown(position: Position) -> dict[str, object]:
+def _position_body(position: Position) -> dict[str, object]:
     size, value = abs(position.size), position.value
     return {
         "product": position.coin,
@@ -308,7 +326,7 @@ def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> Operatio
         if not uow.own_limits.reduce(trader.owner_id, "door", after):
             raise Refused(refusal("conflict", why="The limits were changed at the same time."))
         log_limits(uow, trader, after, trader.owner_id, None, ctx.now)
-    return OperationResult(200, _limits_told(replace(trader, own=after), changed=after != was))
+    return OperationResult(200, _limits_body(replace(trader, own=after), changed=after != was))
 
 
 def _raised(was: OrderLimits, after: OrderLimits) -> Raise | None:
@@ -322,7 +340,7 @@ def _raised(was: OrderLimits, after: OrderLimits) -> Raise | None:
     return Raise(field=up[0], limit=str(up[1]), limits=stands)
 
 
-def _limits_told(trader: TraderContext, *, changed: bool) -> dict[str, object]:
+def _limits_body(trader: TraderContext, *, changed: bool) -> dict[str, object]:
     return {
         "own": _pair(trader.own),
         "operator": _pair(trader.operator),

@@ -1,4 +1,4 @@
-"""The products that can be traded, as the venue has them now; never one that it does not."""
+"""Products that can be traded at the venue now."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def _indices(venue: Venue) -> frozenset[str]:
 def _row(
     deps: Deps, venue: Venue, perp: Perp, indices: frozenset[str], *, live: bool
 ) -> dict[str, object]:
-    book = venue.held_book(perp.coin, CACHED_S)
+    book = venue.cached_book(perp.coin, CACHED_S)
     trading = deps.config.trading
     is_open = perp.mid_px is not None and not perp.delisted
     builder = trading.builder_fee_tenths_bps if trading.builder_address else 0

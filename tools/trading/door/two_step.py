@@ -1,4 +1,4 @@
-"""What orders and closes at the door have in common: two steps of one route, and one answer."""
+"""Shared by orders and closes at the door: two steps of one route, and one answer."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tools.trading.orders.response_models import (
     OrderOut,
     OrderStep,
     ToSignOut,
-    shown,
+    order_json,
     steps,
 )
-from tools.trading.orders.routes import named, signed_of
+from tools.trading.orders.routes import require_text, signed_of
 from tools.trading.orders.signing_request import confirm_hash
 from tools.trading.orders.submit import send_live
 
@@ -51,10 +51,10 @@ ALL_13: Final = tuple(code for code in REFUSALS if code.startswith("wallet_"))
 HERE: Final = tuple(c for c in ALL_13 if c != "wallet_limit_raise")
 
 
-Seen = MarketSnapshot | Refused
+MarketAhead = MarketSnapshot | Refused
 
 
-async def ahead(deps: Deps, product: str, *, latency: timedelta, reduces: bool) -> Seen:
+async def ahead(deps: Deps, product: str, *, latency: timedelta, reduces: bool) -> MarketAhead:
     """What a paper order that is accepted now will be filled on, or why it will not be.
 
     It is waited for with no transaction open, so that the order is decided about, stored and filled
@@ -71,7 +71,7 @@ def at_once(
     uow: UnitOfWork,
     deps: Deps,
     order: Order,
-    seen: Seen,
+    market_state: MarketAhead,
     counted: Counting = lambda order, used: order,
 ) -> Order:
     """Store a paper order with what became of it; where nothing was seen it is rejected.
@@ -81,10 +81,10 @@ def at_once(
     """
     now = deps.clock.now()
     order = begun_on_paper(order, now)
-    if isinstance(seen, Refused):
-        end = OrderEnd(happening="refuse", refusal=seen.refusal, whole=True)
+    if isinstance(market_state, Refused):
+        end = OrderEnd(happening="refuse", refusal=market_state.refusal, whole=True)
     else:
-        end = apply_execution(uow, desk_of(deps), order, seen, now)
+        end = apply_execution(uow, desk_of(deps), order, market_state, now)
     return end_order(uow, order, end, now, first=counted)
 
 
@@ -92,8 +92,8 @@ def first(deps: Deps, created: OperationResult | Order) -> OperationResult:
     """The first answer: what is to be signed, or on paper what became of it at once."""
     if isinstance(created, Order):
         return _answer(created, deps)
-    kept = None if created.stored_body is None else _with_mode(created.stored_body)
-    return OperationResult(201, _with_mode(created.body), stored_body=kept)
+    stored_body = None if created.stored_body is None else _with_mode(created.stored_body)
+    return OperationResult(201, _with_mode(created.body), stored_body=stored_body)
 
 
 def _with_mode(body: Mapping[str, object]) -> dict[str, object]:
@@ -108,18 +108,18 @@ async def second(
 ) -> OperationResult:
     """The signature of a prepared order. What is told besides has to be what was asked before."""
     signed = signed_of(sent)
-    hashed = confirm_hash(named(sent, "confirm_id"))
-    found = await deps.store.read(lambda uow: uow.orders.of_confirm(hashed))
-    if found is None or found.owner_id != caller.user_id or found.closing is not closing:
+    hashed = confirm_hash(require_text(sent, "confirm_id"))
+    order = await deps.store.read(lambda uow: uow.orders.of_confirm(hashed))
+    if order is None or order.owner_id != caller.user_id or order.closing is not closing:
         why = "the confirm_id is none of yours, or void"
         raise Refused(refusal("wallet_signature_invalid", why=why))
     for name in sent.keys() - STEP_TWO:
-        if sent[name] != found.asked.get(name):
+        if sent[name] != order.asked.get(name):
             rule = "as it was when the order was prepared"
             raise Refused(invalid_order(FieldProblem(field=name, rule=rule)))
-    if found.status not in UNSENT:
-        return _answer(found, deps)
-    return _answer(await send_live(deps, caller, found, signed), deps)
+    if order.status not in UNSENT:
+        return _answer(order, deps)
+    return _answer(await send_live(deps, caller, order, signed), deps)
 
 
 def _answer(order: Order, deps: Deps) -> OperationResult:
@@ -129,25 +129,25 @@ def _answer(order: Order, deps: Deps) -> OperationResult:
     """
     now = deps.clock.now()
     if order.status == "rejected" and order.refusal is not None:
-        raise Refused(_again(order, shown(order, now)))
+        raise Refused(_stored_refusal(order, order_json(order, now)))
     waits = order.status in ("unknown", "executing")
-    body = _with_mode({"order": shown(order, now), "next": steps(order)})
+    body = _with_mode({"order": order_json(order, now), "next": steps(order)})
     empty = {"confirm_id": None, "to_sign": None, "checks": None}
     return OperationResult(202 if waits else 200, body | empty)
 
 
-def _again(order: Order, told_order: dict[str, object]) -> Refusal:
+def _stored_refusal(order: Order, order_body: dict[str, object]) -> Refusal:
     """The refusal that an order ended with, as it was."""
-    kept = order.refusal or {}
-    kind = REFUSALS[kept["error"]]
-    remaining = {"venue_kind": kept["venue_kind"]} if "venue_kind" in kept else None
-    safe = kept.get("venue_kind") in ("no_liquidity", "price_band")
+    stored = order.refusal or {}
+    kind = REFUSALS[stored["error"]]
+    remaining = {"venue_kind": stored["venue_kind"]} if "venue_kind" in stored else None
+    safe = stored.get("venue_kind") in ("no_liquidity", "price_band")
     return Refusal(
         kind,
-        kept["reason"],
+        stored["reason"],
         remaining,
         None,
-        {"order": told_order},
+        {"order": order_body},
         (),
         safe if kind.code == "wallet_venue_rejected" else None,
     )

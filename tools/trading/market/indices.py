@@ -102,23 +102,23 @@ async def _perps(deps: Deps, venue: Venue, dex: str) -> CachedValue[tuple[Perp, 
     return await venue.perps(dex, priority="relay", max_age_s=PLANNED_S)
 
 
-async def _of_dex(
-    deps: Deps, venue: Venue, dex: str, wanted: frozenset[str], *, live: bool
+async def _indices_of_dex(
+    deps: Deps, venue: Venue, dex: str, coins: frozenset[str], *, live: bool
 ) -> tuple[CachedValue[tuple[Perp, ...]], list[dict[str, Any]]]:
     """The wanted indices of one dex."""
-    held = await _perps(deps, venue, dex)
+    perps = await _perps(deps, venue, dex)
     allowed = dex in deps.config.trading.dexes
     names = Names(
         display=(await venue.display_names()).value,
         at_cap=(await venue.at_open_interest_cap(dex)).value if allowed else frozenset(),
         tokens=(await venue.token_names()).value,
     )
-    found = [
-        index(held, p, names, allowed=allowed, live=live) | {"network": venue.network}
-        for p in held.value
-        if p.coin in wanted
+    rows = [
+        index(perps, p, names, allowed=allowed, live=live) | {"network": venue.network}
+        for p in perps.value
+        if p.coin in coins
     ]
-    return held, found
+    return perps, rows
 
 
 async def _live_here(deps: Deps) -> bool:
@@ -140,11 +140,11 @@ async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> Operat
     dexes = sorted({dex_of(c) for c in coins} if request.include else deps.config.trading.dexes)
     live = await _live_here(deps)
     read = [
-        await _of_dex(deps, venue, dex, frozenset(coins), live=live)
+        await _indices_of_dex(deps, venue, dex, frozenset(coins), live=live)
         for dex in dexes
         if request.dex in (None, dex)
     ]
-    shown = [
+    included = [
         row for _, rows in read for row in rows if request.include or row["status"] != "planned"
     ]
     parts: list[CachedValue[Any]] = [categories, *(held for held, _ in read)]
@@ -152,7 +152,7 @@ async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> Operat
         "network": venue.network,
         "as_of": timestamp(min(p.as_of for p in parts)),
         "stale": any(p.stale for p in parts),
-        "indices": sorted(shown, key=lambda row: str(row["sym"])),
+        "indices": sorted(included, key=lambda row: str(row["sym"])),
     }
     return OperationResult(200, body)
 
@@ -164,15 +164,15 @@ async def get_index(deps: Deps, caller: Caller, request: IndexIn) -> OperationRe
     `not_found`.
     """
     venue = venue_of(deps, MARKET_NETWORK)
-    found = candidates(request.sym, index_coins((await venue.categories()).value))
-    if len(found) > 1:
+    matches = candidates(request.sym, index_coins((await venue.categories()).value))
+    if len(matches) > 1:
         why = f"Several dexes have {request.sym}; name one in full."
-        raise Refused(refusal("conflict", why=why, detail={"candidates": found}))
-    if not found:
+        raise Refused(refusal("conflict", why=why, detail={"candidates": matches}))
+    if not matches:
         raise Refused(refusal("not_found", what="index"))
-    coin = found[0]
+    coin = matches[0]
     live = await _live_here(deps)
-    _, rows = await _of_dex(deps, venue, dex_of(coin), frozenset({coin}), live=live)
+    _, rows = await _indices_of_dex(deps, venue, dex_of(coin), frozenset({coin}), live=live)
     if not rows:
         raise Refused(refusal("not_found", what="index"))
     return OperationResult(200, rows[0])

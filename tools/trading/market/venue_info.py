@@ -1,5 +1,4 @@
-"""Market and account facts of the venue, passed on without a key: fixed types, cut to known fields,
-cached."""
+"""Venue information, relayed without a key: fixed request types, known fields only, cached."""
 
 from __future__ import annotations
 
@@ -103,14 +102,14 @@ class Relayed(ResponseModel):
 _stamp = lru_cache(maxsize=256)(timestamp)
 
 
-def _reply(deps: Deps, held: CachedValue[Any], max_age_s: int, data: Any) -> OperationResult:
-    age_s = int((deps.clock.now() - held.as_of).total_seconds())
-    left = 0 if held.stale else max(0, max_age_s - age_s)
+def _reply(deps: Deps, cached: CachedValue[Any], max_age_s: int, data: Any) -> OperationResult:
+    age_s = int((deps.clock.now() - cached.as_of).total_seconds())
+    left = 0 if cached.stale else max(0, max_age_s - age_s)
     body = {
         "source": "venue",
         "network": MARKET_NETWORK,
-        "as_of": _stamp(held.as_of),
-        "stale": held.stale,
+        "as_of": _stamp(cached.as_of),
+        "stale": cached.stale,
         "data": data,
     }
     return OperationResult(200, body, {"Cache-Control": f"public, max-age={left}"})
@@ -129,17 +128,19 @@ def _known_dex(deps: Deps, dex: str) -> str:
 async def meta(deps: Deps, caller: Caller, request: MetaIn) -> OperationResult:
     """A dex's perpetuals. Errors: `not_found` for a dex that is not allowed here."""
     call = Relay("meta", (("dex", _known_dex(deps, request.dex)),))
-    held = await _relay(deps, call, META_S)
-    return _reply(deps, held, META_S, held.value)
+    cached = await _relay(deps, call, META_S)
+    return _reply(deps, cached, META_S, cached.value)
 
 
 async def spot_meta(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Spot pairs and tokens; a pair whose token is missing is left out and counted."""
-    held = await _relay(deps, Relay("spotMeta"), SPOT_META_S)
-    tokens = {t["index"] for t in held.value["tokens"]}
-    pairs = [p for p in held.value["universe"] if set(p["tokens"]) <= tokens]
-    dropped = len(held.value["universe"]) - len(pairs)
-    return _reply(deps, held, SPOT_META_S, {**held.value, "universe": pairs, "dropped": dropped})
+    cached = await _relay(deps, Relay("spotMeta"), SPOT_META_S)
+    tokens = {t["index"] for t in cached.value["tokens"]}
+    pairs = [p for p in cached.value["universe"] if set(p["tokens"]) <= tokens]
+    dropped = len(cached.value["universe"]) - len(pairs)
+    return _reply(
+        deps, cached, SPOT_META_S, {**cached.value, "universe": pairs, "dropped": dropped}
+    )
 
 
 def _span(deps: Deps, request: FundingIn) -> tuple[tuple[str, Any], ...]:
@@ -163,36 +164,42 @@ async def funding(deps: Deps, caller: Caller, request: FundingIn) -> OperationRe
     """Funding rates of a coin; without a start also what is predicted next, for coins of the first
     dex."""
     dex = _known_dex(deps, dex_of(request.coin))
-    held = await _relay(deps, Relay("fundingHistory", _span(deps, request)), FUNDING_S)
+    history = await _relay(deps, Relay("fundingHistory", _span(deps, request)), FUNDING_S)
     predicted: Any = None
     if request.start is None and dex == "":
-        told = await _relay(deps, Relay("predictedFundings"), FUNDING_S)
-        predicted = next((venues for coin, venues in told.value if coin == request.coin), None)
-        if told.as_of < held.as_of or told.stale:
-            held = CachedValue(held.value, min(told.as_of, held.as_of), held.stale or told.stale)
-    return _reply(deps, held, FUNDING_S, {"history": held.value, "predicted": predicted})
+        predictions = await _relay(deps, Relay("predictedFundings"), FUNDING_S)
+        predicted = next(
+            (venues for coin, venues in predictions.value if coin == request.coin), None
+        )
+        if predictions.as_of < history.as_of or predictions.stale:
+            history = CachedValue(
+                history.value,
+                min(predictions.as_of, history.as_of),
+                history.stale or predictions.stale,
+            )
+    return _reply(deps, history, FUNDING_S, {"history": history.value, "predicted": predicted})
 
 
 async def order_history(deps: Deps, caller: Caller, request: OrdersIn) -> OperationResult:
     """An account's newest orders."""
     user = address_of(deps, request.user).lower()
-    held = await _relay(deps, Relay("historicalOrders", (("user", user),)), ORDERS_S)
-    return _reply(deps, held, ORDERS_S, held.value[: request.limit])
+    cached = await _relay(deps, Relay("historicalOrders", (("user", user),)), ORDERS_S)
+    return _reply(deps, cached, ORDERS_S, cached.value[: request.limit])
 
 
 async def fees(deps: Deps, caller: Caller, request: UserIn) -> OperationResult:
     """An account's fee rates."""
     user = address_of(deps, request.user).lower()
-    held = await _relay(deps, Relay("userFees", (("user", user),)), FEES_S)
-    return _reply(deps, held, FEES_S, held.value)
+    cached = await _relay(deps, Relay("userFees", (("user", user),)), FEES_S)
+    return _reply(deps, cached, FEES_S, cached.value)
 
 
 async def portfolio(deps: Deps, caller: Caller, request: PortfolioIn) -> OperationResult:
     """An account's value over time."""
     user = address_of(deps, request.user).lower()
-    held = await _relay(deps, Relay("portfolio", (("user", user),)), PORTFOLIO_S)
-    kept = [row for row in held.value if request.period in (None, row[0])]
-    return _reply(deps, held, PORTFOLIO_S, kept)
+    cached = await _relay(deps, Relay("portfolio", (("user", user),)), PORTFOLIO_S)
+    rows = [row for row in cached.value if request.period in (None, row[0])]
+    return _reply(deps, cached, PORTFOLIO_S, rows)
 
 
 _ALWAYS: Final = ("venue_unavailable", "rate_limited", "not_configured")

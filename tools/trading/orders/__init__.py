@@ -1,2 +1,2 @@
-"""Orders: prepared, signed by their owner, sent once, and asked after until it is known what became
-of them."""
+"""Orders: prepared, signed by their owner, sent once, and polled until their outcome is
+known."""

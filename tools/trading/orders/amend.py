@@ -1,4 +1,4 @@
-"""An owner opens an order for a new price, and takes one back."""
+"""Amendments: an owner reprices an order, or cancels it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.trading.order_gate import VenueRejection, rejected
-from domain.trading.order_input import wanted
+from domain.trading.order_input import parse_order
 from domain.trading.orders import (
     DONE,
     UNSENT,
@@ -44,13 +44,13 @@ from tools.trading.orders.market_state import outage_reason
 from tools.trading.orders.order_end import traded
 from tools.trading.orders.request_models import CancelIn, SingleOrderIn
 from tools.trading.orders.reservations import release, reserve
-from tools.trading.orders.response_models import PreparedOut, shown, steps, to_sign
+from tools.trading.orders.response_models import PreparedOut, order_json, steps, to_sign
 from tools.trading.orders.routes import (
     CITING,
     ORDER_REFUSALS,
     WRITES,
-    seen_order,
     signed_of,
+    visible_order,
 )
 from tools.trading.orders.signing_request import confirm_hash, confirm_id
 from tools.trading.orders.status_sync import seen_of, sync_status
@@ -77,18 +77,18 @@ class Repricing:
 
 async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Repricing:
     """Ask for a new price, and whether earlier bytes of the order arrived after all."""
-    order = await deps.store.read(lambda uow: seen_order(uow, caller, request.order_id))
+    order = await deps.store.read(lambda uow: visible_order(uow, caller, request.order_id))
     trader = await standing(deps, caller, surface_of(order.source))
-    told = wanted(order.asked, seen_required=False)
-    facts = await gather_inputs(deps, told, trader)
+    order_request = parse_order(order.asked, mode_required=False)
+    facts = await gather_inputs(deps, order_request, trader)
     sent = False
     if order.envelope is not None and order.wallet is not None:
         try:
-            _, seen = await seen_of(venue_of(deps, order.network), order, "order")
+            _, venue_state = await seen_of(venue_of(deps, order.network), order, "order")
         except Refused as refused:
             why = outage_reason(refused)
             raise Refused(refusal("wallet_venue_unavailable", why=why)) from None
-        sent = seen is not None
+        sent = venue_state is not None
     return Repricing(facts=facts, sent=sent)
 
 
@@ -97,7 +97,7 @@ def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -
 
     Errors: `conflict` for an order that is past this, the 13, the mandate's.
     """
-    was = seen_order(uow, ctx.caller, ctx.request.order_id, lock=True)
+    was = visible_order(uow, ctx.caller, ctx.request.order_id, lock=True)
     facts = ctx.facts.facts
     if was.status not in ("awaiting_owner", "awaiting_signature") or ctx.now >= was.expires_at:
         raise _conflict(f"The order is {was.shown_status(ctx.now)}; prepare a new one.")
@@ -115,10 +115,10 @@ def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -
         # Its owner's word for the agent is looked at below: before the counters, as by all others.
         uow.identities.agent(was.agent_id, lock=True)
     freed = release(uow, was)
-    told = facts.wanted
+    order_request = facts.request
     bound = replace(trader, agent_id=was.agent_id)
     decided = decide(uow, ctx, bound, facts, was=was)
-    action = action_of(ctx, told, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
+    action = action_of(ctx, order_request, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
     order = replace(
         freed,
         status=next_status(was.status, "open"),
@@ -162,7 +162,7 @@ def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancel
     `forbidden` for an agent that would take back a live order at the venue.
     """
     request = ctx.request.sent()
-    order = seen_order(uow, ctx.caller, ctx.request.order_id, lock=True)
+    order = visible_order(uow, ctx.caller, ctx.request.order_id, lock=True)
     if order.status in DONE:
         return Cancelling(order=order)
     if order.status == "awaiting_signature":
@@ -177,7 +177,7 @@ def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancel
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
     if "confirm_id" in request or "signature" in request:
         return Cancelling(order=order, link=link, key=key, signed=signed_of(request))
-    return _asked_for(uow, ctx, order, link, key)
+    return _request_cancel(uow, ctx, order, link, key)
 
 
 def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
@@ -187,19 +187,19 @@ def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
 
 
-def _asked_for(
+def _request_cancel(
     uow: UnitOfWork,
     ctx: RequestContext[Any, Any],
     order: Order,
     link: Link | None,
     key: AgentKey | None,
 ) -> Cancelling:
-    told = confirm_id(ctx.ids)
+    confirm = confirm_id(ctx.ids)
     nonce = uow.signer_nonces.next(_signer(order), milliseconds(ctx.now))
     until = ctx.now + timedelta(seconds=CANCEL_S)
     envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
-    after = replace(order, cancelling=envelope, cancel_hash=confirm_hash(told))
-    return Cancelling(order=uow.orders.save(after, order), link=link, key=key, confirm=told)
+    after = replace(order, cancelling=envelope, cancel_hash=confirm_hash(confirm))
+    return Cancelling(order=uow.orders.save(after, order), link=link, key=key, confirm=confirm)
 
 
 def _signer(order: Order) -> str:
@@ -214,7 +214,7 @@ async def cancel(deps: Deps, caller: Caller, started: Cancelling) -> Mapping[str
     elif started.given_out:
         order = await _taken_back(deps, order)
     body: dict[str, object] = {
-        "order": shown(order, now),
+        "order": order_json(order, now),
         "confirm_id": started.confirm,
         "to_sign": None,
         "checks": None,
@@ -233,16 +233,16 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
     venue says. Errors: `wallet_venue_unavailable`; the bytes end soon by themselves.
     """
     try:
-        found = await sync_status(deps, order, priority="close")
+        synced = await sync_status(deps, order, priority="close")
     except Refused as refused:
         raise _silent(deps, refused) from None
-    if found.status != "awaiting_signature":
-        return found
+    if synced.status != "awaiting_signature":
+        return synced
     now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> Order:
         was = uow.orders.get(order.order_id, lock=True)
-        if was is None or was.version != found.version:
+        if was is None or was.version != synced.version:
             raise _conflict("The order was changed by another request at the same time.")
         return _cancelled(uow, was, now)
 
@@ -271,22 +271,22 @@ async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> 
     # Neither its cancellation nor its status knows it: then it can stand nowhere any more.
     gone = placed.outcome == "refused"
     try:
-        found = await sync_status(deps, order, "close", forgotten=gone)
+        synced = await sync_status(deps, order, "close", forgotten=gone)
     except Refused:
-        found = await reload(deps, order)
-    if found.status == "resting":
-        detail = {"order_id": order.order_id, "order": shown(found, deps.clock.now())}
-        told = refusal("wallet_outcome_unknown", detail=detail, order_id=order.order_id)
-        raise Refused(told)
-    return found
+        synced = await reload(deps, order)
+    if synced.status == "resting":
+        detail = {"order_id": order.order_id, "order": order_json(synced, deps.clock.now())}
+        error = refusal("wallet_outcome_unknown", detail=detail, order_id=order.order_id)
+        raise Refused(error)
+    return synced
 
 
 def _checked(deps: Deps, venue: Venue, started: Cancelling, signed: SignedConfirmation) -> Envelope:
     """The bytes, if the owner signed them. Errors: `wallet_signature_invalid`."""
     order, now = started.order, deps.clock.now()
     envelope = order.cancelling
-    told = confirm_hash(signed.confirm_id)
-    if envelope is None or not hmac.compare_digest(order.cancel_hash or "", told):
+    digest = confirm_hash(signed.confirm_id)
+    if envelope is None or not hmac.compare_digest(order.cancel_hash or "", digest):
         raise _bad("the confirm_id is not this cancellation's")
     if milliseconds(now) >= envelope.expires_after:
         raise _bad("its time is up")
@@ -294,12 +294,12 @@ def _checked(deps: Deps, venue: Venue, started: Cancelling, signed: SignedConfir
         signer = venue.action_signer(_action(order), envelope, signed.signature)
     except Refused as refused:
         raise _bad(outage_reason(refused)) from None
-    by_key = (
+    signed_by_key = (
         started.key is not None
         and started.key.alive(now)
         and (signer or "").lower() == started.key.agent
     )
-    if not by_key and (started.link is None or signer != started.link.wallet):
+    if not signed_by_key and (started.link is None or signer != started.link.wallet):
         raise _bad("neither the linked wallet nor its order key signed these bytes")
     return envelope
 
@@ -312,8 +312,8 @@ def finish_cancel(
     uow: UnitOfWork, ctx: RequestContext[Any, None], started: Cancelling, done: Mapping[str, object]
 ) -> OperationResult:
     """How it stands; what is shown once is left out of what a repeat gets."""
-    kept = None if started.confirm is None else {**done, "confirm_id": None, "to_sign": None}
-    return OperationResult(200, done, stored_body=kept)
+    stored_body = None if started.confirm is None else {**done, "confirm_id": None, "to_sign": None}
+    return OperationResult(200, done, stored_body=stored_body)
 
 
 OPERATIONS: Final = (

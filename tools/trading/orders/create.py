@@ -1,4 +1,4 @@
-"""Making an order: what is known of market and account, then one write that reserves and stores."""
+"""Order creation: reads market and account, then reserves and stores in one write."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tools.trading.orders.expiry import expire_overdue, has_overdue
 from tools.trading.orders.market_state import AccountState, MarketState, account, market, meant
 from tools.trading.orders.policy_checks import policy_allows
 from tools.trading.orders.reservations import reserve
-from tools.trading.orders.responses import cap_told, checks_told, order_body
+from tools.trading.orders.responses import cap_body, checks_body, order_body
 from tools.trading.orders.signing_request import new_cloid, signable
 from tools.trading.orders.trader_context import (
     TraderContext,
@@ -59,43 +59,43 @@ class OrderInputs:
     a live order goes to.
     """
 
-    wanted: OrderRequest | FieldProblem
+    request: OrderRequest | FieldProblem
     mode: Mode
     market: MarketState
     account: AccountState
-    ingest_context: PaperExchange | None
+    exchange: PaperExchange | None
     venue: Venue | None
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
 
 async def gather_inputs(
-    deps: Deps, wanted: OrderRequest | FieldProblem, trader: TraderContext
+    deps: Deps, request: OrderRequest | FieldProblem, trader: TraderContext
 ) -> OrderInputs:
     """Ask the venue what an order needs; a part that it does not tell is `silent`, not raised."""
-    if isinstance(wanted, FieldProblem):
+    if isinstance(request, FieldProblem):
         return OrderInputs(
-            wanted=wanted,
+            request=request,
             mode="paper",
             market=MarketState(),
             account=AccountState(),
-            ingest_context=None,
+            exchange=None,
             venue=None,
         )
-    mode = meant(trader, wanted.mode_seen, names_book=wanted.book is not None)
-    opening = not wanted.reduce_only
+    mode = meant(trader, request.mode_seen, names_book=request.book is not None)
+    opening = not request.reduce_only
     venue = venue_of(deps, trader.network_of(mode))
-    found = await market(deps, venue, wanted.product, opens=opening)
-    held = AccountState()
-    if mode == "live" and trader.mode == "live" and found.fault is None:
-        held = await account(deps, trader, found.perp, opens=opening)
+    state = await market(deps, venue, request.product, opens=opening)
+    account_state = AccountState()
+    if mode == "live" and trader.mode == "live" and state.fault is None:
+        account_state = await account(deps, trader, state.perp, opens=opening)
     return OrderInputs(
-        wanted=wanted,
+        request=request,
         mode=mode,
-        market=found,
-        account=held,
-        ingest_context=deps.paper,
+        market=state,
+        account=account_state,
+        exchange=deps.paper,
         venue=venue if mode == "live" else None,
-        marks=await marks_of_mandate(deps, wanted.mandate_id) if mode == "live" else {},
+        marks=await marks_of_mandate(deps, request.mandate_id) if mode == "live" else {},
     )
 
 
@@ -110,7 +110,7 @@ async def marks_of_mandate(
 
 
 async def gather_for_caller(
-    deps: Deps, caller: Caller, wanted: OrderRequest | FieldProblem, source: Source
+    deps: Deps, caller: Caller, request: OrderRequest | FieldProblem, source: Source
 ) -> OrderInputs:
     """The same for a caller on a surface; what is past of his owner's orders is ended before."""
     surface: TradingSurface = "door" if source == "door" else "terminal"
@@ -124,7 +124,7 @@ async def gather_for_caller(
     trader, late = await deps.store.read(begin)
     if late:
         await expire_overdue(deps, trader.owner_id, now)
-    return await gather_inputs(deps, wanted, trader)
+    return await gather_inputs(deps, request, trader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,24 +149,24 @@ def decide(
 
     `was` is the same order as it was priced before.
     """
-    wanted = facts.wanted
-    if isinstance(wanted, FieldProblem):
-        raise Refused(invalid_order(wanted))
-    figures = _figures(facts, wanted, trader)
+    request = facts.request
+    if isinstance(request, FieldProblem):
+        raise Refused(invalid_order(request))
+    figures = _figures(facts, request, trader)
     fault = (
         figures if isinstance(figures, FieldProblem) else facts.market.fault or facts.account.fault
     )
     amount = figures.notional if isinstance(figures, Priced) else ZERO
-    mine = () if wanted.reduce_only else trader.counters(facts.mode, ctx.now)
+    mine = () if request.reduce_only else trader.counters(facts.mode, ctx.now)
     counters = uow.order_counters.uses(mine)
     attempt = trader.attempt(
-        mode_seen=wanted.mode_seen,
-        names_book=wanted.book is not None,
+        mode_seen=request.mode_seen,
+        names_book=request.book is not None,
         prepared=was.mode if was else None,
-        product=wanted.product,
-        fault=fault or _asked_wrongly(uow, trader, wanted, facts.mode),
+        product=request.product,
+        fault=fault or _request_problem(uow, trader, request, facts.mode),
         missing=_missing(trader, facts),
-        caps=_caps(trader, wanted, facts.mode, amount, counters, ctx.now),
+        caps=_caps(trader, request, facts.mode, amount, counters, ctx.now),
         silent=facts.market.silent or facts.account.silent,
         retry_at=ctx.now + timedelta(seconds=2),
     )
@@ -175,7 +175,7 @@ def decide(
         raise Refused(refusal("wallet_mode_changed", seen=facts.mode, mode=mode))
     if not isinstance(figures, Priced) or facts.market.perp is None:
         raise Refused(invalid_order(FieldProblem(field="product", rule="it has no price")))
-    policy_allows(uow, ctx, trader, wanted, mode, figures.notional, was, facts.marks)
+    policy_allows(uow, ctx, trader, request, mode, figures.notional, was, facts.marks)
     return OrderDecision(mode=mode, figures=figures, perp=facts.market.perp, counters=counters)
 
 
@@ -226,14 +226,14 @@ def decide_and_reserve(
 def _figures(
     facts: OrderInputs, request: OrderRequest, trader: TraderContext
 ) -> Priced | FieldProblem | None:
-    found = facts.market
-    if found.perp is None or found.quote is None or found.fault is not None:
+    state = facts.market
+    if state.perp is None or state.quote is None or state.fault is not None:
         return None
     limit = trader.trading.order_slippage_bps
-    return priced(request, found.perp, found.quote, most_bps=limit, at_cap=found.at_cap)
+    return priced(request, state.perp, state.quote, most_bps=limit, at_cap=state.at_cap)
 
 
-def _asked_wrongly(
+def _request_problem(
     uow: UnitOfWork, trader: TraderContext, request: OrderRequest, mode: Mode
 ) -> FieldProblem | None:
     """What only the rows tell to be wrong. An agent's slippage is bound by its owner's policy."""
@@ -284,8 +284,8 @@ def _order(
     book: str | None,
 ) -> Order:
     """The order with everything but its reservation."""
-    wanted, mode, figures = facts.wanted, decided.mode, decided.figures
-    if isinstance(wanted, FieldProblem):
+    request, mode, figures = facts.request, decided.mode, decided.figures
+    if isinstance(request, FieldProblem):
         raise TypeError("an order is made of what was read whole")
     by: By = "agent" if trader.agent_id else "owner"
     waits = OWNER_HAS if by == "agent" and mode == "live" else ttl(trader)
@@ -297,26 +297,26 @@ def _order(
         source=source,
         closing=False,
         mode=mode,
-        mode_seen=wanted.mode_seen,
+        mode_seen=request.mode_seen,
         network=trader.network_of(mode),
         wallet=trader.wallet_of(mode),
         book=book,
-        product=wanted.product,
-        side=wanted.side,
-        type=wanted.type,
-        slippage_bps=wanted.slippage_bps,
+        product=request.product,
+        side=request.side,
+        type=request.type,
+        slippage_bps=request.slippage_bps,
         leverage=facts.account.leverage,
         notional=figures.notional,
-        action=action_of(ctx, wanted, facts, decided),
+        action=action_of(ctx, request, facts, decided),
         envelope=None,
         sign_mode=sign_mode,
         status=first_status(mode, by),
         version=1,
         attempt=1,
         by=by,
-        mandate_id=wanted.mandate_id,
-        intent_id=wanted.intent_id,
-        why=wanted.why,
+        mandate_id=request.mandate_id,
+        intent_id=request.intent_id,
+        why=request.why,
         asked=ctx.request.sent(),
         created_at=ctx.now,
         expires_at=ctx.now + waits,
@@ -352,17 +352,17 @@ def _book(
     """The book of a paper order; a wrong one is a field that is wrong, and told before what the
     gate looks at. Errors: `wallet_invalid_order`, `not_configured` without paper books.
     """
-    if isinstance(facts.wanted, FieldProblem) or facts.mode == "live":
+    if isinstance(facts.request, FieldProblem) or facts.mode == "live":
         return None
-    if facts.ingest_context is None:
+    if facts.exchange is None:
         raise Refused(refusal("not_configured", what="a desk for paper orders"))
-    return facts.ingest_context.book_for(
+    return facts.exchange.book_for(
         uow,
         ctx.ids,
         ctx.now,
         owner_id=trader.owner_id,
         agent_id=trader.agent_id,
-        name=facts.wanted.book,
+        name=facts.request.book,
     )
 
 
@@ -415,11 +415,11 @@ def store_order(
         order = uow.orders.save(order, was)
     on_paper = order.mode == "paper" and not is_reduce_only(order)
     end = (
-        facts.ingest_context.liquidation_est(uow, order, decided.perp)
-        if on_paper and facts.ingest_context
+        facts.exchange.liquidation_est(uow, order, decided.perp)
+        if on_paper and facts.exchange
         else None
     )
-    cap = cap_told(order, decided.counters)
-    checks = checks_told(order, decided.figures, decided.perp, cap, end)
+    cap = cap_body(order, decided.counters)
+    checks = checks_body(order, decided.figures, decided.perp, cap, end)
     status = 201 if was is None else 200
     return order_body(order, ctx.now, facts.venue, trader, confirm, checks, status)

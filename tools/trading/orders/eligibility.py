@@ -1,4 +1,4 @@
-"""Whether an agent's orders go through, and every reason why not."""
+"""Eligibility: whether an agent's orders are accepted, with every reason against."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ async def status(deps: Deps, caller: Caller, request: AgentQuery) -> OperationRe
     """Whether live orders go through, and every reason why not."""
     agent_id = await _whose(deps, caller, request.agent_id)
     trader = replace(await standing(deps, caller, "terminal"), agent_id=agent_id)
-    held = AccountState()
+    account_state = AccountState()
     if trader.link is not None:
-        held = await account(deps, trader, None, opens=False, priority="page")
+        account_state = await account(deps, trader, None, opens=False, priority="page")
     now = deps.clock.now()
 
     def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], list[dict[str, object]]]:
         caps = caps_of(uow, trader, now)
         books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
-        return caps, books, _checks(uow, deps, trader, held, now)
+        return caps, books, _checks(uow, deps, trader, account_state, now)
 
     caps, books, checks = await deps.store.read(read)
-    reasons = _reasons(trader, held, checks)
+    reasons = _reasons(trader, account_state, checks)
     body = {
         "agent_id": agent_id,
         "may_trade": not reasons,
@@ -94,11 +94,11 @@ async def _whose(deps: Deps, caller: Caller, name: str | None) -> str | None:
 
 
 def _checks(
-    uow: UnitOfWork, deps: Deps, trader: TraderContext, held: AccountState, now: datetime
+    uow: UnitOfWork, deps: Deps, trader: TraderContext, account_state: AccountState, now: datetime
 ) -> list[dict[str, object]]:
     policy = uow.policies.get(trader.agent_id) if trader.agent_id else None
     left = min(deps.throttle.left(throttle_key(trader), now))
-    key = None if held.agents is None else usable(trader.key, held.agents, now)
+    key = None if account_state.agents is None else usable(trader.key, account_state.agents, now)
     on = trader.switches
     builder = trader.trading.builder_address
     request = trader.agent_id is not None
@@ -124,23 +124,23 @@ def _checks(
 
 
 def _reasons(
-    trader: TraderContext, held: AccountState, checks: list[dict[str, object]]
+    trader: TraderContext, account_state: AccountState, checks: list[dict[str, object]]
 ) -> list[str]:
     """Codes of what a live order would be refused with, in their order."""
-    missing = Missing(step="link") if trader.link is None else held.missing
-    attempt = trader.attempt(mode_seen="live", missing=missing, silent=held.silent)
+    missing = Missing(step="link") if trader.link is None else account_state.missing
+    attempt = trader.attempt(mode_seen="live", missing=missing, silent=account_state.silent)
     verdict = gate(attempt)
-    found = [verdict.kind.code] if isinstance(verdict, Refusal) else []
+    codes = [verdict.kind.code] if isinstance(verdict, Refusal) else []
     lacks = {c["name"] for c in checks if c["ok"] is False}
-    if not trader.allowed and "wallet_not_allowlisted" not in found:
-        found.append("wallet_not_allowlisted")
-    if missing is not None and "wallet_not_ready" not in found:
-        found.append("wallet_not_ready")
+    if not trader.allowed and "wallet_not_allowlisted" not in codes:
+        codes.append("wallet_not_allowlisted")
+    if missing is not None and "wallet_not_ready" not in codes:
+        codes.append("wallet_not_ready")
     if lacks & {"policy_set", "venue_in_policy"}:
-        found.append("target_not_allowed")
+        codes.append("target_not_allowed")
     if "throttle" in lacks:
-        found.insert(0, "wallet_rate_limited")
-    return found
+        codes.insert(0, "wallet_rate_limited")
+    return codes
 
 
 OPERATIONS: Final = (

@@ -1,4 +1,4 @@
-"""Ending what holds a part of the day though its time is up, before the next order is made."""
+"""Order expiry: ends overdue orders and reservations before the next order is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fills of orders: kept with the order, and those of live orders that cite a mandate in its ledger.
+"""Fills of orders: stored with the order, and in the ledger of the mandate that it cites.
 
 A row of the ledger is written in the transaction that writes its fill down, so that each fill is
 one row, whoever brought it first.
@@ -24,12 +24,12 @@ from domain.trading.venue_values import VENUE
 from storage.unit_of_work import UnitOfWork
 
 
-def keep_fills(
+def store_fills(
     uow: UnitOfWork,
     order: Order,
     fills: Sequence[OrderFill],
     now: datetime,
-    seen: SeenAtVenue | None,
+    venue_state: SeenAtVenue | None,
 ) -> None:
     """Write an order's fills down; what is there already stays as it is. `seen` is what the venue
     said of the order with them.
@@ -40,14 +40,14 @@ def keep_fills(
         if order.mode == "live" and order.mandate_id is not None:
             uow.ledger.append(
                 order.mandate_id,
-                row_of(order, fill, n, now, seen),
+                row_of(order, fill, n, now, venue_state),
                 event_id=row_id(order, n),
                 now=now,
             )
 
 
 def row_of(
-    order: Order, fill: OrderFill, n: int, now: datetime, seen: SeenAtVenue | None
+    order: Order, fill: OrderFill, n: int, now: datetime, venue_state: SeenAtVenue | None
 ) -> NewEvent:
     """The keeper's row of the `n`-th fill of an order; its amount is size x price."""
     bought = order.side == "buy"
@@ -64,7 +64,7 @@ def row_of(
         first=n == 1,
         reduce_only=order.action.reduce_only,
         tid=fill.tid,
-        oid=seen.oid if seen is not None else None,
+        oid=venue_state.oid if venue_state is not None else None,
         at=fill.at,
     )
     return NewEvent(

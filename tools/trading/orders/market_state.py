@@ -1,4 +1,4 @@
-"""What the venue says of a product and an account before an order is decided about."""
+"""Market and account state at the venue, read before an order is decided."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ async def product(
         rule = "its dex is not traded here"
         return MarketState(fault=FieldProblem(field="product", rule=rule))
     try:
-        held = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
+        perps = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
     except Refused as refused:
         if refused.code == "not_found":
             return MarketState(
                 fault=FieldProblem(field="product", rule=f"{coin} is none of the products")
             )
         return MarketState(silent=outage_reason(refused))
-    if held.stale:
+    if perps.stale:
         return MarketState(silent="its list of products is not fresh")
-    perp = next((p for p in held.value if p.coin == coin), None)
+    perp = next((p for p in perps.value if p.coin == coin), None)
     if perp is not None and perp.collateral_token not in (None, _USDC):
         return MarketState(fault=FieldProblem(field="product", rule="it is not counted in USDC"))
     return MarketState(perp=perp)
@@ -91,21 +91,21 @@ async def market(
     deps: Deps, venue: Venue, coin: str, *, priority: Priority = "order", opens: bool = True
 ) -> MarketState:
     """A product with its touch; `opens`: also whether it takes more open interest."""
-    found = await product(venue, deps, coin, priority=priority)
-    if found.fault is not None or found.silent is not None:
-        return found
-    perp = tradable(found.perp, coin)
+    state = await product(venue, deps, coin, priority=priority)
+    if state.fault is not None or state.silent is not None:
+        return state
+    perp = tradable(state.perp, coin)
     if isinstance(perp, FieldProblem):
-        return replace(found, fault=perp)
+        return replace(state, fault=perp)
     try:
         book = await venue.book(coin, priority=priority, max_age_s=BOOK_S)
         capped = opens and coin in (await venue.at_open_interest_cap(perp.dex)).value
     except Refused as refused:
-        return replace(found, silent=outage_reason(refused))
+        return replace(state, silent=outage_reason(refused))
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
-        return replace(found, silent=quote.why)
-    return replace(found, quote=quote, at_cap=capped)
+        return replace(state, silent=quote.why)
+    return replace(state, quote=quote, at_cap=capped)
 
 
 async def agents_of(
@@ -129,22 +129,22 @@ async def account(
         return AccountState(missing=Missing(step="link"))
     venue = venue_of(deps, link.network)
     try:
-        told = (await agents_of(venue, link, priority=priority)).value
-        if not usable(trader.key, told, deps.clock.now()):
-            return AccountState(agents=told, missing=Missing(step="enable"))
+        agents = (await agents_of(venue, link, priority=priority)).value
+        if not usable(trader.key, agents, deps.clock.now()):
+            return AccountState(agents=agents, missing=Missing(step="enable"))
         if not opens or perp is None:
-            return AccountState(agents=told)
+            return AccountState(agents=agents)
         missing = await _unfunded(venue, link, perp)
-        told_now = await venue.leverage(
+        leverage = await venue.leverage(
             link.wallet, perp.coin, priority=priority, max_age_s=LEVERAGE_S
         )
     except Refused as refused:
         return AccountState(silent=outage_reason(refused))
-    setting = told_now.value.value
+    setting = leverage.value.value
     fault = too_high(setting, deps.config.trading.max_leverage)
     builder = await _builder(deps, link)
     return AccountState(
-        agents=told, missing=missing, fault=fault, leverage=setting, builder=builder
+        agents=agents, missing=missing, fault=fault, leverage=setting, builder=builder
     )
 
 
@@ -165,8 +165,8 @@ async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
         rows = (await venue.balances(link.wallet, max_age_s=5, priority="order")).value
         worth = sum((b.total for b in rows if b.token == _USDC), Decimal(0))
     else:
-        held = await venue.account(link.wallet, perp.dex, priority="order", max_age_s=5)
-        worth = held.value.account_value
+        cached = await venue.account(link.wallet, perp.dex, priority="order", max_age_s=5)
+        worth = cached.value.account_value
     if worth > 0:
         return None
     detail: dict[str, object] = {"dex": perp.dex, "account_mode": mode}
@@ -178,15 +178,15 @@ async def _builder(deps: Deps, link: Link) -> PaidBuilder | None:
     trading = deps.config.trading
     if trading.builder_address is None:
         return None
-    told = await approved_now(
+    approved = await approved_now(
         deps, link, trading.builder_address, max_age_s=CHECK_S, priority="order"
     )
-    if told is None or told.stale:
+    if approved is None or approved.stale:
         return None
-    fee = order_fee(told.value, trading.builder_fee_tenths_bps)
+    fee = order_fee(approved.value, trading.builder_fee_tenths_bps)
     return PaidBuilder(address=trading.builder_address, fee_tenths_bps=fee) if fee else None
 
 
-def meant(trader: TraderContext, seen: Mode | None, *, names_book: bool) -> Mode:
+def meant(trader: TraderContext, mode_seen: Mode | None, *, names_book: bool) -> Mode:
     """The mode that an order is meant for, whether or not it may have it."""
-    return "paper" if names_book else seen or trader.mode
+    return "paper" if names_book else mode_seen or trader.mode

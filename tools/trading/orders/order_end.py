@@ -1,4 +1,4 @@
-"""How what became of an order is written down: its fills, its part of the day, and its end.
+"""Order end: stores an outcome: its fills, its part of the day's cap, and its final status.
 
 Every change is one conditional statement on the state in which the order was read; who comes second
 reads it again and leaves it.
@@ -37,7 +37,7 @@ from domain.trading.venue_account import milliseconds
 from domain.trading.venue_values import NETWORKS, Network, OrderSeen
 from storage.unit_of_work import UnitOfWork
 from tools.context.notice_outbox import order_unknown
-from tools.trading.orders.fills import average, keep_fills
+from tools.trading.orders.fills import average, store_fills
 from tools.trading.orders.reservations import corrected, release, retaken
 
 log = logging.getLogger("wallet.orders")
@@ -67,7 +67,7 @@ def end_order(
     seen, done = _seen(order, end, now), status in DONE
     # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
     # ring.
-    keep_fills(uow, order, end.fills, now, seen)
+    store_fills(uow, order, end.fills, now, seen)
     size = _size(order, end, done)
     whole = order.fills_whole or end.whole
     # A close counts against no day, and its fees are asked for all the same.
@@ -134,7 +134,7 @@ def filled_more(
     why = contradiction(order, end)
     if why is not None:
         return doubted(uow, order, end, why, now)
-    keep_fills(uow, order, end.fills, now, order.seen)
+    store_fills(uow, order, end.fills, now, order.seen)
     size = filled_size(end.fills)
     claimed = last and not order.verified
     if not claimed:
@@ -310,7 +310,7 @@ def _lost(order: Order, now: datetime) -> OrderEnd | None:
 
 
 def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:
-    stands = seen is not None and seen.seen_as == "open"
+    stands = seen is not None and seen.state == "open"
     after = replace(order, tries=0 if stands else order.tries + 1)
     if seen is not None:
         venue_message = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)

@@ -1,4 +1,4 @@
-"""Paper orders: marked once, filled on the market's own book in one transaction with their end."""
+"""Paper fills: an order is marked once, and filled in the transaction that ends it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,10 @@ async def send_paper(deps: Deps, caller: Caller, order: Order) -> Order:
 
 async def fill_paper(deps: Deps, marked: Order) -> Order:
     """Fill a paper order that is marked as being executed. Errors: the 13."""
-    ingest_context, venue = desk_of(deps), venue_of(deps, marked.network)
-    latency = await deps.store.read(
-        lambda uow: ingest_context.latency(uow, marked.owner_id, marked.book)
-    )
+    exchange, venue = desk_of(deps), venue_of(deps, marked.network)
+    latency = await deps.store.read(lambda uow: exchange.latency(uow, marked.owner_id, marked.book))
     try:
-        market_snapshot = await ingest_context.sight(
+        market_snapshot = await exchange.sight(
             venue, marked.product, latency=latency, reduces=is_reduce_only(marked)
         )
     except Refused as refused:
@@ -57,22 +55,20 @@ async def fill_paper(deps: Deps, marked: Order) -> Order:
         was = uow.orders.get(marked.order_id, lock=True)
         if was is None or was.version != marked.version:
             return was or marked
-        return end_order(
-            uow, was, apply_execution(uow, ingest_context, was, market_snapshot, now), now
-        )
+        return end_order(uow, was, apply_execution(uow, exchange, was, market_snapshot, now), now)
 
     return await deps.store.write(book)
 
 
 def apply_execution(
     uow: UnitOfWork,
-    ingest_context: PaperExchange,
+    exchange: PaperExchange,
     order: Order,
     market_snapshot: MarketSnapshot,
     now: datetime,
 ) -> OrderEnd:
     """What a paper order met on a snapshot, written into its book; how it ends by that."""
-    return _end(ingest_context.fill(uow, order, market_snapshot, now))
+    return _end(exchange.fill(uow, order, market_snapshot, now))
 
 
 def begun_on_paper(order: Order, now: datetime) -> Order:
@@ -84,15 +80,15 @@ def begun_on_paper(order: Order, now: datetime) -> Order:
     return replace(order, status=status, sent_at=now, next_check_at=now + PAPER_TAKES)
 
 
-def _end(met: PaperExecution) -> OrderEnd:
-    if met.refused is not None:
-        return OrderEnd(happening="refuse", refusal=met.refused, whole=True)
-    if met.rests:
-        return OrderEnd(happening="rest", fills=met.fills, venue_message=met.word)
-    if met.fills:
-        return OrderEnd(happening="fill", fills=met.fills, whole=True, venue_message="filled")
-    nobody = VenueRejection(words="nobody stands within the limit", kind="no_liquidity")
-    return OrderEnd(happening="refuse", refusal=rejected(nobody), whole=True)
+def _end(execution: PaperExecution) -> OrderEnd:
+    if execution.refused is not None:
+        return OrderEnd(happening="refuse", refusal=execution.refused, whole=True)
+    if execution.rests:
+        return OrderEnd(happening="rest", fills=execution.fills, venue_message=execution.word)
+    if execution.fills:
+        return OrderEnd(happening="fill", fills=execution.fills, whole=True, venue_message="filled")
+    rejection = VenueRejection(words="nobody stands within the limit", kind="no_liquidity")
+    return OrderEnd(happening="refuse", refusal=rejected(rejection), whole=True)
 
 
 def _marked(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> Order | None:

@@ -1,4 +1,4 @@
-"""Where orders meet an agent's policy and a mandate, after the 13 refusals (trading 00.5)."""
+"""Policy checks of orders by agent and mandate, after the 13 refusals (trading 00.5)."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def policy_allows(
     if request.mandate_id is not None:
         find = agent_mandate if ctx.caller.role == "agent" else visible_mandate
         mandate = find(uow, ctx.caller, request.mandate_id, lock=True)
-        told = OrderCheck(
+        check = OrderCheck(
             product=request.product,
             mode=mode,
             amount=amount,
             reduce_only=request.reduce_only,
-            own=_of_today(was, ctx.now) if was else ZERO,
+            own=_counted_today(was, ctx.now) if was else ZERO,
         )
         _raise(
             mandate_refuses(
-                load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0), told
+                load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0), check
             )
         )
 
@@ -79,13 +79,13 @@ def still_allowed(
                 mode=order.mode,
                 amount=order.notional,
                 reduce_only=order.action.reduce_only,
-                own=_of_today(order, ctx.now),
+                own=_counted_today(order, ctx.now),
             ),
         )
     )
 
 
-def _of_today(order: Order, now: datetime) -> Usdc:
+def _counted_today(order: Order, now: datetime) -> Usdc:
     """What an order counts of this UTC day already; of another day's it is no part."""
     return order.counted if order.counted_day == day_of(now) else ZERO
 

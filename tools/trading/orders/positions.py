@@ -1,4 +1,4 @@
-"""Positions at the venue: read fresh for a close, held for a while for a page."""
+"""Positions at the venue: read fresh for a close, cached for a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LocatedPosition:
     link: Link | None
     position: Position
 
-    def told(self) -> dict[str, object]:
+    def as_item(self) -> dict[str, object]:
         """What a refused close says of it."""
         position = self.position
         return {
@@ -33,9 +33,11 @@ async def place_of(venue: Venue, link: Link, coin: str) -> LocatedPosition | Non
 
     Errors: `venue_unavailable`.
     """
-    held = await venue.account(link.wallet, dex_of(coin), priority="close", max_age_s=0, fresh=True)
-    found = next((p for p in held.value.positions if p.coin == coin and p.size), None)
-    return None if found is None else LocatedPosition(link, found)
+    cached = await venue.account(
+        link.wallet, dex_of(coin), priority="close", max_age_s=0, fresh=True
+    )
+    position = next((p for p in cached.value.positions if p.coin == coin and p.size), None)
+    return None if position is None else LocatedPosition(link, position)
 
 
 def only_reduces(action: OrderAction, position: Position) -> bool:

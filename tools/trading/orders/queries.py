@@ -1,4 +1,4 @@
-"""What an agent and its owner read of orders: one, those that wait, and the caps."""
+"""Order queries of agents and owners: one order, pending orders, history and caps."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tools.model.operation import (
 )
 from tools.trading.fields import Moment, NetworkName, own_write, signed_in
 from tools.trading.orders.request_models import SingleOrderIn, StepIn
-from tools.trading.orders.response_models import ModeName, OrderOut, shown
-from tools.trading.orders.routes import seen_order
+from tools.trading.orders.response_models import ModeName, OrderOut, order_json
+from tools.trading.orders.routes import visible_order
 from tools.trading.orders.trader_context import TraderContext, first_limits, trader_context
 
 
@@ -112,7 +112,9 @@ class CapOut(ResponseModel):
 
 def get_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, None]) -> OperationResult:
     """One order."""
-    return OperationResult(200, shown(seen_order(uow, ctx.caller, ctx.request.order_id), ctx.now))
+    return OperationResult(
+        200, order_json(visible_order(uow, ctx.caller, ctx.request.order_id), ctx.now)
+    )
 
 
 def pending(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
@@ -123,8 +125,8 @@ def pending(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationRes
         if agent
         else uow.orders.pending(owner_id=ctx.caller.user_id)
     )
-    waiting = [o for o in rows if o.shown_status(ctx.now) == o.status]
-    return OperationResult(200, {"orders": [shown(o, ctx.now) for o in waiting]})
+    orders = [o for o in rows if o.shown_status(ctx.now) == o.status]
+    return OperationResult(200, {"orders": [order_json(o, ctx.now) for o in orders]})
 
 
 def under_way(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
@@ -132,20 +134,20 @@ def under_way(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationR
     owner's own and those of his agents.
     """
     rows = uow.orders.under_way(signed_in(ctx.caller))
-    return OperationResult(200, {"orders": [shown(o, ctx.now) for o in rows]})
+    return OperationResult(200, {"orders": [order_json(o, ctx.now) for o in rows]})
 
 
 def history(uow: UnitOfWork, ctx: RequestContext[HistoryIn, None]) -> OperationResult:
     """An owner's own live orders and those of his agents, a page at a time."""
     limit, cursor = ctx.request.limit, ctx.request.cursor
     before = keys_of(cursor, (int, str)) if cursor else None
-    found = uow.orders.live_of(signed_in(ctx.caller), before, limit + 1)
-    page, more = found[:limit], None
-    if len(found) > limit:
+    rows = uow.orders.live_of(signed_in(ctx.caller), before, limit + 1)
+    page, more = rows[:limit], None
+    if len(rows) > limit:
         created, last = page[-1]
         more = cursor_of(created, last.order_id)
     return OperationResult(
-        200, {"items": [shown(o, ctx.now) for _, o in page], "next_cursor": more}
+        200, {"items": [order_json(o, ctx.now) for _, o in page], "next_cursor": more}
     )
 
 
@@ -206,10 +208,10 @@ def raise_cap(uow: UnitOfWork, ctx: RequestContext[StepIn, None]) -> OperationRe
     Errors: `wallet_limit_raise` at the ceiling. The door never reads these.
     """
     trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, "terminal")
-    step, most = first_limits(trader.trading), trader.operator
+    step, limits = first_limits(trader.trading), trader.operator
     after = OrderLimits(
-        per_order=_step(trader.own.per_order, step.per_order, most.per_order),
-        per_day=_step(trader.own.per_day, step.per_day, most.per_day),
+        per_order=_step(trader.own.per_order, step.per_order, limits.per_order),
+        per_day=_step(trader.own.per_day, step.per_day, limits.per_day),
     )
     if after == trader.own:
         raw = {"per_order_usdc": str(trader.own.per_order), "per_day_usdc": str(trader.own.per_day)}

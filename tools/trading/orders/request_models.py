@@ -1,4 +1,4 @@
-"""What the routes of orders take.
+"""Request models of the order routes.
 
 Their fields accept any JSON value, so that a wrong one is refused as an order is and not as a
 malformed request (trading 00.5); what they should be is said in the published schema, and

@@ -1,4 +1,4 @@
-"""A day's part of an order: taken, given back, and turned into what was traded.
+"""Reservations of an order in the day's cap: taken, released, or turned into the traded amount.
 
 Who holds a counter waits for nothing but the next counter: orders, the paper book and its snapshot,
 and the mandate's ledger are locked before, in this order, so that no two wait in a ring.

@@ -1,4 +1,4 @@
-"""Orders as they are shown."""
+"""Response models of orders."""
 
 from __future__ import annotations
 
@@ -189,11 +189,11 @@ class PreparedOut(ResponseModel):
     next: list[OrderStep]
 
 
-def shown(order: Order, now: datetime) -> dict[str, object]:
+def order_json(order: Order, now: datetime) -> dict[str, object]:
     """An order as it leaves the service."""
     action, fills = order.action, order.fills
-    whole = order.mode == "paper" or order.fills_whole
-    told = bool(fills) or (whole and order.filled_size is not None)
+    fills_complete = order.mode == "paper" or order.fills_whole
+    fees_known = bool(fills) or (fills_complete and order.filled_size is not None)
     left = None if order.filled_size is None else action.size - order.filled_size
     return {
         **{n: getattr(order, n) for n in _AS_THEY_ARE},
@@ -215,11 +215,11 @@ def shown(order: Order, now: datetime) -> dict[str, object]:
         "filled_size": _maybe_plain(order.filled_size),
         "remaining_size": _maybe_plain(left),
         "avg_px": _maybe_plain(order.avg_px),
-        "fee_usdc": _sum(fills, "fee") if told and whole else None,
-        "builder_fee_usdc": _sum(fills, "builder_fee") if told and whole else None,
-        "closed_pnl_usdc": _sum(fills, "closed_pnl") if told and whole else None,
+        "fee_usdc": _sum(fills, "fee") if fees_known and fills_complete else None,
+        "builder_fee_usdc": _sum(fills, "builder_fee") if fees_known and fills_complete else None,
+        "closed_pnl_usdc": _sum(fills, "closed_pnl") if fees_known and fills_complete else None,
         "fills": [_fill(f) for f in fills],
-        "venue": _seen(order),
+        "venue": _venue_state(order),
         "refusal": order.refusal,
         "est": order.mode == "paper",
     }
@@ -256,11 +256,11 @@ def _builder(order: Order) -> dict[str, object] | None:
     return {"address": prepaid_cost.address, "fee_tenths_bps": prepaid_cost.fee_tenths_bps}
 
 
-def _seen(order: Order) -> dict[str, object] | None:
-    seen = order.seen
-    if seen is None:
+def _venue_state(order: Order) -> dict[str, object] | None:
+    state = order.seen
+    if state is None:
         return None
-    return {"oid": seen.oid, "status": seen.status, "checked_at": timestamp(seen.checked_at)}
+    return {"oid": state.oid, "status": state.status, "checked_at": timestamp(state.checked_at)}
 
 
 def _fill(fill: OrderFill) -> dict[str, object]:
@@ -276,19 +276,19 @@ def _fill(fill: OrderFill) -> dict[str, object]:
 
 
 def to_sign(
-    venue: Venue, order: Order, told: ToSign, envelope: Envelope, key: str | None
+    venue: Venue, order: Order, signing: ToSign, envelope: Envelope, key: str | None
 ) -> dict[str, object]:
     """What the owner signs, and with which keys he may."""
     signers = [order.wallet, key]
     return {
         "scheme": "l1_action",
         "network": venue.network,
-        "action": told.action_json,
-        "action_msgpack": told.action_msgpack,
+        "action": signing.action_json,
+        "action_msgpack": signing.action_msgpack,
         "nonce": envelope.nonce,
         "expires_after": envelope.expires_after,
-        "action_hash": told.action_hash,
-        "typed_data": dict(told.typed_data),
+        "action_hash": signing.action_hash,
+        "typed_data": dict(signing.typed_data),
         "signer_must_be": [s for s in signers if s is not None],
     }
 

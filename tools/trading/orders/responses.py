@@ -1,4 +1,4 @@
-"""What whoever prepared an order is told."""
+"""Response bodies for prepared orders."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from domain.trading.orders import Order
 from domain.trading.pricing import Priced, fee_est, taker_tenths_bps
 from domain.trading.venue_values import Perp
 from tools.model.operation import OperationResult
-from tools.trading.orders.response_models import opens, shown, steps, to_sign
+from tools.trading.orders.response_models import opens, order_json, steps, to_sign
 from tools.trading.orders.trader_context import TraderContext
 
 
-def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, object] | None:
+def cap_body(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, object] | None:
     """The day's counter that leaves the least, with this order in it."""
     if not counters:
         return None
@@ -33,7 +33,7 @@ def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, obje
     }
 
 
-def checks_told(
+def checks_body(
     order: Order,
     figures: Priced,
     perp: Perp | None,
@@ -77,13 +77,13 @@ def order_body(
         key = trader.key.agent if trader.key is not None else None
         signing = to_sign(venue, order, written, order.envelope, key)
     body = {
-        "order": shown(order, now),
+        "order": order_json(order, now),
         "confirm_id": confirm,
         "to_sign": signing,
         "checks": checks,
         "next": steps(order),
     }
-    kept = None
+    stored_body = None
     if confirm is not None:
-        kept = body | {"confirm_id": None, "to_sign": None, "next": opens(order)}
-    return OperationResult(status, body, stored_body=kept)
+        stored_body = body | {"confirm_id": None, "to_sign": None, "next": opens(order)}
+    return OperationResult(status, body, stored_body=stored_body)

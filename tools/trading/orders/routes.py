@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from domain.refusals import Refused, refusal
 from domain.trading.order_gate import FieldProblem, invalid_order
-from domain.trading.order_input import wanted
+from domain.trading.order_input import parse_order
 from domain.trading.orders import DONE, UNSENT, Order
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
@@ -26,7 +26,7 @@ from tools.trading.orders.create import OrderInputs, gather_for_caller, prepare
 from tools.trading.orders.order_end import recorded
 from tools.trading.orders.paper_fill import send_paper
 from tools.trading.orders.request_models import ExecuteIn, OrderIn, RecordOrderIn
-from tools.trading.orders.response_models import OrderOut, PreparedOut, shown
+from tools.trading.orders.response_models import OrderOut, PreparedOut, order_json
 from tools.trading.orders.status_sync import sync_status
 from tools.trading.orders.submit import SignedConfirmation, confirm_id_matches, reload, send_live
 from tools.trading.orders.trader_context import counted
@@ -71,7 +71,7 @@ WRITES: Final = (
 )
 
 
-def seen_order(uow: UnitOfWork, caller: Caller, order_id: str, *, lock: bool = False) -> Order:
+def visible_order(uow: UnitOfWork, caller: Caller, order_id: str, *, lock: bool = False) -> Order:
     """An order that the caller may see: the owner's, or one that the calling agent prepared.
 
     Errors: `not_found`, the same for another's and for none.
@@ -84,7 +84,7 @@ def seen_order(uow: UnitOfWork, caller: Caller, order_id: str, *, lock: bool = F
     return order
 
 
-def named(request: Mapping[str, object], name: str) -> str:
+def require_text(request: Mapping[str, object], name: str) -> str:
     """A text that the route cannot do without. Errors: `wallet_invalid_order`."""
     raw = request.get(name)
     if not isinstance(raw, str) or not 0 < len(raw) <= 64:
@@ -98,7 +98,7 @@ def signed_of(request: Mapping[str, object]) -> SignedConfirmation:
     if not isinstance(signature, dict) or set(signature) != {"r", "s", "v"}:
         rule = "an object with r, s and v"
         raise Refused(invalid_order(FieldProblem(field="signature", rule=rule)))
-    return SignedConfirmation(confirm_id=named(request, "confirm_id"), signature=signature)
+    return SignedConfirmation(confirm_id=require_text(request, "confirm_id"), signature=signature)
 
 
 # -- prepare
@@ -107,7 +107,7 @@ def signed_of(request: Mapping[str, object]) -> SignedConfirmation:
 async def gather_order(deps: Deps, caller: Caller, request: OrderIn) -> OrderInputs:
     """What the venue says before the order is decided about."""
     return await gather_for_caller(
-        deps, caller, wanted(request.sent(), seen_required=False), "terminal"
+        deps, caller, parse_order(request.sent(), mode_required=False), "terminal"
     )
 
 
@@ -130,7 +130,7 @@ class ExecutionStart:
 def begin_execute(uow: UnitOfWork, ctx: RequestContext[ExecuteIn, None]) -> ExecutionStart:
     """Find the order; one that was sent before is only shown."""
     request = ctx.request.sent()
-    order = seen_order(uow, ctx.caller, named(request, "order_id"))
+    order = visible_order(uow, ctx.caller, require_text(request, "order_id"))
     if order.status not in UNSENT or order.mode == "paper":
         return ExecutionStart(order, None)
     if ctx.caller.role == "agent":
@@ -159,7 +159,7 @@ def finish(
     """The order as it stands; 202 while nobody knows what became of it."""
     order = uow.orders.get(result.order_id) or result
     waits = order.status in ("unknown", "executing")
-    return OperationResult(202 if waits else 200, shown(order, ctx.now))
+    return OperationResult(202 if waits else 200, order_json(order, ctx.now))
 
 
 # -- record
@@ -179,18 +179,18 @@ def begin_record(uow: UnitOfWork, ctx: RequestContext[RecordOrderIn, None]) -> C
     An owner names the confirm id; an agent's word is only a reason to look.
     """
     request = ctx.request.sent()
-    order = seen_order(uow, ctx.caller, named(request, "order_id"), lock=True)
+    order = visible_order(uow, ctx.caller, require_text(request, "order_id"), lock=True)
     if ctx.caller.role == "agent":
         return Claimed(order, news=False)
     if order.status != "awaiting_signature":
         return Claimed(order, news=False)
-    if not confirm_id_matches(order, named(request, "confirm_id")):
+    if not confirm_id_matches(order, require_text(request, "confirm_id")):
         why = "the confirm_id is not this order's"
         raise Refused(refusal("wallet_signature_invalid", why=why))
     claim = _claim(request)
     order = recorded(uow, order, ctx.now)
-    kept = replace(order, claimed=claim) if claim else order
-    return Claimed(uow.orders.save(kept, order) if claim else order, news=True)
+    updated = replace(order, claimed=claim) if claim else order
+    return Claimed(uow.orders.save(updated, order) if claim else order, news=True)
 
 
 def _claim(request: Mapping[str, object]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What is given out to be signed, and the id that whoever brings the signature has to name."""
+"""Signing request of an order, and the confirmation id that must come with its signature."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def signable(
     """The order with fresh bytes to sign, and the id that whoever brings the signature has to
     name. One that is priced anew keeps its nonce: the venue lets one of its pricings act.
     """
-    told = confirm_id(ids)
+    confirm = confirm_id(ids)
     signer = f"{order.network}:{(order.wallet or '').lower()}"
     nonce = (
         uow.signer_nonces.next(signer, milliseconds(now))
@@ -49,8 +49,8 @@ def signable(
     after = replace(
         order,
         envelope=envelope,
-        confirm_hash=confirm_hash(told),
+        confirm_hash=confirm_hash(confirm),
         expires_at=until,
         next_check_at=until + LATE,
     )
-    return after, told
+    return after, confirm

@@ -1,4 +1,4 @@
-"""What became of an order: the venue is asked, for a route and for the tick in one way."""
+"""Order status sync: applies a venue answer to an order, once, from a request or the poller."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ async def agreed(venue: Venue, order: Order, placed: Placed, priority: Priority)
         return end
     denied = replace(end, happening="lose", size=None, avg_px=None)
     try:
-        seen = await venue.order_seen(order.wallet or "", order.action.cloid, priority=priority)
+        seen = await venue.order_status(order.wallet or "", order.action.cloid, priority=priority)
     except Refused:
         return end if end.happening == "fill" and end.size == order.action.size else denied
     if end.happening == "refuse":
         says_so = seen is None or refused_whole(order, seen)
         return replace(end, verified=seen is not None) if says_so else denied
-    if seen is None or seen.seen_as != "filled" or other_order(order, seen) is not None:
+    if seen is None or seen.state != "filled" or other_order(order, seen) is not None:
         return denied
     return replace(end, verified=True) if filled_by_status(order, seen) == end.size else denied
 
@@ -118,7 +118,7 @@ async def seen_of(
     it has none. Errors: `venue_unavailable`.
     """
     for action in (order.action, *reversed(order.former)):
-        seen = await venue.order_seen(order.wallet or "", action.cloid, priority=priority)
+        seen = await venue.order_status(order.wallet or "", action.cloid, priority=priority)
         if seen is not None:
             return action, seen
     return order.action, None
@@ -138,9 +138,9 @@ async def _end_seen(
     doubt = other_order(order, seen)
     if doubt is not None:
         return OrderEnd(happening="lose", oid=seen.oid, venue_message=seen.status, doubt=doubt)
-    if seen.seen_as == "unknown":
+    if seen.state == "unknown":
         return None
-    if seen.seen_as == "open":
+    if seen.state == "open":
         if order.status == "resting":
             return None
         return OrderEnd(happening="rest", oid=seen.oid, venue_message=seen.status)
@@ -173,7 +173,7 @@ async def _end_traded(
     # Fills may be told later than the order's end; the others are asked for again.
     return replace(
         told,
-        happening="fill" if seen.seen_as == "filled" else "cancel",
+        happening="fill" if seen.state == "filled" else "cancel",
         size=size,
         oid=seen.oid,
         venue_message=seen.status,
@@ -186,7 +186,7 @@ async def _filled_more(
 ) -> OrderEnd | None:
     """The fills of an order that rests, where there are more than are known."""
     filled = filled_by_status(order, seen)
-    if seen.seen_as != "open" or filled is None or filled <= (order.filled_size or Decimal(0)):
+    if seen.state != "open" or filled is None or filled <= (order.filled_size or Decimal(0)):
         return None
     found = await _fills(venue, order, seen.oid, priority)
     more = found is not None and filled_size(found.fills) > (order.filled_size or Decimal(0))
@@ -217,8 +217,8 @@ def _named_no_more(order: Order, seen: OrderSeen | None, forgotten: bool) -> boo
     name = order.seen is not None and order.seen.oid is not None
     if order.status != "resting" and not (order.status == "unknown" and name):
         return False
-    silent = seen is None or seen.seen_as == "unknown"
-    if not silent and not (stood(order) and seen is not None and seen.seen_as == "refused"):
+    silent = seen is None or seen.state == "unknown"
+    if not silent and not (stood(order) and seen is not None and seen.state == "refused"):
         return False
     return forgotten or order.tries >= FORGOTTEN_AFTER
 

@@ -1,4 +1,4 @@
-"""Sending an order: checked once more, marked, sent once, and asked after in the same breath."""
+"""Order submission: checks once more, marks, sends once, and reads the outcome."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tools.trading.orders.order_end import end_order
 from tools.trading.orders.policy_checks import still_allowed
 from tools.trading.orders.positions import LocatedPosition, only_reduces, place_of
 from tools.trading.orders.reservations import release, reserve
-from tools.trading.orders.response_models import shown
+from tools.trading.orders.response_models import order_json
 from tools.trading.orders.signing_request import confirm_hash
 from tools.trading.orders.status_sync import agreed, sync_fees, sync_status
 from tools.trading.orders.trader_context import (
@@ -111,7 +111,7 @@ def require_known_outcome(order: Order, deps: Deps) -> Order:
     raw = {
         "order_id": order.order_id,
         "cloid": order.action.cloid,
-        "order": shown(order, deps.clock.now()),
+        "order": order_json(order, deps.clock.now()),
     }
     raise Refused(refusal("wallet_outcome_unknown", detail=raw, order_id=order.order_id))
 
@@ -180,7 +180,7 @@ async def _position(
     except Refused as refused:
         return replace(found, position="unreadable", silent=outage_reason(refused))
     if place is None or not only_reduces(order.action, place.position):
-        now = place.told() if place is not None else None
+        now = place.as_item() if place is not None else None
         return replace(found, position="none", position_now=now)
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):

@@ -1,4 +1,4 @@
-"""Who orders, on which surface, and how he stands: read in one go, before and inside a write."""
+"""Trader context: person, surface, limits and keys, read before and inside a write."""
 
 from __future__ import annotations
 

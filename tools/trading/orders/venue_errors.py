@@ -1,4 +1,4 @@
-"""The venue's words for a refused order, in ours."""
+"""Venue errors: maps the venue's messages for a refused order to refusals."""
 
 from __future__ import annotations
 

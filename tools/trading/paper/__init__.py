@@ -1,1 +1,1 @@
-"""Paper: the desk that fills orders on the market's own books, its round, and the books' routes."""
+"""Paper trading: the simulated exchange, its upkeep, and the routes of paper books."""

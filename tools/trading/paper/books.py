@@ -42,7 +42,7 @@ from tools.model.operation import (
 from tools.model.serialization import wire
 from tools.trading.door.overview import PositionOut
 from tools.trading.fields import MaybeMoment, Moment, NetworkName, own_write, signed_in, venue_of
-from tools.trading.orders.response_models import OrderOut, shown
+from tools.trading.orders.response_models import OrderOut, order_json
 from tools.trading.paper.market_data import FIRST_DEX, figures
 
 ORDERS_A_PAGE: Final = 100
@@ -179,7 +179,7 @@ def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> OperationRe
         raise Refused(refusal("conflict", why="Another paper book of yours has this name."))
     account = opened(start)
     return OperationResult(
-        201, _shown(PaperBookState(book=book, account=account, marks={}, now=ctx.now))
+        201, _book_body(PaperBookState(book=book, account=account, marks={}, now=ctx.now))
     )
 
 
@@ -189,7 +189,7 @@ async def list_books(deps: Deps, caller: Caller, request: Nothing) -> OperationR
 
     def read(uow: UnitOfWork) -> list[dict[str, object]]:
         books = uow.paper.of_owner(owner_id)
-        return [_shown(_seen(uow, book, marks, now)) for book in books]
+        return [_book_body(_book_state(uow, book, marks, now)) for book in books]
 
     books = await deps.store.read(read)
     return OperationResult(200, wire({"books": books, "opened_total": len(books)}))
@@ -203,10 +203,10 @@ async def get_book(deps: Deps, caller: Caller, request: BookRef) -> OperationRes
         book = uow.paper.get(request.book)
         if book is None or book.owner_id != owner_id:
             raise not_found("paper book")
-        seen = _seen(uow, book, marks, now)
+        state = _book_state(uow, book, marks, now)
         points = curve(*uow.paper.recent(book, MOST_POINTS))[-MOST_POINTS:]
-        return _shown(seen) | {
-            "positions": [_position(seen, coin) for coin in sorted(seen.account.holdings)],
+        return _book_body(state) | {
+            "positions": [_position(state, coin) for coin in sorted(state.account.holdings)],
             "orders": _orders(uow, book, request.cursor, now),
             "equity": [
                 {"at": timestamp(at), "equity_usdc": Usdc(equity), "est": True}
@@ -226,7 +226,7 @@ async def _marks(deps: Deps) -> Mapping[str, Decimal]:
         return {}
 
 
-def _seen(
+def _book_state(
     uow: UnitOfWork, book: PaperBook, marks: Mapping[str, Decimal], now: datetime
 ) -> PaperBookState:
     return PaperBookState(book=book, account=uow.paper.account(book), marks=marks, now=now)
@@ -236,18 +236,18 @@ def _orders(
     uow: UnitOfWork, book: PaperBook, cursor: str | None, now: datetime
 ) -> dict[str, object]:
     before = keys_of(cursor, (int, str)) if cursor else None
-    found = uow.orders.of_book(book.owner_id, book.book, before, ORDERS_A_PAGE + 1)
-    page = [order for _, order in found[:ORDERS_A_PAGE]]
+    rows = uow.orders.of_book(book.owner_id, book.book, before, ORDERS_A_PAGE + 1)
+    page = [order for _, order in rows[:ORDERS_A_PAGE]]
     more = None
-    if len(found) > ORDERS_A_PAGE:
-        created, last = found[ORDERS_A_PAGE - 1]
+    if len(rows) > ORDERS_A_PAGE:
+        created, last = rows[ORDERS_A_PAGE - 1]
         more = cursor_of(created, last.order_id)
-    return {"items": [shown(order, now) for order in page], "next_cursor": more}
+    return {"items": [order_json(order, now) for order in page], "next_cursor": more}
 
 
-def _shown(seen: PaperBookState) -> dict[str, object]:
-    book, account = seen.book, seen.account
-    equity, open_result = account.equity(seen.marks), account.unrealized(seen.marks)
+def _book_body(state: PaperBookState) -> dict[str, object]:
+    book, account = state.book, state.account
+    equity, open_result = account.equity(state.marks), account.unrealized(state.marks)
     fallen = account if equity is None else at_equity(account, equity)
     return {
         "book": book.book,
@@ -275,7 +275,7 @@ def _shown(seen: PaperBookState) -> dict[str, object]:
         },
         "est": True,
         "liquidated_at": _maybe(account.liquidated_at),
-        "as_of": timestamp(seen.now),
+        "as_of": timestamp(state.now),
         "stale": equity is None,
     }
 
@@ -284,24 +284,24 @@ def _maybe(at: datetime | None) -> str | None:
     return None if at is None else timestamp(at)
 
 
-def _position(seen: PaperBookState, coin: str) -> dict[str, object]:
-    held: Holding = seen.account.holdings[coin]
-    mark = seen.marks.get(coin)
-    end = liquidation_px(seen.account, coin, seen.marks)
+def _position(state: PaperBookState, coin: str) -> dict[str, object]:
+    holding: Holding = state.account.holdings[coin]
+    mark = state.marks.get(coin)
+    end = liquidation_px(state.account, coin, state.marks)
     return {
         "product": coin,
         "mode": "paper",
         "network": MARKET_NETWORK,
-        "book": seen.book.book,
-        "side": "long" if held.size > 0 else "short",
-        "size": format(abs(held.size), "f"),
-        "entry_px": text(held.entry_px),
+        "book": state.book.book,
+        "side": "long" if holding.size > 0 else "short",
+        "size": format(abs(holding.size), "f"),
+        "entry_px": text(holding.entry_px),
         "mark_px": text(mark),
-        "value_usdc": None if mark is None else str(Usdc(held.notional(mark))),
-        "unrealized_usdc": None if mark is None else str(Usdc(held.result(mark))),
+        "value_usdc": None if mark is None else str(Usdc(holding.notional(mark))),
+        "unrealized_usdc": None if mark is None else str(Usdc(holding.result(mark))),
         "liquidation_px": text(end),
         "margin_mode": "cross",
-        "leverage": held.leverage,
+        "leverage": holding.leverage,
         "can_close": True,
         "est": True,
     }

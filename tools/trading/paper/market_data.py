@@ -1,4 +1,4 @@
-"""What the market shows to paper: snapshots that are fresh, mark prices, published funding."""
+"""Market data for paper: fresh snapshots, mark prices and published funding."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ async def snapshot(
     Errors: `wallet_venue_unavailable`.
     """
     try:
-        held = await venue.book(coin, priority=priority, max_age_s=max_age_s)
+        cached = await venue.book(coin, priority=priority, max_age_s=max_age_s)
     except Refused as refused:
         raise unavailable(refused.refusal.reason.rstrip(".")) from None
-    quote = quote_of(held.value, clock.now())
-    if isinstance(quote, NoPrice) or held.value is None:
+    quote = quote_of(cached.value, clock.now())
+    if isinstance(quote, NoPrice) or cached.value is None:
         raise unavailable(quote.why if isinstance(quote, NoPrice) else "it has no book")
-    return held.value
+    return cached.value
 
 
 async def second_snapshot(
@@ -80,20 +80,20 @@ async def figures(
     """Every product of the dexes with its figures. Errors: `wallet_venue_unavailable`; a stale
     answer is none, nor is one without the product that it `needs`.
     """
-    found: dict[str, Perp] = {}
+    perps: dict[str, Perp] = {}
     for dex in dexes:
         try:
-            held = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
+            cached = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
         except Refused as refused:
             if dex == FIRST_DEX:
                 raise unavailable(refused.refusal.reason.rstrip(".")) from None
             continue
-        if held.stale:
+        if cached.stale:
             raise unavailable("its prices are stale")
-        found |= {perp.coin: perp for perp in held.value}
-    if needs is not None and needs not in found:
+        perps |= {perp.coin: perp for perp in cached.value}
+    if needs is not None and needs not in perps:
         raise unavailable(f"it names no {needs}")
-    return found
+    return perps
 
 
 async def rate_of(venue: Venue, coin: str, hour: datetime) -> Decimal | None:
@@ -102,8 +102,8 @@ async def rate_of(venue: Venue, coin: str, hour: datetime) -> Decimal | None:
     """
     # What was published stays so; what is not published yet is asked again soon.
     for max_age_s in (PUBLISHED_S, RATES_S):
-        held = await venue.funding(coin, hour - _AROUND, max_age_s=max_age_s)
-        for row in held.value:
+        cached = await venue.funding(coin, hour - _AROUND, max_age_s=max_age_s)
+        for row in cached.value:
             at = datetime.fromtimestamp(row["time"] // 1_000, UTC)
             if row["coin"] == coin and abs(at - hour) <= _AROUND:
                 return Decimal(row["fundingRate"])

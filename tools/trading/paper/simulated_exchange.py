@@ -1,4 +1,4 @@
-"""The desk behind paper orders: it fills them on the market's own books, and on nothing else."""
+"""Simulated exchange: fills paper orders on the market's own order books only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from domain.trading.venue_values import OrderBook, Perp, Position, Priority
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.model.paper_port import PaperExecution, PaperPosition
-from tools.trading.orders.fills import average, keep_fills
+from tools.trading.orders.fills import average, store_fills
 from tools.trading.orders.order_end import RESTING_S, end_order
 from tools.trading.paper.market_data import (
     Pause,
@@ -106,22 +106,22 @@ class SimulatedExchange:
 
     def positions(self, uow: UnitOfWork, owner_id: str) -> Sequence[PaperPosition]:
         """The open positions of a person's books; no figure of the market stands in them."""
-        found = []
+        positions = []
         for book in uow.paper.of_owner(owner_id):
             account = uow.paper.account(book)
-            for coin, held in sorted(account.holdings.items()):
+            for coin, holding in sorted(account.holdings.items()):
                 position = Position(
                     coin=coin,
-                    size=held.size,
-                    entry_px=held.entry_px,
+                    size=holding.size,
+                    entry_px=holding.entry_px,
                     value=None,
                     unrealized=None,
                     liquidation_px=None,
-                    leverage=held.leverage,
+                    leverage=holding.leverage,
                     cross=True,
                 )
-                found.append(PaperPosition(book=book.book, position=position))
-        return found
+                positions.append(PaperPosition(book=book.book, position=position))
+        return positions
 
     # -- an order that arrives
 
@@ -129,7 +129,7 @@ class SimulatedExchange:
         self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
     ) -> MarketSnapshot:
         """The snapshot that fills an order, with the figures of its product."""
-        priority = _lane(reduces)
+        priority = _priority_of(reduces)
         second = await second_snapshot(venue, product, self._clock, self._wait, latency, priority)
         dexes = dexes_of([product], self._trading.dexes)
         return MarketSnapshot(
@@ -148,22 +148,24 @@ class SimulatedExchange:
     ) -> PaperExecution:
         """Write into the book what an order met."""
         book, account, request = self._ready(uow, order, market_snapshot.perp)
-        waiting = self._others(uow, order, market_snapshot.perps)
-        met = _on(
+        others = self._others(uow, order, market_snapshot.perps)
+        execution = _execute_on(
             uow,
             market_snapshot.snapshot,
             request,
             lambda taken: execute_on_arrival(
-                account, request, market_snapshot, book.model, taken=taken, waiting=waiting
+                account, request, market_snapshot, book.model, taken=taken, waiting=others
             ),
         )
-        if met.refused is not None:
-            return PaperExecution(refused=met.refused)
-        fills = _booked(uow, order, account, met, market_snapshot)
-        if fills or met.rests:
+        if execution.refused is not None:
+            return PaperExecution(refused=execution.refused)
+        fills = _booked(uow, order, account, execution, market_snapshot)
+        if fills or execution.rests:
             uow.paper.wake(book.book, now, now + timedelta(seconds=LOOK_S))
         return PaperExecution(
-            fills=fills, rests=met.rests, word=CROSSED if met.took and met.rests else "open"
+            fills=fills,
+            rests=execution.rests,
+            word=CROSSED if execution.took and execution.rests else "open",
         )
 
     def _ready(
@@ -174,17 +176,17 @@ class SimulatedExchange:
         if book is None:
             raise LookupError(order.book)
         account = uow.paper.account(book)
-        return book, account, self._asked(order, perp)
+        return book, account, self._to_paper_order(order, perp)
 
     def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
         """Where the product's mark would end the order's book if it filled whole at its limit."""
         book = uow.paper.get(order.book or "")
         if book is None or perp.mark_px is None:
             return None
-        fill = whole_at_limit(self._asked(order, perp), perp)
+        fill = whole_at_limit(self._to_paper_order(order, perp), perp)
         return liquidation_after(uow.paper.account(book), fill, {perp.coin: perp.mark_px})
 
-    def _asked(self, order: Order, perp: Perp) -> PaperOrder:
+    def _to_paper_order(self, order: Order, perp: Perp) -> PaperOrder:
         action, trading = order.action, self._trading
         pays = trading.builder_address is not None and not is_reduce_only(order)
         filled = order.filled_size or Decimal(0)
@@ -199,7 +201,7 @@ class SimulatedExchange:
             leverage=order.leverage or min(trading.max_leverage, perp.max_leverage),
             builder_tenths_bps=trading.builder_fee_tenths_bps if pays else 0,
             took=order.seen is not None and order.seen.status == CROSSED,
-            begun=bool(filled),
+            has_fills=bool(filled),
         )
 
     def _others(
@@ -207,7 +209,7 @@ class SimulatedExchange:
     ) -> tuple[RestingOrder, ...]:
         """The orders of the same book that wait."""
         return tuple(
-            self._asked(other, perps[other.product]).waiting()
+            self._to_paper_order(other, perps[other.product]).as_resting()
             for other in uow.orders.waiting_on_paper(order.owner_id)
             if other.book == order.book and other.product in perps
         )
@@ -224,8 +226,10 @@ class SimulatedExchange:
         if perps[order.product].delisted:
             await self._store.write(lambda uow: _delisted(uow, order, self._clock.now()))
             return
-        seen = await snapshot(venue, order.product, self._clock, _lane(is_reduce_only(order)), 1)
-        market_snapshot, now = MarketSnapshot(snapshot=seen, perps=perps), self._clock.now()
+        order_book = await snapshot(
+            venue, order.product, self._clock, _priority_of(is_reduce_only(order)), 1
+        )
+        market_snapshot, now = MarketSnapshot(snapshot=order_book, perps=perps), self._clock.now()
         await self._store.write(lambda uow: self._looked(uow, order, market_snapshot, now))
 
     def _looked(
@@ -235,7 +239,7 @@ class SimulatedExchange:
         if order is None or order.version != read.version:
             return
         book, account, request = self._ready(uow, order, market_snapshot.perp)
-        met = _on(
+        execution = _execute_on(
             uow,
             market_snapshot.snapshot,
             request,
@@ -243,15 +247,15 @@ class SimulatedExchange:
                 account, request, market_snapshot, book.model, taken=taken
             ),
         )
-        if met.refused is not None:
-            _taken_back(uow, order, met.refused, now)
+        if execution.refused is not None:
+            _taken_back(uow, order, execution.refused, now)
             return
-        fills = _booked(uow, order, account, met, market_snapshot)
+        fills = _booked(uow, order, account, execution, market_snapshot)
         all_fills = (*order.fills, *fills)
-        if not met.rests:
+        if not execution.rests:
             end_order(uow, order, OrderEnd(happening="fill", fills=all_fills, whole=True), now)
             return
-        keep_fills(uow, order, fills, now, order.seen)
+        store_fills(uow, order, fills, now, order.seen)
         size = filled_size(all_fills)
         still = replace(
             order,
@@ -273,25 +277,25 @@ def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
     return book.owner_id == owner_id and (agent_id is None or book.agent_id == agent_id)
 
 
-def _lane(reduces: bool) -> Priority:
+def _priority_of(reduces: bool) -> Priority:
     return "close" if reduces else "order"
 
 
-def _on(
-    uow: UnitOfWork, seen: OrderBook, request: PaperOrder, meet: Callable[[Taken], Execution]
+def _execute_on(
+    uow: UnitOfWork, order_book: OrderBook, request: PaperOrder, meet: Callable[[Taken], Execution]
 ) -> Execution:
     """What an order meets on a snapshot. One that fills something is stored, and where somebody
     took of it meanwhile it is met once more, while nobody else can.
     """
-    taken, takers = uow.paper.taken(seen.hash, is_buy=request.is_buy)
-    met = meet(taken)
-    if not met.fills:
-        return met
+    taken, takers = uow.paper.taken(order_book.hash, is_buy=request.is_buy)
+    execution = meet(taken)
+    if not execution.fills:
+        return execution
     # A fill stands on a snapshot that is kept.
-    uow.paper.keep(seen, known=takers > 0)
-    if uow.paper.takers(seen.hash) == takers:
-        return met
-    taken, _ = uow.paper.taken(seen.hash, is_buy=request.is_buy)
+    uow.paper.keep(order_book, known=takers > 0)
+    if uow.paper.takers(order_book.hash) == takers:
+        return execution
+    taken, _ = uow.paper.taken(order_book.hash, is_buy=request.is_buy)
     return meet(taken)
 
 
@@ -299,16 +303,16 @@ def _booked(
     uow: UnitOfWork,
     order: Order,
     account: PaperAccount,
-    met: Execution,
+    execution: Execution,
     market_snapshot: MarketSnapshot,
 ) -> tuple[OrderFill, ...]:
     """Append fills to the order's book."""
     created, marks, at = [], market_snapshot.marks, market_snapshot.snapshot.at
     entry: Entry | None = None
-    for n, fill in enumerate(met.fills, start=len(order.fills)):
+    for n, fill in enumerate(execution.fills, start=len(order.fills)):
         account = account if entry is None else after(account, entry)
-        realized, held = closes(account, fill), {*account.holdings, fill.coin}
-        known = {coin: px for coin, px in marks.items() if coin in held}
+        realized, coins = closes(account, fill), {*account.holdings, fill.coin}
+        known = {coin: px for coin, px in marks.items() if coin in coins}
         entry = uow.paper.append(order.book or "", f"{fill.order_id}:{n}", at, known, fill)
         if entry is None:
             raise LookupError(f"{fill.order_id} has a fill {n} already")

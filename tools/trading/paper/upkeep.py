@@ -1,5 +1,4 @@
-"""What the house does to paper books by itself: funding, liquidation, and saying where it did not
-look."""
+"""Upkeep of paper books: funding, liquidation, and entries for gaps in the market data."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ GAP: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class MarketFigures:
     """What the market told for one round. `rates` are the published ones, by product and hour."""
 
     perps: Mapping[str, Perp]
@@ -50,13 +49,13 @@ async def run_paper_round(store: Store, clock: Clock, trading: Trading, venue: V
     due = await store.read(lambda uow: _due(uow, now))
     if not due:
         return 0
-    held = sorted({coin for _, _, coins in due for coin in coins})
-    perps = await figures(venue, dexes_of(held, trading.dexes))
+    coins_held = sorted({coin for _, _, coins in due for coin in coins})
+    perps = await figures(venue, dexes_of(coins_held, trading.dexes))
     now = clock.now()
     hours_owed = _owed(min(seen for _, seen, _ in due), now)
-    found = Found(perps=perps, rates=await _rates(venue, held, hours_owed))
-    for book, seen, _ in due:
-        await store.write(partial(_looked_at, book, seen, found, now))
+    market = MarketFigures(perps=perps, rates=await _rates(venue, coins_held, hours_owed))
+    for book, checked_at, _ in due:
+        await store.write(partial(_update_book, book, checked_at, market, now))
     return len(due)
 
 
@@ -79,62 +78,64 @@ async def _rates(
 
 def _due(uow: UnitOfWork, now: datetime) -> list[tuple[PaperBook, datetime, Sequence[str]]]:
     """Books that are due, when each was looked at last, and what it holds."""
-    found: list[tuple[PaperBook, datetime, Sequence[str]]] = []
-    for name, seen in uow.paper.due(now, A_ROUND):
+    due: list[tuple[PaperBook, datetime, Sequence[str]]] = []
+    for name, checked_at in uow.paper.due(now, A_ROUND):
         book = uow.paper.get(name)
         if book is not None:
-            held = uow.paper.account(book).holdings
-            found.append((book, seen, list(held)))
-    return found
+            holdings = uow.paper.account(book).holdings
+            due.append((book, checked_at, list(holdings)))
+    return due
 
 
-def _owed(seen: datetime, now: datetime) -> Sequence[datetime]:
+def _owed(since: datetime, now: datetime) -> Sequence[datetime]:
     """The hours since the last look whose oracle price is still that of the hour."""
-    return [hour for hour in hours(seen, now) if now - hour <= FUNDING_LATE]
+    return [hour for hour in hours(since, now) if now - hour <= FUNDING_LATE]
 
 
-def _looked_at(
-    book: PaperBook, seen: datetime, found: Found, now: datetime, uow: UnitOfWork
+def _update_book(
+    book: PaperBook, checked_at: datetime, market: MarketFigures, now: datetime, uow: UnitOfWork
 ) -> None:
     uow.paper.get(book.book, lock=True)
     waits = any(o.book == book.book for o in uow.orders.waiting_on_paper(book.owner_id))
-    account, owed = uow.paper.account(book), _owed(seen, now)
-    late = [(c, h) for c in account.holdings for h in owed if (c, h) not in found.rates]
+    account, owed = uow.paper.account(book), _owed(checked_at, now)
+    late = [(c, h) for c in account.holdings for h in owed if (c, h) not in market.rates]
     if late and now - owed[-1] < FUNDING_LATE - timedelta(seconds=LOOK_S):
         # An hour's rate is not published yet: the next round finds the book due again, and pays
         # it then. What is published is paid now, and everything else is looked at.
         for hour in owed:
-            _fund(uow, book, hour, found, now, waits=True)
-        _settle(uow, book, found, now)
-        _end(uow, book, found, now)
+            _fund(uow, book, hour, market, now, waits=True)
+        _settle(uow, book, market, now)
+        _end(uow, book, market, now)
         return
     open_still = bool(account.holdings) or waits
     due = now + timedelta(seconds=LOOK_S) if open_still else None
-    if not uow.paper.looked(book.book, seen, now, due):
+    if not uow.paper.looked(book.book, checked_at, now, due):
         return
-    if now - seen > GAP and open_still:
-        _append(uow, book, timestamp(seen), now, found, account, Gap(since=seen, until=now))
+    if now - checked_at > GAP and open_still:
+        _append(
+            uow, book, timestamp(checked_at), now, market, account, Gap(since=checked_at, until=now)
+        )
     for hour in owed:
-        _fund(uow, book, hour, found, now)
-    _settle(uow, book, found, now)
-    _end(uow, book, found, now)
+        _fund(uow, book, hour, market, now)
+    _settle(uow, book, market, now)
+    _end(uow, book, market, now)
 
 
-def _settle(uow: UnitOfWork, book: PaperBook, found: Found, now: datetime) -> None:
+def _settle(uow: UnitOfWork, book: PaperBook, market: MarketFigures, now: datetime) -> None:
     """Close what the venue delisted, at its mark, as the venue does; without one it stays open."""
     for coin in sorted(uow.paper.account(book).holdings):
-        perp, account = found.perps.get(coin), uow.paper.account(book)
+        perp, account = market.perps.get(coin), uow.paper.account(book)
         if perp is None or not perp.delisted or perp.mark_px is None:
             continue
         what = DelistedClose(coin=coin, size=account.size(coin), px=perp.mark_px)
-        _append(uow, book, f"{coin}@{timestamp(now)}", now, found, account, what)
+        _append(uow, book, f"{coin}@{timestamp(now)}", now, market, account, what)
 
 
 def _fund(
     uow: UnitOfWork,
     book: PaperBook,
     hour: datetime,
-    found: Found,
+    market: MarketFigures,
     now: datetime,
     *,
     waits: bool = False,
@@ -143,26 +144,26 @@ def _fund(
     still asked for.
     """
     then = uow.paper.account_at(book, hour)
-    for coin, held in sorted(then.holdings.items()):
-        perp, rate = found.perps.get(coin), found.rates.get((coin, hour))
+    for coin, holding in sorted(then.holdings.items()):
+        perp, rate = market.perps.get(coin), market.rates.get((coin, hour))
         if perp is None or perp.oracle_px is None or rate is None:
             if waits:
                 continue
             # It is owed and cannot be told: said as a gap, not made up.
             gap = Gap(since=hour, until=now)
-            _append(uow, book, f"{coin}@{timestamp(hour)}", now, found, then, gap)
+            _append(uow, book, f"{coin}@{timestamp(hour)}", now, market, then, gap)
             continue
-        what = funding(coin, held.size, hour, oracle=perp.oracle_px, rate=rate)
-        _append(uow, book, f"{coin}@{timestamp(hour)}", now, found, then, what)
+        what = funding(coin, holding.size, hour, oracle=perp.oracle_px, rate=rate)
+        _append(uow, book, f"{coin}@{timestamp(hour)}", now, market, then, what)
 
 
-def _end(uow: UnitOfWork, book: PaperBook, found: Found, now: datetime) -> None:
+def _end(uow: UnitOfWork, book: PaperBook, market: MarketFigures, now: datetime) -> None:
     """Liquidate a book that stands below its maintenance margin."""
     account = uow.paper.account(book)
-    tenths = {coin: fee_tenths_bps(perp, crossed=True) for coin, perp in found.perps.items()}
-    what = liquidation(account, marks_of(found.perps), tenths)
+    tenths = {coin: fee_tenths_bps(perp, crossed=True) for coin, perp in market.perps.items()}
+    what = liquidation(account, marks_of(market.perps), tenths)
     if what is not None:
-        _append(uow, book, timestamp(now), now, found, account, what)
+        _append(uow, book, timestamp(now), now, market, account, what)
 
 
 def _append(
@@ -170,9 +171,9 @@ def _append(
     book: PaperBook,
     ref: str,
     now: datetime,
-    found: Found,
+    market: MarketFigures,
     account: PaperAccount,
     what: EntryPayload,
 ) -> None:
-    marks = {c: px for c, px in marks_of(found.perps).items() if c in account.holdings}
+    marks = {c: px for c, px in marks_of(market.perps).items() if c in account.holdings}
     uow.paper.append(book.book, ref, now, marks, what)

@@ -1,1 +1,1 @@
-"""The keeper of what mandates hold at the venue."""
+"""Stop line at the venue: the keeper of mandates' positions."""

@@ -1,4 +1,4 @@
-"""What the keeper does at the stop line: on record first, then signed and sent, then settled."""
+"""Stop line executor: stores each step first, then signs and sends it, then settles it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from tools.trading.stop_line.tracked_mandate import (
     TrackedMandate,
     VenueSnapshot,
     load,
-    terms_told,
+    signer_terms,
 )
 
 log = logging.getLogger("wallet.stop_line")
@@ -104,10 +104,10 @@ class StopLineExecutor:
             uow.mandates.save(mandate)
             close_pending(uow, mandate)
             self._append(uow, w, LedgerKind.STOP, Stopped(reason="floor", record_only=True))
-            self._keep(uow, w, "open", None, episode=1)
+            self._store_state(uow, w, "open", None, episode=1)
 
         await self.deps.store.write(work)
-        return await self._again(w)
+        return await self._reload(w)
 
     async def opened(self, w: TrackedMandate) -> TrackedMandate:
         """Open the next episode: the ladder begins anew."""
@@ -116,31 +116,37 @@ class StopLineExecutor:
 
         def work(uow: UnitOfWork) -> None:
             self._insist(uow)
-            self._keep(uow, w, "open", why, episode=episode)
+            self._store_state(uow, w, "open", why, episode=episode)
 
         await self.deps.store.write(work)
-        return await self._again(w)
+        return await self._reload(w)
 
     async def warn(self, w: TrackedMandate) -> None:
         """Say once that nobody can close for this mandate."""
-        await self._told(w, "warned", f"the stop line is reached and nothing is closed: {NO_KEY}")
+        await self._note_reason(
+            w, "warned", f"the stop line is reached and nothing is closed: {NO_KEY}"
+        )
 
-    async def _told(self, w: TrackedMandate, state: State, reason: str) -> None:
+    async def _note_reason(self, w: TrackedMandate, state: State, reason: str) -> None:
         """Note why nothing more is done; the owner reads each reason once."""
-        kept = w.keeping
-        if kept is not None and (kept.state, kept.why) == (state, reason) and state != "blocked":
+        stored = w.keeping
+        if (
+            stored is not None
+            and (stored.state, stored.why) == (state, reason)
+            and state != "blocked"
+        ):
             return
 
         def work(uow: UnitOfWork) -> None:
             self._insist(uow)
             now = uow.venue_keeping.get(*w.id)
-            told = Noted(text=f"The keeper is blocked: {reason}.", why=BLOCKED)
+            note = Noted(text=f"The keeper is blocked: {reason}.", why=BLOCKED)
             before = (e.payload.get("text") for e in uow.ledger.newest(w.mandate.public_id))
-            if (now is None or now.why != reason) and told.text not in before:
-                self._append(uow, w, LedgerKind.NOTE, told)
-            again = self.deps.clock.now() + REST if state == "blocked" else None
+            if (now is None or now.why != reason) and note.text not in before:
+                self._append(uow, w, LedgerKind.NOTE, note)
+            retry_at = self.deps.clock.now() + REST if state == "blocked" else None
             episode = now.episode if now is not None else 0
-            self._keep(uow, w, state, reason, episode=episode, again=again)
+            self._store_state(uow, w, state, reason, episode=episode, retry_at=retry_at)
 
         await self.deps.store.write(work)
         log.warning("%s on %s: %s: %s", *w.id, BLOCKED, reason)
@@ -158,7 +164,7 @@ class StopLineExecutor:
         )
         uow.ledger.append(w.mandate.public_id, row, event_id=self.deps.ids.short("ev_"), now=now)
 
-    def _keep(
+    def _store_state(
         self,
         uow: UnitOfWork,
         w: TrackedMandate,
@@ -166,7 +172,7 @@ class StopLineExecutor:
         reason: str | None,
         *,
         episode: int,
-        again: datetime | None = None,
+        retry_at: datetime | None = None,
     ) -> None:
         uow.venue_keeping.put(
             StopLineState(
@@ -176,18 +182,18 @@ class StopLineExecutor:
                 state=state,
                 why=reason,
                 changed_at=self.deps.clock.now(),
-                again_at=again,
+                again_at=retry_at,
             )
         )
 
-    async def _again(self, w: TrackedMandate) -> TrackedMandate:
+    async def _reload(self, w: TrackedMandate) -> TrackedMandate:
         """The mandate as it is on record now."""
         public_id, network = w.id
         find = partial(load, deps=self.deps, public_id=public_id, network=network)
-        found = await self.deps.store.read(find)
-        if found is None:
+        tracked = await self.deps.store.read(find)
+        if tracked is None:
             raise Refused(refusal("not_found", what="mandate"))
-        return found
+        return tracked
 
     # -- in dry run
 
@@ -197,14 +203,16 @@ class StopLineExecutor:
         standing = await self.sight.open(w)
         if standing is not None and any(o.action.cloid in standing for o in w.orders):
             log.warning("%s on %s: would cancel", *w.id)
-        move = next_move(await self.sight.view(w, episode, standing, await self.sight.held(w)))
+        move = next_move(
+            await self.sight.view(w, episode, standing, await self.sight.positions_of(w))
+        )
         if isinstance(move, Close):
             for cut in move.cuts:
                 cloid = cloid_of(*w.id, cut.coin, episode, 0)
-                told = self.sight.venue.to_sign(
+                signing = self.sight.venue.to_sign(
                     close_action(cut, cloid), Envelope(nonce=0, expires_after=0)
                 )
-                log.warning("%s on %s: would_close %s", *w.id, told.action_json)
+                log.warning("%s on %s: would_close %s", *w.id, signing.action_json)
         else:
             log.warning("%s on %s: would %s", *w.id, type(move).__name__.lower())
 
@@ -215,24 +223,24 @@ class StopLineExecutor:
 
         Only the last has to succeed: nothing that the record or the venue leaves open holds it.
         """
-        kept = w.keeping
-        if kept is None or kept.state != "open":
+        stored = w.keeping
+        if stored is None or stored.state != "open":
             return
         standing = await self.sight.open(w)
         if standing is not None:
             standing = await self._cancelled(w, standing)
-        held = await self.sight.held(w)
-        w = await self._settled(w, held)
-        view = await self.sight.view(w, kept.episode, standing, held)
+        positions = await self.sight.positions_of(w)
+        w = await self._settled(w, positions)
+        view = await self.sight.view(w, stored.episode, standing, positions)
         move = next_move(view)
-        if kept.why == NOTHING_HELD and not isinstance(move, Ended):
+        if stored.why == NOTHING_HELD and not isinstance(move, Ended):
             await self.deps.store.write(partial(self._since_now, w, None))
         if isinstance(move, Close):
             await self._all(w, view, move.cuts)
         elif isinstance(move, Wait):
             await self.waits(w, move.why)
         elif isinstance(move, Blocked):
-            await self._told(w, "blocked", move.why)
+            await self._note_reason(w, "blocked", move.why)
         elif isinstance(move, Ended):
             await self._ends(w)
 
@@ -242,11 +250,11 @@ class StopLineExecutor:
         """
         if holds(w.orders):
             w = await self._settled(w, None)
-        kept = w.keeping
-        if holds(w.orders) and (kept is None or kept.why != NOTHING_HELD):
+        stored = w.keeping
+        if holds(w.orders) and (stored is None or stored.why != NOTHING_HELD):
             await self.deps.store.write(partial(self._since_now, w, NOTHING_HELD))
             return
-        if holds(w.orders) and kept is not None and w.now < kept.changed_at + NOTHING_FOR:
+        if holds(w.orders) and stored is not None and w.now < stored.changed_at + NOTHING_FOR:
             return
         await self.deps.store.write(partial(self._done, w))
         log.warning("%s on %s is closed", *w.id)
@@ -254,19 +262,19 @@ class StopLineExecutor:
     def _since_now(self, w: TrackedMandate, reason: str | None, uow: UnitOfWork) -> None:
         self._insist(uow)
         episode = w.keeping.episode if w.keeping else 1
-        self._keep(uow, w, "open", reason, episode=episode)
+        self._store_state(uow, w, "open", reason, episode=episode)
 
     async def waits(self, w: TrackedMandate, reason: str) -> None:
         """Tell the owner why a tick neither closed anything nor ended; each reason once."""
-        await self._told(w, "open", reason)
+        await self._note_reason(w, "open", reason)
 
     def _done(self, w: TrackedMandate, uow: UnitOfWork) -> None:
         self._insist(uow)
         episode = w.keeping.episode if w.keeping else 1
-        self._keep(uow, w, "done", None, episode=episode)
+        self._store_state(uow, w, "done", None, episode=episode)
 
     async def _settled(
-        self, w: TrackedMandate, held: Mapping[str, Decimal] | None
+        self, w: TrackedMandate, positions: Mapping[str, Decimal] | None
     ) -> TrackedMandate:
         """Ask what became of orders that nobody knows the end of, and what filled of those in a
         product that is `held` (None: in any); the mandate as it is then. What the venue does not
@@ -277,7 +285,7 @@ class StopLineExecutor:
             given_out = order.status in ("awaiting_signature", "expired")
             try:
                 if order.status in DONE and unsettled(order):
-                    if held is None or held.get(order.product):
+                    if positions is None or positions.get(order.product):
                         self.sight.meter.add(FILLS)
                         await sync_fees(self.deps, order, "keeper")
                         request = True
@@ -287,7 +295,7 @@ class StopLineExecutor:
                     request = True
             except Refused as refused:
                 log.info("order %s: %s", order.order_id, refused.refusal.reason)
-        return await self._again(w) if request else w
+        return await self._reload(w) if request else w
 
     async def _cancelled(self, w: TrackedMandate, standing: frozenset[str]) -> frozenset[str]:
         """Cancel the mandate's own orders that stand at the venue; which may still stand."""
@@ -300,14 +308,14 @@ class StopLineExecutor:
                 signed = await self._signed(w, order.product, action)
                 self.sight.meter.add(POST + STATUS)
                 await self.sight.venue.place(action, *signed, priority="keeper")
-                found = await sync_status(self.deps, order, "keeper")
+                synced = await sync_status(self.deps, order, "keeper")
             except SignerUnavailable as unsigned:
-                await self._told(w, "open", str(unsigned))
+                await self._note_reason(w, "open", str(unsigned))
                 break
             except Refused as refused:
                 log.info("order %s: %s", order.order_id, refused.refusal.reason)
                 continue
-            if found.status in DONE:
+            if synced.status in DONE:
                 gone.add(order.action.cloid)
         return standing - gone
 
@@ -321,7 +329,7 @@ class StopLineExecutor:
         self.sight.meter.add(SIGNER)
         try:
             envelope, signature = await self.deps.signer.keeper_signed(
-                w.link.network, w.link.wallet, coin, action, until, terms_told(w.mandate)
+                w.link.network, w.link.wallet, coin, action, until, signer_terms(w.mandate)
             )
         except SigningRefused as refused:
             raise SignerUnavailable(f"the signer refuses: {refused}") from None
@@ -340,7 +348,7 @@ class StopLineExecutor:
             except SignerUnavailable as unsigned:
                 why.append(f"{one.coin}: {unsigned}")
         if why:
-            await self._told(w, "open", "; ".join(why))
+            await self._note_reason(w, "open", "; ".join(why))
 
     async def _close(self, w: TrackedMandate, view: StopLineView, cut: ReduceOrder) -> None:
         """One reduce-only order: signed, then on record, then sent once."""

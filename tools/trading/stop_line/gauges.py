@@ -1,4 +1,4 @@
-"""What an operator sees of the keeper at the venue."""
+"""Gauges of the stop line keeper, for operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keeper's round at the venue: one leader, two looks, and then each step on record before it
+"""Stop line keeper: one leader checks each mandate twice, and stores each step before it
 is sent (trading 5).
 
 Whatever ends a process between two steps, the next one finds on record what was sent, asks the
@@ -80,7 +80,7 @@ class StopLineKeeper:
         self._forget(watched)
         meter, looked = DistanceMeter(), 0
         sights = {n: VenueSnapshot(self.deps, n, meter) for n in NETWORKS}
-        for one in sorted(watched, key=self._turn):
+        for one in sorted(watched, key=self._look_order):
             if looked >= self._batch or meter.spent >= WEIGHT_A_ROUND:
                 break
             try:
@@ -109,10 +109,10 @@ class StopLineKeeper:
         now = self.deps.clock.now()
         return uow.work.acquire(*LEADER, self._holder, now, now + self._lease)
 
-    def _turn(self, one: _Id) -> tuple[int, int]:
+    def _look_order(self, one: _Id) -> tuple[int, int]:
         """Whose second look is due, then who was seen longest ago."""
-        look = self._looks.get(one)
-        return (0 if look is not None and look.below else 1, self._seen.get(one, 0))
+        last_look = self._looks.get(one)
+        return (0 if last_look is not None and last_look.below else 1, self._seen.get(one, 0))
 
     def _forget(self, watched: Sequence[_Id]) -> None:
         there = set(watched)
@@ -142,13 +142,13 @@ class StopLineKeeper:
     async def _says(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
         """Tell the owner of a mandate that is being closed why this tick did nothing for it."""
         try:
-            await self._told(one, market_snapshot, reason)
+            await self._note_reason(one, market_snapshot, reason)
         except Superseded:
             raise
         except Exception:
             log.exception("telling the owner of %s on %s failed", *one)
 
-    async def _told(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
+    async def _note_reason(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
         w = await self.deps.store.read(
             partial(load, deps=self.deps, public_id=one[0], network=one[1])
         )
@@ -191,19 +191,19 @@ class StopLineKeeper:
 
     async def _pursue(self, acting: StopLineExecutor, w: TrackedMandate) -> None:
         """Go on with a mandate that stopped at its line, one step after another."""
-        kept = w.keeping
+        stored = w.keeping
         if w.switches.stop_line_dry_run:
             await acting.would(w)
             return
         if not w.ready:
             await acting.warn(w)
             return
-        if kept is None or kept.state == "warned" or _rested(kept, w):
+        if stored is None or stored.state == "warned" or _rested(stored, w):
             w = await acting.opened(w)
-        elif kept.state != "open":
+        elif stored.state != "open":
             return
         await acting.steps(w)
 
 
-def _rested(kept: StopLineState, w: TrackedMandate) -> bool:
-    return kept.state == "blocked" and kept.again_at is not None and w.now >= kept.again_at
+def _rested(stored: StopLineState, w: TrackedMandate) -> bool:
+    return stored.state == "blocked" and stored.again_at is not None and w.now >= stored.again_at

@@ -1,4 +1,4 @@
-"""The order by which the keeper takes a position off."""
+"""Reduce order: the order with which the keeper closes a position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the keeper looks at: one mandate on one network, by its rows and by the venue."""
+"""Tracked mandate: one mandate on one network, by its rows and by the venue."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> Track
     )
 
 
-def terms_told(mandate: Mandate) -> dict[str, object]:
+def signer_terms(mandate: Mandate) -> dict[str, object]:
     """The terms as the signer wants to see them: as signed, with the entries behind their hash."""
     if mandate.signed is None:
         raise TypeError("terms that nobody signed are not shown to the signer")
@@ -168,27 +168,29 @@ class VenueSnapshot:
 
         Errors: `venue_unavailable`.
         """
-        found = []
+        accounts = []
         for dex in sorted(dexes):
             self.meter.add(ACCOUNT)
-            told = await self.venue.account(wallet, dex, priority="keeper", max_age_s=0, fresh=True)
-            if told.stale or abs(told.value.at - self._deps.clock.now()) > FRESH:
+            cached = await self.venue.account(
+                wallet, dex, priority="keeper", max_age_s=0, fresh=True
+            )
+            if cached.stale or abs(cached.value.at - self._deps.clock.now()) > FRESH:
                 return None
-            found.append(told.value)
-        return found
+            accounts.append(cached.value)
+        return accounts
 
     async def perp(self, coin: str) -> Perp | None:
         """A product with its figures."""
         self.meter.add(MARKETS if dex_of(coin) not in self._listed else 0)
         self._listed.add(dex_of(coin))
-        told = await self.venue.perps(dex_of(coin), priority="keeper", max_age_s=MARKET_S)
-        return next((p for p in told.value if p.coin == coin), None)
+        perps = await self.venue.perps(dex_of(coin), priority="keeper", max_age_s=MARKET_S)
+        return next((p for p in perps.value if p.coin == coin), None)
 
     async def quote(self, coin: str) -> Quote | NoPrice:
         """The touch of a product now."""
         self.meter.add(BOOK)
-        held = await self.venue.book(coin, priority="keeper", max_age_s=1)
-        return quote_of(held.value, self._deps.clock.now())
+        cached = await self.venue.book(coin, priority="keeper", max_age_s=1)
+        return quote_of(cached.value, self._deps.clock.now())
 
     # -- what a decision rests on
 
@@ -225,15 +227,15 @@ class VenueSnapshot:
             for p in account.positions
             if p.size and p.value is not None
         }
-        for coin, held in own.items():
-            if held.size and coin not in marks:
+        for coin, position in own.items():
+            if position.size and coin not in marks:
                 # It was taken off past us, at a price that we did not see.
                 perp = await self.perp(coin)
                 if perp is not None and perp.mark_px is not None:
                     marks[coin] = perp.mark_px
         return marks
 
-    async def held(self, w: TrackedMandate) -> dict[str, Decimal] | None:
+    async def positions_of(self, w: TrackedMandate) -> dict[str, Decimal] | None:
         """The account's positions in the mandate's products; None where it cannot be seen.
 
         Errors: `venue_unavailable`.
@@ -250,7 +252,7 @@ class VenueSnapshot:
         w: TrackedMandate,
         episode: int,
         open_: Collection[str] | None,
-        held: Mapping[str, Decimal] | None,
+        positions: Mapping[str, Decimal] | None,
     ) -> StopLineView:
         """Everything that the next move rests on: with the market of what is to be closed. A
         market that does not answer holds its own product alone.
@@ -258,7 +260,7 @@ class VenueSnapshot:
         scope, own = self._deps.config.trading.keeper_scope, own_of(w.orders)
         markets: dict[str, Perp] = {}
         quotes: dict[str, Quote | NoPrice] = {}
-        for coin, size in sorted((held or {}).items()):
+        for coin, size in sorted((positions or {}).items()):
             if not closable(size, own.get(coin, OwnPosition()).size, scope):
                 continue
             try:
@@ -274,7 +276,7 @@ class VenueSnapshot:
             coins=w.coins,
             orders=w.orders,
             open=open_,
-            held=held,
+            held=positions,
             markets=markets,
             quotes=quotes,
         )
@@ -284,12 +286,12 @@ class VenueSnapshot:
         of the mandate may.
         """
         dexes = {dex_of(o.product) for o in w.orders if may_stand(o, w.now)}
-        found: set[str] = set()
+        cloids: set[str] = set()
         try:
             for dex in sorted(dexes):
                 self.meter.add(OPEN)
-                told = await self.venue.open_orders(w.link.wallet, dex, priority="keeper")
-                found |= {o.cloid for o in told if o.cloid is not None}
+                orders = await self.venue.open_orders(w.link.wallet, dex, priority="keeper")
+                cloids |= {o.cloid for o in orders if o.cloid is not None}
         except Refused:
             return None
-        return frozenset(found)
+        return frozenset(cloids)
