@@ -20,7 +20,7 @@ TRACKED = set(
 )  # fmt: skip
 KNOWN = TRACKED | {str(p) for name in TRACKED for p in PurePosixPath(name).parents}
 PAGES = sorted(p for p in TRACKED if p.startswith("docs/") and p.endswith(".md"))
-PAGES += ["README.md", "CHANGELOG.md"]
+PAGES += ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 # What begins a path of the repository; other text with a slash is a route, a type, a repository.
 MCP_METHODS = {"tools/call", "tools/list"}
