@@ -8,7 +8,9 @@ import asyncio
 import logging
 import re
 import resource
-from typing import Any, Final
+import struct
+from socket import SO_LINGER, SOL_SOCKET
+from typing import Any, Final, cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
@@ -25,6 +27,7 @@ log = logging.getLogger("wallet.http")
 
 HEAD_S: Final = 20
 FIRST_BYTE_S: Final = 5
+DRAIN_S: Final = 10  # in which a client takes something of what is sent to it
 SAID_MAX: Final = 8 * 1024
 MOST: Final = 1_000_000
 FILES_KEPT: Final = 200  # files that the process needs for itself
@@ -44,7 +47,8 @@ class Crowd:
     """All connections of a listener, by the address that they come from, the longest idle first.
 
     An address has so many idle ones, and all together have as many as there are files for. Of one
-    too many the longest idle goes; one that is being answered never does.
+    too many the longest idle goes; one that is being answered never does, unless its client does
+    not read: that one waits too. A connection counts until its file is closed.
     """
 
     def __init__(self, deps: Deps | None, metrics: Metrics | None = None):
@@ -127,6 +131,9 @@ class Connection(RequestHandler):
     _said: bytes = b""
     _before: int = 0
     _heard: bool = False
+    _socket: asyncio.Transport | None = None
+    _unread: asyncio.TimerHandle | None = None
+    _evicted: bool = False
 
     def __init__(self, crowd: Crowd, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -135,6 +142,9 @@ class Connection(RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock of the first request."""
         super().connection_made(transport)
+        self._socket = cast(asyncio.Transport, transport)
+        # "Paused" is then any answer of which a part is not sent.
+        self._socket.set_write_buffer_limits(high=0)
         peer = transport.get_extra_info("peername")
         if self._crowd.deps is not None and peer:
             self.address = counted_address(self._crowd.deps, peer[0], ()) or ""
@@ -145,17 +155,53 @@ class Connection(RequestHandler):
             self.leave()
 
     def is_idle(self) -> bool:
-        """Whether nothing is being answered on it."""
-        return self._current_request is None and not self._messages
+        """Whether it waits for its client: for a request, or until an answer is read."""
+        return not self._evicted and (self._unread is not None or not self._is_answering())
+
+    def _is_answering(self) -> bool:
+        return self._current_request is not None or bool(self._messages)
 
     def leave(self) -> None:
-        """Close it at once."""
-        self._crowd.left(self)
+        """Close it at once, and drop what is not sent: closing would wait until that is read."""
+        self._evicted = True
         self.force_close()
+        if self._socket is None:
+            return
+        if self._unread is not None:
+            # The system too would wait, with what it holds, until the client reads.
+            reset = struct.pack("ii", 1, 0)
+            self._socket.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, reset)
+        self._socket.abort()
+
+    def pause_writing(self) -> None:
+        """Start the clock of the client, which has to read."""
+        super().pause_writing()
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        """Stop the clock: everything is sent."""
+        super().resume_writing()
+        self._stop_expecting()
+
+    def _expect_reading(self) -> None:
+        if self._socket is not None:
+            loop, unsent = asyncio.get_running_loop(), self._socket.get_write_buffer_size()
+            self._unread = loop.call_later(DRAIN_S, self._check_reading, unsent)
+
+    def _check_reading(self, unsent: int) -> None:
+        if self._socket is not None and self._socket.get_write_buffer_size() < unsent:
+            self._expect_reading()
+        else:
+            self.leave()
+
+    def _stop_expecting(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def data_received(self, data: bytes) -> None:
         """Start the clock of a further request at its first byte."""
-        if self.is_idle():
+        if not self._is_answering():
             if self._waits_for != self._request_count:
                 self._said, self._before = b"", self._request_count
             self._said = (self._said + data)[:SAID_MAX]
@@ -163,7 +209,7 @@ class Connection(RequestHandler):
         for message, _ in self._messages:
             _let_go(getattr(message, "exc", None))
         self._heard = True
-        if not self.is_idle():
+        if self._is_answering():
             self._crowd.used(self)
         elif self._waits_for != self._request_count:
             self._wait()
@@ -183,6 +229,7 @@ class Connection(RequestHandler):
         """Stop the clock."""
         if self._late is not None:
             self._late.cancel()
+        self._stop_expecting()
         self._crowd.left(self)
         super().connection_lost(exc)
 

@@ -16,13 +16,17 @@ import anyio
 import pytest
 from aiohttp import ClientSession
 
+from http_shim import connections
 from http_shim.seldom import SAID_EVERY_S
+from http_shim.service_routes import Document
 from server.runtime.open_files import _Short
 from tests.ports import free_port
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
+
+TCP_ESTABLISHED = 1  # the first byte of Linux's tcp_info
 
 
 def opened(stack: ExitStack, base: str, number: int) -> list[socket.socket]:
@@ -82,6 +86,57 @@ async def test_who_is_being_answered_does_not_give_way(sqlite_url: str) -> None:
                 await until(lambda: sum(map(is_closed, idle)) >= 6)
                 s.gate.opened.set()
     assert told == [201]
+
+
+def unreading(stack: ExitStack, base: str, number: int) -> list[socket.socket]:
+    """Connections that ask for much and read nothing."""
+    host, _, port = base.removeprefix("http://").partition(":")
+    found = []
+    for _ in range(number):
+        one = stack.enter_context(socket.socket())
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_024)
+        one.connect((host, int(port)))
+        one.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 8)
+        found.append(one)
+    return found
+
+
+def is_reset(one: socket.socket) -> bool:
+    """Whether the far end is closed; nothing is read."""
+    info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+    return info[0] != TCP_ESTABLISHED
+
+
+def long_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The document is longer than what the system holds of an answer."""
+    monkeypatch.setattr(Document, "_make", lambda _: b" " * 8_000_000)
+
+
+async def test_who_does_not_read_its_answers_gives_way_as_who_asks_nothing(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_answers(monkeypatch)
+    async with small(sqlite_url, connections_per_address=4) as s:
+        with ExitStack() as stack:
+            silent = unreading(stack, s.base, 10)
+            # They give way to whoever comes once their answers wait.
+            async with ClientSession() as http, http.get(s.base + "/wallet/who") as r:
+                assert r.status == 200
+            opened(stack, s.base, 10)
+            await until(lambda: all(map(is_reset, silent)))
+            async with ClientSession() as http, http.get(s.base + "/wallet/who") as r:
+                assert r.status == 200
+
+
+async def test_an_answer_that_nobody_reads_is_dropped(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_answers(monkeypatch)
+    monkeypatch.setattr(connections, "DRAIN_S", 0.2)
+    async with small(sqlite_url) as s:
+        with ExitStack() as stack:
+            silent = unreading(stack, s.base, 3)
+            await until(lambda: all(map(is_reset, silent)))
 
 
 @pytest.mark.slow
