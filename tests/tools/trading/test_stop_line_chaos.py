@@ -71,6 +71,7 @@ LIES: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
     ("orderStatus", ("order", "status"), "iocCancelRejected"),
     ("orderStatus", ("order", "status"), "aWordOfNobody"),
     ("orderStatus", ("order", "order", "sz"), "5"),
+    ("orderStatus", ("order", "order", "sz"), "0.004"),
     ("orderStatus", ("order", "order", "side"), "B"),
     ("openOrders", (), []),
     ("openOrders", (), [OPEN]),

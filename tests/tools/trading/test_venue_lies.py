@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devtools.devvenue import Fault
-from domain.trading.orders import SeenAtVenue
+from domain.trading.orders import Order, SeenAtVenue
 from domain.trading.outcome import Part
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
@@ -261,6 +261,58 @@ async def test_a_status_of_another_product_or_side_is_not_this_orders(desk: Desk
         desk.test.faults.clear()
         await settled(desk)
         assert (await t.stored(order.order_id)).status == "resting"
+
+
+async def overstated(ingest_context: Desk) -> tuple[Trader, Order, Fault]:
+    """An order of which a part filled, and whose status says that more of it did."""
+    t = await trader(ingest_context)
+    made = await t.prepare(notional_usdc=None, size="0.0004")
+    ingest_context.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
+    lie = says(ingest_context, "orderStatus", "0.0001", "order", "order", "sz")
+    answers(ingest_context, UNHEARD)
+    await t.execute(made)
+    order = await t.stored(made["order"]["order_id"])
+    figures = (order.status, order.filled_size, order.verified, len(order.fills))
+    assert figures == ("executed", Decimal("0.0003"), True, 1)
+    return t, order, lie
+
+
+async def test_a_size_that_a_status_overstated_gives_way_to_the_fills(both: Desk) -> None:
+    t, order, lie = await overstated(both)
+    both.test.faults.rows.remove(lie)
+    await settled(both, rounds=9)
+    found = await t.stored(order.order_id)
+    figures = (found.filled_size, found.verified, found.fills_whole, found.next_check_at)
+    assert figures == (Decimal("0.0001"), True, True, None)
+    assert set((await day_use(both)).values()) == {(found.counted.micros, 0)}
+    assert found.counted.micros < 7_000_000
+
+
+async def test_a_status_that_goes_on_to_deny_the_fills_is_not_verified_and_counted(
+    desk: Desk,
+) -> None:
+    t, order, _ = await overstated(desk)
+    before = Counter(CONTRADICTIONS)
+    await settled(desk, rounds=9)
+    found = await t.stored(order.order_id)
+    figures = (found.filled_size, found.verified, found.next_check_at)
+    assert figures == (Decimal("0.0003"), False, None)
+    assert Counter(CONTRADICTIONS) - before == {("testnet", "filled"): 1}
+    assert found.counted == order.counted, "what may have traded stays counted"
+
+
+async def test_fills_that_a_status_denied_wait_for_it_while_it_is_silent(desk: Desk) -> None:
+    t, order, _ = await overstated(desk)
+    desk.test.faults.clear()
+    silent = desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    await settled(desk, rounds=9)
+    found = await t.stored(order.order_id)
+    assert (found.filled_size, found.verified) == (Decimal("0.0003"), True)
+    assert found.next_check_at is not None
+    desk.test.faults.rows.remove(silent)
+    await settled(desk)
+    found = await t.stored(order.order_id)
+    assert (found.filled_size, found.verified) == (Decimal("0.0001"), True)
 
 
 # -- fills

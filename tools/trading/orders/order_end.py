@@ -101,8 +101,7 @@ def doubted(uow: UnitOfWork, order: Order, end: OrderEnd, doubt: Doubt, now: dat
     """Write down that the venue's word cannot be this order's: nothing of it is taken, nothing that
     is reserved is given back, and the operator reads why.
     """
-    CONTRADICTIONS[order.network, doubt.part] += 1
-    log.error("order %s at the venue: %s; it is not believed", order.order_id, doubt.why)
+    count_contradiction(order, doubt)
     known = order.status in DONE or order.status == "unknown"
     after = replace(
         order,
@@ -119,6 +118,12 @@ def doubted(uow: UnitOfWork, order: Order, end: OrderEnd, doubt: Doubt, now: dat
     return uow.orders.save(after, order)
 
 
+def count_contradiction(order: Order, doubt: Doubt) -> None:
+    """Tell the operator that the venue contradicts an order: in its log, and in its metrics."""
+    CONTRADICTIONS[order.network, doubt.part] += 1
+    log.error("order %s at the venue: %s; it is not believed", order.order_id, doubt.why)
+
+
 def filled_more(
     uow: UnitOfWork,
     order: Order,
@@ -129,20 +134,19 @@ def filled_more(
     **changes: object,
 ) -> Order:
     """Take more fills of an order whose state stays as it is; what it used of its day grows with
-    them. `last`: they are all that will come, and what an answer claimed beyond them did not trade.
+    them. `last`: they are all that will come, and what was claimed beyond them did not trade.
     """
     why = contradiction(order, end)
     if why is not None:
         return doubted(uow, order, end, why, now)
     store_fills(uow, order, end.fills, now, order.seen)
     size = filled_size(end.fills)
-    claimed = last and not order.verified
-    if not claimed:
+    if not last:
         size = max(size, order.filled_size or Decimal(0))
     after = replace(order, filled_size=size, avg_px=average(end.fills) or order.avg_px)
     if after.status in DONE:
         used = notional(size, after.action.limit_px)
-        after = corrected(uow, after, used if claimed else max(used, after.counted))
+        after = corrected(uow, after, used if last else max(used, after.counted))
     return uow.orders.save(replace(after, **changes), order)  # type: ignore[arg-type]  # an order's fields
 
 

@@ -26,6 +26,7 @@ from domain.trading.orders import (
     unproved,
 )
 from domain.trading.outcome import (
+    Doubt,
     OrderEnd,
     contradiction,
     filled_by_status,
@@ -40,7 +41,14 @@ from domain.trading.venue_values import OrderSeen, Placed, Priority
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Deps
 from tools.trading.fields import desk_of, venue_of
-from tools.trading.orders.order_end import UNNAMED, News, expired, filled_more, learn
+from tools.trading.orders.order_end import (
+    UNNAMED,
+    News,
+    count_contradiction,
+    expired,
+    filled_more,
+    learn,
+)
 from tools.trading.orders.venue_errors import kind_of, refusal_for
 
 log = logging.getLogger("wallet.orders")
@@ -49,6 +57,7 @@ A_ROUND: Final = 20
 # The browser may post its bytes in the last moment; the venue is asked before they are given up.
 GRACE: Final = timedelta(seconds=60)
 _BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
+_LESS: Final = "its fills come to less than its status says"
 
 
 def end_of(placed: Placed) -> OrderEnd:
@@ -251,31 +260,55 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
     if order.seen is None or order.seen.oid is None:
         return order
     # Nothing waits for the fees of an order that is done: they take nothing of the reserve.
-    told = await _fills(venue_of(deps, order.network), order, order.seen.oid, priority)
+    venue = venue_of(deps, order.network)
+    told = await _fills(venue, order, order.seen.oid, priority)
     now = deps.clock.now()
+    found = told or OrderEnd(happening="fill")
+    whole = _explained(order, found)
+    over = told is not None and not whole and _told_by_now(order, now)
+    agrees: bool | None = True
+    if over and order.verified and contradiction(order, found) is None:
+        agrees = await _agrees(venue, order, found, priority)
+        over = agrees is not None
 
     def work(uow: UnitOfWork) -> Order:
         was = uow.orders.get(order.order_id, lock=True)
         if was is None or was.version != order.version:
             return was or order
-        found = told or OrderEnd(happening="fill")
-        size = filled_size(found.fills)
-        whole = bool(found.fills) and (was.filled_size is None or size >= was.filled_size)
-        over = told is not None and _told_by_now(was, now)
-        later = None if whole or over else next_poll_at(was.tries, now)
+        if agrees is False:
+            count_contradiction(was, Doubt("filled", _LESS))
         return filled_more(
             uow,
             was,
             found,
             now,
-            last=over,
+            last=over and agrees is True,
             fills_whole=whole or over,
-            verified=was.verified or whole,
-            next_check_at=later,
+            verified=(was.verified or whole) and agrees is not False,
+            next_check_at=None if whole or over else next_poll_at(was.tries, now),
             tries=was.tries + 1,
         )
 
     return await deps.store.write(work)
+
+
+def _explained(order: Order, found: OrderEnd) -> bool:
+    """True where fills come to all that an order is said to have filled."""
+    known = order.filled_size
+    return bool(found.fills) and (known is None or filled_size(found.fills) >= known)
+
+
+async def _agrees(venue: Venue, order: Order, found: OrderEnd, priority: Priority) -> bool | None:
+    """True where the order's own status says by now that its fills are all that traded; None where
+    it is silent.
+    """
+    try:
+        seen = await venue.order_status(order.wallet or "", order.action.cloid, priority=priority)
+    except Refused:
+        return None
+    if seen is None or seen.state in ("open", "unknown") or other_order(order, seen) is not None:
+        return False
+    return filled_by_status(order, seen) == filled_size(found.fills)
 
 
 def _told_by_now(order: Order, now: datetime) -> bool:
