@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-import venue.devvenue
+import devtools.devvenue
 from devtools.devvenue import refusals
 from tests.venue.devvenue.material import ALICE, BOB, BUILDER, KEY, Desk, address, limit
 
@@ -197,7 +197,7 @@ def test_the_words_on_record_are_the_local_venues(text: str) -> None:
 
 
 def test_it_uses_nothing_of_the_code_that_is_tested_against_it() -> None:
-    for module in Path(str(venue.devvenue.__file__)).parent.glob("*.py"):
+    for module in Path(str(devtools.devvenue.__file__)).parent.glob("*.py"):
         for node in ast.walk(ast.parse(module.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
