@@ -3,105 +3,133 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
 from aiohttp import (
     ClientError,
-    ClientResponseError,
+    ClientResponse,
     ClientSession,
-    ClientTimeout,
+    DummyCookieJar,
     TCPConnector,
     TraceConfig,
 )
-from web3 import AsyncHTTPProvider
-from web3.exceptions import Web3Exception
-from web3.types import RPCEndpoint
 
 from chain.rpc import errors
-from chain.rpc.errors import NodeError, TransientNodeError
+from chain.rpc.errors import NodeError, NodeUnusable, TransientNodeError
 
 Question = tuple[str, list[Any]]
 CONNECTIONS: Final = 16
+ANSWER_BYTES: Final = 32 * 2**20
+CHUNK_BYTES: Final = 2**16
 NOT_RPC: Final = "an answer that is not JSON-RPC"
+# A compressed answer could be a thousand times as large as what the bound of bytes sees of it.
+_HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
 class HttpTransport:
-    """web3's HTTP provider over a session of ours.
+    """One HTTP session with one node.
 
+    A request that is cancelled, or that its time ends, leaves nothing taken: the next one goes out
+    as if it had not been. The node names no other address (redirects are refused), and sets no
+    cookies. An answer is read up to a bound, and never decompressed.
     `opened` counts the connections: behind a new one somebody else may answer than before.
-    Errors: RpcFault for what the node answers with an error, TryAgain for a passing fault,
-    Unusable for one that stays.
+    Units: `timeout_s` seconds of one request, from the connection to the last byte.
+    Errors: NodeError for what the node answers with an error or too long, TransientNodeError for a
+    passing fault, NodeUnusable for one that stays.
     """
 
-    def __init__(self, url: str, timeout_s: int):
+    def __init__(self, url: str, timeout_s: float):
         self.opened = 0
-        self._provider = AsyncHTTPProvider(
-            url,
-            request_kwargs={"timeout": ClientTimeout(total=timeout_s)},
-            exception_retry_configuration=None,
-        )
-        # A contract that we call must not send this server to an address of its choice (EIP-3668).
-        self._provider.global_ccip_read_enabled = False
+        self._url, self._timeout_s = url, timeout_s
+        self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def one(self, question: Question) -> Any:
         """The result of one question."""
-        method, params = question
-        answer: Any = await self._sent(self._provider.make_request(RPCEndpoint(method), params))
-        return _result(answer)
+        return _result(await self._sent(_request(0, question)))
 
     async def many(self, questions: Sequence[Question]) -> list[Any]:
         """The results of many questions in one request, in their order.
 
-        Errors: RpcFault where one of them is answered with an error, or the whole batch is.
+        Errors: NodeError where one of them is answered with an error, or the whole batch is.
         """
-        request = [(RPCEndpoint(method), params) for method, params in questions]
-        answers: Any = await self._sent(self._provider.make_batch_request(request))
+        answers = await self._sent([_request(n, one) for n, one in enumerate(questions)])
         if not isinstance(answers, list):
             _result(answers)
             answers = []
-        ids = [a["id"] for a in answers if isinstance(a, dict) and isinstance(a.get("id"), int)]
-        if len(ids) != len(questions) or ids != list(range(ids[0], ids[0] + len(ids))):
+        by_id = {
+            a["id"]: a for a in answers if isinstance(a, dict) and isinstance(a.get("id"), int)
+        }
+        if len(answers) != len(questions) or by_id.keys() != set(range(len(questions))):
             raise NodeError(-32600, "a batch that is not answered whole", None)
-        return [_result(answer) for answer in answers]
+        return [_result(by_id[n]) for n in range(len(questions))]
 
     async def _sent(self, request: Any) -> Any:
         try:
-            await self._connected()
-            return await request
-        except ClientResponseError as error:
-            raise errors.error_of_http(error.status, error.headers or {}) from None
+            async with asyncio.timeout(self._timeout_s):
+                session = await self._connected()
+                async with session.post(
+                    self._url,
+                    data=json.dumps(request).encode(),
+                    headers=_HEADERS,
+                    allow_redirects=False,
+                ) as response:
+                    body = await _body(response)
         except (ClientError, TimeoutError, OSError) as error:
             raise TransientNodeError(f"no answer ({type(error).__name__})") from None
-        except (Web3Exception, ValueError, RecursionError, TypeError, AttributeError) as error:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
             raise TransientNodeError(f"{NOT_RPC} ({type(error).__name__})") from None
 
-    async def _connected(self) -> None:
-        """web3's own session opens a connection for every request; ours keeps them, and tells of
-        new ones.
-        """
+    async def _connected(self) -> ClientSession:
         loop = asyncio.get_running_loop()
-        if self._loop is loop:
-            return
+        if self._session is not None and self._loop is loop:
+            return self._session
         watch = TraceConfig()
         watch.on_connection_create_end.append(self._opened)
-        session = ClientSession(
-            raise_for_status=True,
+        previous, self._loop = self._session, loop
+        self._session = session = ClientSession(
             connector=TCPConnector(limit=CONNECTIONS),
+            cookie_jar=DummyCookieJar(),
+            auto_decompress=False,
             trace_configs=[watch],
         )
-        await self._provider.cache_async_session(session)
-        self._loop = loop
+        if previous is not None:
+            await previous.close()
+        return session
 
     async def _opened(self, _: ClientSession, __: SimpleNamespace, ___: Any) -> None:
         self.opened += 1
 
     async def close(self) -> None:
         """Close the connections."""
-        self._loop = None
-        await self._provider.disconnect()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+def _request(number: int, question: Question) -> dict[str, Any]:
+    method, params = question
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+async def _body(response: ClientResponse) -> bytes:
+    """The bytes of an answer. Errors: NodeError for more than the bound, so that less is asked."""
+    if not 200 <= response.status < 300:
+        raise errors.error_of_http(response.status, response.headers)
+    if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise NodeUnusable("an answer that is compressed")
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+        body += chunk
+        if len(body) > ANSWER_BYTES:
+            response.close()
+            raise NodeError(-32600, "the response size exceeds what is read", None)
+    return bytes(body)
 
 
 def _result(answer: Any) -> Any:

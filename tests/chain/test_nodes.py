@@ -236,7 +236,7 @@ async def test_a_hanging_node_delays_a_few_questions_and_no_more(evm: Evm) -> No
         first = chain.node().each[0]
         first._timeout_s = 1
         first._breaker = CircuitBreaker(lambda: 0.0)  # no pause of it is over
-        first._transport._provider._request_kwargs = {"timeout": 0.05}
+        first._transport._timeout_s = 0.05
         for _ in range(FAILURES + 10):
             assert (await chain.latest()).number == evm.chain.head.number
         await chain.close()

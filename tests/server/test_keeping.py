@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from aiohttp import ClientTimeout, web
+from aiohttp import web
 
 from chain.adapter import EvmChain, EvmChains
 from chain.contracts import abi_codec
@@ -95,7 +95,7 @@ async def test_a_chain_that_hangs_holds_no_other(world: World) -> None:
         # The node is given longer than all that is kept: nothing else ends its question.
         asked = chains.get(HANGING).node().each[0]
         asked._timeout_s = 2 * HANGS_S
-        asked._transport._provider._request_kwargs = {"timeout": ClientTimeout(2 * HANGS_S)}
+        asked._transport._timeout_s = 2 * HANGS_S
         with anyio.fail_after(STUCK_S):
             async with anyio.create_task_group() as group:
 
