@@ -112,7 +112,7 @@ class HttpTransport:
             await session.close()
 
 
-def _request(number: int, question: Question) -> dict[str, Any]:
+def _request(number: int, question: Question) -> object:
     method, params = question
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
