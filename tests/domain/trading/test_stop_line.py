@@ -28,6 +28,7 @@ from domain.trading.stop_line import (
     cloid_of,
     closable,
     cut,
+    holds,
     next_move,
     own_of,
     reached,
@@ -202,6 +203,9 @@ def test_a_close_that_nobody_knows_the_end_of_may_have_taken_the_mandates_part()
     claimed = replace(lost, status="executed", filled_size=Decimal("0.5"))
     assert unsettled(claimed)
     assert not unsettled(replace(claimed, fills=(fill("0.5"),)))
+    assert sure_of([opened, claimed], "BTC") == Decimal("1.5")
+    in_part = replace(claimed, fills=(fill("0.2"),))
+    assert sure_of([opened, in_part], "BTC") == Decimal("1.5"), "its fills once, and its rest"
     assert sure_of([opened, *[lost] * 9], "BTC") == 0
 
 
@@ -241,6 +245,19 @@ def test_the_result_counts_what_was_paid_fees_with_it_and_the_mark_of_what_is_le
     assert (
         result_micros({"BTC": OwnPosition(size=Decimal(0), paid=Decimal("0.0000001"))}, {}) == -1
     ), "rounded down"
+
+
+def test_what_a_mandate_holds_comes_from_fills_alone() -> None:
+    in_part = order("2", fills=(fill("0.5", fee="0.01"),), fills_whole=True)
+    over = order("-0.5", fills=(fill("0.2"),), fills_whole=True)
+    assert own_of([in_part]) == {"BTC": OwnPosition(size=Decimal("0.5"), paid=Decimal("50.01"))}
+    assert own_of([in_part, over])["BTC"].size == Decimal("0.3")
+    assert sure_of([in_part, over], "BTC") == Decimal("0.3")
+    assert holds([in_part, over])
+    closed = order("-0.5", source="keeper", asked={"episode": 1}, fills=(fill("0.5"),))
+    assert not holds([in_part, closed]), "what is only said to be filled is nothing that is left"
+    claimed = replace(closed, fills=())
+    assert holds([in_part, claimed]), "what is only said to be closed is left"
 
 
 def test_a_market_that_is_gone_or_without_a_price_leaves_a_position() -> None:

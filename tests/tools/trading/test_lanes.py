@@ -8,10 +8,12 @@ import pytest
 
 from devtools.devvenue import Fault, Rules
 from domain.refusals import Refused
+from domain.trading.venue_values import Priority
 from tests.tools.trading.conftest import Desk, Person, a_desk
 from tests.tools.trading.orders import agent, allow, trader
 from tools.trading.orders.status_sync import sync_due_orders
 from venue import reads
+from venue.budget import A_MINUTE
 
 pytestmark = pytest.mark.anyio
 
@@ -48,6 +50,26 @@ async def test_with_fifty_pages_open_there_is_room_for_orders(sqlite_url: str) -
                 made = await t.prepare()
                 assert (await t.execute(made)).body["status"] == "executed"
             desk.clock.forward(seconds=5)
+
+
+@pytest.mark.parametrize(("lane", "share"), [("order", 250), ("page", 80)])
+async def test_one_persons_reads_leave_another_persons_their_own(
+    lane: Priority, share: int, desk: Desk
+) -> None:
+    client = desk.networks.get("testnet").client
+
+    async def read(user: str) -> int:
+        """The person's reads until none goes through; how many did."""
+        for n in range(A_MINUTE):
+            try:
+                await client.ask(reads.BALANCES, lane, user=user)
+            except Refused:
+                return n
+        raise AssertionError("nothing ended them")
+
+    done = await read("0x" + "a1" * 20)
+    assert done * reads.BALANCES.weight == share
+    assert await read("0x" + "b2" * 20) == done
 
 
 async def over_the_hour(ingest_context: Desk, *coins: str) -> str:

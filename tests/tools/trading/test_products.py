@@ -83,6 +83,34 @@ async def test_abuse_16_delisted_and_halted_are_told_apart(desk: Desk) -> None:
     assert (found["xyz:VIX"]["at_oi_cap"], found["xyz:XYZ100"]["at_oi_cap"]) == (True, False)
 
 
+@pytest.mark.parametrize("figure", ["midPx", "impactPxs"])
+async def test_an_index_without_either_figure_of_a_two_sided_book_is_halted(
+    figure: str, desk: Desk
+) -> None:
+    assert (await listed(desk))["xyz:XYZ100"]["status"] == "paper"
+    place = [m.coin for m in desk.main.state.of_dex("xyz")].index("xyz:XYZ100")
+    path = (1, place, figure)
+    desk.main.faults.add(Fault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=None))
+    desk.clock.forward(seconds=65)
+    assert (await listed(desk))["xyz:XYZ100"]["status"] == "halted"
+
+
+@pytest.mark.parametrize("side", ["bids", "asks"])
+async def test_a_product_with_a_one_sided_book_is_halted_by_its_mid(side: str, desk: Desk) -> None:
+    async def status() -> str:
+        desk.clock.forward(seconds=65)
+        rows = (await desk.ok("trade_products"))["products"]
+        return str(next(row["status"] for row in rows if row["product"] == "BTC"))
+
+    levels = [("63900", "9")], [("64100", "9")]
+    desk.main.book("BTC", *levels)
+    assert await status() == "open"
+    desk.main.book("BTC", *(([], levels[1]) if side == "bids" else (levels[0], [])))
+    assert await status() == "halted"
+    desk.main.book("BTC", *levels)
+    assert await status() == "open"
+
+
 async def test_one_is_found_by_its_full_name_and_by_its_base_where_only_one_dex_has_it(
     desk: Desk,
 ) -> None:

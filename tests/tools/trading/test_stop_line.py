@@ -21,7 +21,7 @@ from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.rules.status_derivation import derive_status
-from domain.trading.orders import Envelope
+from domain.trading.orders import Envelope, OrderFill
 from domain.trading.stop_line import cloid_of
 from domain.trading.venue_account import milliseconds
 from storage.schema.metadata import metadata
@@ -466,6 +466,28 @@ async def test_a_size_that_an_answer_only_claims_is_nobodys(lines: Lines) -> Non
     for _ in range(4):
         await lines.tick()
     assert lines.held(p) == Decimal("0.09")
+
+
+async def test_more_than_its_fills_is_nobodys_where_a_part_of_it_was_filled(lines: Lines) -> None:
+    p, m = await at_line(lines)
+    lines.trade(p, "BTC", "0.03")  # 0.005 of it is the mandate's, the rest its owner's
+    claimed = lines.order(
+        p, m, "BTC", "0.02", "0x" + "88" * 16, status="executed", filled_size=Decimal("0.02"),
+        avg_px=Decimal(58000), fills_whole=True,
+    )  # fmt: skip
+    fill = OrderFill(
+        px=Decimal(58000), size=Decimal("0.005"), fee=Decimal(0), builder_fee=Decimal(0), closed_pnl=Decimal(0),
+        at=lines.desk.clock.now(), tid=88,
+    )  # fmt: skip
+
+    def work(uow: Any) -> None:
+        uow.orders.add(claimed)
+        uow.orders.add_fills(claimed.order_id, [fill])
+
+    await lines.desk.store.write(work)
+    for _ in range(4):
+        await lines.tick()
+    assert lines.held(p) == Decimal("0.025")
 
 
 async def test_a_close_that_is_only_said_to_be_filled_is_tried_again(lines: Lines) -> None:

@@ -315,6 +315,52 @@ async def test_fills_that_a_status_denied_wait_for_it_while_it_is_silent(desk: D
     assert (found.filled_size, found.verified) == (Decimal("0.0001"), True)
 
 
+async def rests_in_part(ingest_context: Desk) -> tuple[Trader, Order]:
+    """An order of which a part was taken, and whose rest stands in the book."""
+    t = await trader(ingest_context)
+    made = await t.prepare(
+        type="limit", tif="gtc", limit_px="64000", notional_usdc=None, size="0.0004"
+    )
+    ingest_context.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
+    await t.execute(made)
+    await settled(ingest_context)
+    order = await t.stored(made["order"]["order_id"])
+    assert (order.status, order.filled_size) == ("resting", Decimal("0.0001"))
+    return t, order
+
+
+async def test_less_than_is_known_to_be_filled_is_not_taken(desk: Desk) -> None:
+    t, order = await rests_in_part(desk)
+    before = await day_use(desk)
+    answer = here(t).history[-1].dated()
+    untouched = {**answer, "status": "canceled", "order": {**answer["order"], "sz": "0.0004"}}
+    says(desk, "orderStatus", {"status": "order", "order": {**untouched, "statusTimestamp": 1}})
+    await settled(desk)
+    found = await t.stored(order.order_id)
+    assert (found.status, found.filled_size) == ("unknown", Decimal("0.0001"))
+    assert found.refusal is not None
+    assert "after 0.0001" in found.refusal["reason"]
+    assert await day_use(desk) == before, "what is reserved stays reserved"
+    desk.test.faults.clear()
+    await settled(desk)
+    assert (await t.stored(order.order_id)).status == "resting"
+
+
+async def test_an_order_said_to_be_refused_while_a_part_of_it_was_taken_still_stands(
+    desk: Desk,
+) -> None:
+    t, order = await rests_in_part(desk)
+    before = await day_use(desk)
+    says(desk, "orderStatus", "rejected", "order", "status")
+    await settled(desk)
+    found = await t.stored(order.order_id)
+    assert (found.status, found.filled_size) == ("unknown", Decimal("0.0001"))
+    assert await day_use(desk) == before, "what is reserved stays reserved"
+    desk.test.faults.clear()
+    await settled(desk)
+    assert (await t.stored(order.order_id)).status == "resting"
+
+
 # -- fills
 
 
