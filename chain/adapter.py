@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Final, Literal
 
-from eth_abi import decode, encode
+from eth_abi import encode
 from eth_abi.exceptions import DecodingError
 from eth_utils import is_checksum_address, keccak, to_checksum_address
 
-from chain.contracts import abi_codec, eip712, signatures
+from chain.contracts import abi_codec, signatures
 from chain.networks import NETWORKS
-from chain.offline_chain import CALL_MS, ChainConfig, terms
+from chain.offline_chain import CALL_MS, ChainConfig
 from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import quorum_read
 from chain.reads import receipt_batches, receipts, vault_states
@@ -53,7 +53,7 @@ class EvmChain(BlockReader):
         super().__init__(facts, nodes)
         self._views: tuple[EvmChain, ...] = ()
         self._asks: dict[str, bool] = {}
-        self._last = VaultStateCache(self.vault_states)
+        self._last = VaultStateCache(lambda vaults: self.vault_states(vaults, agreed=True))
         self._paymaster = (
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         )
@@ -127,7 +127,7 @@ class EvmChain(BlockReader):
             found = await vault_states.agreed_states(self, vaults, block)
         else:
             found = await vault_states.vault_states(self, vaults, block)
-        if block is None:
+        if block is None and (agreed or not self.asks_several):
             self._last.keep(found)
         return found
 
@@ -210,7 +210,17 @@ class EvmChain(BlockReader):
         )
 
     async def simulate(self, call: Call) -> Simulation:
-        """Run the call at the newest block without sending it."""
+        """Run the call at the newest block without sending it, as more than half of the configured
+        nodes say that it ends.
+        """
+        return await quorum_read(
+            self,
+            "what a call does",
+            lambda view: view._simulated(call),
+            alike=lambda tried: (tried.ok, tried.revert and tried.revert.name),
+        )
+
+    async def _simulated(self, call: Call) -> Simulation:
         block = await self.latest()
         request = {"from": call.sender, "to": call.to, "data": call.data}
         request = {k: v for k, v in request.items() if v is not None}
@@ -222,19 +232,6 @@ class EvmChain(BlockReader):
                 raise self.node().unavailable(f"the call cannot be tried: {fault}") from None
             return Simulation(False, receipts.revert_of(fault), None, block)
         return Simulation(True, None, gas, block)
-
-    async def predict_vault(self, message: Mapping[str, str], targets: Sequence[Target]) -> str:
-        """Ask the factory for the address that `create` gives."""
-        calls, probes = eip712.listed(targets)
-        data = abi_codec.calldata("MandateVaultFactory", "predict", (terms(message), calls, probes))
-        factory = self.configured("the vault factory", self.factory)
-        try:
-            raw = await self.eth_call(factory, data, await self.latest())
-            return str(to_checksum_address(decode(["address"], raw)[0]))
-        except (NodeError, DecodingError) as error:
-            raise self.node().unavailable(
-                f"the factory does not answer ({type(error).__name__})"
-            ) from None
 
     async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
         """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""

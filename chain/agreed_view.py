@@ -13,7 +13,6 @@ from typing import Final, TypeVar
 from chain.adapter import EvmChain
 from chain.quorum import as_refusal, each_node, why_of
 from chain.rpc.decoding import Header
-from chain.rpc.errors import NodeError
 from chain.rpc.node_pool import NodePool
 from domain.chain_facts import BlockStamp
 from domain.refusals import Refused
@@ -45,7 +44,7 @@ class Ground:
         for n in [n for n in nodes.order() if n in self.heads]:
             try:
                 found = await work(views[n], await self._head(views[n], self.heads[n]))
-            except (Refused, NodeError) as error:
+            except Exception as error:
                 own = as_refusal(nodes, error)
                 if own.code != UNAVAILABLE:
                     raise
@@ -115,6 +114,8 @@ async def ground(chain: EvmChain, now: datetime) -> Ground:
     """
     nodes, views = chain.node(), chain.views
     need = len(views) // 2 + 1
+    for view in views:
+        view.forget_ahead(now=now)
     heads = await each_node(chain, lambda view: view.newest())
     oldest = now - timedelta(seconds=chain.facts.head_age_s)
     moving: dict[int, Header] = {}
@@ -127,6 +128,8 @@ async def ground(chain: EvmChain, now: datetime) -> Ground:
     if len(moving) < need:
         _too_few(nodes, len(heads) - len(moving), need, now)
     number = sorted((h.block.number for h in moving.values()), reverse=True)[need - 1]
+    for view in views:
+        view.forget_ahead(agreed=number)
     for n, head in heads.items():
         lag = number - head.block.number
         why = f"stands at block {head.block.number}, {lag} behind"

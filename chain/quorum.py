@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from domain.refusals import Refused
 T = TypeVar("T")
 V = TypeVar("V")
 View = TypeVar("View", covariant=True)
+logger = logging.getLogger("wallet.chain")
 LATE_S: Final = 2
 """How long the others are waited for where enough have answered."""
 
@@ -93,7 +95,7 @@ async def until(
     async def put(n: int) -> None:
         try:
             statement[n] = await ask(views[n])
-        except (Refused, NodeError) as error:
+        except Exception as error:
             refused[n] = as_refusal(chain.node(), error)
 
     turns = [order[:need], *([n] for n in order[need:])]
@@ -117,7 +119,7 @@ async def each_node(chain: NodeAnswers[V], question: Callable[[V], Awaitable[T]]
     """
     nodes, views = chain.node(), chain.views
     if len(views) == 1:
-        return {0: await question(views[0])}
+        return await until(chain, question, bool)
     need, waiting = len(views) // 2 + 1, set(range(len(views)))
     raw, failed = dict[int, T](), dict[int, Refused]()
     enough, over = anyio.Event(), anyio.Event()
@@ -125,7 +127,7 @@ async def each_node(chain: NodeAnswers[V], question: Callable[[V], Awaitable[T]]
     async def ask(n: int) -> None:
         try:
             raw[n] = await question(views[n])
-        except (Refused, NodeError) as error:
+        except Exception as error:
             failed[n] = as_refusal(nodes, error)
         waiting.discard(n)
         if len(raw) >= need or not waiting:
@@ -151,11 +153,19 @@ async def each_node(chain: NodeAnswers[V], question: Callable[[V], Awaitable[T]]
     return raw
 
 
-def as_refusal(nodes: NodePool, error: Refused | NodeError) -> Refused:
-    """What a node did wrong, as the one refusal."""
+def as_refusal(nodes: NodePool, error: Exception) -> Refused:
+    """What a node did wrong, as the one refusal: an answer of a form that nobody foresaw is that
+    node's failure as well, and logged the first time.
+    """
+    if isinstance(error, Refused):
+        return error
     if isinstance(error, NodeError):
         return nodes.unavailable(f"the node answers with an error: {error}")
-    return error
+    kind = type(error).__name__
+    if kind not in nodes.unforeseen:
+        nodes.unforeseen.add(kind)
+        logger.error("an answer of a node cannot be read (%s)", kind, exc_info=error)
+    return nodes.unavailable(f"the node's answer makes no sense ({kind})")
 
 
 def why_of(refused: Refused) -> str:

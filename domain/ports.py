@@ -204,10 +204,6 @@ class Chain(Actions, ApprovalChain, Protocol):
         """Run the call at the newest block without sending it."""
         ...
 
-    async def predict_vault(self, message: Mapping[str, str], targets: Sequence[Target]) -> str:
-        """Ask the factory for the address that `create` gives."""
-        ...
-
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
         """Read USDC balances at the newest block."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Final
 
 from eth_abi import encode
@@ -18,6 +19,7 @@ from domain.chain_facts import BlockStamp
 from domain.refusals import Refused, refusal
 
 TAGS: Final = ("latest", "safe", "finalized", "earliest")
+DRIFT: Final = timedelta(seconds=60)
 CALL_GAS: Final = hex(30_000_000)
 _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
 
@@ -65,6 +67,19 @@ class BlockReader(OfflineChain):
                 f"the node is behind: block {block.number} after {highest.number}"
             )
         return header
+
+    def forget_ahead(self, *, now: datetime | None = None, agreed: int | None = None) -> None:
+        """Forget a newest block that none can be: of a time to come, or far above the one that
+        enough nodes have. Every honest one would look old beside it.
+        """
+        highest = self._highest
+        if highest is None:
+            return
+        too_late = now is not None and highest.at > now + DRIFT
+        if too_late or (
+            agreed is not None and highest.number > agreed + 2 * self.facts.confirmations
+        ):
+            self._highest = None
 
     async def block(self, tag: int | str) -> BlockStamp | None:
         """Return a block by number, hash or tag, or None."""

@@ -117,8 +117,14 @@ async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockS
 async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]:
     """What was sent in transactions, as far as the node still knows it."""
     told = await _asked(chain, "eth_getTransactionByHash", [[h] for h in hashes])
-    sent = zip(hashes, told, strict=True)
-    return {h: str(t["input"]) for h, t in sent if isinstance(t, dict) and t.get("to")}
+    found = {}
+    for tx_hash, sent in zip(hashes, told, strict=True):
+        try:
+            if sent is not None and sent.get("to"):
+                found[tx_hash] = decoding.calldata(sent)
+        except decoding.NONSENSE:
+            continue
+    return found
 
 
 async def _asked(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:

@@ -42,7 +42,7 @@ async def _receipt(chain: BlockReader, told: Told, block: BlockStamp) -> Receipt
     ok = int(told["status"], 16) == 1
     sent = None if ok else await _sent(chain, str(told["transactionHash"]))
     why = None if sent is None else await _why_reverted(chain, sent, block)
-    return mined(chain, told, block, newest, None if sent is None else str(sent["input"]), why)
+    return mined(chain, told, block, newest, None if sent is None else decoding.calldata(sent), why)
 
 
 def mined(
@@ -73,6 +73,8 @@ def mined(
 async def waiting(chain: BlockReader, tx_hash: str) -> bool:
     """True for a transaction that the node knows and no block holds yet."""
     raw = await chain.node().ask("eth_getTransactionByHash", tx_hash)
+    if raw is not None and not isinstance(raw, dict):
+        raise chain.node().unavailable("a transaction that makes no sense")
     return raw is not None and raw.get("blockNumber") is None
 
 

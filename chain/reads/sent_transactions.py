@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from chain.rpc import decoding
 from chain.rpc.errors import NodeError
 from chain.rpc.node_pool import NodePool
 from domain.chain_facts import BlockStamp, Receipt, SentTransactions
@@ -53,11 +53,19 @@ async def transactions_to(
     calls: list[Receipt] = []
     for number in numbers:
         for tx in await _of_block(rpc, number, sender, to):
-            receipt = await chain.receipt(str(tx["hash"]).lower())
+            receipt = await chain.receipt(tx.hash)
             if receipt is not None:
                 depth = max(0, head.number - receipt.block.number)
-                calls.append(replace(receipt, data=str(tx["input"]), depth=depth, revert=None))
+                calls.append(replace(receipt, data=tx.data, depth=depth, revert=None))
     return SentTransactions(calls=tuple(calls), waits=waits, as_of=head)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A transaction of a block: its hash, and what was sent."""
+
+    hash: str
+    data: str
 
 
 class _Count:
@@ -92,13 +100,13 @@ async def _grew(count: _Count, low: tuple[int, int], high: tuple[int, int]) -> l
     return found
 
 
-async def _of_block(rpc: NodePool, number: int, sender: str, to: str) -> list[Mapping[str, object]]:
+async def _of_block(rpc: NodePool, number: int, sender: str, to: str) -> list[_Sent]:
     block = await rpc.fact("eth_getBlockByNumber", hex(number), True)
     try:
         return [
-            tx
+            _Sent(decoding.block_hash(tx["hash"]), decoding.calldata(tx))
             for tx in block["transactions"]
             if tx["from"].lower() == sender.lower() and (tx.get("to") or "").lower() == to.lower()
         ]
-    except (KeyError, TypeError, AttributeError):
+    except decoding.NONSENSE:
         raise rpc.unavailable("a block whose transactions make no sense") from None

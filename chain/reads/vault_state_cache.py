@@ -29,11 +29,10 @@ class VaultStateCache:
         self._catching_up: asyncio.Task[None] | None = None
 
     def keep(self, states: Mapping[str, VaultState]) -> None:
-        """Keep what was read; a state of an older block replaces none of a newer."""
+        """Keep what enough nodes said; it replaces what was kept, whatever block that named."""
         for vault, state in states.items():
-            kept = self._states.pop(vault, state)
-            newer = kept if kept.block.number > state.block.number else state
-            self._states[vault] = newer
+            self._states[vault] = state
+            self._states.move_to_end(vault)
         while len(self._states) > KEPT:
             self._states.popitem(last=False)
 

@@ -119,6 +119,8 @@ async def agreed_head(chain: NodeAnswers[BlockReader]) -> BlockStamp:
     if len(statement) < need:
         raise chain.node().unavailable(f"{need} of its {len(chain.views)} nodes have to answer")
     number = sorted(statement.values(), reverse=True)[need - 1]
+    for view in chain.views:
+        view.forget_ahead(agreed=number)
     here = await quorum_read(chain, f"block {number}", lambda view: view.block(number))
     if here is None:
         raise chain.node().unavailable(f"its nodes do not have block {number}")

@@ -122,6 +122,14 @@ def block_hash(told: object) -> str:
     return told.lower()
 
 
+def calldata(sent: Any) -> str:
+    """What a transaction carries, 0x hex. Errors: one of `NONSENSE`."""
+    told = sent["input"]
+    if not isinstance(told, str):
+        raise TypeError("calldata is 0x hex")
+    return "0x" + raw(told).hex()
+
+
 def raw(text: str) -> bytes:
     """Bytes of 0x hex."""
     return bytes.fromhex(text.removeprefix("0x"))

@@ -31,7 +31,7 @@ class NodePool:
     block refuses, and never answers of another.
     Shapes: `faults` by the node's place, each with what it did; `complete` is the block up to
     which this process's reader has the ledger complete, `head` the newest block that enough nodes
-    had in its last step.
+    had in its last step; `unforeseen` names the errors that reading an answer ended with.
     Errors: `chain_unavailable` of the first node where none answers; RpcFault is an answer.
     """
 
@@ -41,6 +41,7 @@ class NodePool:
         self.complete: BlockStamp | None = None
         self.trouble: str | None = None
         self.head = 0
+        self.unforeseen = set[str]()
         self._first = self._steps = 0
         self._since: datetime | None = None
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from domain.chain_facts import Call, Receipt, Simulation, VaultLog
-from domain.mandates.mandate import Mandate, SignedTerms, Status
+from domain.mandates.mandate import Status
 from domain.next_steps import OWNER_OR_AGENT, NextStep
-from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.revert_refusals import reverts
 from storage.unit_of_work import UnitOfWork
@@ -59,8 +57,8 @@ class ByTx(OneMandate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePreview:
-    """Where the vault will stand, and what the factory call would do; None where it was not
-    asked, or the chain gave no answer.
+    """Where the vault will stand, by its terms alone, and what the factory call would do; None
+    where it was not asked, or the chain gave no answer.
     """
 
     predicted: str | None = None
@@ -68,7 +66,7 @@ class CreatePreview:
 
 
 async def gather_create(deps: Deps, caller: Caller, request: OneMandate) -> CreatePreview:
-    """Simulate the factory call before the owner signs it, and ask where the vault will be."""
+    """Simulate the factory call before the owner signs it, and compute where the vault will be."""
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
     signed = signed_terms(mandate, "creating its vault")
@@ -83,16 +81,10 @@ async def gather_create(deps: Deps, caller: Caller, request: OneMandate) -> Crea
         chain.create_call(signed.message, mandate.allowed_targets, signed.signature),
         sender=mandate.owner_address,
     )
-    return await _preview_if_readable(chain, call, mandate, signed)
-
-
-async def _preview_if_readable(
-    chain: Chain, call: Call, mandate: Mandate, signed: SignedTerms
-) -> CreatePreview:
-    tried, where = await simulation_if_readable(chain, call), None
-    with suppress(Refused), chain.short_deadline():
-        where = await chain.predict_vault(signed.message, mandate.allowed_targets)
-    return CreatePreview(predicted=where, simulation=tried)
+    return CreatePreview(
+        predicted=signed_vault(chain, mandate),
+        simulation=await simulation_if_readable(chain, call),
+    )
 
 
 def create_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, CreatePreview]) -> OperationResult:
