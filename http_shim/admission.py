@@ -45,7 +45,7 @@ class Admitting(web.UrlDispatcher):
         super().__init__()
         self._deps, self._cookie = deps, cookie
         self.unvouched = 0
-        self._said_unvouched, self.limited = False, Seldom()
+        self._said_unvouched, self.limited, self.probed = False, Seldom(), Seldom()
 
     def gauges(self) -> Mapping[str, int]:
         """How many requests came through a proxy that is not trusted."""
@@ -147,6 +147,13 @@ def is_noise(request: web.Request, status: int) -> bool:
     known = asker is not None and asker.caller is not ANONYMOUS
     refused = 400 <= status < 500 or (asker is not None and asker.limited is not None)
     return FRONT in request.app and not known and refused
+
+
+def is_probe(request: web.Request, status: int) -> bool:
+    """Whether an answer told a probe that all is well: a probe is charged to nobody, and so writes
+    no line of its own.
+    """
+    return FRONT in request.app and status < 400 and request.rel_url.raw_path in HEALTH_PATHS
 
 
 def _is_mcp(path: str) -> bool:

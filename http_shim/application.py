@@ -16,7 +16,7 @@ from aiohttp import web
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from http_shim import service_routes
-from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise
+from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise, is_probe
 from http_shim.admission import expected as _expected
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
 from http_shim.event_stream import LedgerStream, LedgerStreamHub
@@ -192,6 +192,10 @@ async def timing_middleware(request: web.Request, handler: Handler) -> web.Strea
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "other"
     request.app[METRICS].count(request.method, route, response.status, spent)
+    if is_probe(request, response.status):
+        if number := request.app[FRONT].probed.count():
+            log.info("%d probes of health since this was last said", number)
+        return response
     if is_noise(request, response.status):
         if number := request.app[FRONT].limited.count():
             log.info("%d refusals of strangers since this was last said", number)

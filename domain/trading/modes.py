@@ -43,7 +43,7 @@ def allowlist_item(text: str) -> str:
     """
     item = text.strip().lower()
     if not (_ADDRESS.fullmatch(item) or _USER.fullmatch(item)):
-        raise ValueError(f"the trade allowlist holds {item!r}, which is no address and no user id")
+        raise ValueError("the trade allowlist holds what is no address and no user id")
     return item
 
 

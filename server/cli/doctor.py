@@ -8,7 +8,6 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import anyio
 from rich.console import Console
@@ -26,7 +25,7 @@ from server.retry_logging import without_retries
 from server.settings import Settings
 from server.system import SystemClock
 from server.wiring import chain_facts
-from storage.schema.revision import latest, revision
+from storage.schema.revision import database_name, is_newer, latest, revision
 from storage.sqlite_files import sqlite_path
 
 FILE_COLUMNS: Final = 240
@@ -103,14 +102,6 @@ async def _venue(settings: Settings) -> list[DoctorFinding]:
     return [DoctorFinding(*astuple(seen)) for seen in await examine_venue(settings)]
 
 
-def _without_secrets(url: str) -> str:
-    """Where a database is, without name, password and options; a file by its path."""
-    if url.startswith("sqlite:///"):
-        return url
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def _readable(url: str) -> str:
     """What is to be done where others of the machine can read the file of the database."""
     if not url.startswith("sqlite:///"):
@@ -125,17 +116,18 @@ def _readable(url: str) -> str:
 
 
 async def _database(settings: Settings) -> DoctorFinding:
-    shown = _without_secrets(settings.database_url)
+    shown = database_name(settings.database_url)
     try:
         at = await revision(settings.database_url)
     except Exception as error:
         return DoctorFinding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
     if at != latest():
+        newer = at is not None and is_newer(at)
         return DoctorFinding(
             "database",
             False,
             f"{shown}: revision {at}, {latest()} is needed",
-            "run: wallet db upgrade",
+            "run the version that upgraded it" if newer else "run: wallet db upgrade",
         )
     return DoctorFinding(
         "database", True, f"{shown}: revision {at}", _readable(settings.database_url)

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, MutableMapping
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 
@@ -84,8 +84,17 @@ def secrets_of(settings: Settings) -> list[str]:
     for chain in settings.chains.values():
         for url in (chain.rpc_url, chain.paymaster_url, *chain.rpc_urls.split(",")):
             found += _behind_host(url or "")
-    found.append(urlsplit(settings.database_url).password or "")
+    found += _of_database(settings.database_url)
     return [secret for secret in found if len(secret) >= LEAST_SECRET]
+
+
+def _of_database(url: str) -> list[str]:
+    """What an address of a database says beside where it is, as it stands and decoded; whatever
+    is before its last @ may be of a password.
+    """
+    before, _, _ = url.partition("://")[2].rpartition("@")
+    found = [before.partition(":")[2], *re.findall(r"password=([^&#]*)", url)]
+    return found + [unquote(one) for one in found]
 
 
 def _behind_host(url: str) -> list[str]:

@@ -6,7 +6,7 @@ import anyio
 
 from server.settings import Settings
 from storage.errors import Unavailable
-from storage.schema.revision import is_older, latest, revision
+from storage.schema.revision import database_name, is_newer, latest, revision
 
 
 class NotUpgraded(Exception):
@@ -14,18 +14,22 @@ class NotUpgraded(Exception):
 
 
 async def _revision(settings: Settings) -> str | None:
-    """Where the schema is. Errors: `NotUpgraded` where nothing can be asked."""
+    """Where the schema is. Errors: `NotUpgraded` where nothing can be asked, and where a newer
+    version has been.
+    """
+    where = database_name(settings.database_url)
     try:
-        return await revision(settings.database_url)
+        at = await revision(settings.database_url)
     except Unavailable as error:
-        raise NotUpgraded(f"The database {_shown(settings)} is not usable: {error.why}.") from None
+        raise NotUpgraded(f"The database {where} is not usable: {error.why}.") from None
     except ValueError as error:
         raise NotUpgraded(f"WALLET_DATABASE_URL: {error}.") from None
-
-
-def _shown(settings: Settings) -> str:
-    """The address of the database without its password."""
-    return settings.database_url.partition("@")[2] or settings.database_url
+    if at is not None and is_newer(at):
+        raise NotUpgraded(
+            f"The database {where} is at revision {at}, and this version knows none behind "
+            f"{latest()}: run the version that upgraded it."
+        )
+    return at
 
 
 async def upgraded(settings: Settings, *, older: bool = False) -> None:
@@ -38,7 +42,8 @@ async def upgraded(settings: Settings, *, older: bool = False) -> None:
     if at == latest() or (older and at is not None):
         return
     state = "missing or empty" if at is None else f"at revision {at}, and {latest()} is needed"
-    raise NotUpgraded(f"The database {_shown(settings)} is {state}: run `wallet db upgrade` first.")
+    where = database_name(settings.database_url)
+    raise NotUpgraded(f"The database {where} is {state}: run `wallet db upgrade` first.")
 
 
 async def ensure_schema(settings: Settings) -> None:
@@ -48,8 +53,7 @@ async def ensure_schema(settings: Settings) -> None:
     Errors: `NotUpgraded`.
     """
     url, at = settings.database_url, await _revision(settings)
-    # One that a newer version has upgraded serves this one too, as long as it lasts.
-    if at == latest() or (at is not None and not is_older(at)):
+    if at == latest():
         return
     if at is not None and not url.startswith("sqlite:///"):
         await upgraded(settings)

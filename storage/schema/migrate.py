@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +69,12 @@ def _sqlite_engine(url: str) -> Engine:
 
 
 async def _on_postgres(url: str, work: Callable[[Connection], None]) -> None:
-    engine = create_async_engine("postgresql+asyncpg://" + url.partition("://")[2])
+    import asyncpg  # which a process on SQLite never loads
+
+    # The driver reads the address, as everywhere: two readers would understand it in two ways.
+    engine = create_async_engine(
+        "postgresql+asyncpg://", async_creator=partial(asyncpg.connect, url)
+    )
     try:
         async with engine.begin() as connection:
             await connection.run_sync(work)

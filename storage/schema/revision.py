@@ -10,10 +10,23 @@ from typing import Final
 
 from anyio import to_thread
 
-from storage.errors import Unavailable, postgres_trouble, sqlite_trouble
+from storage.errors import Unavailable, postgres_trouble, sqlite_trouble, sqlstate
 
 REACHED_S: Final = 10
-_VERSIONED: Final = "SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'"
+# An address of PostgreSQL of which it is plain what is user and password, host, name and options.
+_PLAIN: Final = re.compile(
+    r"postgres(?:ql)?://(?:[^/?#]*@)?"
+    r"((?:[\w.-]+|\[[\da-fA-F:.%]+\])?(?::\d*)?(?:,[\w.-]+(?::\d*)?)*(?:/[\w.%-]*)?)(?:[?#][^@]*)?"
+)
+UNNAMED: Final = "of WALLET_DATABASE_URL"
+NO_ADDRESS: Final = "its address is none of a PostgreSQL database"
+FOREIGN: Final = "it holds tables of something else, or only a part of this service's"
+_REFUSED: Final = {
+    "28": "it lets this user not in",
+    "3D": "it has no database of this name",
+}
+_TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+_OURS: Final = "mandates"
 _REVISIONS: Final = Path(__file__).parents[1] / "migrations" / "versions"
 
 
@@ -23,11 +36,22 @@ def latest() -> str:
     return max(found[1] for found in names if found)
 
 
+def database_name(url: str) -> str:
+    """Where a database is, for people: without user, password and options. Where the parts of an
+    address are not plain, nothing of it is said: any part might be of the password.
+    """
+    if url.startswith("sqlite:///"):
+        return url
+    found = _PLAIN.fullmatch(url)
+    return found[1] if found and found[1] else UNNAMED
+
+
 async def revision(url: str) -> str | None:
     """The revision that a database is at, None for one that is missing or empty; nothing is
     written.
 
-    Errors: `Unavailable` where it cannot be asked; ValueError for an address of neither kind.
+    Errors: `Unavailable` where it cannot be asked or is of something else;
+    ValueError for an address of neither kind.
     """
     if url.startswith("sqlite:///"):
         try:
@@ -39,9 +63,9 @@ async def revision(url: str) -> str | None:
     raise ValueError("it begins with sqlite:/// or postgresql://")
 
 
-def is_older(at: str) -> bool:
-    """Whether this version knows how to upgrade from a revision."""
-    return at.isdigit() and at < latest()
+def is_newer(at: str) -> bool:
+    """Whether a revision is none that this version knows."""
+    return not at.isdigit() or at > latest()
 
 
 def on_sqlite(path: str) -> str | None:
@@ -50,10 +74,15 @@ def on_sqlite(path: str) -> str | None:
         return None
     uri = f"{Path(path).absolute().as_uri()}?mode=rw"  # which makes no file
     with closing(sqlite3.connect(uri, timeout=30, uri=True)) as connection:
-        if not connection.execute(_VERSIONED).fetchone():
+        tables = {name for (name,) in connection.execute(_TABLES)}
+        if not tables:
             return None
+        if not tables >= {"alembic_version", _OURS}:
+            raise Unavailable(FOREIGN)
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    return None if row is None else str(row[0])
+    if row is None:
+        raise Unavailable(FOREIGN)
+    return str(row[0])
 
 
 async def on_postgres(url: str) -> str | None:
@@ -69,12 +98,27 @@ async def on_postgres(url: str) -> str | None:
         connection = await asyncpg.connect(url, statement_cache_size=0, timeout=REACHED_S)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError) as error:
         raise Unavailable(postgres_trouble(error) or "it cannot be reached") from error
-    except (PostgresError, InterfaceError, InternalClientError, ValueError) as error:
-        raise Unavailable(" ".join(str(error).split())) from error
+    except (InterfaceError, InternalClientError, ValueError, OverflowError) as error:
+        # What the driver says of an address quotes it.
+        raise Unavailable(NO_ADDRESS) from error
+    except PostgresError as error:
+        raise Unavailable(_refusal_of(error)) from error
     try:
-        found: str | None = await connection.fetchval("SELECT version_num FROM alembic_version")
-    except asyncpg.UndefinedTableError:
-        return None
+        ours: bool = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", _OURS)
+        try:
+            found = await connection.fetchval("SELECT version_num FROM alembic_version")
+        except asyncpg.UndefinedTableError:
+            found = None
     finally:
         await connection.close()
-    return found
+    if ours != (found is not None):
+        raise Unavailable(FOREIGN)
+    return None if found is None else str(found)
+
+
+def _refusal_of(error: BaseException) -> str:
+    """Why a server lets nobody in; its own words may quote what the address says."""
+    state = sqlstate(error) or ""
+    return (
+        _REFUSED.get(state[:2]) or postgres_trouble(error) or f"it refuses the connection ({state})"
+    )

@@ -17,6 +17,7 @@ from server.runtime.logs import RedactingFormatter, secrets_of
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
+from tests.surfaces.small import small
 from tests.waiting import STUCK_S, Heard
 
 AGENT, SESSION, HOUSE = "ak_" + "a" * 43, "ws_" + "b" * 43, "dk_" + "c" * 43
@@ -119,3 +120,29 @@ def test_secrets_of_settings_and_credentials_are_taken_out_of_any_line() -> None
     kept = "0x" + "ab" * 32
     record = logging.LogRecord("a", logging.INFO, "", 0, f"tx {kept} of {MANDATE}", None, None)
     assert hiding.format(record) == f"tx {kept} of {MANDATE}"
+
+
+@pytest.mark.anyio
+async def test_probes_write_one_line_a_minute(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "wallet.http")
+    async with small(sqlite_url) as s, ClientSession() as http:
+        for path in ("/healthz", "/readyz") * 5:
+            async with http.get(s.base + path) as r:
+                assert r.status == 200
+    assert [r.getMessage() for r in caplog.records if r.name == "wallet.http"] == [
+        "1 probes of health since this was last said"
+    ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://wallet@db/wallet?sslmode=require&password=hunter2%2Bhunter2",
+        "postgresql://wallet:hunter2%2Bhunter2@db/wallet",
+    ],
+)
+def test_the_password_of_a_database_is_taken_out_wherever_its_address_has_it(url: str) -> None:
+    secrets = secrets_of(Settings(database_url=url))
+    assert {"hunter2%2Bhunter2", "hunter2+hunter2"} <= set(secrets)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -60,3 +62,73 @@ def test_an_older_schema_on_a_server_is_one_sentence(empty_pg_url: str, name: st
     assert f"is at revision 0001, and {latest()} is needed: run `wallet db upgrade`" in told.output
     assert "Traceback" not in told.output
     assert told.output.count("\n") == 1
+
+
+SECRET: Final = "Mark3dSecr3t"
+QUOTED: Final = {
+    "option": f"postgresql://u@127.0.0.1:1/db?password={SECRET}",
+    "unknown option": f"postgresql://u@127.0.0.1:1/db?{SECRET}",
+    "question mark": f"postgresql://u:pa?{SECRET}@127.0.0.1:1/db",
+    "slash": f"postgresql://u:5/{SECRET}@127.0.0.1:1/db",
+    "hash": f"postgresql://u:5#{SECRET}@127.0.0.1:1/db",
+    "at": f"postgresql://u:{SECRET}@x@127.0.0.1:1/db",
+    "at before": f"postgresql://u:x@{SECRET}@127.0.0.1:1/db",
+    "bracket": f"postgresql://u:[{SECRET}@127.0.0.1:1/db",
+    "port": f"postgresql://u:{SECRET}@127.0.0.1:99999/db",
+    "port of letters": f"postgresql://u:5@127.0.0.1:{SECRET}/db",
+    "options with @": f"postgresql://u:5@127.0.0.1:1/db?password=a@{SECRET}",
+}
+
+
+@pytest.mark.parametrize("name", ["counts", "serve", "upgrade", "keeper", "mcp"])
+@pytest.mark.parametrize("of", QUOTED)
+def test_no_part_of_an_address_that_may_be_a_password_is_shown(name: str, of: str) -> None:
+    told = _told(QUOTED[of], *ALL[name])
+    assert told.exit_code == 2, told.output
+    assert SECRET not in told.output + repr(told.exception)
+    assert told.output.startswith("Error: The database ")
+    assert told.output.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_schema_that_only_a_newer_version_knows_is_one_sentence(
+    tmp_path: Path, name: str
+) -> None:
+    url = f"sqlite:///{tmp_path / 'w.sqlite'}"
+    migrate.upgrade(url)
+    _changed(tmp_path, "UPDATE alembic_version SET version_num = '9999'")
+    before = (tmp_path / "w.sqlite").read_bytes()
+    told = _told(url, *ALL[name])
+    assert (told.exit_code, told.output) == (
+        2,
+        f"Error: The database {url} is at revision 9999, and this version knows none behind "
+        f"{latest()}: run the version that upgraded it.\n",
+    )
+    assert (tmp_path / "w.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        "CREATE TABLE agents (x INTEGER)",
+        "CREATE TABLE alembic_version (version_num TEXT)",
+        f"CREATE TABLE alembic_version AS SELECT '{latest()}' AS version_num",
+    ],
+)
+@pytest.mark.parametrize("name", ALL)
+def test_a_file_of_something_else_is_one_sentence(tmp_path: Path, name: str, tables: str) -> None:
+    _changed(tmp_path, tables)
+    before = (tmp_path / "w.sqlite").read_bytes()
+    url = f"sqlite:///{tmp_path / 'w.sqlite'}"
+    told = _told(url, *ALL[name])
+    assert (told.exit_code, told.output) == (
+        2,
+        f"Error: The database {url} is not usable: it holds tables of something else, or only a "
+        "part of this service's.\n",
+    )
+    assert (tmp_path / "w.sqlite").read_bytes() == before
+
+
+def _changed(folder: Path, statement: str) -> None:
+    with closing(sqlite3.connect(folder / "w.sqlite")) as connection, connection:
+        connection.execute(statement)
