@@ -131,7 +131,11 @@ def _cost(request: web.Request) -> int:
 
 
 async def expected(request: web.Request) -> None:
-    """Answer `Expect: 100-continue`; other expectations may be ignored (RFC 9110 10.1.1)."""
+    """Answer `Expect: 100-continue`, but for a body that is refused unread; other expectations may
+    be ignored (RFC 9110 10.1.1).
+    """
+    if (request.content_length or 0) > MAX_BODY:
+        return
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         # What counts as sent from here on is the answer.

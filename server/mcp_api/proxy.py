@@ -38,9 +38,11 @@ def endpoint(url: str) -> str:
     another machine: the key would travel in the open.
     """
     parts = urlsplit(url)
-    if parts.username is not None or parts.password is not None:
+    if "@" in parts.netloc or parts.query or parts.fragment:
         # Whoever lists the processes of a machine reads its command lines.
-        raise ValueError("an address without a name or password: set WALLET_SERVICE_USER_KEY")
+        raise ValueError(
+            "an address without a name, password or query: set WALLET_SERVICE_USER_KEY"
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address that starts with https://")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:

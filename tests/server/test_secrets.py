@@ -80,7 +80,15 @@ def test_a_file_of_settings_that_cannot_be_read_is_named_and_not_shown(
     assert MARK not in told.output + repr(told.exception)
 
 
-@pytest.mark.parametrize("url", [f"https://u:{MARK}@host/mcp", f"https://{MARK}@host/mcp"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://u:{MARK}@host/mcp",
+        f"https://{MARK}@host/mcp",
+        f"http://127.0.0.1/mcp?key={MARK}",
+        f"https://host/mcp#{MARK}",
+    ],
+)
 def test_no_credential_is_taken_in_an_address_on_a_command_line(url: str) -> None:
     told = CliRunner().invoke(main, ["mcp", "--url", url])
     assert told.exit_code == 2

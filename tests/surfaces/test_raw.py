@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from http_shim import asgi_bridge, connections, http_server
+from http_shim.json_body import MAX_BODY
 from http_shim.service_routes import METRICS
 from tests.surfaces.small import ALICE, Small, small
 from tests.waiting import STUCK_S
@@ -174,3 +175,12 @@ async def test_a_head_that_never_ends_is_cut(
     async with small(sqlite_url) as s:
         with anyio.fail_after(STUCK_S):
             assert await said(s, b"GET /healthz HT") == b""
+
+
+async def test_a_body_that_is_refused_for_its_length_is_not_asked_for(sqlite_url: str) -> None:
+    head = b"Expect: 100-continue\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    length = b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1)
+    async with small(sqlite_url) as s:
+        got = await said(s, b"POST /wallet/slow/n HTTP/1.1\r\n" + HOST + head + length)
+    assert got.startswith(b"HTTP/1.1 413 ")
+    assert b"100 Continue" not in got
