@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Final
 
-from domain.mandates.notes.forms import FORMS, Form
+from domain.mandates.notes.forms import FORMS, NoteForm
 
 _TITLES: Final = {
     "budget_usdc": "Budget",
@@ -44,14 +44,14 @@ def forms_md() -> str:
     return "\n".join(lines)
 
 
-def _place(form: Form) -> int:
+def _place(form: NoteForm) -> int:
     return list(_TITLES).index(form.term)
 
 
-def _named(form: Form) -> str:
+def _named(form: NoteForm) -> str:
     also = "".join(f", and `{term}` {value}" for term, value in form.also)
     return f"{form.name}{also}{' (ambiguous)' if form.could else ''}"
 
 
-def _examples(form: Form) -> str:
+def _examples(form: NoteForm) -> str:
     return "; ".join(f"“{example}”" for example in form.examples)

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
 from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS
 from domain.mandates.notes import forms as f
 from domain.mandates.notes.reader import Reading, Said, Unread, read
-from domain.mandates.notes.tokens import SHARE
+from domain.mandates.notes.tokens import SHARE, words
 from domain.mandates.notes.words import EVERY
 from domain.money import BPS, MICROS, Usdc
 
@@ -171,6 +172,12 @@ class _Settling:
             first.setdefault(claim.term, claim.value)
             for term in [c.term for c in claim.could_be] if claim.why else [claim.term] * again:
                 self.doubt(term, claim.why or "the note speaks of it twice")
+        for fee, bound in pairwise(self.claims):
+            word = bound.said.text.split()[0]
+            word = word.lower() if bound.said.form.could else word
+            if fee.term == f.FEE and bound.said.form.name in _BOUNDS and word in _LIMITS:
+                for term in (f.FEE, f.BUDGET):
+                    self.doubt(term, "what follows a fee may limit the fee")
         caps = self.caps(budget)
         if list(caps.values()) != sorted(caps.values()):
             for term in _AMOUNTS:
@@ -236,7 +243,7 @@ class _Settling:
         terms = unread.terms | (left & {f.TX, f.DAY} if f.BUDGET in unread.terms else set())
         rest = terms - {c.term for c in found} - self.fixed
         found += [CouldBe(t, None) for t in _ORDER if t in rest]
-        return tuple(dict.fromkeys(found)) if _hashable(found) else tuple(found)
+        return tuple(c for at, c in enumerate(found) if c not in found[:at])
 
     def assumed(self, terms: Mapping[str, object], left: frozenset[str]) -> list[Assumed]:
         """The preset for the terms that nothing speaks of."""
@@ -252,15 +259,13 @@ class _Settling:
         return out
 
 
+_BOUNDS: Final = ("a bound on nothing named", "a bound on all that is used")
+_LIMITS: Final = words("max maximum at no not never up capped limited under")
 _KNOWN: Final = frozenset({*_ORDER, MARKETS})
 _INSIDE: Final = "; the Standard preset, kept inside the other caps"
 _WHY: Final[Mapping[str, str]] = MappingProxyType(
     {f.TX: _INSIDE, f.DAY: _INSIDE, f.ASK: "; the agent acts on its own"}
 )
-
-
-def _hashable(found: list[CouldBe]) -> bool:
-    return all(not isinstance(c.value, dict) for c in found)
 
 
 def _shares(terms: Mapping[str, object], preset: object) -> dict[str, object]:
@@ -322,7 +327,7 @@ def _amount(statement: Said, value: int, of: Usdc | None) -> _Claim:
         return _Claim(
             statement, form.term, None, why, tuple(CouldBe(t, amount) for t in form.could)
         )
-    if statement.counts and (form.reads == "by day" or of is not None):
+    if statement.counts and (form.reads == "or count" or of is not None):
         return _no(statement, "it can mean an amount or something else, as how often", amount)
     return _Claim(statement, form.term, amount)
 

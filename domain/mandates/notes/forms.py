@@ -53,7 +53,7 @@ _PARTS: Final[Mapping[str, str]] = MappingProxyType({
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class NoteForm:
     """A way to say a term.
 
     Shapes: `reads` says how the figure is taken; `also` are terms with a fixed value beside it;
@@ -69,93 +69,93 @@ class Form:
     could: tuple[str, ...] = ()
 
 
-FORMS: Final[tuple[Form, ...]] = (
-    Form("the budget by its name", BUDGET,
+FORMS: Final[tuple[NoteForm, ...]] = (
+    NoteForm("the budget by its name", BUDGET,
          "(?:my |our )?(?:(?:total |overall |max |maximum |whole )?budget(?: limit)?|capital|total (?:limit|allowance))<is>(?: <max>)? <amount><whole>?<use>",
          ("budget 500 USDC", "total budget: 1,250", "the budget is 2k")),
-    Form("the budget behind the amount", BUDGET, "<amount>(?: total)? budget", ("500 USDC budget", "a 750 budget")),
-    Form("a mere amount of money", BUDGET, "M<whole>?<use>", ("500 USDC", "$300 in total", "200 USDC for research")),
-    Form("a total", BUDGET, "(?:total<is> <amount>|N<whole>)", ("total 400", "400 in total")),
-    Form("money to work with", BUDGET, "<hand> (?:my |the )?M<whole>?<use>", ("trade with 900 USDC", "I want you to manage $1,000", "you may use 80 USDC")),
-    Form("a bound on all that is used", BUDGET, "(?:<hand>|<verb>)? ?<max> <amount><whole><use>",
-         ("spend up to 600 USDC in total", "at most 500 in total")),
-    Form("money handed over", BUDGET, "(?:(?:i|we|i will|i'll) give (?:you|<agent>)|(?:i am|i'm|we are) giving (?:you|<agent>)|give <agent>|you have|<agent> has|here is|here's|fund it with|i put in)(?: a budget of)? M<use>",
+    NoteForm("the budget behind the amount", BUDGET, "<amount>(?: total)? budget", ("500 USDC budget", "a 750 budget")),
+    NoteForm("a mere amount of money", BUDGET, "M<whole>?<use>", ("500 USDC", "$300 in total", "200 USDC for research")),
+    NoteForm("a total", BUDGET, "(?:total<is> <amount>|N<whole>)", ("total 400", "400 in total"), "or count"),
+    NoteForm("money to work with", BUDGET, "<hand> (?:my |the )?M<whole>?<use>", ("trade with 900 USDC", "I want you to manage $1,000", "you may use 80 USDC")),
+    NoteForm("a bound on all that is used", BUDGET, "(?:<hand>|<verb>)? ?<max> <amount><whole><use>",
+         ("spend up to 600 USDC in total", "at most 500 in total"), "or count"),
+    NoteForm("money handed over", BUDGET, "(?:(?:i|we|i will|i'll) give (?:you|<agent>)|(?:i am|i'm|we are) giving (?:you|<agent>)|give <agent>|you have|<agent> has|here is|here's|fund it with|i put in)(?: a budget of)? M<use>",
          ("I give you 640 USDC", "give my agent 300 USDC")),
 
-    Form("a cap behind its action", TX,
+    NoteForm("a cap behind its action", TX,
          "(?:your |my )?(?:<cap> )?<each> <act>(?: spending)?(?: <cap>)?<is>(?: <max>)? <some>(?: max| maximum| at most)?<ofit>",
          ("per trade 50", "each action: at most 50 USDC", "limit per order of 20", "per trade 5%")),
-    Form("a cap before its action", TX, "(?:<verb>?<max> |<cap> )?<some><ofit>(?: max| maximum)? <per> <act>(?: max| maximum)?|(?:<verb>|<verb>?<max> )M at a time|<verb>M <per> <act>",
+    NoteForm("a cap before its action", TX, "(?:<verb>?<max> |<cap> )?<some><ofit>(?: max| maximum)? <per> <act>(?: max| maximum)?|(?:<verb>|<verb>?<max> )M at a time|<verb>M <per> <act>",
          ("50 per trade", "at most 50 USDC per purchase", "spend no more than 15 in one order", "50/trade")),
-    Form("a cap by the name of the action", TX, "(?:<act> <cap>|<cap> <act>(?: size)?)<is>(?: <max>)? [MP]|[MP] <act> <cap>",
+    NoteForm("a cap by the name of the action", TX, "(?:<act> <cap>|<cap> <act>(?: size)?)<is>(?: <max>)? [MP]|[MP] <act> <cap>",
          ("trade limit 50 USDC", "max order size: $20")),
-    Form("a limit of so much an action", TX, "(?:your |my )?(?:spending )?<cap>(?: of| is)? <some> <per> <act>", ("spending limit 50 per trade",)),
-    Form("never more in an action", TX, "<never> <some><ofit> <per> <act>", ("never spend more than 50 USDC per trade",)),
-    Form("no action above", TX, "no (?:single |one )?(?:<act>|<acts>) <above> <amount>", ("no single trade above 30 USDC",)),
-    Form("actions limited", TX, "(?:limit|cap|keep) <each> (?:<act>|<acts>) (?:to|at|under|below)(?: max| at most)? <some>|(?:single |all )?<acts> (?:capped at|limited to|of at most|of up to|up to) M",
+    NoteForm("a limit of so much an action", TX, "(?:your |my )?(?:spending )?<cap>(?: of| is)? <some> <per> <act>", ("spending limit 50 per trade",)),
+    NoteForm("never more in an action", TX, "<never> <some><ofit> <per> <act>", ("never spend more than 50 USDC per trade",)),
+    NoteForm("no action above", TX, "no (?:single |one )?(?:<act>|<acts>) <above> <amount>", ("no single trade above 30 USDC",)),
+    NoteForm("actions limited", TX, "(?:limit|cap|keep) <each> (?:<act>|<acts>) (?:to|at|under|below)(?: max| at most)? <some>|(?:single |all )?<acts> (?:capped at|limited to|of at most|of up to|up to) M",
          ("limit each trade to 500 USDC", "single trades capped at 50 USDC")),
-    Form("actions that must not exceed", TX, "(?:<acts>|each <act>|<act>) (?:must|may|should|can) not (?:exceed|be (?:above|over|more than|larger than)) <amount>|no (?:single )?<act> (?:may|should|can) (?:exceed|be (?:above|over|more than|larger than)) <amount>",
+    NoteForm("actions that must not exceed", TX, "(?:<acts>|each <act>|<act>) (?:must|may|should|can) not (?:exceed|be (?:above|over|more than|larger than)) <amount>|no (?:single )?<act> (?:may|should|can) (?:exceed|be (?:above|over|more than|larger than)) <amount>",
          ("trades must not exceed $250", "no trade may exceed 50 USDC")),
 
-    Form("a cap behind its day", DAY, "(?:your |my )?(?:<cap> )?(?:per|each|every) day(?: spending)?(?: <cap>)?<is>(?: <max>)? <some>(?: max| at most)?<ofit>",
-         ("per day 150", "each day at most 300 USDC", "limit per day: 60"), "by day"),
-    Form("a cap before its day", DAY, "(?:<verb>?<max> |<cap> )?<some><ofit>(?: max| maximum)? (?:<per> day|daily)(?: max| maximum| limit| cap)?|<verb>M <per> day",
-         ("150 USDC per day", "at most 100 USDC a day", "at most 30% a day", "60 USDC daily"), "by day"),
-    Form("a daily limit", DAY, "(?:your |my )?(?:max |maximum )?daily(?: spending| spend)?(?: limit| cap| max| maximum| budget| allowance)?<is>(?: <max>)? <some>(?: max)?",
-         ("daily limit 100", "daily: 60 USDC", "daily cap of 24 USDC"), "by day"),
-    Form("a budget of a day", DAY, "budget<is> <amount> (?:per|a|each|every) day", ("budget 50 USDC per day",)),
-    Form("a limit of so much a day", DAY, "(?:your |my )?(?:spending )?<cap>(?: of| is)? <some> <per> day", ("spending limit 100 per day",)),
-    Form("never more in a day", DAY, "<never> <some><ofit> <per> day", ("never spend more than 100 USDC per day",), "by day"),
-    Form("a day limited", DAY, "(?:limit|cap|keep) (?:each|every) day (?:to|at|under|below)(?: max| at most)? <some>", ("limit each day to 150 USDC",)),
+    NoteForm("a cap behind its day", DAY, "(?:your |my )?(?:<cap> )?(?:per|each|every) day(?: spending)?(?: <cap>)?<is>(?: <max>)? <some>(?: max| at most)?<ofit>",
+         ("per day 150", "each day at most 300 USDC", "limit per day: 60"), "or count"),
+    NoteForm("a cap before its day", DAY, "(?:<verb>?<max> |<cap> )?<some><ofit>(?: max| maximum)? (?:<per> day|daily)(?: max| maximum| limit| cap)?|<verb>M <per> day",
+         ("150 USDC per day", "at most 100 USDC a day", "at most 30% a day", "60 USDC daily"), "or count"),
+    NoteForm("a daily limit", DAY, "(?:your |my )?(?:max |maximum )?daily(?: spending| spend)?(?: limit| cap| max| maximum| budget| allowance)?<is>(?: <max>)? <some>(?: max)?",
+         ("daily limit 100", "daily: 60 USDC", "daily cap of 24 USDC"), "or count"),
+    NoteForm("a budget of a day", DAY, "budget<is> <amount> (?:per|a|each|every) day", ("budget 50 USDC per day",)),
+    NoteForm("a limit of so much a day", DAY, "(?:your |my )?(?:spending )?<cap>(?: of| is)? <some> <per> day", ("spending limit 100 per day",)),
+    NoteForm("never more in a day", DAY, "<never> <some><ofit> <per> day", ("never spend more than 100 USDC per day",), "or count"),
+    NoteForm("a day limited", DAY, "(?:limit|cap|keep) (?:each|every) day (?:to|at|under|below)(?: max| at most)? <some>", ("limit each day to 150 USDC",)),
 
-    Form("ask above", ASK, "(?:always )?(?:ask|ask me|check with me|check in with me|get my approval)(?: first)?(?: for (?:my )?(?:approval|permission))?(?: (?:for |before )?<any>)? <above><is> <amount>(?: first)?",
+    NoteForm("ask above", ASK, "(?:always )?(?:ask|ask me|check with me|check in with me|get my approval)(?: first)?(?: for (?:my )?(?:approval|permission))?(?: (?:for |before )?<any>)? <above><is> <amount>(?: first)?",
          ("ask above 100", "ask me first above 20 USDC", "ask me for anything over 75 USDC")),
-    Form("above, ask", ASK, "(?:for )?(?:<any> )?<above> <amount> (?:always )?ask(?: me)?(?: first)?", ("anything above 30 USDC, ask me", "above 100 ask me first")),
-    Form("approval above", ASK,
+    NoteForm("above, ask", ASK, "(?:for )?(?:<any> )?<above> <amount> (?:always )?ask(?: me)?(?: first)?", ("anything above 30 USDC, ask me", "above 100 ask me first")),
+    NoteForm("approval above", ASK,
          "(?:my )?approvals?(?: is| are)?(?: needed| required)?(?: for)?(?: <any>)? <above><is> <amount>|approval threshold<is> <amount>",
          ("approval needed above 90 USDC", "my approval above 50")),
-    Form("what needs approval", ASK, "<any> <above> <amount> (?:need|needs|require|requires) my (?:approval|permission|ok|okay|confirmation)",
+    NoteForm("what needs approval", ASK, "<any> <above> <amount> (?:need|needs|require|requires) my (?:approval|permission|ok|okay|confirmation)",
          ("anything above 75 USDC needs my approval",)),
 
-    Form("the greatest loss", FLOOR,
+    NoteForm("the greatest loss", FLOOR,
          "(?:(?:max|maximum) (?:total )?<loss>|<loss> limit|stop loss(?: limit)?|stop line<is> (?:lose|a loss of))<is>(?: <max>)? P(?: loss)?<ofit>|P (?:stop loss|<loss> limit|(?:max|maximum) <loss>)|(?:limit|cap|keep) (?:the )?(?:loss|losses) (?:to|at|under|below) P<ofit>",
          ("stop loss 20%", "max drawdown: 12.5%", "stop line: lose at most 20%"), "lost"),
-    Form("the greatest loss as money", FLOOR, "(?:(?:max|maximum) (?:total )?<loss>|<loss> limit)<is>(?: <max>)? M", ("max loss 100 USDC",), "lost"),
-    Form("stop at a loss", FLOOR,
+    NoteForm("the greatest loss as money", FLOOR, "(?:(?:max|maximum) (?:total )?<loss>|<loss> limit)<is>(?: <max>)? M", ("max loss 100 USDC",), "lost"),
+    NoteForm("stop at a loss", FLOOR,
          "stop(?: trading)?(?: at| after| on)?<is>(?: a)?(?: <loss> of)? (?:P <loss>|P down)|stop(?: trading)?(?: at| after| on)(?: a)? <loss> of [PMN]",
          ("stop at a loss of 25%", "stop at a 20% loss", "stop at a loss of 150 USDC"), "lost"),
-    Form("stop if so much is lost", FLOOR, "(?:stop(?: trading)? <when> (?:<who> <lose>|(?:the )?(?:loss|losses) (?:reach|reaches|exceed|exceeds|hit|hits|is more than|are more than)|down) [PM]<ofit>|<when> <who> <lose> [PM]<ofit> stop(?: trading)?)",
+    NoteForm("stop if so much is lost", FLOOR, "(?:stop(?: trading)? <when> (?:<who> <lose>|(?:the )?(?:loss|losses) (?:reach|reaches|exceed|exceeds|hit|hits|is more than|are more than)|down) [PM]<ofit>|<when> <who> <lose> [PM]<ofit> stop(?: trading)?)",
          ("stop if you lose 20%", "stop trading when we are down 15%"), "lost"),
-    Form("never lose more", FLOOR, "(?:(?:never|do not|don't) lose more than|lose at most|lose no more than) [PM]<ofit>",
+    NoteForm("never lose more", FLOOR, "(?:(?:never|do not|don't) lose more than|lose at most|lose no more than) [PM]<ofit>",
          ("never lose more than 20%", "lose at most 100 USDC"), "lost"),
-    Form("stop with a minus sign", FLOOR, "stop(?: loss| line)?(?: at)?<is> neg P", ("stop at -20%",), "lost"),
-    Form("stop at a share", FLOOR, "stop(?: trading)? at P", ("stop at 20%",), "share"),
-    Form("stop below what is left", FLOOR,
+    NoteForm("stop with a minus sign", FLOOR, "stop(?: loss| line)?(?: at)?<is> neg P", ("stop at -20%",), "lost"),
+    NoteForm("stop at a share", FLOOR, "stop(?: trading)? at P", ("stop at 20%",), "share"),
+    NoteForm("stop below what is left", FLOOR,
          "stop(?: trading)? (?:below|under|<when> <who> (?:falls|drops|goes|sinks|is) (?:below|under)) <amount>|<when> <who> (?:falls|drops|goes|sinks|is) (?:below|under) <amount> stop(?: trading)?|stop(?: trading)? (?:when|once) <amount> (?:is|are) left",
          ("stop when it falls below 480 USDC", "stop below 400", "stop when 300 USDC is left"), "left"),
-    Form("a stop line without a word for loss", FLOOR, "(?:stop|stop line|stop loss|floor)(?: at)?<is> [MN]|(?:stop line|floor)<is> P",
+    NoteForm("a stop line without a word for loss", FLOOR, "(?:stop|stop line|stop loss|floor)(?: at)?<is> [MN]|(?:stop line|floor)<is> P",
          ("stop at 400", "stop line 400 USDC", "stop line 20%"), "either", could=(FLOOR,)),
 
-    Form("close at a loss", FLOOR,
+    NoteForm("close at a loss", FLOOR,
          "(?:(?:close|sell) <all> <when> <who> <lose> P<ofit>|(?:<when> <who> <lose> P<ofit>|stop at a P loss|stop at a loss of P) (?:and |then )?(?:close|sell) <all>|(?:close|sell) <all> at (?:a P loss|a loss of P))",
          ("close everything if you lose 30%", "sell everything at a loss of 10%", "stop at a 20% loss and close all positions"), "lost", ((ON_FLOOR, "close"),)),
-    Form("close at the line", ON_FLOOR, "(?:(?:close|sell) <all> <line>|<line>(?: :| =)? (?:close|sell) <all>)",
+    NoteForm("close at the line", ON_FLOOR, "(?:(?:close|sell) <all> <line>|<line>(?: :| =)? (?:close|sell) <all>)",
          ("close positions at the stop line", "at the stop: close everything"), "close"),
-    Form("keep at the line", ON_FLOOR, "(?:(?:keep|hold) <all> <line>|<line>(?: :| =)? (?:keep|hold) <all>)",
+    NoteForm("keep at the line", ON_FLOOR, "(?:(?:keep|hold) <all> <line>|<line>(?: :| =)? (?:keep|hold) <all>)",
          ("keep positions at the stop line", "at the stop: keep positions"), "keep"),
 
-    Form("the fee", FEE, "(?:agent |agent's |performance |your )?fee(?: for <agent>)?<is> P(?: of <gains>)?", ("fee 10%", "agent fee: 5% of the profits"), "share"),
-    Form("so much of a fee", FEE, "P (?:agent |performance )?fee", ("a 10% fee",), "share"),
-    Form("a share of the gain", FEE,
+    NoteForm("the fee", FEE, "(?:agent |agent's |performance |your )?fee(?: for <agent>)?<is> P(?: of <gains>)?", ("fee 10%", "agent fee: 5% of the profits"), "share"),
+    NoteForm("so much of a fee", FEE, "P (?:agent |performance )?fee", ("a 10% fee",), "share"),
+    NoteForm("a share of the gain", FEE,
          "(?:you|<agent>) (?:get|gets|keep|keeps|earn|earns|receive|receives|may keep) P of <gains>|your share(?: of <gains>)?<is> P(?: of <gains>)?",
          ("you get 10% of the profits", "my agent keeps 5% of the gains"), "share"),
 
-    Form("days", DAYS, "(?:<lasts><is> )?N days?|days<is> N|(?:for )?the next N days", ("30 days", "for 14 days", "days: 45", "duration: 20 days"), "days"),
-    Form("a mandate of days", DAYS, "N day (?:mandate|period|term|duration)", ("a 30-day mandate",), "days"),
-    Form("weeks", DAYS, "(?:<lasts><is> )?(?:N weeks?|one week)|<lasts> a week|(?:for )?the next N weeks", ("two weeks", "for 3 weeks", "for one week"), "weeks"),
-    Form("months, which have no fixed length", DAYS, "(?:<lasts><is> )?(?:N months?|one month)|<lasts> a month", ("for a month", "2 months"), "months", could=(DAYS,)),
+    NoteForm("days", DAYS, "(?:<lasts><is> )?N days?|days<is> N|(?:for )?the next N days", ("30 days", "for 14 days", "days: 45", "duration: 20 days"), "days"),
+    NoteForm("a mandate of days", DAYS, "N day (?:mandate|period|term|duration)", ("a 30-day mandate",), "days"),
+    NoteForm("weeks", DAYS, "(?:<lasts><is> )?(?:N weeks?|one week)|<lasts> a week|(?:for )?the next N weeks", ("two weeks", "for 3 weeks", "for one week"), "weeks"),
+    NoteForm("months, which have no fixed length", DAYS, "(?:<lasts><is> )?(?:N months?|one month)|<lasts> a month", ("for a month", "2 months"), "months", could=(DAYS,)),
 
-    Form("a bound on nothing named", BUDGET, "(?:<verb>)?<max> <amount>", ("up to 50 USDC", "at most 100"), could=(BUDGET, TX, DAY)),
+    NoteForm("a bound on nothing named", BUDGET, "(?:<verb>)?<max> <amount>", ("up to 50 USDC", "at most 100"), could=(BUDGET, TX, DAY)),
 )  # fmt: skip
 
 # What stands between items and says nothing.
@@ -174,6 +174,6 @@ def written(pattern: str) -> str:
 
 
 @cache
-def patterns() -> tuple[tuple[Form, re.Pattern[str]], ...]:
+def patterns() -> tuple[tuple[NoteForm, re.Pattern[str]], ...]:
     """Every form with its expression; made when the first note is read."""
     return tuple((form, re.compile(written(form.pattern))) for form in FORMS)

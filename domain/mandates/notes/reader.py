@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from domain.mandates.notes.forms import SILENT, Form, patterns
+from domain.mandates.notes.forms import SILENT, NoteForm, patterns
 from domain.mandates.notes.tokens import FIGURES, SHARE, Token, tokens, words
 from domain.mandates.notes.words import EVERY, concerned
 from domain.money import MICROS
@@ -33,7 +33,7 @@ class Said:
     Shapes: `counts` where the figure may be of something else; `bare` where a share opens the item.
     """
 
-    form: Form
+    form: NoteForm
     text: str
     start: int
     figure: Token | None
@@ -82,14 +82,20 @@ class _Reader:
     note: str
     markets: frozenset[str]
     items: int = 0
+    heading: Unread | None = None
     reading: Reading = field(default_factory=Reading)
 
     def take(self, sentence: Sequence[Token], *, asks: bool) -> None:
         statement, whole = ([], False) if asks else self.fit_all(sentence)
         if whole:
+            if self.heading and len(sentence) <= 2 and sentence[0].kind in FIGURES:
+                self.reading.unread.append(self.heading)
+            self.heading = None if statement else self.heading
             self.reading.said += statement
             return
         text = self.note[sentence[0].start : sentence[-1].end]
+        # An unread line may be the heading of the figure below it.
+        self.heading = Unread(text, sentence[0].start, EVERY, tuple(statement))
         terms = concerned(sentence, self.markets, asks=asks)
         if terms:
             self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(statement)))

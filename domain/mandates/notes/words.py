@@ -7,15 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from domain.mandates.notes import forms as f
-from domain.mandates.notes.tokens import (
-    AMOUNT,
-    CURRENCY,
-    MONEY,
-    SHARE,
-    STRANGE,
-    Token,
-    words,
-)
+from domain.mandates.notes.tokens import AMOUNT, CURRENCY, MONEY, SHARE, STRANGE, Token, words
 
 EVERY: Final = frozenset(
     {f.BUDGET, f.TX, f.DAY, f.ASK, f.FLOOR, f.ON_FLOOR, f.FEE, f.DAYS, f.AIM, f.TARGETS}
@@ -54,46 +46,39 @@ _SPEAKS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
 # "grow it for me" asks for nothing.
 _BEFORE_ME: Final = words("for give let help make get earn to with_me")
 _ACTS: Final = words(
-    "trade action purchase transaction payment order day trades actions purchases transactions "
-    "payments orders"
+    "trade action purchase transaction payment order day trades actions purchases transactions payments orders"
 )
 _EACH: Final = words("per a each every any single /")
 
 # Takes back, corrects or makes up.
 _REVOKES: Final = words(
-    "actually correction correct sorry oops wait scrap forget ignore disregard cancel undo revert "
-    "instead rather mind kidding joke joking lol psych nevermind mistake typo wrong meant mean means "
-    "imagine suppose supposing pretend hypothetically hypothetical hypothetic example examples e.g. "
-    "e.g eg sample template dummy fake test testing toy case scenario opposite reverse vice versa "
-    "whatever depends maybe perhaps possibly probably might could would should wish hope reconsider "
-    "misspoke hmm hm um uh er erm hang scratch strike retract take back thought thoughts otherwise delete remove void invalid error oh "
-    "changed change update updated edit edited replace override overrides supersede system unless except excluding only besides "
-    "halve halved doubled increase increased decrease reduce reduced raise lower adjust adjusted modify amend amended negotiable "
-    "flexible tentative draft provisional estimate guess approximate obsolete outdated expired former formerly quote quoted nah "
-    "think sure unsure know fool fools copied pasted confirmed agreed higher bigger smaller"
+    "actually correction correct sorry oops wait scrap forget ignore disregard cancel undo revert instead rather mind kidding joke joking lol psych nevermind mistake typo wrong meant mean means imagine suppose supposing pretend "
+    "hypothetically hypothetical hypothetic example examples e.g. e.g eg sample template dummy fake test testing toy case scenario opposite reverse vice versa whatever depends maybe perhaps possibly probably might could would should "
+    "wish hope reconsider misspoke hmm hm um uh er erm hang scratch strike retract take back thought thoughts otherwise delete remove void invalid error oh changed change update updated edit edited replace override overrides supersede "
+    "system unless except excluding only besides halve halved doubled increase increased decrease reduce reduced raise lower adjust adjusted modify amend amended negotiable flexible tentative draft provisional estimate guess "
+    "approximate obsolete outdated expired former formerly quote quoted nah think sure unsure know fool fools copied pasted confirmed agreed higher bigger smaller"
 )
 _NEGATES: Final = words(
-    "not no never none nor neither nothing without don't dont doesn't doesnt won't wont can't cannot "
-    "isn't isnt aren't arent wasn't shouldn't mustn't needn't avoid nope refuse"
+    "not no never none nor neither nothing without don't dont doesn't doesnt won't wont can't cannot isn't isnt aren't arent wasn't shouldn't mustn't needn't avoid nope refuse"
 )
 _POINTS: Final = words(
-    "that this those these them it its above below following follows follow so same all any anything "
-    "everything either both one ones number numbers figure figures amount amounts term terms rule "
-    "rules condition conditions note message text said say says wrote write before previous earlier "
-    "first last next what whatever which here there like as limits"
+    "that this those these them it its above below following follows follow so same all any anything everything either both one ones number numbers figure figures amount amounts term terms rule rules condition conditions note message "
+    "text said say says wrote write before previous earlier first last next what whatever which here there like as limits"
 )
 _OTHERS: Final = words(
-    "friend friends sister brother mother father mom dad wife husband partner boss colleague lawyer accountant manager blog article "
-    "neighbour neighbor client customer he she they him her his their theirs someone somebody people "
-    "others another other who whose everyone most was were had did been used yesterday ago once when "
-    "if while though although however but still then than until"
+    "friend friends sister brother mother father mom dad wife husband partner boss colleague lawyer accountant manager blog article neighbour neighbor client customer he she they him her his their theirs someone somebody people others "
+    "another other who whose everyone most was were had did been used yesterday ago once when if while though although however but still then than until"
 )
 # What opens words that go on with the sentence before: "or less", "per day", "roughly".
 _GOES_ON: Final = words(
-    "or and at per each every in plus minus to roughly approximately approx about around circa tbc "
-    "tbd pending starting from by on of as more less nor yet even if when where which who also"
+    "or and at per each every in plus minus to roughly approximately approx about around circa tbc tbd pending starting from by on of as more less nor yet even if when where which who also"
 )
 _FEW: Final = 3
+# Without one of these a sentence is of another language, or no sentence.
+_ENGLISH: Final = words("the to of be my you your is are and with for it i'm i'll don't")
+_COURTESY: Final = words(
+    "thanks hi dear agent good luck have fun be careful carefully wisely bold conservative brief go trade spend best wishes make me rich evening morning new here am i i'll that's it please very just write question questions"
+)
 
 
 def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool) -> frozenset[str]:
@@ -109,15 +94,19 @@ def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool)
     if not statement.isdisjoint(markets):
         found |= {f.TARGETS}
     goes_on = kinds[0] in _GOES_ON or kinds[-1] == ":"
-    doubtful = goes_on or (asks and found) or _spoils(statement - markets)
+    # A few words beside a term may modify or deny it.
+    strange = {w for w in statement if w[0].isalpha()} - _COURTESY
+    bare = bool(strange) and statement.isdisjoint(
+        _ENGLISH | markets if len(kinds) > _FEW else markets
+    )
+    doubtful = goes_on or bare or (asks and found) or _spoils(statement - markets)
     return EVERY if doubtful else found
 
 
 def _spoils(statement: set[str]) -> bool:
     """True of words that may be about what stands around them, and take it back."""
     names = {w for w in statement if w[0].isalpha()}
-    denies = bool(names & _NEGATES)
-    points = bool(names & _POINTS)
+    denies, points = bool(names & _NEGATES), bool(names & _POINTS)
     return (
         bool(names & _REVOKES)
         or (denies and (points or len(names) < _FEW))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from domain.mandates.mandate import MAX_PAYOUT_BPS
 from domain.mandates.notes import reader
 from domain.mandates.notes.draft import NOTE_MAX, PRESET, Draft, parse_note
-from domain.mandates.notes.forms import FORMS, Form, patterns
+from domain.mandates.notes.forms import FORMS, NoteForm, patterns
 from domain.money import Usdc
 
 HERE: Final = Path(__file__).parent
@@ -102,7 +102,7 @@ def test_a_sentence_that_only_sounds_like_a_term_fills_none_behind_another(
 
 
 @pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
-def test_every_example_of_a_form_says_its_term_and_no_other(form: Form) -> None:
+def test_every_example_of_a_form_says_its_term_and_no_other(form: NoteForm) -> None:
     for example in form.examples:
         draft = read(
             example, **({"budget_usdc": Usdc.parse(500)} if form.term != "budget_usdc" else {})
