@@ -75,7 +75,7 @@ _GOES_ON: Final = words(
 )
 _FEW: Final = 3
 # Without one of these a sentence is of another language, or no sentence.
-_ENGLISH: Final = words("the to of be my you your is are and with for it i'm i'll don't")
+_ENGLISH: Final = words("the to of be my me you your is are and with for it i'm i'll don't")
 _COURTESY: Final = words(
     "thanks hi dear agent good luck have fun be careful carefully wisely bold conservative brief go trade spend best wishes make me rich evening morning new here am i i'll that's it please very just write question questions"
 )
@@ -94,10 +94,12 @@ def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool)
     if not statement.isdisjoint(markets):
         found |= {f.TARGETS}
     goes_on = kinds[0] in _GOES_ON or kinds[-1] == ":"
-    # A few words beside a term may modify or deny it.
+    # A few words beside a term, without a figure of their own, may modify or deny it.
     strange = {w for w in statement if w[0].isalpha()} - _COURTESY
-    bare = bool(strange) and statement.isdisjoint(
-        _ENGLISH | markets if len(kinds) > _FEW else markets
+    bare = (
+        bool(strange)
+        and statement.isdisjoint(_OF_FIGURES)
+        and statement.isdisjoint(_ENGLISH | markets if len(kinds) > _FEW else markets)
     )
     doubtful = goes_on or bare or (asks and found) or _spoils(statement - markets)
     return EVERY if doubtful else found
