@@ -74,7 +74,6 @@ _GOES_ON: Final = words(
     "or and at per each every in plus minus to roughly approximately approx about around circa tbc tbd pending starting from by on of as more less nor yet even if when where which who also"
 )
 _FEW: Final = 3
-# Without one of these a sentence is of another language, or no sentence.
 _ENGLISH: Final = words("the to of be my me you your is are and with for it i'm i'll don't")
 _COURTESY: Final = words(
     "thanks hi dear agent good luck have fun be careful carefully wisely bold conservative brief go trade spend best wishes make me rich evening morning new here am i i'll that's it please very just write question questions"
