@@ -90,7 +90,10 @@ async def test_what_a_sentence_leaves_open_is_an_empty_field_that_has_to_be_fill
 ) -> None:
     _, wallet = await site.world.owner()
     browser = await site.signed_in(wallet)
-    at = await begun(browser, "Budget 500 USDC, 30 days. Stop at 400. Check with me.")
+    at = await begun(
+        browser,
+        "Budget 500 USDC, 30 days. Stop at 400. Check with me about the larger ones of your trades.",
+    )
     page = await browser.get(at)
     fine(page)
     assert page.one("input", id="budget_usdc").attributes["value"] == "500"
