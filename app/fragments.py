@@ -17,7 +17,7 @@ class FragmentCache:
     Nothing here is ever wrong, only forgotten: the very values that were shown are the key. They
     must be hashable, and the macro must look at nothing else. Markup equals the text that it is
     made of, so that no value that can hold somebody's text may hold markup as well.
-    Units: `most` characters of markup in all.
+    Units: `limit` characters of markup in all.
     """
 
     def __init__(self, limit: int = CHARACTERS):

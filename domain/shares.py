@@ -21,7 +21,7 @@ def gives_way(places: Mapping[str, int], asker: str) -> str | None:
 
 
 def round_robin(items: Iterable[T], whose: Callable[[T], str], limit: int) -> list[T]:
-    """The first `most` of some items where each holder in turn gives its next, in their order."""
+    """The first `limit` of some items where each holder in turn gives its next, in their order."""
     rounds: dict[str, int] = {}
     turns: list[tuple[int, int, T]] = []
     for n, item in enumerate(items):

@@ -81,7 +81,7 @@ _STRICT: Final = json.JSONDecoder(
 
 def check_complexity(text: str, *, depth: int = MAX_DEPTH) -> None:
     """Refuse a text that would cost a parser too much: what nests too deep, and what has more
-    values than any body may (`countable` counts them out later, and exactly). It stops at the
+    values than any body may (`check_size` counts them out later, and exactly). It stops at the
     first that is too many; whether the text is JSON at all is not looked at.
 
     Errors: `invalid_request`.

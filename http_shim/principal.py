@@ -23,8 +23,8 @@ STATE: Final = "wallet.asker"  # where it stands in an ASGI scope's state
 
 @dataclass(frozen=True, slots=True)
 class RequestPrincipal:
-    """Who it is and where from; `paid` is what the request has cost already. `trouble` is why
-    no caller can be named: a tool tells it as its refusal, as it tells every other. It is never
+    """Who it is and where from; `prepaid_cost` is what the request has cost already. `trouble` is
+    why no caller can be named: a tool tells it as its refusal, as it tells every other. It is never
     raised itself: the frames that it came through would hold the request that it belongs to, and
     the request's body, until the collector comes.
     """

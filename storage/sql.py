@@ -185,18 +185,18 @@ class SingleQuery:
         self._sql, self._asked, self.dialect = sql, False, sql.dialect
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
-        """Run a query. Errors: `NotBrought`, the second time."""
+        """Run a query. Errors: `PrefetchMiss`, the second time."""
         if self._asked:
             raise PrefetchMiss(text)
         self._asked = True
         return self._sql.rows(text, **values)
 
     def run(self, text: str, /, **values: Any) -> int:
-        """Nothing is written here. Errors: `NotBrought`."""
+        """Nothing is written here. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
-        """Nothing is written here. Errors: `NotBrought`."""
+        """Nothing is written here. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
 

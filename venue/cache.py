@@ -67,7 +67,7 @@ class Cache:
         *,
         fresh: bool = False,
     ) -> CachedValue[Any]:
-        """The value under a key, asked for where what is held is older than `good_for_s` seconds.
+        """The value under a key, asked for where what is held is older than `max_age_s` seconds.
 
         Shapes: `load` gives the value and its size in bytes. Where it is refused, what is held is
         given as stale,

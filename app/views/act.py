@@ -154,7 +154,7 @@ def view(
     name: str | None = None,
     exit: ExitView | None = None,
 ) -> ActionPageView:
-    """`told` of the action's call operation, or the block of its refusal; `named` is the agent of
+    """`raw` of the action's call operation, or the block of its refusal; `name` is the agent of
     the signed terms, for its resumption.
     """
     m, p, words = read["mandate"], read["progress"], ACTS[kind]

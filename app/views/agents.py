@@ -172,7 +172,7 @@ def not_registered(view: AgentsView, block: Json, name: str, address: str) -> Ag
 
 
 def new_key(agent_id: str, raw: Json, name: str, base_url: str) -> NewKeyView:
-    """A key as it is shown once, with how an agent's host takes it; `told`: the operation's."""
+    """A key as it is shown once, with how an agent's host takes it; `raw`: the operation's."""
     key = raw["key"]
     server = {"url": f"{base_url}/mcp", "headers": {"X-Service-User-Key": key}}
     snippet = json.dumps({"mcpServers": {"wallet": server}}, indent=2)

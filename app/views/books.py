@@ -110,7 +110,7 @@ def _names(agents: Json) -> dict[str, str]:
 
 
 def view(raw: Json, agents: Json) -> BooksView:
-    """`told` of own_paper_books, `agents` of owner_agents."""
+    """`raw` of own_paper_books, `agents` of owner_agents."""
     names = _names(agents)
     return BooksView(
         books=tuple(_book(b, names) for b in raw["books"]),
@@ -125,7 +125,7 @@ def refused(view: BooksView, block: Json, name: str, start: str) -> BooksView:
 
 
 def one(raw: Json, agents: Json) -> OneBookView:
-    """`told` of own_paper_book."""
+    """`raw` of own_paper_book."""
     return OneBookView(
         book=_book(raw, _names(agents)),
         positions=positions(raw["positions"], {raw["book"]: raw["name"]}),

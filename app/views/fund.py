@@ -39,7 +39,7 @@ def _outcome(approved: bool, simulation: Json | None) -> SimulationView:
 
 
 def view(read: Json, raw: Json, refused: Json | None = None) -> FundView:
-    """`told` of owner_fund, for an amount or without one; `refused` what was said to an amount."""
+    """`raw` of owner_fund, for an amount or without one; `refused` what was said to an amount."""
     m, calls = read["mandate"], raw["calls"]
     public_id = m["public_id"]
     approved = bool(calls) and bool((calls[-1]["simulation"] or {}).get("ok"))

@@ -65,5 +65,5 @@ def _market(row: Json, names: Mapping[int, str]) -> MarketView:
 
 
 def view(raw: Json, names: Mapping[int, str]) -> MarketsView:
-    """`told` of markets_list; `names` of the networks."""
+    """`raw` of markets_list; `names` of the networks."""
     return MarketsView(markets=tuple(_market(row, names) for row in raw["items"]))

@@ -152,7 +152,7 @@ def _breach(raw: Json) -> BreachView:
 
 
 def one(raw: Json, head: Json, now: datetime) -> StatementView:
-    """`told` of owner_statement, `head` the mandate's attributes."""
+    """`raw` of owner_statement, `head` the mandate's attributes."""
     used = raw["allowed_vs_used"]
     move, day = used["largest_move"], used["busiest_day"]
     return StatementView(
@@ -179,7 +179,7 @@ def one(raw: Json, head: Json, now: datetime) -> StatementView:
 
 
 def view_all(raw: Json, now: datetime) -> StatementsView:
-    """`told` of owner_statement_all."""
+    """`raw` of owner_statement_all."""
     totals = raw["totals"]
     return StatementsView(
         week=week(raw["period"], now),

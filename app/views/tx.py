@@ -64,7 +64,7 @@ class TxView:
 
 
 def view(public_id: str, tx_hash: str, subject: str, raw: Json, refused: Json | None) -> TxView:
-    """`told` of mandate_reconcile; `refused` what the service said when it was to be recorded."""
+    """`raw` of mandate_reconcile; `refused` what the service said when it was to be recorded."""
     outcome = raw["outcome"]
     if refused is not None and refused["error"] == "tx_pending":
         outcome, refused = "pending", None

@@ -157,7 +157,7 @@ def _line(group: list[Json]) -> RecordLine:
 
 
 def lines(steps: Iterable[Json], limit: int | None = None) -> tuple[RecordLine, ...]:
-    """The steps of a reply, newest first as they came, `most` lines of them; marks are left to the
+    """The steps of a reply, newest first as they came, `limit` lines of them; marks are left to the
     chart, and an owner who said nothing gave no instruction.
     """
     groups: dict[str, list[Json]] = {}

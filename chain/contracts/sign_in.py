@@ -17,7 +17,7 @@ _NONCE: Final = "Nonce: "
 
 
 class SiweSignIn:
-    """The `SignIn` port (contract 2).
+    """The `SignInVerifier` port (contract 2).
 
     The text is ours from end to end, so that nothing has to understand what comes back: it is
     looked up by its nonce and compared. A parser of strangers' texts would be theirs to keep busy.

@@ -139,7 +139,7 @@ def _text(value: Any) -> bytes:
 
 
 def log_entries(log: Iterable[tuple[datetime, Changes]], limit: int) -> list[dict[str, object]]:
-    """The log's entries, newest first, with the values that fit into `most` bytes together.
+    """The log's entries, newest first, with the values that fit into `limit` bytes together.
 
     Shapes: `{changed_at, changes: {field: {from, to}}}`; a value that is cut is null there, and its
     field says under `cut` how many bytes it has: `{from?, to?}`.

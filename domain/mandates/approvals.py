@@ -49,7 +49,8 @@ class ApprovalItem:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One item (contract 6). `status` is as stored; `shown` turns a timed-out one into `expired`.
+    """One item (contract 6). `status` is as stored; on reading, one whose time is over is
+    `expired`.
 
     Shapes: `target` is `{market, address, selector}`; `data` 0x hex; `action_hash` and `data_hash`
     are those of the very call (`domain.mandates.actions`). Where the vault keeps

@@ -51,8 +51,8 @@ def series(
 ) -> tuple[SeriesPoint, ...]:
     """The points, oldest first; a day in which nothing happened has none.
 
-    Shapes: `days` are roll-ups, oldest first; `whole`: every row of the ledger is in them. Today's
-    point rests on the books and the vault, as everything else that is shown of it.
+    Shapes: `days` are roll-ups, oldest first; `is_complete`: every row of the ledger is in them.
+    Today's point rests on the books and the vault, as everything else that is shown of it.
     """
     mandate = snapshot.mandate
     built = {

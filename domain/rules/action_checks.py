@@ -48,7 +48,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """The action an agent asks calldata for: `data` to `target`; `held` is what an own live
+    """The action an agent asks calldata for: `data` to `target`; `reserved` is what an own live
     reservation already counts, `action_hash` what identifies it (None while there is no vault).
     """
 
@@ -197,7 +197,8 @@ def under_way(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> Usdc:
     One action shows up to three times: reserved when its calldata is handed out, claimed when it
     is reported, in the vault's figure when it is mined. A claim stands in the place of its
     reservation; of that and what the vault has over the ledger the larger counts, so that no
-    action counts twice. `held` is what an own live reservation for the same action already counts.
+    action counts twice. `own_reserved` is what an own live reservation for the same action already
+    counts.
     """
     pending_spend = pending_on(snapshot, today(snapshot)) + reserved(snapshot) - own_reserved
     return max(pending_spend, unread(snapshot), ZERO)

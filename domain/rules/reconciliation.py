@@ -16,7 +16,7 @@ def totals_match(
     is paused, stopped for that reason, settled and owing its agent as it says.
 
     What the vault counts as cash no longer holds the agent's fee, the rows' cash does until it is
-    paid. `named`: the terms name an agent; a vault of terms that name none says paused until
+    paid. `name`: the terms name an agent; a vault of terms that name none says paused until
     the owner sets one, and no row tells of that. `agent` is the one that they name, and the only
     one that a vault of theirs may have.
     """

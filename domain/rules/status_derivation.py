@@ -63,7 +63,7 @@ def apply_newest_block(
     """The mandate as the newest block that was read has it; `provisional` where its ledger does
     not say so yet.
 
-    Shapes: `vault` is None or absent where it was not read, and then the logs that are `coming`
+    Shapes: `vault` is None or absent where it was not read, and then `logs`
     decide, in their order in the chain.
     Source: contract 5, "`mandate.paused` and `paused_at` follow the newest block that is read".
     """

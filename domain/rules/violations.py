@@ -73,8 +73,8 @@ class BrokenRule:
 class _Action:
     """One action as it is judged: with the chain's figures and time where the chain has told of it.
 
-    Units: `spent` left the vault or is claimed to have; `asked` is the larger of it and the
-    approved amount. `called` is None for what only an agent tells.
+    Units: `spent` left the vault or is claimed to have; `requested_amount` is the larger of it and
+    the approved amount. `called` is None for what only an agent tells.
     """
 
     at: datetime

@@ -205,7 +205,7 @@ def listed(key: AgentKey, agents: Sequence[ApprovedAgent]) -> ApprovedAgent | No
 
 
 def usable(key: AgentKey | None, agents: Sequence[ApprovedAgent] | None, now: datetime) -> bool:
-    """True where a key may sign: alive here, and named by the venue in its last answer (`told`,
+    """True where a key may sign: alive here, and named by the venue in its last answer (`agents`,
     None: what is stored).
 
     A key that ended here a moment ago is dead at once, though the venue may list it for seconds.

@@ -61,7 +61,7 @@ class PinnedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The host's addresses. Errors: `NotAllowed` where one of them may not be called."""
+        """The host's addresses. Errors: `AddressBlocked` where one of them may not be called."""
         asking = asyncio.get_running_loop().run_in_executor
         addresses = await asking(self._threads, self._lookup, host, port)
         if not self._private and not all(is_public_address(address) for address in addresses):

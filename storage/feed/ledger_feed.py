@@ -171,7 +171,7 @@ class LedgerFeed:
         """Every row behind a cursor, in order, as it comes; "" is the very beginning.
 
         The stream waits for its listener, so that a slow one costs no memory. It ends with `run`.
-        Errors: `NotInRecord` where the row of the cursor is not there, or is another.
+        Errors: `UnknownCursor` where the row of the cursor is not there, or is another.
         """
         after = await self._resumed(cursor)
         while not self._ended:

@@ -22,15 +22,15 @@ class PrefetchedSql:
         self._snapshot = snapshot
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
-        """Run a query. Errors: `NotBrought`."""
+        """Run a query. Errors: `PrefetchMiss`."""
         return _answered(READ_ANSWERS, text, self._snapshot, values)
 
     def run(self, text: str, /, **values: Any) -> int:
-        """Nothing is written here. Errors: `NotBrought`."""
+        """Nothing is written here. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
-        """Nothing is written here. Errors: `NotBrought`."""
+        """Nothing is written here. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
 
@@ -67,18 +67,18 @@ class BufferedSql:
         self._before: list[tuple[str, str, Sequence[Row]]] = []
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
-        """Run a query. Errors: `NotBrought`."""
+        """Run a query. Errors: `PrefetchMiss`."""
         return _answered(WRITING, text, self._snapshot, values)
 
     def run(self, text: str, /, **values: Any) -> int:
-        """Run a statement; the number of rows it touched. Errors: `NotBrought`."""
+        """Run a statement; the number of rows it touched. Errors: `PrefetchMiss`."""
         write = WRITES.get(text)
         if write is None or values.get("public_id", self.public_id) != self.public_id:
             raise PrefetchMiss(text)
         return write(self, values)
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
-        """Many rows have a transaction of their own. Errors: `NotBrought`."""
+        """Many rows have a transaction of their own. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
     def undo(self) -> None:

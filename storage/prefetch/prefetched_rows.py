@@ -159,7 +159,7 @@ class PrefetchedRows:
     """What was brought, as of one moment: by kind and key, rows as the database would give them.
 
     A key that is among those asked for and has no rows is known to have none. Of a ledger the rows
-    above `behind` are there.
+    above that of the checkpoint are there.
     """
 
     mandates: frozenset[str]

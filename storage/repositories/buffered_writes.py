@@ -18,7 +18,7 @@ _LEDGERS: Final = "ledger_"
 
 
 class BufferedWrites:
-    """A connection on which what a ledger's appends add waits until `written`; whatever else is
+    """A connection on which what a ledger's appends add waits until `flush`; whatever else is
     asked or done about ledgers comes after it, and finds it there.
     """
 

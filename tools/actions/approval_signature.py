@@ -19,7 +19,7 @@ from tools.context.approval_keeping import factory_of
 def signed_item(
     uow: UnitOfWork, public_id: str, action: Action, name: str | None, now: datetime
 ) -> Approval | None:
-    """The approved item with the owner's signature that covers this very action; `named` is the
+    """The approved item with the owner's signature that covers this very action; `name` is the
     only one looked at where an agent names it.
     """
     for item in uow.approvals.of_action(public_id, action.action_hash):

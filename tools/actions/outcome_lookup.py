@@ -89,8 +89,8 @@ class ReconcileOut(ResponseModel):
 class OutcomeEvidence:
     """What the chain was asked: of a transaction, or of what an agent's wallet sent.
 
-    `asked` is false where it could not be; `waits` is true for a transaction that is known and not
-    mined yet.
+    `chain_read` is false where no node answered; `waits` is true for a transaction that is known
+    and not mined yet.
     """
 
     chain_read: bool = False

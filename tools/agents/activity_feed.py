@@ -166,7 +166,7 @@ class MergedFeed:
         heappush(self._next, _Source((stamp, source, EVER), source, []))
 
     async def some(self, limit: int) -> list[Item]:
-        """The next items, `most` at the most; fewer at the end."""
+        """The next items, `limit` at the most; fewer at the end."""
         items: list[Item] = []
         while self._next and len(items) < limit:
             first = heappop(self._next)

@@ -97,7 +97,7 @@ class PageVaultCache:
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """The vaults of one page; `again`: it was shown before, and may be a moment old."""
+    """The vaults of one page; `use_cached`: it was shown before, and may be a moment old."""
 
     own: dict[_Vault, VaultState | None]
     cache: PageVaultCache | None
@@ -128,8 +128,8 @@ def one_read_per_vault(
     cache: PageVaultCache | None = None, *, use_cached: bool = False
 ) -> Iterator[None]:
     """Within it a vault is read once, whatever asks: what is put together of several reads is of
-    one block, and costs one read. With `kept`, what is read is kept for others, and who asks
-    `again` takes what somebody read a moment ago.
+    one block, and costs one read. With `cache`, what is read is kept for others, and who asks
+    `use_cached` takes what somebody read a moment ago.
     """
     token = _READ.set(_Reads({}, cache, use_cached))
     try:

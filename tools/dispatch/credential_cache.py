@@ -17,7 +17,7 @@ class StaleCredential(Exception):
 
 
 def verify_cached_credential(uow: UnitOfWork, caller: Caller) -> None:
-    """Look up whom a call presumes. Errors: `NotAsPresumed`."""
+    """Look up whom a call presumes. Errors: `StaleCredential`."""
     if agent_of(uow, caller.credential or "") != caller:
         raise StaleCredential
 

@@ -47,8 +47,8 @@ def charge_call(
     prepaid_cost: int = 0,
     wallet: object = None,
 ) -> None:
-    """Count a call before it runs; `paid` of its weight was counted where it came in, as that of a
-    read: a write counts as a write in full. `wallet` is whose sign-in it begins.
+    """Count a call before it runs; `prepaid_cost` of its weight was counted where it came in, as
+    that of a read: a write counts as a write in full. `wallet` is whose sign-in it begins.
 
     Errors: `rate_limited`.
     """

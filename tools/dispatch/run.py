@@ -97,7 +97,8 @@ async def run(
     prepaid_cost: int = 0,
 ) -> OperationResult:
     """Run one call: rate, role, validation, gathering, one transaction, reply. `address` is the
-    network address that it came from, where there is one; `paid` is what it has cost already.
+    network address that it came from, where there is one; `prepaid_cost` is what it has cost
+    already.
 
     Errors: none; every refusal becomes its block, trouble of the database is
     `storage_unavailable`, anything else is logged and answered `internal`.
@@ -314,7 +315,7 @@ def _read_set(
 async def _with_prefetch(deps: Deps, caller: Caller, read_set: ReadSet) -> Deps:
     """With what a call needs at hand, its claim aside: that is looked up where it is written.
 
-    Errors: `NotAsPresumed`.
+    Errors: `StaleCredential`.
     """
     store = await deps.store.prefetch(read_set.of_call(read_set.credential, None))
     if caller.from_cache:

@@ -108,7 +108,7 @@ def ingest_transaction(
     Shapes: `logs` are all that the vault left in it, in their order; none where it is in no block.
     A log that moved is the same log, and is restated where it stands now; what is gone is taken
     back, what is new is added, and the mandate follows. Every inlet ends here.
-    Errors: `Unsure` where something had to be taken back and the caller is not `sure`.
+    Errors: `ReorgSuspected` where something had to be taken back and the caller is not `sure`.
     """
     histories = log_histories(uow.ledger.by_tx(mandate.public_id, tx_hash))
     news = [(log, new) for log in logs if (new := row_of(log, mandate)) is not None]
@@ -234,7 +234,7 @@ def update_status(uow: UnitOfWork, mandate: Mandate) -> None:
         uow.mandates.save(changed)
         close_pending(uow, changed)
     # The agent is paid whenever it is owed, also after the owner has left with withdrawAll; and a
-    # node may hide that the owner left. `compared` finds both done.
+    # node may hide that the owner left. `compare_vaults` finds both done.
     if changed.settled_at is not None:
         uow.work.owe_fee(mandate.public_id)
     elif current.settled_at is not None:
@@ -278,7 +278,7 @@ def ingest_logs(
 
     Shapes: `logs` hold every log that a vault left in a transaction, or none of them; `sure` names
     the transactions that the chain was asked for.
-    Errors: `Unsure`.
+    Errors: `ReorgSuspected`.
     """
     groups = [
         (key, tuple(group))
@@ -338,7 +338,7 @@ def reverse_blocks(
 
     Shapes: `logs` are all that the chain has there, and `blocks` are deep enough to stand. Rows
     that a receipt brought early are looked at like all others, when the reader comes by.
-    Errors: `Unsure`.
+    Errors: `ReorgSuspected`.
     """
     lost = orphaned_transactions(uow, chain_id, blocks, logs)
     doubt = {tx_hash for _, tx_hash in lost} - set(sure)

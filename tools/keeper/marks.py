@@ -93,7 +93,7 @@ def take_back_marks(
     """Take back the marks that were read at some blocks of a branch that is gone; how many.
 
     Shapes: `blocks` are deep enough to stand; `hashes` are what the chain was asked for.
-    Errors: `Unsure` for a block whose hash the reader has not read so.
+    Errors: `ReorgSuspected` for a block whose hash the reader has not read so.
     """
     gone: list[tuple[str, Event]] = []
     doubt: set[int] = set()

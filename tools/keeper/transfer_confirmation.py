@@ -161,9 +161,9 @@ def take_inbound(
     """Turn USDC transfers into proven addresses that nobody reported into confirmed reports by
     `chain`; how many balances changed.
 
-    Shapes: `found` has (transaction hash, log) of all transfers of the transactions, deep enough.
-    A report that waits is settled by it too. An address that somebody else keeps busy fills no
-    more than 500 rows a day.
+    Shapes: `transfers` has (transaction hash, log) of all transfers of the transactions, deep
+    enough. A report that waits is settled by it too. An address that somebody else keeps busy
+    fills no more than 500 rows a day.
     """
     logs: dict[str, list[TransferLog]] = {}
     for tx_hash, g in transfers:

@@ -27,7 +27,7 @@ async def map_cooperatively(
 async def read_cooperatively(
     read: Callable[[A | None, int], Awaitable[list[A]]], limit: int
 ) -> list[A]:
-    """The first `most` items of a list that is read some a turn.
+    """The first `limit` items of a list that is read some a turn.
 
     `read(last, n)` gives the next `n` items behind `last`, or behind nothing; fewer at the end.
     """

@@ -150,7 +150,7 @@ def _narrow(text: str) -> str:
 
 
 def secret_name(names: Sequence[str], *, in_texts: bool = False) -> int | None:
-    """The place of the first name that asks for a secret, however it is spelt; `of_texts`: or that
+    """The place of the first name that asks for a secret, however it is spelt; `in_texts`: or that
     asks for one where a text stands in it.
 
     All are looked at in one go: a body can hold tens of thousands.

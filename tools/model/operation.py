@@ -52,7 +52,7 @@ class Caller:
 
     `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet,
     `chain_id` the one chain where its word counts where it is a contract (None for a key).
-    `presumed`: the key was this agent's when it was last looked up, and is looked up in the call.
+    `from_cache`: the key was this agent's when it was last looked up, and is looked up in the call.
     """
 
     role: Role
@@ -139,8 +139,8 @@ class RequestContext(Generic[T, F]):
 
 @dataclass(frozen=True, slots=True)
 class HandlerResult:
-    """What a handler answers: a value of the operation's `gives`, and the HTTP status; `kept` as in
-    a Reply.
+    """What a handler answers: a value of the operation's `response_model`, and the HTTP
+    status; `stored_body` as in an `OperationResult`.
     """
 
     body: Any
@@ -160,8 +160,8 @@ class RenderedResult:
 class OperationResult:
     """An answer: HTTP status, JSON body, and headers that only HTTP shows.
 
-    `kept` is what a repeat with the same idempotency key gets, where that is not the body: what is
-    secret, or true for a moment only, is shown once.
+    `stored_body` is what a repeat with the same idempotency key gets, where that is not the body:
+    what is secret, or true for a moment only, is shown once.
     """
 
     status: int
@@ -236,14 +236,14 @@ class Operation:
     made from it.
 
     `handler` runs inside one transaction (a read-only one unless `writes`). `gather` runs before
-    it, with none open. `needs` names what both will look at, which is brought for many calls at
+    it, with none open. `read_set` names what both will look at, which is brought for many calls at
     once; all of a read is as of that moment. An operation with an outside effect has `effect` in
     place of `handler`; a read that passes on what others said or what stays as it is, some of it a
-    turn and with no transaction of its own, has `passes`.
+    turn and with no transaction of its own, has `pass_through`.
     `idempotency` makes the scope of spec 2.17 from caller and input, None for a call that stores
     nothing. `statuses` are the successes, with their meaning.
     `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
-    compared byte for byte, and neither stored nor shown. `relays`: it has a limit a minute and
+    compared byte for byte, and neither stored nor shown. `is_relay`: it has a limit a minute and
     address of its own.
     `streams`: over HTTP the answer is where a stream begins, and the stream follows.
     `long`: what it takes may be longer than a request line, so that the path of its GET takes a

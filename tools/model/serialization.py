@@ -84,7 +84,7 @@ def without_titles(schema: Any) -> Any:
 
 
 def to_json(value: Any, of: Any) -> Any:
-    """JSON values of a value of the type `of`; an unset field of a `Gives` is left out."""
+    """JSON values of a value of the type `of`; an unset field of a `ResponseModel` is left out."""
     writes = adapter(of).serializer
     return writes.to_python(value, mode="json", by_alias=True, exclude_unset=True)
 

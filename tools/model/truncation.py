@@ -54,7 +54,7 @@ Row = TypeVar("Row")
 
 
 def rows_within(rows: Iterable[Row], limit: int = PAGE_BYTES) -> Iterator[Row]:
-    """The first rows whose JSON fits into `most` bytes together, and one in any case; rows come in
+    """The first rows whose JSON fits into `limit` bytes together, and one in any case; rows come in
     their wire form, and those behind are not made.
     """
     room = limit
@@ -118,7 +118,7 @@ class Truncated:
     places: list[str]
 
     def fits(self, limit: int) -> bool:
-        """True where the values and the paths take no more than `most` bytes."""
+        """True where the values and the paths take no more than `limit` bytes."""
         return len(encoded(self.values)) + len(encoded(self.places[:CUTS_TOLD])) <= limit
 
     def as_item(self, full_read: str) -> dict[str, object]:
@@ -135,7 +135,7 @@ class Truncated:
 
 
 def truncate(body: Mapping[str, object], limit: int) -> Truncated | None:
-    """The values with what is long in them cut, so that they fit into `most` bytes together, the
+    """The values with what is long in them cut, so that they fit into `limit` bytes together, the
     paths included. None where they cannot be made to fit.
     """
     # What the last level does not make fit, none does: most of what is asked for is of that kind.

@@ -94,7 +94,7 @@ def view(
     outcome: SimulationView | None = None,
     capabilities: Mapping[str, object] | None = None,
 ) -> SendingView:
-    """`told`: one `{call, decoded, simulation}` a call, in the order of sending; `steps`
+    """`responses`: one `{call, decoded, simulation}` a call, in the order of sending; `steps`
     of the mandate, newest first.
     """
     return SendingView(

@@ -117,7 +117,7 @@ EMPTY: Final = ClaimedBook()
 def after(c: ClaimedBook, event: Event, partner: Event | None = None) -> ClaimedBook:
     """The book after one more row.
 
-    Shapes: `pair` is the row of the other side, where the ledger holds it.
+    Shapes: `partner` is the row of the other side, where the ledger holds it.
     A row by the house ends the claim that it measures; taken back, it leaves the claim pending as
     it was. A second report of one transaction, and an
     action at a contract that names no transaction, count for nothing (contract 5).

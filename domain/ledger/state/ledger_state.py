@@ -70,7 +70,7 @@ def after(
 ) -> LedgerState:
     """The books after one more row. Pure and total.
 
-    Shapes: `pair` is the earlier row that `event.pairs_with` names; `past` gives the rows before
+    Shapes: `partner` is the earlier row that `event.pairs_with` names; `past` gives the rows before
     this one, which a reorganisation asks for that reaches further back than the journal keeps.
     Source: contract 5.
     """

@@ -45,8 +45,8 @@ class MarketSnapshot:
 class PaperOrder:
     """A paper order, or what is left of it.
 
-    `took`: it met the other side on arrival, so that its rest pays as a taker too. `begun`: a part
-    of it is filled already.
+    `took`: it met the other side on arrival, so that its rest pays as a taker too. `has_fills`: a
+    part of it is filled already.
     """
 
     order_id: str

@@ -200,8 +200,8 @@ def applied(
     vault_keeps_approvals: bool | None,
     own_chain: int | None,
 ) -> Mandate:
-    """The draft with a whole new set of terms; `kept` says whether the vault keeps approvals,
-    `own_chain` where the owner's word counts (None: everywhere).
+    """The draft with a whole new set of terms; `vault_keeps_approvals` says whether the vault
+    keeps approvals, `own_chain` where the owner's word counts (None: everywhere).
     """
     opens = isinstance(terms, DraftTermsIn) and terms.open_board
     if terms.agent_id is not None and opens:

@@ -55,7 +55,7 @@ from tools.trading.orders.trader_context import (
 class OrderInputs:
     """What was found out before the write.
 
-    `mode` is what the order was meant for then; `desk` stands behind paper; `venue` is the one that
+    `mode` is what the order was meant for then; `exchange` fills on paper; `venue` is the one that
     a live order goes to.
     """
 

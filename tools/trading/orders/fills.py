@@ -31,8 +31,8 @@ def store_fills(
     now: datetime,
     venue_state: SeenAtVenue | None,
 ) -> None:
-    """Write an order's fills down; what is there already stays as it is. `seen` is what the venue
-    said of the order with them.
+    """Write an order's fills down; what is there already stays as it is. `venue_state` is what the
+    venue said of the order with them.
 
     Source: trading 00.8.
     """

@@ -102,7 +102,7 @@ async def sync_status(
 ) -> Order:
     """Ask the venue about an order once, and write down what it says.
 
-    `lane`: who asks, where that is not the order's own lane; `forgotten`: the venue has said
+    `priority`: who asks, where that is not the order's own lane; `forgotten`: the venue has said
     already that it does not know the order. Errors: `venue_unavailable`; then the order is as it
     was.
     """

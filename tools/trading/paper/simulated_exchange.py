@@ -53,7 +53,9 @@ CROSSED: Final = "crossed"
 
 
 class SimulatedExchange:
-    """The `PaperDesk`. What it fills, it fills in one transaction with the order's own end."""
+    """The `PaperExchange` port. What it fills, it fills in one transaction with the order's own
+    end.
+    """
 
     def __init__(self, *, store: Store, clock: Clock, trading: Trading, wait: Pause = pause):
         self._store, self._clock, self._trading, self._wait = store, clock, trading, wait

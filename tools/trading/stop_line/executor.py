@@ -277,8 +277,8 @@ class StopLineExecutor:
         self, w: TrackedMandate, positions: Mapping[str, Decimal] | None
     ) -> TrackedMandate:
         """Ask what became of orders that nobody knows the end of, and what filled of those in a
-        product that is `held` (None: in any); the mandate as it is then. What the venue does not
-        say now is asked again.
+        product that is `positions` (None: in any); the mandate as it is then. What the venue does
+        not say now is asked again.
         """
         request = False
         for order in w.orders:
