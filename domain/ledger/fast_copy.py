@@ -15,19 +15,19 @@ _NEW = object.__new__
 
 
 def fast_constructor(kind: type[T]) -> Callable[..., T]:
-    """What makes a record out of all its values, in the order of its fields, in less than half the
-    time of its own constructor.
+    """A constructor that takes all values of a record in the order of its fields, in less than half
+    the time of its own.
 
-    Shapes: a dataclass with slots. Nothing is defaulted, checked or computed: what the constructor
-    does beyond taking values, the caller has done.
+    Shapes: a dataclass with slots. Nothing is defaulted, checked or computed: the caller has done
+    whatever `__post_init__` would do.
     """
     names = [f.name for f in fields(kind)]  # type: ignore[arg-type]  # a dataclass
     # The constructor of a frozen record looks every slot up by its name, each time; these are the
     # slots themselves. The text is made of nothing but the names of fields.
     puts = {f"put_{name}": getattr(kind, name).__set__ for name in names}
     created = {"_new": _NEW, "_of": kind, **puts}
-    each = "".join(f"    put_{name}(_made, {name})\n" for name in names)
-    text = f"def make({', '.join(names)}):\n    _made = _new(_of)\n{each}    return _made\n"
+    assignments = "".join(f"    put_{name}(_made, {name})\n" for name in names)
+    text = f"def make({', '.join(names)}):\n    _made = _new(_of)\n{assignments}    return _made\n"
     exec(text, created)  # noqa: S102 - as `dataclasses` makes a constructor
     make: Callable[..., T] = created["make"]
     return make
@@ -43,7 +43,7 @@ def _slots(kind: type[Any]) -> tuple[Callable[..., Any], _Get, Mapping[str, _Put
 
 
 def fast_replace(record: T, /, **values: Any) -> T:
-    """`dataclasses.replace` in 0.4 of its time, for what is folded row by row.
+    """`dataclasses.replace` in 0.4 of its time, for records that are folded row by row.
 
     Shapes: a dataclass with slots, of two fields or more, that computes nothing when it is made.
     Errors: TypeError for another one, KeyError for a name that is no field.

@@ -52,7 +52,7 @@ _MOVES: Final[Mapping[tuple[Status, LifecycleAction], Status]] = MappingProxyTyp
 )
 
 
-def moved(mandate: Mandate, action: LifecycleAction) -> Status:
+def status_after(mandate: Mandate, action: LifecycleAction) -> Status:
     """Return the state that `action` leads to.
 
     Errors: `mandate_signed` for a correction after signing, `wrong_status` for every other pair

@@ -36,7 +36,7 @@ def ledger_row(event: Event) -> LedgerRow:
         amount_usdc=event.amount_usdc,
         tx_hash=event.tx_hash,
         chain_id=event.chain_id,
-        payload=payload(event.told),
+        payload=payload(event.content),
         reported_by=event.reported_by.value,
         created_at=event.created_at,
         occurred_at=event.occurred_at,
@@ -55,7 +55,7 @@ def payload(payload: EventPayload) -> Payload:
         beside["log_index"] = payload.log_index
     if payload.observed is not None:
         beside["observed"] = observed(payload.observed)
-    return payload_body(payload.what, **beside)
+    return payload_body(payload.body, **beside)
 
 
 def observed(o: Observed) -> ObservedVault:
@@ -67,7 +67,7 @@ def observed(o: Observed) -> ObservedVault:
             ProbedPosition(key=p.key, value=p.value, answered=p.value is not None)
             for p in o.positions
         ),
-        whole=o.whole,
+        whole=o.is_complete,
     )
 
 
@@ -90,7 +90,7 @@ def _shaped(of: Any, value: object) -> object:
     if isinstance(value, Object):
         return filled(of, value.values)
     if isinstance(value, Nested):
-        return NO_PAYLOAD if value.what is None else payload_body(value.what)
+        return NO_PAYLOAD if value.body is None else payload_body(value.body)
     return value
 
 

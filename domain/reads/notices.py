@@ -47,9 +47,9 @@ def may_tell(event: Event) -> bool:
     """False for a row that no notice is made of, whatever its mandate: all that agents report, and
     a row whose log stands elsewhere now, as it was told of before.
     """
-    if event.reported_by is Reporter.AGENT or event.told.restates is not None:
+    if event.reported_by is Reporter.AGENT or event.content.restates is not None:
         return False
-    return event.kind is LedgerKind.MOVE or isinstance(event.told.what, _TOLD)
+    return event.kind is LedgerKind.MOVE or isinstance(event.content.body, _TOLD)
 
 
 def row_notices(
@@ -85,7 +85,7 @@ def _row_notice(mandate: Mandate, event: Event, payload: Payload) -> Notice | No
                 "approval.decided", approval_id=payload.approval_id, status=payload.status
             )
         case Control():
-            return notice("mandate.paused" if payload.what == "paused" else "mandate.resumed")
+            return notice("mandate.paused" if payload.change == "paused" else "mandate.resumed")
         case Stopped():
             at_line = payload.reason == AT_THE_FLOOR
             kind: NoticeKind = "mandate.stop_line" if at_line else "mandate.stopped"

@@ -237,7 +237,7 @@ def day(snapshot: MandateSnapshot) -> int | None:
 
 
 def _position(snapshot: MandateSnapshot, key: str, position: ValuedPosition) -> OpenPosition:
-    target = position.position.place
+    target = position.position.target
     return OpenPosition(
         id=key,
         market=target.market,

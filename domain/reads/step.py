@@ -115,7 +115,7 @@ class Contradicted:
     measured: OutAndIn
 
 
-STEP_OF: Final = {e.what: e.step for e in CHAIN_EVENTS if e.what is not Control}
+STEP_OF: Final = {e.payload_type: e.step for e in CHAIN_EVENTS if e.payload_type is not Control}
 
 NOWHERE: Final = StepTarget()
 NOTHING: Final = StepParams()
@@ -163,7 +163,7 @@ def _short(text: str | None) -> str | None:
 
 def _group(event: Event) -> str:
     """What ties steps together: the transaction, the approval, the order, else the row itself."""
-    what = event.told.what
+    what = event.content.body
     if isinstance(what, VenueFilled):
         return what.order_id or event.event_id
     approved = what.approval_id if isinstance(what, ApprovalDecided) else None
@@ -175,7 +175,7 @@ def _target(payload: Payload) -> StepTarget:
         return StepTarget(market=f"{payload.venue}:{payload.product}")
     if not isinstance(payload, Executed | Unwound | AgentStatement | ApprovalDecided):
         return NOWHERE
-    target = payload.place
+    target = payload.target
     return StepTarget(market=target.market, address=target.address, selector=target.selector)
 
 
@@ -194,7 +194,7 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         event.reported_by is Reporter.CHAIN,
         event.reported_by is Reporter.AGENT,
     )
-    what = event.told.what
+    what = event.content.body
     kind, code, status = _sort(event, matched)
     broken = _breached(event)
     acts = kind in ("action", "outcome") and event.kind in (
@@ -232,7 +232,7 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
 
 
 def _contradicted(event: Event, chain: Event) -> Contradicted | None:
-    called = chain.told.what
+    called = chain.content.body
     if not isinstance(called, Executed | Unwound) or event.kind is LedgerKind.RESOLVE:
         return None
     out, into = sides(event)
@@ -244,7 +244,7 @@ def _contradicted(event: Event, chain: Event) -> Contradicted | None:
 
 def refusal_of(event: Event) -> RefusedAttempt | None:
     """The refused attempt that a row tells of (spec 2.5)."""
-    what = event.told.what
+    what = event.content.body
     return what if isinstance(what, RefusedAttempt) else None
 
 
@@ -270,7 +270,7 @@ _CLAUSES: Final[Mapping[StepKind, tuple[int, ...]]] = {
 
 def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
     """(kind, code, status) of a row."""
-    what = event.told.what
+    what = event.content.body
     match what:
         case RefusedAttempt():
             proven = event.reported_by is Reporter.CHAIN
@@ -280,7 +280,7 @@ def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
         case Executed() | Unwound():
             return "outcome" if matched else "action", STEP_OF[type(what)][1], "done"
         case Control():
-            return "control", what.what, "done"
+            return "control", what.change, "done"
         case TermsSigned():
             return "control", event.kind.value, "done"
         case PaidFee():

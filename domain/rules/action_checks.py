@@ -1,6 +1,4 @@
-"""The checks before calldata is handed out: the vault's own, made before gas is spent, and the
-service's.
-"""
+"""Action checks: the vault's own rules, checked before gas is spent, and the service's."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ from domain.times import day_of, timestamp, written_time
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: its clause, its code, whether it holds, and the numbers; `ok` is None where that
-    could not be told, because the vault was not read.
+    """One check: its clause, its code, whether it holds, and the numbers; `ok` is None where the
+    vault was not read and only it can answer.
     """
 
     clause: ClauseKey
@@ -67,7 +65,7 @@ class ActionRequest:
 def action_checks(snapshot: MandateSnapshot, request: ActionRequest) -> list[CheckResult]:
     """Every check in a fixed order; the first that fails with a refusal is the refusal.
 
-    The last, asking, refuses nothing: what it does not pass waits for the owner.
+    The last, approval, refuses nothing: an action that does not pass it waits for the owner.
     Source: contract 6; equality passes (contract 5).
     """
     checks = [
@@ -80,28 +78,28 @@ def action_checks(snapshot: MandateSnapshot, request: ActionRequest) -> list[Che
         _per_day(snapshot, request),
         _cash(snapshot, request),
         _stop_line(snapshot, request),
-        _asking(snapshot, request),
+        _approval(snapshot, request),
     ]
     if not snapshot.unread:
         return checks
-    return [replace(c, ok=None) if c.ok and c.code in OF_THE_VAULT else c for c in checks]
+    return [replace(c, ok=None) if c.ok and c.code in VAULT_CHECKS else c for c in checks]
 
 
-# What only the vault can say now: the record can tell that one does not hold, never that it does.
-OF_THE_VAULT: Final = frozenset(
+# Checks that only the vault can confirm: the record can show that one fails, never that it holds.
+VAULT_CHECKS: Final = frozenset(
     {"mandate_stopped", "mandate_paused", "over_daily_cap", "over_budget", "below_stop_line"}
 )
 
 
 def _check(
-    clause: ClauseKey, code: str, ok: bool, detail: Mapping[str, object], **words: Any
+    clause: ClauseKey, code: str, ok: bool, detail: Mapping[str, object], **fields: Any
 ) -> CheckResult:
     return CheckResult(
         clause,
         code,
         ok,
         detail,
-        None if ok else refusal(code, detail={**detail, "clause": int(clause)}, **words),
+        None if ok else refusal(code, detail={**detail, "clause": int(clause)}, **fields),
     )
 
 
@@ -113,7 +111,7 @@ def _accepted(snapshot: MandateSnapshot) -> CheckResult:
     return _check(ClauseKey.YOUR_FLOORS, "mandate_not_accepted", _is_accepted(snapshot), {})
 
 
-def _is_going(snapshot: MandateSnapshot) -> bool:
+def _is_not_stopped(snapshot: MandateSnapshot) -> bool:
     chain = snapshot.chain
     is_closed_on_chain = chain is not None and (chain.stopped or chain.settled)
     return (
@@ -124,7 +122,7 @@ def _is_going(snapshot: MandateSnapshot) -> bool:
 
 def _not_stopped(snapshot: MandateSnapshot) -> CheckResult:
     raw = {"status": snapshot.mandate.status.value}
-    return _check(ClauseKey.AT_STOP, "mandate_stopped", _is_going(snapshot), raw)
+    return _check(ClauseKey.AT_STOP, "mandate_stopped", _is_not_stopped(snapshot), raw)
 
 
 def _is_open(snapshot: MandateSnapshot) -> bool:
@@ -179,33 +177,32 @@ def _per_action(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResul
     raw = {"allowed": str(cap), "attempted": str(request.amount), "bound_by": by}
     if request.amount <= cap:
         return CheckResult(ClauseKey.PER_ACTION, "over_per_tx_cap", True, raw)
-    left = remaining(snapshot)
+    largest = remaining(snapshot)
     refused = refusal(
         "over_per_tx_cap",
         attempted=request.amount,
         allowed=cap,
         bound_by=_bound(by),
-        remaining=left.as_json(),
+        remaining=largest.as_json(),
         detail=raw | {"clause": 2},
     )
     return CheckResult(ClauseKey.PER_ACTION, "over_per_tx_cap", False, raw, refused)
 
 
-def under_way(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> Usdc:
+def unconfirmed_spend(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> Usdc:
     """Spend of this UTC day that may be on its way and is no chain row yet.
 
     One action shows up to three times: reserved when its calldata is handed out, claimed when it
-    is reported, in the vault's figure when it is mined. A claim stands in the place of its
-    reservation; of that and what the vault has over the ledger the larger counts, so that no
-    action counts twice. `own_reserved` is what an own live reservation for the same action already
-    counts.
+    is reported, in the vault's figure when it is mined. A claim replaces its reservation; of that
+    sum and the vault's excess over the ledger the larger counts, so that no action counts twice.
+    `own_reserved` is the amount of a live reservation for the same action.
     """
     pending_spend = pending_on(snapshot, today(snapshot)) + reserved(snapshot) - own_reserved
-    return max(pending_spend, unread(snapshot), ZERO)
+    return max(pending_spend, unrecorded_spend(snapshot), ZERO)
 
 
-def unread(snapshot: MandateSnapshot) -> Usdc:
-    """What the vault spent on this UTC day that no row of the ledger tells of yet."""
+def unrecorded_spend(snapshot: MandateSnapshot) -> Usdc:
+    """The vault's spend of this UTC day that no ledger row has yet."""
     day, chain = today(snapshot), snapshot.chain
     if chain is None or not chain.exists or day_of(chain.block.at) != day:
         return ZERO
@@ -214,19 +211,21 @@ def unread(snapshot: MandateSnapshot) -> Usdc:
 
 
 def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
-    """What counts against the day cap: measured, notional, what is under way, and live orders at
-    the venue, of which the vault knows nothing.
+    """The amount that counts against the day cap: measured, notional, unconfirmed, and live orders
+    at the venue, which the vault does not see.
     """
     return (
-        spent_on(snapshot, today(snapshot)) + under_way(snapshot, reserved) + snapshot.orders.live
+        spent_on(snapshot, today(snapshot))
+        + unconfirmed_spend(snapshot, reserved)
+        + snapshot.orders.live
     )
 
 
 def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     cap, used = daily_cap(snapshot), day_used(snapshot, request.reserved)
     raw = {"allowed": str(cap), "used": str(used), "attempted": str(request.amount)}
-    # What takes nothing out spends nothing of the day, however much of it is used: the vault asks
-    # its day cap of a spend alone.
+    # An action without spend passes, however much of the day is used: the vault checks its day cap
+    # for a spend alone.
     if request.amount == ZERO or used + request.amount <= cap:
         return CheckResult(ClauseKey.PER_DAY, "over_daily_cap", True, raw)
     refused = refusal(
@@ -244,23 +243,24 @@ def _per_day(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     return CheckResult(ClauseKey.PER_DAY, "over_daily_cap", False, raw, refused)
 
 
-def cash_left(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> tuple[Usdc | None, str]:
-    """Cash that no handed-out calldata may still take, or what a stricter policy leaves; None
-    where cash is unknown.
+def available_cash(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> tuple[Usdc | None, str]:
+    """Cash that no reservation may still take, or the rest of a stricter policy's budget, with the
+    limit that binds; None where cash is unknown.
     """
     limit, by = budget(snapshot)
     room = max(ZERO, limit - at_risk(snapshot)) if by == "policy" else None
     chain = snapshot.chain
     if chain is not None and chain.exists:
         free: Usdc | None = max(
-            ZERO, chain.cash - max(ZERO, reserved(snapshot) - own_reserved - unread(snapshot))
+            ZERO,
+            chain.cash - max(ZERO, reserved(snapshot) - own_reserved - unrecorded_spend(snapshot)),
         )
     else:
-        known = cash(snapshot)
+        ledger_cash = cash(snapshot)
         free = (
             None
-            if known is None
-            else max(ZERO, known - max(ZERO, reserved(snapshot) - own_reserved))
+            if ledger_cash is None
+            else max(ZERO, ledger_cash - max(ZERO, reserved(snapshot) - own_reserved))
         )
     if room is not None and (free is None or room < free):
         return room, "policy"
@@ -268,14 +268,14 @@ def cash_left(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> tuple[Usd
 
 
 def _cash(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
-    left, by = cash_left(snapshot, request.reserved)
-    raw = {"allowed": text(left), "attempted": str(request.amount), "bound_by": by}
-    if left is None or request.amount <= left:
+    available, by = available_cash(snapshot, request.reserved)
+    raw = {"allowed": text(available), "attempted": str(request.amount), "bound_by": by}
+    if available is None or request.amount <= available:
         return CheckResult(ClauseKey.BUDGET, "over_budget", True, raw)
     refused = refusal(
         "over_budget",
         attempted=request.amount,
-        allowed=left,
+        allowed=available,
         remaining=remaining(snapshot).as_json(),
         retry_at=earliest_possible(snapshot, lambda c: _cash_fits(c, request)),
         detail=raw | {"clause": 1},
@@ -290,20 +290,24 @@ def _worth_and_floor(snapshot: MandateSnapshot) -> tuple[Usdc | None, Usdc]:
     return (chain.cash + chain.positions if chain.measured else None), chain.floor
 
 
-def _is_above(snapshot: MandateSnapshot, at: Usdc | None, floor: Usdc) -> bool:
-    """A worth that is unknown is left to the vault; before a deposit there is nothing to lose."""
-    return at is None or not snapshot.measured.deposits or at >= floor
+def _is_above_floor(snapshot: MandateSnapshot, current_worth: Usdc | None, floor: Usdc) -> bool:
+    """True at or above the floor; an unknown worth is left to the vault, and before a deposit there
+    is nothing to lose.
+    """
+    return current_worth is None or not snapshot.measured.deposits or current_worth >= floor
 
 
 def _stop_line(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
-    at, floor = _worth_and_floor(snapshot)
-    raw: dict[str, object] = {"worth": text(at), "floor": str(floor)}
+    current_worth, floor = _worth_and_floor(snapshot)
+    raw: dict[str, object] = {"worth": text(current_worth), "floor": str(floor)}
     # An exit takes nothing out; the vault lets it pass below the floor, by the record.
     record = recorded_value(snapshot.chain) if request.amount == ZERO else None
     if record is not None and record.stale:
         raw["recorded_value_stale"] = record.as_json()
-    ok = request.amount == ZERO or _is_above(snapshot, at, floor)
-    return _check(ClauseKey.STOP_LINE, "below_stop_line", ok, raw, worth=text(at), floor=floor)
+    ok = request.amount == ZERO or _is_above_floor(snapshot, current_worth, floor)
+    return _check(
+        ClauseKey.STOP_LINE, "below_stop_line", ok, raw, worth=text(current_worth), floor=floor
+    )
 
 
 def needs_approval(snapshot: MandateSnapshot, amount: Usdc) -> bool:
@@ -316,7 +320,7 @@ def needs_approval(snapshot: MandateSnapshot, amount: Usdc) -> bool:
     return asks and above is not None and amount > above
 
 
-def _asking(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
+def _approval(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
     raw = {"allowed": text(snapshot.mandate.approval_above_usdc), "attempted": str(request.amount)}
     approved = any(
         a.status_at(snapshot.now) == "approved" and a.action_hash == request.action_hash
@@ -352,12 +356,12 @@ class Remaining:
 
 
 def _is_above_line(snapshot: MandateSnapshot) -> bool:
-    return _is_above(snapshot, *_worth_and_floor(snapshot))
+    return _is_above_floor(snapshot, *_worth_and_floor(snapshot))
 
 
-# What any action meets, in the order in which it is told; none is asked once one does not hold.
-_STANDING: Final = (
-    (_is_going, ClauseKey.AT_STOP, "mandate_stopped"),
+# Preconditions of every action, in the order of the refusals; the first that fails is reported.
+_PRECONDITIONS: Final = (
+    (_is_not_stopped, ClauseKey.AT_STOP, "mandate_stopped"),
     (_is_in_time, ClauseKey.PERIOD, "mandate_ended"),
     (_is_accepted, ClauseKey.YOUR_FLOORS, "mandate_not_accepted"),
     (_is_open, ClauseKey.YOUR_FLOORS, "mandate_paused"),
@@ -367,8 +371,8 @@ _STANDING: Final = (
 
 def remaining(snapshot: MandateSnapshot) -> Remaining:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
-    for stands, clause, code in _STANDING:
-        if not stands(snapshot):
+    for holds, clause, code in _PRECONDITIONS:
+        if not holds(snapshot):
             return Remaining(ZERO, clause, blocked_by=code)
     amount, binding = _largest_amount(snapshot)
     if binding is ClauseKey.PER_ACTION:
@@ -384,7 +388,7 @@ def _largest_amount(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
         (per_tx_cap(snapshot)[0], ClauseKey.PER_ACTION),
         (max(ZERO, daily_cap(snapshot) - day_used(snapshot)), ClauseKey.PER_DAY),
     ]
-    free, _ = cash_left(snapshot)
+    free, _ = available_cash(snapshot)
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
     amount, binding = min(options, key=lambda o: (o[0], o[1]))
@@ -392,19 +396,19 @@ def _largest_amount(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
 
 
 def day_fits(snapshot: MandateSnapshot, amount: Usdc, reserved: Usdc = ZERO) -> bool:
-    """Whether the day takes so much more; equality passes."""
+    """True where the day cap leaves room for `amount`; equality passes."""
     return day_used(snapshot, reserved) + amount <= daily_cap(snapshot)
 
 
 def own_reserved_amount(snapshot: MandateSnapshot, request: ActionRequest) -> Usdc:
-    """What an own reservation counts, while it is live."""
+    """The amount of the action's own reservation while it is live, else 0."""
     own = (r.action.action_hash == request.action_hash for r in snapshot.reservations)
     return request.reserved if any(own) else ZERO
 
 
 def _cash_fits(snapshot: MandateSnapshot, request: ActionRequest) -> bool:
-    left, _ = cash_left(snapshot, own_reserved_amount(snapshot, request))
-    return left is None or request.amount <= left
+    available, _ = available_cash(snapshot, own_reserved_amount(snapshot, request))
+    return available is None or request.amount <= available
 
 
 def retry_after_decline(snapshot: MandateSnapshot, decided: datetime) -> datetime:

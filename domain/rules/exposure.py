@@ -1,4 +1,4 @@
-"""The most that a hostile agent could still take out."""
+"""Exposure: the most that a hostile agent could still take out."""
 
 from __future__ import annotations
 
@@ -54,30 +54,32 @@ def _terms_only(mandate: Mandate) -> tuple[Usdc, Usdc, Usdc]:
 
 
 def _live(snapshot: MandateSnapshot, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
-    """From the vault's state and the caps. The agent's policy binds only those who ask the
-    service, so it is no cap here.
+    """From the vault's state and the caps. The agent's policy binds only calls through
+    the service, so it is no cap here.
     """
     mandate = snapshot.mandate
-    reserved = _position_value(snapshot)
-    above = max(ZERO, chain.cash + reserved - chain.floor)
+    positions = _position_value(snapshot)
+    above = max(ZERO, chain.cash + positions - chain.floor)
     room = max(ZERO, mandate.budget_usdc - chain.total_deposited)
-    more = room - room.share_down(BPS - mandate.stop_floor_bps)
+    depositable_above = room - room.share_down(BPS - mandate.stop_floor_bps)
     # What sits in positions can be traded away too, down to the floor; below it only fair exits,
     # at 2% at the most.
-    ever = above + more + (chain.floor + room - more).share_up(EXIT_LOSS_BPS)
+    ever = (
+        above + depositable_above + (chain.floor + room - depositable_above).share_up(EXIT_LOSS_BPS)
+    )
     spent = chain.spent_today if day_of(chain.block.at) == today_of(snapshot) else ZERO
     # Measured outflow is bounded by the day cap; positions already open are not, so they count
     # whole.
-    today = min(ever, max(ZERO, daily_cap(snapshot) - spent) + reserved)
+    today = min(ever, max(ZERO, daily_cap(snapshot) - spent) + positions)
     return (ZERO, ZERO, ever) if chain.paused else (today, today, ever)
 
 
 def _position_value(snapshot: MandateSnapshot) -> Usdc:
-    """What lies in positions: measured, or at least what was last known where it is not."""
-    chain, known = snapshot.chain, max(ZERO, positions_est(snapshot) or ZERO)
+    """Value of the positions: measured, else at least the last known one."""
+    chain, estimate = snapshot.chain, max(ZERO, positions_est(snapshot) or ZERO)
     if chain is None or not chain.exists:
-        return known
-    return chain.positions if chain.measured else max(chain.positions, known)
+        return estimate
+    return chain.positions if chain.measured else max(chain.positions, estimate)
 
 
 def _closing(snapshot: MandateSnapshot) -> tuple[Usdc, Usdc, Usdc]:
@@ -91,10 +93,13 @@ def _closing(snapshot: MandateSnapshot) -> tuple[Usdc, Usdc, Usdc]:
 
 
 def exposure(snapshot: MandateSnapshot) -> Exposure:
-    """What is still at stake. Source: contract 5; chain.md constants."""
+    """The amounts at stake before a pause, today and for the mandate's life.
+
+    Source: contract 5; chain.md constants.
+    """
     mandate, chain = snapshot.mandate, snapshot.chain
     read = chain is not None and chain.exists
-    # A stop that only the record knows holds nobody back; the vault's own does.
+    # A stop that only the record has does not bind the agent; the vault's own does.
     is_stop_binding = snapshot.measured.stopped is not None or mandate.vault_address is None
     if mandate.status in (Status.SETTLED, Status.CANCELLED):
         before_pause = today = ever = ZERO

@@ -1,9 +1,9 @@
-"""The value that the vault judges exits by: when it is recorded anew, and what an old one refuses.
+"""Mark policy: when the keeper records a vault's value on chain, which bounds later exits.
 
 The vault holds exits to 98% of the larger of the value now and the value recorded in an earlier
-block (chain.md). What a position gained since is held by nothing where a flash loan presses the
-value now; what it lost since refuses the fair exit. A record mends both. After a close none is
-sent: whoever holds a market pressed over blocks must not find a keeper that writes it down.
+block (chain.md). A gain since the record is unprotected against a flash loan that presses the value
+now; a loss since the record refuses a fair exit. A new record mends both. After a close none is
+sent: a market held down over several blocks must not be written into the record.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from domain.wire_fields import described
 
 Move = Literal["gain", "fall"]
 """Which way the positions left the record."""
-OFF_BPS: Final = 100
+DRIFT_BPS: Final = 100
 """How far the positions may stand from the record; half of what a fair exit may lose."""
-APART_BPS: Final = 100
+MAX_SPREAD_BPS: Final = 100
 """How far two readings may differ that both show a fall."""
 LOOK_BACK: Final = 3
 """Blocks before the newest at which a fall must stand too, where the chain asks for no more."""
-LEAST: Final = Usdc(1_000_000)
-LAST: Final = timedelta(hours=1)
+MIN_MOVE: Final = Usdc(1_000_000)
+LAST_PERIOD: Final = timedelta(hours=1)
 """Before the end any gain is recorded: from the end on the keeper records nothing."""
 MARGIN: Final = timedelta(minutes=2)
 """What a transaction may take; it must not be mined after the close."""
@@ -46,41 +46,39 @@ def closed(mandate: Mandate, vault: VaultState) -> bool:
 
 def ends_soon(mandate: Mandate, vault: VaultState) -> bool:
     """True in the last hour."""
-    return mandate.ends_at is not None and vault.block.at + LAST >= mandate.ends_at
+    return mandate.ends_at is not None and vault.block.at + LAST_PERIOD >= mandate.ends_at
 
 
-def moved(mandate: Mandate, vault: VaultState) -> Move | None:
-    """Which way the positions of a working vault left the record, by so much that recording them
-    pays: by 1% and 1 USDC, a gain in the last hour by 1 USDC. None where a probe is silent, and of
-    positions under 1 USDC.
+def record_drift(mandate: Mandate, vault: VaultState) -> Move | None:
+    """The direction in which a working vault's positions left the record by enough to record them
+    again: by 1% and 1 USDC, a gain in the last hour by 1 USDC. None where a probe is silent, and
+    for positions under 1 USDC.
     """
-    if closed(mandate, vault) or not vault.measured or vault.positions < LEAST:
+    if closed(mandate, vault) or not vault.measured or vault.positions < MIN_MOVE:
         return None
-    apart = max(LEAST, vault.recorded.share_down(OFF_BPS))
+    apart = max(MIN_MOVE, vault.recorded.share_down(DRIFT_BPS))
     if vault.positions + apart <= vault.recorded:
         return "fall"
-    rises = LEAST if ends_soon(mandate, vault) else apart
+    rises = MIN_MOVE if ends_soon(mandate, vault) else apart
     return "gain" if vault.positions >= vault.recorded + rises else None
 
 
-def stands(mandate: Mandate, deep: VaultState | None, newest: VaultState) -> bool:
-    """True where a fall is no moment's: what enough nodes said some blocks ago shows it too, and
-    both readings are within 1% of each other. A market that is pressed for a block lowers nothing.
+def fall_persists(mandate: Mandate, confirmed_vault: VaultState | None, newest: VaultState) -> bool:
+    """True where a fall is not momentary: the state some blocks ago, confirmed by enough nodes,
+    shows it too, and both readings are within 1%. A market pressed for one block lowers no record.
     """
-    if deep is None or not deep.exists or not newest.exists:
+    if confirmed_vault is None or not confirmed_vault.exists or not newest.exists:
         return False
-    falls = (replace(seen, recorded=newest.recorded) for seen in (deep, newest))
-    if any(moved(mandate, seen) != "fall" for seen in falls):
+    falls = (replace(vault, recorded=newest.recorded) for vault in (confirmed_vault, newest))
+    if any(record_drift(mandate, vault) != "fall" for vault in falls):
         return False
-    low, high = sorted((deep.positions, newest.positions))
-    return low >= high.share_up(BASE - APART_BPS)
+    low, high = sorted((confirmed_vault.positions, newest.positions))
+    return low >= high.share_up(BASE - MAX_SPREAD_BPS)
 
 
-def pressed(meant: Usdc, recorded: Usdc) -> bool:
-    """True where a record came out lower than it was meant to: somebody pressed the market in its
-    block.
-    """
-    return recorded < meant.share_down(BASE - APART_BPS)
+def came_out_low(meant: Usdc, recorded: Usdc) -> bool:
+    """True where a record came out lower than intended: the market was pressed in its block."""
+    return recorded < meant.share_down(BASE - MAX_SPREAD_BPS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +127,8 @@ def recorded_value(vault: VaultState | None) -> RecordedValue | None:
 
 
 def refuses(vault: VaultState | None, revert: Revert | None) -> RecordedValue | None:
-    """The record, where it is what refuses an exit that the vault called unfair: the same exit may
-    pass once the value now is recorded. None where it would not, or where nothing is known.
+    """The record, where it is the reason that the vault refused an exit as unfair: the same exit
+    may pass once the current value is recorded. None where it would not, or is unknown.
 
     The vault says by `UnfairExit` what was given up and what came back; below the floor of a
     working mandate it says `MandateStopped` alone.

@@ -25,7 +25,7 @@ from domain.trading.venue_values import VENUE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderCheck:
-    """An order that cites a mandate. `own` is what it counts of the day already."""
+    """An order that cites a mandate. `own` is the amount it counts against the day already."""
 
     product: str
     mode: Mode
@@ -40,10 +40,10 @@ def mandate_refuses(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | N
     A live order has to fit into what vault and live orders leave of the day, a paper order into
     what paper orders leave of the same amount; a reduce-only order opens nothing and meets no cap.
     """
-    return _standing(snapshot) or _product(snapshot, order) or _amounts(snapshot, order)
+    return _status(snapshot) or _product(snapshot, order) or _amounts(snapshot, order)
 
 
-def _standing(snapshot: MandateSnapshot) -> Refusal | None:
+def _status(snapshot: MandateSnapshot) -> Refusal | None:
     mandate = snapshot.mandate
     if mandate.accepted_at is None:
         return refusal("mandate_not_accepted")
@@ -75,8 +75,8 @@ def _amounts(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | None:
         bound = f" (set by the agent's {by})" if by != "mandate" else ""
         return refusal("over_per_tx_cap", attempted=attempted, allowed=str(cap), bound_by=bound)
     day = daily_cap(snapshot)
-    taken = day_used(snapshot) if order.mode == "live" else snapshot.orders.paper
-    used = taken - order.own
+    day_total = day_used(snapshot) if order.mode == "live" else snapshot.orders.paper
+    used = day_total - order.own
     if used + order.amount > day:
         return refusal(
             "over_daily_cap",
@@ -102,15 +102,15 @@ def _line(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | None:
     """The venue's stop line: vault worth and venue result together."""
     if order.mode == "paper" or not below_venue_line(snapshot):
         return None
-    both = (worth(snapshot) or ZERO) + (venue_result(snapshot) or ZERO)
-    return refusal("below_stop_line", worth=text(both), floor=str(floor_now(snapshot)))
+    total_worth = (worth(snapshot) or ZERO) + (venue_result(snapshot) or ZERO)
+    return refusal("below_stop_line", worth=text(total_worth), floor=str(floor_now(snapshot)))
 
 
 def policy_refuses(
     policy: Policy | None, product: str, amount: Usdc, open_now: Usdc
 ) -> Refusal | None:
-    """What an owner's policy for the agent says to a live order; `open_now` is the agent's open
-    live notional.
+    """The first rule of an owner's policy for the agent that a live order breaks; `open_now` is the
+    agent's open live notional.
     """
     if policy is None or VENUE not in venues_of(policy):
         return refusal("target_not_allowed", target=VENUE, selector=product, why=NOT_LISTED)
@@ -119,8 +119,8 @@ def policy_refuses(
         bound = " (set by the agent's policy)"
         return refusal("over_per_tx_cap", attempted=str(amount), allowed=str(cap), bound_by=bound)
     if limit is not None and open_now + amount > limit:
-        left = max(ZERO, limit - open_now)
-        return refusal("over_budget", attempted=str(amount), allowed=str(left))
+        available = max(ZERO, limit - open_now)
+        return refusal("over_budget", attempted=str(amount), allowed=str(available))
     return None
 
 
@@ -131,5 +131,5 @@ def venues_of(policy: Policy | None) -> Sequence[str]:
         raw = [raw]
     if not isinstance(raw, list | tuple):
         return ()
-    name = [v.get("venue") if isinstance(v, dict) else v for v in raw]
-    return tuple(v.lower() for v in name if isinstance(v, str))
+    names = [v.get("venue") if isinstance(v, dict) else v for v in raw]
+    return tuple(v.lower() for v in names if isinstance(v, str))

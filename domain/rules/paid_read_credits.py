@@ -33,13 +33,13 @@ def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> No
     """
     if budget is None or spent + cost(amount) <= budget:
         return
-    left = max(0, budget - spent)
+    remaining = max(0, budget - spent)
     block = refusal(
         "mandate_budget_exceeded",
-        remaining={"credits": left},
+        remaining={"credits": remaining},
         retry_at=midnight(now),
         cost=cost(amount),
-        remaining_credits=left,
+        remaining_credits=remaining,
         budget=budget,
     )
     raise Refused(block)

@@ -27,8 +27,8 @@ def totals_match(
     ended = (book.stopped is not None, book.settled is not None)
     if ended != (vault.stopped, vault.settled):
         return False
-    why = None if book.stopped is None else book.stopped.reason
-    if why not in (None, STOP_REASONS.get(vault.stop_reason, "unknown")):
+    stop_reason = None if book.stopped is None else book.stopped.reason
+    if stop_reason not in (None, STOP_REASONS.get(vault.stop_reason, "unknown")):
         return False
     if agent is not None and (vault.agent or agent).lower() != agent.lower():
         return False
@@ -45,4 +45,4 @@ def ahead(journal: Journal, block: int) -> bool:
     """True where rows of the chain stand above a block: a receipt brought them early, and nothing
     can be compared there yet.
     """
-    return any(row.place[0] > block for row in journal.recent if not isinstance(row.what, Marked))
+    return any(row.place[0] > block for row in journal.recent if not isinstance(row.body, Marked))

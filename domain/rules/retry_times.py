@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from domain.ledger.state.claimed import PendingClaim
-from domain.rules.caps import holds, pending
+from domain.rules.caps import held_amounts, pending
 from domain.rules.snapshot import MandateSnapshot, OrdersToday, moment, today
 from domain.times import midnight
 
@@ -16,8 +16,8 @@ from domain.times import midnight
 def earliest_possible(
     snapshot: MandateSnapshot, fits: Callable[[MandateSnapshot], bool]
 ) -> datetime | None:
-    """The first time at which the case fits by waiting alone, None where it never does. What is
-    held gets less from one end of a hold to the next, so that not every end has to be tried.
+    """The first time at which the snapshot fits by waiting alone, None where it never does. The
+    reserved amount only falls from one expiry to the next, so that a binary search finds it.
     """
     times = {*frees(snapshot), midnight(moment(snapshot))}
     ends = sorted(at for at in times if not snapshot.mandate.ended(at))
@@ -27,7 +27,7 @@ def earliest_possible(
 
 def frees(snapshot: MandateSnapshot) -> list[datetime]:
     """The times, soonest first, at which a reservation or a claim's wait ends."""
-    reservation_ends = {h.reservation.expires_at for h in holds(snapshot)}
+    reservation_ends = {h.reservation.expires_at for h in held_amounts(snapshot)}
     claim_ends = {_claim_end(snapshot, c) for c in pending(snapshot).values() if c.out}
     return sorted(at for at in reservation_ends | claim_ends if at > snapshot.now)
 
@@ -37,11 +37,11 @@ def _claim_end(snapshot: MandateSnapshot, claim: PendingClaim) -> datetime:
 
 
 def by_waiting(snapshot: MandateSnapshot, at: datetime) -> MandateSnapshot:
-    """The case as it stands at `at` (later than now) where nothing is done and no news comes: what
-    was held until then is free, a claim whose wait is over counts no longer, nor do the orders of
-    a day that is over. A claim that outlasted its wait already stays: when that ends, nobody knows.
+    """The snapshot at `at` (later than now) if nothing else happens: reservations that end until
+    then are free, a claim whose wait is over counts no longer, nor do the orders of a past day. A
+    claim that has outlasted its wait already stays: its end is unknown.
     """
-    books = snapshot.state
+    state = snapshot.state
     waits = {
         id: c
         for id, c in pending(snapshot).items()
@@ -50,7 +50,7 @@ def by_waiting(snapshot: MandateSnapshot, at: datetime) -> MandateSnapshot:
     later = replace(
         snapshot,
         now=at,
-        state=replace(books, claimed=replace(books.claimed, pending=waits)),
+        state=replace(state, claimed=replace(state.claimed, pending=waits)),
         reservations=tuple(r for r in snapshot.reservations if r.expires_at > at),
     )
     return later if today(later) == today(snapshot) else replace(later, orders=OrdersToday())

@@ -13,7 +13,7 @@ from domain.refusals import REFUSALS, Refusal, refusal
 from domain.rules.action_checks import CheckResult
 from domain.rules.mark_policy import RecordedValue
 
-# What the vault says of an action that the owner has to allow first: no reason to refuse it.
+# The vault's error for an action that the owner has to approve first: no reason to refuse it.
 ASKS_THE_OWNER: Final = "ApprovalNeeded"
 
 
@@ -24,16 +24,16 @@ _DEPOSIT: Final = "0x6e553f65"
 _WORD: Final = 64
 
 
-# What a check that passed here leaves open in the sentence of the vault's own refusal.
-_SAID_BY_NONE: Final = {"bound_by": "", "why": "is no call that the vault allows"}
+# Fields of the vault's refusal sentence that a check which passed here has no value for.
+_DEFAULT_FIELDS: Final = {"bound_by": "", "why": "is no call that the vault allows"}
 
 
 def pulled(data: str) -> Usdc | None:
-    """USDC that calldata of a known form pulls, None where it is not known to pull any."""
-    words = data[len(_DEPOSIT) :]
-    if data[: len(_DEPOSIT)].lower() != _DEPOSIT or len(words) < 2 * _WORD:
+    """USDC that calldata of a known form pulls; None for any other form."""
+    arguments = data[len(_DEPOSIT) :]
+    if data[: len(_DEPOSIT)].lower() != _DEPOSIT or len(arguments) < 2 * _WORD:
         return None
-    return Usdc(int(words[:_WORD], 16))
+    return Usdc(int(arguments[:_WORD], 16))
 
 
 RECORD: Final = NextStep(
@@ -68,13 +68,13 @@ def reverts(
     if stale is not None:
         return _until_recorded(revert, checks, raw, stale)
     code = revert.code if revert is not None else None
-    words = _words(code, checks)
-    if code is not None and words is not None and not short:
-        return refusal(code, detail=raw, **words)
-    why = revert.name if revert is not None else "without a reason"
+    fields = _sentence_fields(code, checks)
+    if code is not None and fields is not None and not short:
+        return refusal(code, detail=raw, **fields)
+    reason = revert.name if revert is not None else "without a reason"
     if short:
-        why = f"it pulls {pulls} USDC, approve_amount is {approved}"
-    return refusal("would_revert", why=why, detail=raw, next=next_steps)
+        reason = f"it pulls {pulls} USDC, approve_amount is {approved}"
+    return refusal("would_revert", why=reason, detail=raw, next=next_steps)
 
 
 def _until_recorded(
@@ -85,18 +85,18 @@ def _until_recorded(
 ) -> Refusal:
     """The refusal of an exit that is fair by the value now and not by the record."""
     code = revert.code if revert is not None else None
-    words = _words(code, checks)
-    if code is None or words is None:
+    fields = _sentence_fields(code, checks)
+    if code is None or fields is None:
         code = "would_revert"
         recorded, now = stale.recorded, stale.now
-        words = {"why": f"{recorded} USDC stands recorded for the positions, now it is {now}"}
+        fields = {"why": f"{recorded} USDC stands recorded for the positions, now it is {now}"}
     return refusal(
         code,
         detail={**detail, "recorded_value_stale": stale.as_json()},
         next=(RECORD,),
         retry_safe=True,
         who_fixes="owner",
-        **words,
+        **fields,
     )
 
 
@@ -104,11 +104,13 @@ def _revert_body(revert: Revert | None) -> dict[str, object] | None:
     return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
 
 
-def _words(code: str | None, checks: Sequence[CheckResult]) -> Mapping[str, Any] | None:
-    """The words of a code's sentence, out of the check that has the same code."""
+def _sentence_fields(code: str | None, checks: Sequence[CheckResult]) -> Mapping[str, Any] | None:
+    """The fields of a code's sentence, from the check with the same code; None where one is
+    missing.
+    """
     if code is None:
         return None
     values = next((dict(c.detail) for c in checks if c.code == code), {})
-    values = {name: told for name, told in values.items() if told is not None} | _SAID_BY_NONE
-    places = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
-    return values if places <= values.keys() else None
+    values = {name: value for name, value in values.items() if value is not None} | _DEFAULT_FIELDS
+    placeholders = {name for _, name, _, _ in Formatter().parse(REFUSALS[code].sentence) if name}
+    return values if placeholders <= values.keys() else None

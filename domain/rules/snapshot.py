@@ -22,8 +22,8 @@ from domain.times import day_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrdersToday:
-    """What a mandate's orders at the venue count against this UTC day: what is open, at its limit
-    price, and what was traded. `filled` is the part of the live ones that are done.
+    """The amounts of a mandate's venue orders that count against this UTC day: open orders at their
+    limit price, and trades. `filled` is the part of the live ones that are done.
     """
 
     live: Usdc = ZERO
@@ -33,7 +33,7 @@ class OrdersToday:
 
 @dataclass(frozen=True, slots=True)
 class MandateSnapshot:
-    """One mandate and what is known about it at `now`.
+    """One mandate and everything known of it at `now`.
 
     Shapes: `state` are its books; `events` are the newest rows, newest first; `chain` is the
     vault at one block, None where it was not read; `provisional` are chain logs that are not deep
@@ -64,8 +64,8 @@ class MandateSnapshot:
     wrong_chain: bool = False
     complete: BlockStamp | None = None
 
-    def after(self, state: LedgerState) -> MandateSnapshot:
-        """The same with newer books; every report asks for it, where `replace` is slow."""
+    def with_state(self, state: LedgerState) -> MandateSnapshot:
+        """The snapshot with a newer ledger state; every report needs it, and `replace` is slow."""
         return MandateSnapshot(
             self.mandate,
             state,

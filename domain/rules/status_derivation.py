@@ -14,7 +14,7 @@ OPEN: Final = frozenset({Status.SIGNED, Status.WORKING})
 FOLLOWS: Final = frozenset({Status.SIGNED, Status.WORKING, Status.STOPPED, Status.SETTLED})
 
 
-def derive_status(mandate: Mandate, books: LedgerState) -> Mandate:
+def derive_status(mandate: Mandate, state: LedgerState) -> Mandate:
     """The mandate after its ledger's newest rows.
 
     The row with the highest place in the chain says whether the agent is paused, the mandate
@@ -22,18 +22,18 @@ def derive_status(mandate: Mandate, books: LedgerState) -> Mandate:
     took away is taken back here too.
     Source: contract 5, "Chain rows act by their place in the chain".
     """
-    measured = books.measured
+    measured = state.measured
     if mandate.status not in FOLLOWS:
         return mandate
     on_chain = measured.stopped.at if measured.stopped is not None else None
-    stops = [at for at in (on_chain, books.record_stop) if at is not None]
+    stops = [at for at in (on_chain, state.record_stop) if at is not None]
     if measured.settled is not None:
         status = Status.SETTLED
     elif stops:
         status = Status.STOPPED
     else:
         status = Status.WORKING if measured.deposits else Status.SIGNED
-    # Before the first row that says who is agent, a vault made for nobody stays without one.
+    # Before the first row that names an agent, a vault of open terms stays without one.
     has_open_agent = (
         mandate.signed is not None and mandate.signed.message.get("agent") == OPEN_AGENT
     )
@@ -48,13 +48,13 @@ def derive_status(mandate: Mandate, books: LedgerState) -> Mandate:
     )
 
 
-def acted_for(mandate: Mandate, books: LedgerState) -> bool:
+def acted_for(mandate: Mandate, state: LedgerState) -> bool:
     """True where the agent accepted the mandate, or its own wallet acted under it all the same.
 
     Source: contract 8, "an agent that acted before it accepted cannot leave the loss out".
     """
     wallet = mandate.agent_address.lower() if mandate.agent_address is not None else None
-    return mandate.accepted_at is not None or wallet in books.callers
+    return mandate.accepted_at is not None or wallet in state.callers
 
 
 def apply_newest_block(

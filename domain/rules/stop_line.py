@@ -18,12 +18,12 @@ def is_below_floor(vault: VaultState) -> bool:
     """True where a funded vault stands below its floor: the vault's own comparison. One that
     stands exactly on its line goes on, and one with a silent probe: its worth is unknown.
     """
-    known = vault.measured and bool(vault.total_deposited)
-    return known and vault.cash + vault.positions < vault.floor
+    has_known_worth = vault.measured and bool(vault.total_deposited)
+    return has_known_worth and vault.cash + vault.positions < vault.floor
 
 
 def worth_marking(mandate: Mandate, book: MeasuredBook, vault: VaultState, fresh_s: int) -> bool:
-    """True where a mark of this vault would tell anything (contract 5, "Observations"): while
+    """True where a mark of this vault would add information (contract 5, "Observations"): while
     positions are open the first reading of a UTC day, and one that is more than 1% away from the
     last observation, at most hourly; below the stop line two in a row, and the next above
     it, which the next below it follows after half of the time in which a mark is fresh. Where a
@@ -42,7 +42,7 @@ def worth_marking(mandate: Mandate, book: MeasuredBook, vault: VaultState, fresh
         return False
     # A mark that was read ahead of the ledger counts as soon as the rows before it are there.
     last = book.mark
-    newest = max((one.at for one in (book.seen, last) if one is not None), default=None)
+    newest = max((o.at for o in (book.seen, last) if o is not None), default=None)
     if newest is None or vault.block.at.date() > newest.date():
         return True
     at_venue = any(t.kind == "venue" for t in mandate.allowed_targets)
@@ -63,7 +63,7 @@ def latched(book: MeasuredBook, fresh_s: int) -> bool:
     if not book.deposits or mark is None or earlier is None:
         return False
     is_consecutive = (mark.at - earlier.at).total_seconds() <= fresh_s
-    return is_consecutive and all(one.worth < one.floor for one in (mark, earlier))
+    return is_consecutive and mark.worth < mark.floor and earlier.worth < earlier.floor
 
 
 def _ended_lately(book: MeasuredBook, at: datetime, fresh_s: int) -> bool:
@@ -78,14 +78,14 @@ def _ended_lately(book: MeasuredBook, at: datetime, fresh_s: int) -> bool:
 
 
 def fresh(at: datetime, snapshot: MandateSnapshot) -> bool:
-    """True while what was observed then may be acted on (a setting)."""
+    """True while an observation of `at` may be acted on (setting `mark_fresh_s`)."""
     return -CLOCKS_APART_S <= (snapshot.now - at).total_seconds() <= snapshot.config.mark_fresh_s
 
 
 def vault_worth(snapshot: MandateSnapshot) -> int | None:
-    """What the vault adds to the line of a mandate that also holds something at the venue.
+    """The vault's part of the worth of a mandate that also has positions at the venue.
 
-    Cash alone is told by the chain's own logs. Positions are worth the higher of the last two
+    Cash alone is known from the chain's own logs. Positions are worth the higher of the last two
     marks, the newer one fresh, so that one bad mark closes nothing; None where that is not known.
     Units: micro-USDC.
     """

@@ -24,8 +24,8 @@ def closed(snapshot: MandateSnapshot) -> bool:
 
 
 def closed_at(snapshot: MandateSnapshot) -> datetime:
-    """When it closed: the row of its stop says it, else the end of an open lock, else the end of
-    the mandate; a stop that nobody has told of yet is as old as the newest block.
+    """The time of the close: that of the stop's row, else the start of an open lock, else the end
+    of the mandate; a stop without a row yet is as old as the newest block.
     """
     mandate, stop, vault = snapshot.mandate, snapshot.measured.stopped, snapshot.chain
     if stop is not None:
@@ -36,7 +36,7 @@ def closed_at(snapshot: MandateSnapshot) -> datetime:
 
 
 def agent_barred(snapshot: MandateSnapshot) -> Refusal | None:
-    """Why the agent may not unwind on a closed vault, None where it may.
+    """The refusal that bars the agent from unwinding a closed vault; None where it may.
 
     After any close but a floor stop whose term says keep, the agent may unwind fairly for three
     days, unless it was revoked before the close: else its fee could be waited out.

@@ -11,7 +11,7 @@ from domain.chain_facts import VaultState
 from domain.ledger.fast_copy import fast_replace
 from domain.ledger.state.ledger_state import LedgerState
 from domain.ledger.state.measured import MeasuredBook
-from domain.ledger.state.positions import MeasuredPosition, revalued, shares
+from domain.ledger.state.positions import MeasuredPosition, revalue, shares
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.rules.snapshot import MandateSnapshot
@@ -21,7 +21,7 @@ Source = Literal["chain_mark", "agent_mark", "cost", "cash"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValuedPosition:
-    """An open position, and what it is worth by what."""
+    """An open position, its value, and the source of that value."""
 
     position: MeasuredPosition
     value: int
@@ -31,9 +31,9 @@ class ValuedPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Valuation:
-    """Worth, and the weakest thing it rests on; micro-USDC, None before the first chain row.
+    """Worth, and its weakest source; micro-USDC, None before the first chain row.
 
-    Shapes: `positions` are the open ones with what each is worth in it.
+    Shapes: `positions` are the open ones, each with its value.
     """
 
     worth: int | None
@@ -48,33 +48,33 @@ class Valuation:
 
 
 def valued(
-    books: LedgerState, lens: VaultState | None = None, keys: Sequence[str] = ()
+    state: LedgerState, lens: VaultState | None = None, keys: Sequence[str] = ()
 ) -> Valuation:
-    """Cash, positions and worth out of one observation: what the vault's probes said at one block,
+    """Cash, positions and worth from one observation: the vault's probe values at one block,
     with the flows after it; before the first, by the agent's marks, else at cost.
 
     Shapes: `lens` is the vault read at one block, `keys` are those of its probes in their order. It
     counts where every probe answered and it is no older than the ledger's newest observation. Where
-    it knows movements that the ledger does not tell of yet, its worth stands beside the ledger's
-    cash, and what is open has the rest.
+    it has movements that the ledger does not have yet, its worth stands beside the ledger's cash,
+    and the open positions share the difference.
     Source: contract 5, "Worth".
     """
-    book = books.measured
+    book = state.measured
     cash = book.cash
     if cash is None:
         return Valuation(worth=None, cash=None, source="cash", positions={})
     if lens is not None and _counts(book, lens):
         worth = (lens.cash + lens.positions + lens.fee_owed).micros
-        rest = worth + books.journal.flows_after(lens.block.number) - cash
+        in_positions = worth + state.journal.flows_after(lens.block.number) - cash
         positions = _lens_positions(book, lens, keys)
-        if sum(p.value for p in positions.values()) != rest:
-            parts = shares({k: p.value or p.cost for k, p in book.opened.items()}, rest)
+        if sum(p.value for p in positions.values()) != in_positions:
+            parts = shares({k: p.value or p.cost for k, p in book.opened.items()}, in_positions)
             positions = {k: fast_replace(book.opened[k], value=v) for k, v in parts.items()}
-        if rest >= 0 and (positions or not rest):
+        if in_positions >= 0 and (positions or not in_positions):
             return _valued(cash, positions, lens.block.at)
     if book.seen is not None:
         return _valued(cash, book.opened, book.seen.at)
-    return _estimated(books, cash)
+    return _estimated(state, cash)
 
 
 def _counts(book: MeasuredBook, lens: VaultState) -> bool:
@@ -85,58 +85,57 @@ def _counts(book: MeasuredBook, lens: VaultState) -> bool:
 def _lens_positions(
     book: MeasuredBook, lens: VaultState, keys: Sequence[str]
 ) -> dict[str, MeasuredPosition]:
-    """The open positions at what the vault's probes say."""
+    """The open positions at the values of the vault's probes."""
     values: dict[str, int] = {}
     for key, value in zip(keys, lens.values, strict=False):
         values[key] = values.get(key, 0) + (ZERO if value is None else value).micros
-    return {k: p for k, p in revalued(book.opened, values).items() if p.opened}
+    return {k: p for k, p in revalue(book.opened, values).items() if p.opened}
 
 
 def _valued(cash: int, positions: Mapping[str, MeasuredPosition], at: datetime) -> Valuation:
-    each = {
+    valued_positions = {
         k: ValuedPosition(position=p, value=p.value, source="chain_mark", marked_at=at)
         for k, p in positions.items()
     }
     worth = cash + sum(p.value for p in positions.values())
-    return Valuation(worth=worth, cash=cash, source="chain_mark", positions=each)
+    return Valuation(worth=worth, cash=cash, source="chain_mark", positions=valued_positions)
 
 
-def worth_as_observed(books: LedgerState) -> int | None:
-    """Worth by the newest whole observation in the ledger, for everything that looks back; None
-    where positions are open that nobody has valued, and before the first chain row. No agent's mark
-    is in it.
+def worth_as_observed(state: LedgerState) -> int | None:
+    """Worth by the newest whole observation in the ledger, for historical figures; None where open
+    positions have no observation, and before the first chain row. No agent's mark is in it.
     """
-    book = books.measured
+    book = state.measured
     if book.cash is None or (book.opened and book.seen is None):
         return None
     return book.cash + sum(p.value for p in book.opened.values())
 
 
-def _estimated(books: LedgerState, cash: int) -> Valuation:
-    each: dict[str, ValuedPosition] = {}
-    for key, p in books.measured.opened.items():
-        mark = agent_mark(books, key, p)
-        each[key] = (
+def _estimated(state: LedgerState, cash: int) -> Valuation:
+    valued_positions: dict[str, ValuedPosition] = {}
+    for key, p in state.measured.opened.items():
+        mark = agent_mark(state, key, p)
+        valued_positions[key] = (
             ValuedPosition(position=p, value=p.value, source="cost")
             if mark is None
             else ValuedPosition(position=p, value=mark[0], source="agent_mark", marked_at=mark[1])
         )
-    sources = {h.source for h in each.values()}
+    sources = {h.source for h in valued_positions.values()}
     weakest: Source = "agent_mark" if "agent_mark" in sources else "cost" if sources else "cash"
-    worth = cash + sum(h.value for h in each.values())
-    return Valuation(worth=worth, cash=cash, source=weakest, positions=each)
+    worth = cash + sum(h.value for h in valued_positions.values())
+    return Valuation(worth=worth, cash=cash, source=weakest, positions=valued_positions)
 
 
-def agent_mark(books: LedgerState, key: str, p: MeasuredPosition) -> tuple[int, datetime] | None:
-    """What the agent says that a position is worth: its newest mark of the whole, or its marks of
-    parts with the rest at cost; the newer of the two.
+def agent_mark(state: LedgerState, key: str, p: MeasuredPosition) -> tuple[int, datetime] | None:
+    """The agent's estimate of a position: its newest mark of the whole, or its marks of parts with
+    the rest at cost; the newer of the two.
     """
-    position_mark = books.claimed.marks.get(key)
-    parts = [t for t in books.claimed.parts.values() if t.of == key and t.marked_at is not None]
+    position_mark = state.claimed.marks.get(key)
+    parts = [t for t in state.claimed.parts.values() if t.of == key and t.marked_at is not None]
     newest = max((t.marked_at for t in parts if t.marked_at is not None), default=None)
     if newest is not None and (position_mark is None or newest > position_mark.at):
-        rest = max(0, p.value - sum(t.cost for t in parts))
-        return sum(t.value for t in parts) + rest, newest
+        at_cost = max(0, p.value - sum(t.cost for t in parts))
+        return sum(t.value for t in parts) + at_cost, newest
     return None if position_mark is None else (position_mark.value, position_mark.at)
 
 
@@ -187,15 +186,15 @@ def realized(snapshot: MandateSnapshot) -> Usdc:
     return Usdc(realized_micros(snapshot.state))
 
 
-def realized_micros(books: LedgerState) -> int:
-    """The same of two books, in micro-USDC."""
-    book, c = books.measured, books.claimed
+def realized_micros(state: LedgerState) -> int:
+    """`realized` of a ledger state, in micro-USDC."""
+    book, c = state.measured, state.claimed
     result = c.resolved if book.settled is None else book.settled.returned - book.settled.spent
     return result - c.fees - book.payouts
 
 
 def realized_source(snapshot: MandateSnapshot) -> Literal["claimed", "settled"]:
-    """Whose result it is."""
+    """The origin of the result: reports, or the vault's settlement."""
     return "claimed" if snapshot.measured.settled is None else "settled"
 
 
@@ -205,7 +204,7 @@ def committed(snapshot: MandateSnapshot) -> Usdc:
 
 
 def agent_fee_reserved(snapshot: MandateSnapshot) -> Usdc | None:
-    """What the agent's fee would be now."""
+    """The agent's fee if the mandate were settled now; None where its worth is unknown."""
     return fee_on(snapshot, valuation(snapshot))
 
 
@@ -227,7 +226,7 @@ def floor_now(snapshot: MandateSnapshot) -> Usdc:
 
 
 def floor_at(mandate: Mandate, deposited: Usdc) -> Usdc:
-    """The same of a mandate into which `deposited` was paid."""
+    """The floor of a mandate after deposits of `deposited`."""
     if deposited and deposited < mandate.budget_usdc:
         return deposited.share_down(10_000 - mandate.stop_floor_bps)
     return mandate.floor

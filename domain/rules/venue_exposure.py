@@ -18,12 +18,12 @@ _NO_MARKS: Final[Mapping[str, Decimal]] = {}
 
 
 def at_venue(mandate: Mandate) -> bool:
-    """Whether a mandate has an entry of the venue that orders are prepared for here."""
+    """True where a mandate has an entry of the venue that orders are prepared for here."""
     return any(t.kind == "venue" and t.venue == VENUE for t in mandate.allowed_targets)
 
 
 def may_trade(mandate: Mandate, product: str) -> bool:
-    """Whether a mandate names a product of the venue; an entry without symbols names them all."""
+    """True where a mandate names a product of the venue; an entry without symbols names all."""
     entries = [t for t in mandate.allowed_targets if t.kind == "venue" and t.venue == VENUE]
     return any(not t.symbols or product in t.symbols for t in entries)
 
@@ -43,8 +43,8 @@ def marks_of(snapshot: MandateSnapshot, network: str) -> Mapping[str, Decimal]:
 
 
 def venue_result(snapshot: MandateSnapshot) -> Usdc | None:
-    """What the fills on the network of live orders came to, with what is open at its marks; None
-    where a mark is missing.
+    """Result of the fills on the network of live orders, open positions at their marks; None where
+    a mark is missing.
     """
     network = live_network(snapshot.switches)
     result = snapshot.state.venue.of(network).result(marks_of(snapshot, network))
@@ -52,8 +52,8 @@ def venue_result(snapshot: MandateSnapshot) -> Usdc | None:
 
 
 def below_venue_line(snapshot: MandateSnapshot) -> bool:
-    """True where vault worth and venue result together stand below the floor (trading 00.8). What
-    is not known says nothing, and before the first deposit there is nothing to lose.
+    """True where vault worth and venue result together stand below the floor (trading 00.8). An
+    unknown figure proves nothing, and before the first deposit there is nothing to lose.
     """
     at, result = worth(snapshot), venue_result(snapshot)
     if at is None or result is None or not snapshot.measured.deposits:

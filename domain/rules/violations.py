@@ -71,10 +71,10 @@ class BrokenRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Action:
-    """One action as it is judged: with the chain's figures and time where the chain has told of it.
+    """One action as it is judged: with the chain's figures and time where a chain row has it.
 
     Units: `spent` left the vault or is claimed to have; `requested_amount` is the larger of it and
-    the approved amount. `called` is None for what only an agent tells.
+    the approved amount. `called` is None for a report without a chain row.
     """
 
     at: datetime
@@ -96,26 +96,26 @@ def violations(
     is_by_agent = event.reported_by is Reporter.AGENT
     if event.kind not in ACTING:
         # Contract 3: whatever the agent reports while it has no say is flagged, money in it or not.
-        standing_rules = _standing(snapshot, event, _claimed(event)) if is_by_agent else []
-        return [*_repeated(event, same_tx), *standing_rules, *_paid_read(snapshot.mandate, event)]
+        status_rules = _status_rules(snapshot, event, _claimed(event)) if is_by_agent else []
+        return [*_repeated(event, same_tx), *status_rules, *_paid_read(snapshot.mandate, event)]
     if not is_by_agent:
         return _unenforced(snapshot, event, None)
     if repeats := _repeated(event, same_tx):
-        return repeats + _standing(snapshot, event, _claimed(event))
+        return repeats + _status_rules(snapshot, event, _claimed(event))
     twin = partner(event, same_tx)
     if twin is not None:
         return _unenforced(snapshot, event, twin)
     action = _claimed(event)
     return [
-        *_standing(snapshot, event, action),
+        *_status_rules(snapshot, event, action),
         *_amounts(snapshot, event, action),
         *_target(snapshot, event),
     ]
 
 
 def _unenforced(snapshot: MandateSnapshot, event: NewEvent, twin: Event | None) -> list[BrokenRule]:
-    """What the vault does not see: acceptance, approval, who the record says is agent, the agent's
-    stricter policy, and a stop that only the record knows.
+    """The rules that the vault does not enforce: acceptance, approval, the agent of the record, the
+    agent's stricter policy, and a stop that only the record has.
     """
     action = _executed(event if twin is None else twin)
     if action is None or not isinstance(action.called, Executed):
@@ -126,7 +126,7 @@ def _unenforced(snapshot: MandateSnapshot, event: NewEvent, twin: Event | None) 
         broken_rules.append(BrokenRule("not_accepted"))
     if stopped is not None and action.at > stopped:
         broken_rules.append(BrokenRule("mandate_stopped", attempted=event.kind.value))
-    if _another(snapshot.mandate, action.called.agent):
+    if _is_other_agent(snapshot.mandate, action.called.agent):
         agent = (action.called.agent or "")[:NAME_CHARS]
         broken_rules.append(
             BrokenRule("agent_mismatch", snapshot.mandate.agent_address, None, agent)
@@ -135,15 +135,15 @@ def _unenforced(snapshot: MandateSnapshot, event: NewEvent, twin: Event | None) 
     return broken_rules + _unapproved(snapshot, event, action, twin)
 
 
-def _another(mandate: Mandate, actor: str | None) -> bool:
+def _is_other_agent(mandate: Mandate, actor: str | None) -> bool:
     """True where the vault's agent is not the record's: an open mandate may be given to another."""
-    known = mandate.agent_address
-    return actor is not None and known is not None and actor.lower() != known.lower()
+    own = mandate.agent_address
+    return actor is not None and own is not None and actor.lower() != own.lower()
 
 
 def outflow(event: NewEvent | Event) -> Usdc:
-    """What an action takes out: nothing for a sale or a move in."""
-    if event.kind not in SPENDING or event.amount_usdc is None or _came_in(event.told.what):
+    """The USDC that an action takes out: 0 for a sale or a move in."""
+    if event.kind not in SPENDING or event.amount_usdc is None or _came_in(event.content.body):
         return ZERO
     return event.amount_usdc
 
@@ -170,7 +170,7 @@ def _claimed(event: NewEvent) -> _Action:
 
 
 def _executed(chain: NewEvent | Event) -> _Action | None:
-    called = chain.told.what
+    called = chain.content.body
     if isinstance(called, Unwound):
         return _Action(at=chain.occurred_at, spent=ZERO, requested_amount=ZERO, called=called)
     if not isinstance(called, Executed):
@@ -181,8 +181,8 @@ def _executed(chain: NewEvent | Event) -> _Action | None:
     )
 
 
-def _standing(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
-    """Whether the agent has a say at all when it reports."""
+def _status_rules(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
+    """The status rules that a report breaks: not accepted, stopped, ended or paused."""
     mandate, broken_rules = snapshot.mandate, []
     if mandate.accepted_at is None:
         broken_rules.append(BrokenRule("not_accepted"))
@@ -217,7 +217,7 @@ def _amounts(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> lis
 
 
 def _caps(snapshot: MandateSnapshot, action: _Action) -> list[BrokenRule]:
-    """The cap per action and the budget, whoever set the one that binds."""
+    """The cap per action and the budget, of mandate or policy, whichever binds."""
     if not action.spent:
         return []
     broken_rules = []
@@ -232,8 +232,10 @@ def _caps(snapshot: MandateSnapshot, action: _Action) -> list[BrokenRule]:
 
 
 def _over_cash(snapshot: MandateSnapshot, event: NewEvent, action: _Action) -> list[BrokenRule]:
-    """More than the vault holds, where it will not be asked: the report names no transaction."""
-    statement, reserved = event.told.what, cash(snapshot)
+    """Spend above the vault's cash, for a report without a transaction, which no chain row
+    checks.
+    """
+    statement, reserved = event.content.body, cash(snapshot)
     if (
         event.tx_hash is not None
         or reserved is None
@@ -276,7 +278,7 @@ def _approved(
     """
     if event.reported_by is Reporter.AGENT and twin is not None:
         return "approval_missing" not in twin.violation_codes
-    target = _place(event)
+    target = _target_of(event)
     address, selector = (target.address or "").lower(), (target.selector or "").lower()
     # Calldata that was handed out before an item ran out may be sent as long as its reservation
     # lasts.
@@ -287,9 +289,9 @@ def _approved(
         if isinstance(action.called, Executed):
             fits = _is_of(item, action.called)
         else:
-            at = (str(item.target.get(n) or "").lower() for n in ("address", "selector"))
-            name = all(said in ("", own) for said, own in zip((address, selector), at, strict=True))
-            fits = name and item.approve_amount_usdc >= action.requested_amount
+            own = [str(item.target.get(n) or "").lower() for n in ("address", "selector")]
+            is_same = address in ("", own[0]) and selector in ("", own[1])
+            fits = is_same and item.approve_amount_usdc >= action.requested_amount
         if fits:
             return True
     return False
@@ -299,32 +301,32 @@ def _is_of(item: Approval, called: Executed) -> bool:
     """True where the item is of this very call: its target, its calldata, its amount."""
     target = str(item.target.get("address") or "").lower()
     same_call = called.data_hash is not None and item.data_hash == called.data_hash.lower()
-    same_place = target == (called.place.address or "").lower()
+    same_place = target == (called.target.address or "").lower()
     return same_call and same_place and item.approve_amount_usdc == called.approved
 
 
-def _place(event: NewEvent) -> CallTarget:
-    statement = event.told.what
-    return statement.place if isinstance(statement, AgentStatement) else NOWHERE
+def _target_of(event: NewEvent) -> CallTarget:
+    statement = event.content.body
+    return statement.target if isinstance(statement, AgentStatement) else NOWHERE
 
 
 def _target(snapshot: MandateSnapshot, event: NewEvent) -> list[BrokenRule]:
     """A named target must be one of the terms'; a report that names none breaks nothing here."""
-    mandate, place = snapshot.mandate, _place(event)
-    if place.address:
+    mandate, target = snapshot.mandate, _target_of(event)
+    if target.address:
         own = (
             mandate.vault_address is not None
-            and place.address.lower() == mandate.vault_address.lower()
+            and target.address.lower() == mandate.vault_address.lower()
         )
-        return [] if own else _listed(mandate, place.address, place.selector)
-    if place.market and not _market_listed(mandate, place.market):
-        return [BrokenRule("target_not_allowed", attempted={"market": place.market[:NAME_CHARS]})]
+        return [] if own else _listed(mandate, target.address, target.selector)
+    if target.market and not _market_listed(mandate, target.market):
+        return [BrokenRule("target_not_allowed", attempted={"market": target.market[:NAME_CHARS]})]
     return []
 
 
 def _market_listed(mandate: Mandate, market: str) -> bool:
-    known = {t.market for t in mandate.allowed_targets}
-    return market in known or _at_venue(mandate, market) or _host_allowed(mandate, market)
+    markets = {t.market for t in mandate.allowed_targets}
+    return market in markets or _at_venue(mandate, market) or _host_allowed(mandate, market)
 
 
 def _at_venue(mandate: Mandate, market: str) -> bool:
@@ -333,7 +335,7 @@ def _at_venue(mandate: Mandate, market: str) -> bool:
 
 
 def notional(mandate: Mandate, target: CallTarget) -> bool:
-    """True for an action at a venue or a paid host of the terms: no vault's log will tell of it."""
+    """True for an action at a venue or a paid host of the terms: no vault log will show it."""
     if target.address or not target.market:
         return False
     if target.market in {t.market for t in mandate.allowed_targets if t.kind == "contract"}:
@@ -342,7 +344,7 @@ def notional(mandate: Mandate, target: CallTarget) -> bool:
 
 
 def ordered(mandate: Mandate, target: CallTarget) -> bool:
-    """True for an action at the venue whose orders are made here, of which its fills tell too."""
+    """True for an action at the venue whose orders are made here: its fills report it too."""
     if not target.market or not notional(mandate, target) or _host_allowed(mandate, target.market):
         return False
     return any(
@@ -371,7 +373,7 @@ def _host_allowed(mandate: Mandate, host: str) -> bool:
 
 def _paid_read(mandate: Mandate, event: NewEvent) -> list[BrokenRule]:
     """A paid read goes to a host of the terms' x402 entries; an entry without hosts takes any."""
-    fee = event.told.what
+    fee = event.content.body
     if not isinstance(fee, PaidFee) or not fee.paid_read or fee.resource is None:
         return []
     resource = fee.resource
@@ -388,7 +390,7 @@ def _paid_read(mandate: Mandate, event: NewEvent) -> list[BrokenRule]:
     return [BrokenRule("target_not_allowed", attempted={"resource": resource[:NAME_CHARS]})]
 
 
-def flagged(event: NewEvent, broken: list[BrokenRule]) -> Mapping[str, object]:
+def with_violation(event: NewEvent, broken: list[BrokenRule]) -> Mapping[str, object]:
     """The payload with its `violation` block (spec 2.4 rule 2)."""
     if not broken:
         return event.payload

@@ -18,7 +18,7 @@ class Pays:
 
 
 def pays(mandate: Mandate, vault: VaultState | None) -> Pays | None:
-    """Where the vault's USDC goes if the owner withdraws in this block; None where it was not read.
+    """The payout if the owner withdraws in this block; None where the vault was not read.
 
     Source: `_settle` and `withdrawAll` of MandateVault.sol: the fee is a share of what came back
     beyond what was spent, rounded down, where there is an agent to earn it.
@@ -33,6 +33,6 @@ def pays(mandate: Mandate, vault: VaultState | None) -> Pays | None:
 
 
 def _earner(mandate: Mandate, vault: VaultState) -> bool:
-    """True where the terms name an agent, or one was set: nobody else can have spent anything."""
-    name = mandate.signed is not None and mandate.signed.message.get("agent") != OPEN_AGENT
-    return name or vault.agent is not None or vault.total_spent > ZERO
+    """True where the terms name an agent, or one was set: only an agent can have spent anything."""
+    names_agent = mandate.signed is not None and mandate.signed.message.get("agent") != OPEN_AGENT
+    return names_agent or vault.agent is not None or vault.total_spent > ZERO

@@ -11,7 +11,7 @@ from chain.adapter import EvmChain
 from domain.chain_facts import VaultState
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
-from domain.rules.mark_policy import LOOK_BACK, ends_soon, moved, pressed, stands
+from domain.rules.mark_policy import LOOK_BACK, came_out_low, ends_soon, fall_persists, record_drift
 from tools.keeper.block_time import newest
 from tools.keeper.settlement import send_for
 from tools.model.operation import Deps
@@ -48,7 +48,7 @@ class Recording:
         """The kind of work that is due for a vault; where it is not this keeper's, the log says who
         may do it.
         """
-        move = moved(mandate, vault)
+        move = record_drift(mandate, vault)
         if move is None:
             self._said.pop(mandate.public_id, None)
         elif self.deps.keeper is None or not self._every_s:
@@ -75,10 +75,12 @@ class Recording:
         sent: list[str] = []
         for tries in range(1, TRIES + 1):
             vault = await newest(self.deps, self.chain, mandate)
-            move = moved(mandate, vault)
+            move = record_drift(mandate, vault)
             if move is None:
                 return Rest(SHORT_REST_S if ends_soon(mandate, vault) else REST_S, bool(sent))
-            if move == "fall" and not stands(mandate, await self._before(mandate, vault), vault):
+            if move == "fall" and not fall_persists(
+                mandate, await self._before(mandate, vault), vault
+            ):
                 return Rest(0, bool(sent))
             if self.deps.keeper is None or not await self.deps.keeper.affords(mandate.chain_id):
                 log.warning(
@@ -96,7 +98,7 @@ class Recording:
                 vault.recorded,
                 sent[-1],
             )
-            if not pressed(vault.positions, recorded):
+            if not came_out_low(vault.positions, recorded):
                 return Rest(SHORT_REST_S if move == "fall" else self._every_s, sent=True)
             log.warning("%s: its market was pressed while it was recorded", mandate.public_id)
         return Rest(REST_S, bool(sent))

@@ -15,7 +15,7 @@ from domain.ledger.events.event_kinds import Reporter
 from domain.ledger.events.pairing import can_pair, partner, place_of
 from domain.ledger.events.payloads import Marked
 from domain.ledger.state.journal import counts
-from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
 from storage.feed.row_stream import LongReader, long_reader
 from storage.integrity.paper_check import books_of, check_stored_book, prove_snapshots
 from storage.repositories.clock_rollbacks import APART_US, BACK_STEPS_OF
@@ -118,7 +118,7 @@ class LedgerWalk:
             self.find("the row does not name the partner that it must", event.seq)
         if self.state is not None:
             self._observe(event, self.state)
-            self.state = after(self.state, event, partner, self._past)
+            self.state = apply(self.state, event, partner, self._past)
         if counts(event):
             self._house.append(event)
 
@@ -126,13 +126,13 @@ class LedgerWalk:
         """The cash that a log was observed with is that of the rows before its place, and the sum
         of a mark is that of its probes.
         """
-        seen, what = event.told.observed, event.told.what
+        seen, what = event.content.observed, event.content.body
         if seen is None or event.reported_by is not Reporter.CHAIN:
             return
-        if isinstance(what, Marked) and seen.whole and seen.positions:
+        if isinstance(what, Marked) and seen.is_complete and seen.positions:
             if what.positions.micros != sum(p.value.micros for p in seen.positions if p.value):
                 self.find("the mark is not the sum of its probes", event.seq)
-        elif event.log_index is not None or event.told.restates is not None:
+        elif event.log_index is not None or event.content.restates is not None:
             cash = max(0, before.journal.cash_after(place_of(event), event))
             if cash != seen.cash.micros:
                 self.find("the observed cash is not that of the rows before it", event.seq)

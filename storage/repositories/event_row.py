@@ -153,7 +153,7 @@ def event_of(row: Row) -> Event:
     at = moment(created)
     kind = _KINDS.get(row["kind"]) or LedgerKind(row["kind"])
     payload = as_stored(row)
-    told = read(kind, payload)
+    content = read(kind, payload)
     return _EVENT(
         event_id=row["event_id"],
         seq=int(row["seq"]),
@@ -167,9 +167,9 @@ def event_of(row: Row) -> Event:
         log_index=row["log_index"],
         block_number=row["block_number"],
         pairs_with=row["pairs_with"],
-        # A plain object is told by its type; anything else is damaged, and said so in `told`.
+        # The type check is the fast path; anything else is damaged and noted in `content`.
         payload=payload if type(payload) is dict else {},
-        told=told,
+        content=content,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from domain.ledger.events.event import Event, NewEvent, Reporter
 from domain.ledger.events.pairing import can_pair, other_side, partner
-from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
 from storage.repositories.clock_rollbacks import APART_US, note_clock_rollback, safe_start_before
 from storage.repositories.event_row import event_of, row_values
 from storage.repositories.house_events import HouseEventRepository
@@ -139,7 +139,7 @@ class LedgerRepository(HouseEventRepository):
             block_number=new.block_number,
             pairs_with=partner.seq if partner else None,
             payload=new.payload,
-            parsed=new.told,
+            parsed=new.content,
         )
         row = row_values(public_id, event, prev_hash)
         self._sql.run(INSERT, **row)
@@ -148,7 +148,7 @@ class LedgerRepository(HouseEventRepository):
         self._heads[public_id] = head
         if (public_id, tx_hash) in self._held:
             self._held[public_id, tx_hash or ""].append(self._cache.keep_event(row, event))
-        folded = after(state, event, partner, partial(self.house_rows, public_id, event.seq))
+        folded = apply(state, event, partner, partial(self.house_rows, public_id, event.seq))
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and (last_at + MONDAY) // WEEK != (created + MONDAY) // WEEK:
             self._checkpoint(public_id, seq, last_at, state, prev_hash)
@@ -290,7 +290,7 @@ class LedgerRepository(HouseEventRepository):
         for event in events:
             past = partial(self.house_rows, public_id, event.seq, before)
             partner = pairs.get(event.pairs_with) if event.pairs_with else None
-            state = after(state, event, partner, past)
+            state = apply(state, event, partner, past)
         return state
 
     def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:

@@ -59,7 +59,7 @@ class StateCache:
         """
         kept = event
         if not _reads_as(row["payload"], event.payload):
-            kept = replace(event, payload=as_stored(row), parsed=event.told)
+            kept = replace(event, payload=as_stored(row), parsed=event.content)
         self._keep(row["row_hash"], kept)
         return kept
 

@@ -48,9 +48,9 @@ def test_every_event_of_the_vault_is_in_the_table_once() -> None:
 def test_a_line_reads_its_event_and_its_row_is_read_back(event: ChainEvent) -> None:
     args = {i["name"]: _value(i["type"]) for i in EVENTS[event.log]}
     what, amount = event.reads(args)
-    assert type(what) is event.what
-    assert event.what in typing.get_args(Payload)
-    told = EventPayload(what=what, log_index=4)
+    assert type(what) is event.payload_type
+    assert event.payload_type in typing.get_args(Payload)
+    told = EventPayload(body=what, log_index=4)
     assert read(event.kind, write(told)) == told
     if "amount" in args:
         assert amount is not None
@@ -75,13 +75,13 @@ def test_what_an_event_moves_is_in_the_record_and_is_taken_back(event: ChainEven
         occurred_at=START,
         amount_usdc=amount,
         tx_hash="0x01",
-        payload=write(EventPayload(what=what, log_index=4)),
+        payload=write(EventPayload(body=what, log_index=4)),
     )
     before = ledger(deposit(500)).state.measured.cash or 0
     made = ledger(deposit(500), log)
     by = movement_of(what, amount.micros if amount is not None else 0)
     assert (made.state.measured.cash or 0) - before == by.cash
     assert (by != STILL) is (event.log in MONEY)
-    told = LogHistory(first=made.events[-1], now=made.events[-1], stands=True)
+    told = LogHistory(first=made.events[-1], now=made.events[-1], is_standing=True)
     made.add(reversal(told, START, 84532))
     assert made.state.measured.cash == before

@@ -278,7 +278,7 @@ class Life:
         rows = uow.ledger.newest(self.m.id, 10_000)
         self.logs = len(truth)
         self.changed = sum(
-            isinstance(e.told.what, LogReversed) or e.told.restates is not None for e in rows
+            isinstance(e.content.body, LogReversed) or e.content.restates is not None for e in rows
         )
         stand = told_here(list(reversed(rows)))
         there = [(g.block.number, g.log_index, g.tx_hash, g.block.at.isoformat()) for g in truth]
@@ -317,7 +317,7 @@ def told_here(rows: list[Event]) -> list[tuple[int, int, str, str]]:
         (*place_of(t.now), tx, t.now.occurred_at.isoformat())
         for tx, same in by_tx.items()
         for t in log_histories(same)
-        if t.stands
+        if t.is_standing
     ]
 
 

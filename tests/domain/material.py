@@ -12,7 +12,7 @@ from typing import Any
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.events.event_kinds import HOUSE
 from domain.ledger.events.pairing import LogHistory, partner
-from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import Usdc
@@ -116,7 +116,7 @@ def row(
 def gone(event: Event) -> NewEvent:
     """The row that takes back what a reorganisation took away."""
     return replace(
-        reversal(LogHistory(first=event, now=event, stands=True), START, 1), chain_id=None
+        reversal(LogHistory(first=event, now=event, is_standing=True), START, 1), chain_id=None
     )
 
 
@@ -204,7 +204,7 @@ class Ledger:
             pair = partner(event, same)
             event = replace(event, pairs_with=pair.seq if pair else None)
             self.events.append(event)
-            self.state = after(self.state, event, pair, partial(tuple, self.events[:-1]))
+            self.state = apply(self.state, event, pair, partial(tuple, self.events[:-1]))
         return self
 
     def newest(self, limit: int = 50) -> tuple[Event, ...]:
@@ -226,7 +226,7 @@ def refold(
     for event in events:
         past = [e for e in by_seq.values() if e.seq < event.seq]
         pair = by_seq.get(event.pairs_with) if event.pairs_with else None
-        state = after(state, event, pair, partial(tuple, past))
+        state = apply(state, event, pair, partial(tuple, past))
     return state
 
 

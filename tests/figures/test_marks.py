@@ -15,7 +15,7 @@ async def marks(ingest_context: Desk, mandate: Mandate) -> int:
     rows = await ingest_context.world.deps.store.read(
         lambda uow: list(uow.ledger.house_rows(mandate.id, EVER))
     )
-    return sum(isinstance(e.told.what, Marked) for e in rows)
+    return sum(isinstance(e.content.body, Marked) for e in rows)
 
 
 async def test_a_worth_that_swings_about_its_line_is_marked_now_and_then(

@@ -122,5 +122,5 @@ def test_a_rule_has_its_words_on_the_pages() -> None:
 
 @pytest.mark.parametrize("event", CHAIN_EVENTS, ids=lambda e: e.log)
 def test_an_event_is_in_the_measured_book_and_has_a_title(event: ChainEvent) -> None:
-    assert event.what in COUNTS
+    assert event.payload_type in COUNTS
     assert event.step[1] in TITLES

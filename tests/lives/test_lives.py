@@ -21,7 +21,7 @@ from chain.adapter import ChainConfig, EvmChain, EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.chain_facts import Receipt
 from domain.ledger.events.event_kinds import HOUSE
-from domain.ledger.state.ledger_state import EMPTY, after
+from domain.ledger.state.ledger_state import EMPTY, apply
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import ZERO, Usdc
@@ -285,7 +285,7 @@ class Life:
         alone = EMPTY
         for event in reversed(self.uow.ledger.newest(self.id, 10_000)):
             if event.reported_by in HOUSE:
-                alone = after(alone, event)
+                alone = apply(alone, event)
                 assert not event.violation_codes, event
         assert alone.measured == self.uow.ledger.state(self.id).measured
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.state.ledger_state import EMPTY, LedgerState, after
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
 from domain.money import Usdc
 from storage.integrity.ledger_check import verify
 from storage.repositories.ledger import LedgerRepository
@@ -36,7 +36,7 @@ async def _refolded(store: Store, public_id: str = "m_1") -> LedgerState:
     state, by_seq = EMPTY, {}
     for event in await _all(store, public_id):
         by_seq[event.seq] = event
-        state = after(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
+        state = apply(state, event, by_seq.get(event.pairs_with) if event.pairs_with else None)
     return state
 
 
@@ -166,7 +166,7 @@ async def test_state_before_goes_by_each_rows_own_clock_where_some_ran_ahead(
         told = EMPTY
         for event in rows:
             if event.occurred_at < at:
-                told = after(told, event)
+                told = apply(told, event)
         found = await store.read(lambda uow, at=at: uow.ledger.state_before("m_1", at))  # type: ignore[misc]  # the default binds the loop's value
         assert found == told, at
     week = await store.read(

@@ -13,7 +13,7 @@ from typing import Any, Final
 from domain.agents.policy import Policy
 from domain.ledger.events.event import Event, LedgerKind, Reporter
 from domain.ledger.events.payload_codec import EventPayload, read
-from domain.ledger.state.ledger_state import EMPTY, after
+from domain.ledger.state.ledger_state import EMPTY, apply
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from storage.repositories.event_row import COLUMNS, row_values
@@ -103,7 +103,7 @@ def _many(uow: UnitOfWork, connection: Any, rows: int) -> None:
             event = _event("", n, n + 1, FIRST + n * step, kinds[n % 4])
             page.append(row_values(BIG, event, last))
             last = page[-1]["row_hash"]
-            books = after(books, event)
+            books = apply(books, event)
         _write(connection, BIG, page)
         uow.ledger._checkpoint(BIG, books.seq, micros(NOW), books, last)
 

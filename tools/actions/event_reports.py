@@ -24,7 +24,7 @@ from domain.reads.limits import RemainingNow, remaining_now
 from domain.reads.row_models import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.paid_read_credits import afford, used
-from domain.rules.violations import flagged, notional, ordered, violations
+from domain.rules.violations import notional, ordered, violations, with_violation
 from domain.times import Timestamp, moment_of
 from domain.wire_fields import described as described
 from storage.prefetch.read_set import ReadSet
@@ -190,13 +190,13 @@ def agent_payload(
 
     Errors: `invalid_request`, `invalid_number`.
     """
-    statement = read(kind, clean_payload(payload)).what
+    statement = read(kind, clean_payload(payload)).body
     if not isinstance(statement, (Reported, PaidFee, Noted)):
         raise TypeError(statement)
     acts = kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
-    if not acts or not notional(mandate, statement.place):
+    if not acts or not notional(mandate, statement.target):
         return statement
-    return replace(statement, notional=True, ordered=ordered(mandate, statement.place))
+    return replace(statement, notional=True, ordered=ordered(mandate, statement.target))
 
 
 def _shape(raw: dict[str, object], name: str, keys: set[str]) -> None:
@@ -237,7 +237,7 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
         tx_hash=request.tx_hash,
         chain_id=request.chain_id or mandate.chain_id,
         payload=written(statement),
-        parsed=EventPayload(what=statement),
+        parsed=EventPayload(body=statement),
     )
     reads_paid = isinstance(statement, PaidFee) and statement.paid_read
     if ctx.switches.paid_read_enforcement and new.amount_usdc is not None and reads_paid:
@@ -249,7 +249,7 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
     broken = violations(judged, new, same)
     event = uow.ledger.append(
         mandate.public_id,
-        replace(new, payload=flagged(new, broken)) if broken else new,
+        replace(new, payload=with_violation(new, broken)) if broken else new,
         event_id=ctx.ids.short("ev_"),
         now=ctx.now,
     )
@@ -263,7 +263,7 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
         proof=PROVEN_LATER if confirmed is False else None,
         warnings=[UNPROVEN] if unproven(event) else [],
         remaining=_then(
-            remaining_now(snapshot.after(uow.ledger.state(mandate.public_id))), ctx.now
+            remaining_now(snapshot.with_state(uow.ledger.state(mandate.public_id))), ctx.now
         ),
     )
     return HandlerResult(body, 202 if broken else 201)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from domain.chain_facts import BlockStamp, Receipt, SentTransactions
 from domain.ledger.events.event import Event, Reporter
-from domain.ledger.events.pairing import stands
+from domain.ledger.events.pairing import standing_row
 from domain.ledger.events.payloads import RefusedAttempt
 from domain.mandates.approvals import OPEN, Reservation
 from domain.mandates.mandate import Mandate
@@ -199,11 +199,11 @@ def _is_of_mandate(chain: Chain, mandate: Mandate, receipt: Receipt) -> bool:
 
 def _landed(rows: Sequence[Event]) -> bool:
     logs = [e for e in rows if e.reported_by is Reporter.CHAIN and e.log_index is not None]
-    return any(stands(rows, e.event_id) is not None for e in logs)
+    return any(standing_row(rows, e.event_id) is not None for e in logs)
 
 
 def _refused(event: Event) -> bool:
-    return isinstance(event.told.what, RefusedAttempt)
+    return isinstance(event.content.body, RefusedAttempt)
 
 
 def _outcome_body(

@@ -107,12 +107,12 @@ def proves(receipt: Receipt | None, mandate: Mandate) -> bool:
 
 def _known(uow: UnitOfWork, mandate: Mandate, tx_hash: str) -> Event | None:
     rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
-    return next((e for e in rows if isinstance(e.told.what, RefusedAttempt)), None)
+    return next((e for e in rows if isinstance(e.content.body, RefusedAttempt)), None)
 
 
 def _error_of(event: Event) -> str | None:
     """The vault's error that a receipt proved."""
-    what = event.told.what
+    what = event.content.body
     proof = what.proof if isinstance(what, RefusedAttempt) else None
     return None if proof is None else str(proof["error"])
 

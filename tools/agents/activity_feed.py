@@ -213,7 +213,7 @@ def _below(at: Key, source: str) -> tuple[int, int]:
 
 def event_body(public_id: str, event: Event) -> dict[str, object]:
     """A ledger row as it is kept; a paid read carries its reference."""
-    fee = event.told.what
+    fee = event.content.body
     body: dict[str, object] = {
         "at": timestamp(event.created_at),
         "public_id": public_id,

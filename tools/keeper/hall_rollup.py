@@ -18,8 +18,8 @@ from domain.ledger.state.performance import (
     PerformanceRecord,
     days_of,
     fold_days,
+    full_days,
     has_days_since,
-    whole_days,
 )
 from domain.mandates.mandate import Mandate, Status
 from domain.reads.hall import AgentMandate, Subject, facts, foreign, hall_row
@@ -172,7 +172,7 @@ def _standing(uow: UnitOfWork, agent: Agent, mandate: Mandate) -> AgentMandate:
     stopped, worth = state.measured.stopped, worth_as_observed(state)
     return AgentMandate(
         mandate,
-        whole_days((days[d] for d in sorted(days)), measured=worth is not None),
+        full_days((days[d] for d in sorted(days)), measured=worth is not None),
         worth,
         stopped.reason if stopped else None,
         sum(state.violations.values()),

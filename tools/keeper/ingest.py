@@ -28,7 +28,7 @@ from domain.money import Usdc
 from domain.ports import Chain, Ids
 from domain.rules.snapshot import MandateSnapshot
 from domain.rules.status_derivation import derive_status
-from domain.rules.violations import flagged, violations
+from domain.rules.violations import violations, with_violation
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.context.approval_keeping import close_pending
@@ -55,9 +55,9 @@ def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
     event = BY_LOG.get(log.name)
     if event is None:
         return None
-    what, amount = event.reads(log.args)
-    if isinstance(what, (Executed, Unwound)):
-        what = replace(what, place=_label_of(mandate, what.place))
+    body, amount = event.reads(log.args)
+    if isinstance(body, (Executed, Unwound)):
+        body = replace(body, target=_label_of(mandate, body.target))
     state = observed(log.args, log.block.number, mandate.probe_keys)
     return NewEvent(
         kind=event.kind,
@@ -68,7 +68,7 @@ def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
         chain_id=mandate.chain_id,
         log_index=log.log_index,
         block_number=log.block.number,
-        payload=write(EventPayload(what=what, log_index=log.log_index, observed=state)),
+        payload=write(EventPayload(body=body, log_index=log.log_index, observed=state)),
     )
 
 
@@ -112,7 +112,7 @@ def ingest_transaction(
     """
     histories = log_histories(uow.ledger.by_tx(mandate.public_id, tx_hash))
     news = [(log, new) for log in logs if (new := row_of(log, mandate)) is not None]
-    gone = [t for t in histories if t.stands]
+    gone = [t for t in histories if t.is_standing]
     same: list[LogHistory | None] = []
     for _, new in news:
         same.append(next((t for t in gone if tells_same(t.now, new)), None))
@@ -127,9 +127,9 @@ def ingest_transaction(
             )
             is not None
         )
-        if isinstance(lost.now.told.what, Executed):
-            restore(uow, mandate, lost.now.told.what, tx_hash.lower())
-    dead = [t for t in histories if not t.stands] + gone
+        if isinstance(lost.now.content.body, Executed):
+            restore(uow, mandate, lost.now.content.body, tx_hash.lower())
+    dead = [t for t in histories if not t.is_standing] + gone
     for (log, new), known in zip(news, same, strict=True):
         if known is None:
             returned = _find_returned(dead, new, log)
@@ -160,10 +160,10 @@ def _moved(now: Event, log: VaultLog) -> bool:
 
 def _restated(new: NewEvent, of: LogHistory, log: VaultLog) -> NewEvent:
     """The row that tells a log anew; what it was judged to be does not change with its place."""
-    moved = LogMoved(event_id=of.first.event_id, log_index=log.log_index, moved=of.stands)
-    payload = replace(new.told, log_index=None, restates=moved)
-    if of.stands and tells_same(of.now, new):
-        payload = replace(payload, violation=of.now.told.violation)
+    moved = LogMoved(event_id=of.first.event_id, log_index=log.log_index, moved=of.is_standing)
+    payload = replace(new.content, log_index=None, restates=moved)
+    if of.is_standing and tells_same(of.now, new):
+        payload = replace(payload, violation=of.now.content.violation)
     return replace(new, log_index=None, payload=write(payload))
 
 
@@ -178,7 +178,7 @@ def _taken(
 ) -> bool:
     """Add the row of a log that does not stand in the ledger."""
     reservation = None
-    if isinstance(new.told.what, Executed):
+    if isinstance(new.content.body, Executed):
         same = returned is not None and _same_call(returned.now, new)
         # What this very call had used up was given back when it was taken away.
         known = (
@@ -187,7 +187,7 @@ def _taken(
         reservation = executed_of(uow, mandate, log, known=known)
         new = _judged(uow, ingest_context, mandate, new, reservation)
     if returned is not None:
-        new = _restated(new, replace(returned, stands=False), log)
+        new = _restated(new, replace(returned, is_standing=False), log)
     elif any(t.first.log_index == log.log_index for t in histories):
         # A log that moved had this index before, and a ledger names a log by the index it had
         # first.
@@ -200,16 +200,16 @@ def _taken(
 
 
 def _same_call(old: Event, new: NewEvent) -> bool:
-    a, b = old.told.what, new.told.what
+    a, b = old.content.body, new.content.body
     if not isinstance(a, Executed) or not isinstance(b, Executed):
         return False
-    calls = {(w.place.address, w.place.selector, w.data_hash, w.approved) for w in (a, b)}
+    calls = {(w.target.address, w.target.selector, w.data_hash, w.approved) for w in (a, b)}
     return len(calls) == 1
 
 
 def _with_cash(books: LedgerState, new: NewEvent, log: VaultLog) -> NewEvent:
     """The row with the cash that the vault had after its log, by the rows before its place."""
-    payload, place = new.told, (log.block.number, log.log_index)
+    payload, place = new.content, (log.block.number, log.log_index)
     if payload.observed is None:
         return new
     cash = Usdc(max(0, books.journal.cash_after(place, new)))
@@ -264,7 +264,7 @@ def _judged(
         policy=uow.policies.get(mandate.agent_id) if mandate.agent_id else None,
     )
     broken = violations(snapshot, new, uow.ledger.by_tx(mandate.public_id, new.tx_hash or ""))
-    return replace(new, payload=flagged(new, broken))
+    return replace(new, payload=with_violation(new, broken))
 
 
 def ingest_logs(
@@ -368,7 +368,7 @@ def orphaned_transactions(
         if mandate is None or ((mandate.vault_address or "").lower(), tx_hash) in there:
             continue
         histories = log_histories(uow.ledger.by_tx(public_id, tx_hash))
-        if any(t.stands and t.now == event for t in histories):
+        if any(t.is_standing and t.now == event for t in histories):
             lost[public_id, tx_hash] = mandate
     return lost
 

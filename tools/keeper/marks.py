@@ -59,7 +59,7 @@ def _mark(
 ) -> None:
     """Add what the vault said at one block: a row by the chain, and no log of it."""
     block = vault.block.number
-    what = Marked(
+    body = Marked(
         cash=vault.cash,
         positions=vault.positions,
         floor=vault.floor,
@@ -76,7 +76,7 @@ def _mark(
         occurred_at=vault.block.at,
         chain_id=mandate.chain_id,
         block_number=block,
-        payload=write(EventPayload(what=what, observed=observation)),
+        payload=write(EventPayload(body=body, observed=observation)),
     )
     uow.ledger.append(
         mandate.public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
@@ -98,21 +98,21 @@ def take_back_marks(
     gone: list[tuple[str, Event]] = []
     doubt: set[int] = set()
     for public_id, event in uow.ledger.marks_in(chain_id, blocks.start, blocks.stop - 1):
-        what = event.told.what
-        if not isinstance(what, Marked) or what.block is None or what.block_hash is None:
+        body = event.content.body
+        if not isinstance(body, Marked) or body.block is None or body.block_hash is None:
             continue
-        if what.block_hash == uow.chainlog.block_hash(chain_id, what.block):
+        if body.block_hash == uow.chainlog.block_hash(chain_id, body.block):
             continue
         if event.event_id in uow.ledger.state(public_id).journal.undone:
             continue
-        if what.block not in hashes:
-            doubt.add(what.block)
-        elif hashes[what.block] != what.block_hash:
+        if body.block not in hashes:
+            doubt.add(body.block)
+        elif hashes[body.block] != body.block_hash:
             gone.append((public_id, event))
     if doubt:
         raise ReorgSuspected(blocks=doubt)
     for public_id, event in gone:
-        lost = LogHistory(first=event, now=event, stands=True)
+        lost = LogHistory(first=event, now=event, is_standing=True)
         row = reversal(lost, ingest_context.now, chain_id, BLOCK_GONE)
         uow.ledger.append(
             public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now

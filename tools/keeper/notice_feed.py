@@ -32,5 +32,5 @@ def _taken(uow: UnitOfWork, public_id: str, event: Event, now: datetime) -> int:
     mandate = uow.mandates.get(public_id)
     if mandate is None:
         return 0
-    notices = row_notices(mandate, event, event.told.what, uow.ledger.state(public_id).measured)
+    notices = row_notices(mandate, event, event.content.body, uow.ledger.state(public_id).measured)
     return sum(enqueue_notice(uow, mandate.owner_id, notice, now) for notice in notices)

@@ -50,7 +50,7 @@ def restore(uow: UnitOfWork, mandate: Mandate, called: Executed, tx_hash: str) -
     """An execution that a reorganisation took away leaves what it used up as it was before: the
     reservation counts again, and the owner's approval is good for one execution.
     """
-    place, data_hash = called.place.address, called.data_hash
+    place, data_hash = called.target.address, called.data_hash
     if place is None or data_hash is None:
         return
     reservation = uow.reservations.of_call(mandate.public_id, place, data_hash, called.approved)

@@ -24,7 +24,7 @@ def reversal(lost: LogHistory, now: datetime, chain_id: int, text: str = LOG_GON
         amount=event.amount_usdc if event.kind is not LedgerKind.RESOLVE else None,
         tx_hash=event.tx_hash,
         occurred_at=event.occurred_at,
-        what=event.told.what,
+        body=event.content.body,
         text=text,
     )
     return NewEvent(

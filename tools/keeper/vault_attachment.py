@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from domain.chain_facts import VaultLog
-from domain.mandates.lifecycle import LifecycleAction, moved
+from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import OPEN_AGENT, Mandate, Status
 from domain.ports import Chain, Chains
 from storage.unit_of_work import UnitOfWork
@@ -63,7 +63,9 @@ def attach(uow: UnitOfWork, now: datetime, mandate: Mandate, vault: str) -> Mand
 
     Errors: `wrong_status`, `conflict`.
     """
-    mandate = replace(mandate, status=moved(mandate, LifecycleAction.ATTACH), vault_address=vault)
+    mandate = replace(
+        mandate, status=status_after(mandate, LifecycleAction.ATTACH), vault_address=vault
+    )
     # Terms that name nobody leave the vault without an agent until the owner sets the one that
     # accepted.
     if mandate.signed is not None and mandate.signed.message.get("agent") == OPEN_AGENT:

@@ -12,7 +12,7 @@ from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import written
 from domain.ledger.events.payloads import ApprovalDecided, CallTarget
 from domain.mandates.approvals import Approval, ApprovalItem, decided, good_until, repeats
-from domain.mandates.lifecycle import LifecycleAction, moved
+from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Mandate
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
@@ -183,7 +183,7 @@ def _goes_on(
     Errors: `wrong_status`.
     """
     mandate = apply_newest_block(mandate, ctx.facts.vault, staged_logs(uow, mandate))
-    moved(mandate, LifecycleAction.DECIDE)
+    status_after(mandate, LifecycleAction.DECIDE)
     if not mandate.goes_on(ctx.now):
         raise Refused(refusal("wrong_status", status="ended", action=LifecycleAction.DECIDE.value))
 
@@ -212,7 +212,7 @@ def decide(uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts]) -> Ope
             approval_id=item.approval_id,
             status=after.status,
             reason="owner_declined" if after.status == "declined" else None,
-            place=target,
+            target=target,
             text=after.note,
         )
         row = NewEvent(

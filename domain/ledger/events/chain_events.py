@@ -47,24 +47,24 @@ class ChainEvent:
 
     Shapes: `log` is its Solidity name; `step` the kind and the code of its step (spec 2.7); `reads`
     makes the payload, and the row's amount, of the arguments (Solidity names, base units); `call`
-    is the vault transaction that is meant by it, as an owner names it.
+    is the vault transaction that emits it, as an owner names it.
     """
 
     log: str
     kind: LedgerKind
-    what: type[Payload]
+    payload_type: type[Payload]
     step: tuple[StepKind, str]
     reads: Callable[[Args], tuple[Payload, Usdc | None]]
     call: str | None = None
 
 
-def _place(a: Args) -> CallTarget:
+def _target_of(a: Args) -> CallTarget:
     return CallTarget(address=a["target"], selector=a["selector"])
 
 
 def _executed(a: Args) -> tuple[Payload, Usdc]:
     payload = Executed(
-        place=_place(a),
+        target=_target_of(a),
         spent=Usdc(a["spent"]),
         received=Usdc(a["returned"]),
         approved=Usdc(a["approved"]),
@@ -77,7 +77,7 @@ def _executed(a: Args) -> tuple[Payload, Usdc]:
 def _unwound(a: Args) -> tuple[Payload, Usdc]:
     received = Usdc(a["returned"])
     return Unwound(
-        place=_place(a), received=received, by=a["by"], data_hash=a.get("dataHash")
+        target=_target_of(a), received=received, by=a["by"], data_hash=a.get("dataHash")
     ), received
 
 
@@ -100,48 +100,49 @@ def _marked(a: Args) -> tuple[Payload, None]:
 
 
 CHAIN_EVENTS: Final = (
-    ChainEvent(log="Deposited", kind=LedgerKind.DEPOSIT, what=Deposited,
+    ChainEvent(log="Deposited", kind=LedgerKind.DEPOSIT, payload_type=Deposited,
                step=("funding", "deposit"), call="deposit",
                reads=lambda a: (Deposited(sender=a["from"]), Usdc(a["amount"]))),
-    ChainEvent(log="Executed", kind=LedgerKind.MOVE, what=Executed,
+    ChainEvent(log="Executed", kind=LedgerKind.MOVE, payload_type=Executed,
                step=("action", "executed"), reads=_executed),
-    ChainEvent(log="Unwound", kind=LedgerKind.MOVE, what=Unwound,
+    ChainEvent(log="Unwound", kind=LedgerKind.MOVE, payload_type=Unwound,
                step=("action", "unwound"), call="unwind", reads=_unwound),
-    ChainEvent(log="Withdrawn", kind=LedgerKind.WITHDRAW, what=Withdrawn,
+    ChainEvent(log="Withdrawn", kind=LedgerKind.WITHDRAW, payload_type=Withdrawn,
                step=("funding", "withdraw"), call="withdraw",
                reads=lambda a: (Withdrawn(), Usdc(a["amount"]))),
-    ChainEvent(log="AgentPaid", kind=LedgerKind.PAYOUT, what=AgentPaid, step=("outcome", "payout"),
+    ChainEvent(log="AgentPaid", kind=LedgerKind.PAYOUT, payload_type=AgentPaid,
+               step=("outcome", "payout"),
                reads=lambda a: (AgentPaid(agent=a["agent"]), Usdc(a["amount"]))),
-    ChainEvent(log="Stopped", kind=LedgerKind.STOP, what=Stopped,
+    ChainEvent(log="Stopped", kind=LedgerKind.STOP, payload_type=Stopped,
                step=("control", "stop"), call="stop", reads=_stopped),
-    ChainEvent(log="Settled", kind=LedgerKind.RESOLVE, what=Settled,
+    ChainEvent(log="Settled", kind=LedgerKind.RESOLVE, payload_type=Settled,
                step=("outcome", "resolve"), reads=_settled),
-    ChainEvent(log="AgentRevoked", kind=LedgerKind.NOTE, what=Control,
+    ChainEvent(log="AgentRevoked", kind=LedgerKind.NOTE, payload_type=Control,
                step=("control", "paused"), call="pause",
-               reads=lambda a: (Control(what="paused", agent=a["agent"]), None)),
-    ChainEvent(log="AgentSet", kind=LedgerKind.NOTE, what=Control,
+               reads=lambda a: (Control(change="paused", agent=a["agent"]), None)),
+    ChainEvent(log="AgentSet", kind=LedgerKind.NOTE, payload_type=Control,
                step=("control", "resumed"), call="resume",
-               reads=lambda a: (Control(what="resumed", agent=a["agent"]), None)),
-    ChainEvent(log="Marked", kind=LedgerKind.NOTE, what=Marked,
+               reads=lambda a: (Control(change="resumed", agent=a["agent"]), None)),
+    ChainEvent(log="Marked", kind=LedgerKind.NOTE, payload_type=Marked,
                step=("outcome", "mark"), call="record", reads=_marked),
 )  # fmt: skip
 
 
 def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
-    """What a log says of the vault right after it; its cash is for whoever knows the rows before.
+    """The vault right after a log; `cash` is 0 until the ledger fills it in from the rows before.
 
     Shapes: `keys` name the vault's value probes in their order. A log that has no values observes
-    no position; a probe that says more than every USDC there is has not told a value.
+    no position; a probe value above `LIMIT_MICROS` reads as None.
     """
     values = args.get("values")
     if not isinstance(values, (list, tuple)) or len(values) != len(keys):
-        return Observed(block=block, cash=ZERO, positions=(), whole=not keys)
+        return Observed(block=block, cash=ZERO, positions=(), is_complete=not keys)
     positions = tuple(
         ObservedPosition(key=key, value=Usdc(v) if 0 <= v <= LIMIT_MICROS else None)
         for key, v in zip(keys, values, strict=True)
     )
     is_complete = all(p.value is not None for p in positions)
-    return Observed(block=block, cash=ZERO, positions=positions, whole=is_complete)
+    return Observed(block=block, cash=ZERO, positions=positions, is_complete=is_complete)
 
 
 BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in CHAIN_EVENTS}

@@ -20,11 +20,11 @@ class Event:
     """One row of the ledger.
 
     Shapes: `seq` counts from 1 within a mandate; `pairs_with` is the `seq` of an earlier row that
-    tells of the same transaction from the other side (agent or chain), set when the row is
+    reports the same transaction from the other side (agent or chain), set when the row is
     appended and never changed.
     `occurred_at` is the block's time for rows by `chain`, else `created_at`. `tx_hash` is lower
-    case. `payload` is what is stored and shown; `told` is what it says, read once (`parsed` where
-    it has been read already).
+    case. `payload` is the stored JSON; `content` is the same, decoded once (`parsed` passes it in
+    where the caller has decoded it already).
     Source: spec 2.4, contract 5.
     """
 
@@ -42,11 +42,11 @@ class Event:
     pairs_with: int | None = None
     payload: Mapping[str, object] = field(default_factory=dict)
     parsed: InitVar[EventPayload | None] = None
-    told: EventPayload = field(init=False, compare=False, repr=False)
+    content: EventPayload = field(init=False, compare=False, repr=False)
 
     def __post_init__(self, parsed: EventPayload | None) -> None:
-        object.__setattr__(self, "told", parsed or read(self.kind, self.payload))
-        # A plain object is told by its type; anything else is damaged, and said so in `told`.
+        object.__setattr__(self, "content", parsed or read(self.kind, self.payload))
+        # A plain object is told by its type; anything else is damaged, and named in `content`.
         if type(self.payload) is not dict and not isinstance(self.payload, Mapping):
             object.__setattr__(self, "payload", {})
 
@@ -57,7 +57,7 @@ class Event:
     @property
     def violation_codes(self) -> tuple[str, ...]:
         """Codes of the rules that the row broke."""
-        return self.told.violation.codes if self.told.violation is not None else ()
+        return self.content.violation.codes if self.content.violation is not None else ()
 
     def as_json(self) -> dict[str, object]:
         """The wire form: spec 2.4's fields and the event id."""
@@ -88,7 +88,7 @@ class NewEvent:
     block_number: int | None = None
     payload: Mapping[str, object] = field(default_factory=dict)
     parsed: InitVar[EventPayload | None] = None
-    told: EventPayload = field(init=False, compare=False, repr=False)
+    content: EventPayload = field(init=False, compare=False, repr=False)
 
     def __post_init__(self, parsed: EventPayload | None) -> None:
-        object.__setattr__(self, "told", parsed or read(self.kind, self.payload))
+        object.__setattr__(self, "content", parsed or read(self.kind, self.payload))

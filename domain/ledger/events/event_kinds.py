@@ -23,7 +23,7 @@ class LedgerKind(StrEnum):
 
 
 class Reporter(StrEnum):
-    """Who a row comes from."""
+    """The writer of a row."""
 
     OWNER = "owner"
     AGENT = "agent"

@@ -11,7 +11,7 @@ from domain.ledger.events.event import Event, NewEvent
 from domain.ledger.events.event_kinds import ACTION_KINDS, LedgerKind, Reporter
 from domain.ledger.events.payloads import Control, Executed, LogReversed, Marked, Settled, Unwound
 
-LOGGED: Final = frozenset(e.what for e in CHAIN_EVENTS)
+LOGGED: Final = frozenset(e.payload_type for e in CHAIN_EVENTS)
 
 
 def can_pair(row: Event | NewEvent) -> bool:
@@ -19,12 +19,12 @@ def can_pair(row: Event | NewEvent) -> bool:
     chain.
     """
     if row.reported_by is Reporter.CHAIN:
-        return row.kind is LedgerKind.MOVE and isinstance(row.told.what, (Executed, Unwound))
+        return row.kind is LedgerKind.MOVE and isinstance(row.content.body, (Executed, Unwound))
     return row.reported_by is Reporter.AGENT and row.kind in ACTION_KINDS
 
 
 def other_side(row: Event | NewEvent) -> Reporter:
-    """Who the other half of a pair comes from."""
+    """The writer of the other half of a pair."""
     return Reporter.AGENT if row.reported_by is Reporter.CHAIN else Reporter.CHAIN
 
 
@@ -36,14 +36,14 @@ def partner(row: Event | NewEvent, same_tx: Iterable[Event]) -> Event | None:
     if not can_pair(row):
         return None
     rows = list(same_tx)
-    taken = {e.pairs_with for e in rows}
+    paired_seqs = {e.pairs_with for e in rows}
     return next(
         (
             e
             for e in rows
             if e.reported_by is other_side(row)
             and e.pairs_with is None
-            and e.seq not in taken
+            and e.seq not in paired_seqs
             and can_pair(e)
         ),
         None,
@@ -52,75 +52,77 @@ def partner(row: Event | NewEvent, same_tx: Iterable[Event]) -> Event | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogHistory:
-    """A log as the ledger tells of it.
+    """A log with its rows in the ledger.
 
-    Shapes: `first` told it first, and its event id names the log for good; `now` is the newest row
-    that tells it; `stands` is false where a reorganisation took it away.
+    Shapes: `first` is the log's first row, whose event id identifies the log for good; `now` is its
+    newest row; `is_standing` is false where a reorganisation took it away.
     """
 
     first: Event
     now: Event
-    stands: bool
+    is_standing: bool
 
 
 def log_histories(rows: Iterable[Event]) -> tuple[LogHistory, ...]:
-    """Every log that the chain's rows tell of, in the order of its place.
+    """Every log that the chain's rows record, in the order of its place.
 
     Shapes: `rows` are those of one transaction, oldest first.
     """
     first: dict[str, Event] = {}
     now: dict[str, Event] = {}
-    gone: set[str] = set()
-    for e in rows:
-        what, restates = e.told.what, e.told.restates
-        if e.reported_by is not Reporter.CHAIN:
+    reversed: set[str] = set()
+    for row in rows:
+        body, restates = row.content.body, row.content.restates
+        if row.reported_by is not Reporter.CHAIN:
             continue
-        if isinstance(what, LogReversed):
-            gone.add(what.event_id)
-        elif type(what) in LOGGED:
-            of = e.event_id if restates is None else restates.event_id
-            first.setdefault(of, e)
-            now[of] = e
-            gone.discard(of)
-    histories = [LogHistory(first=first[k], now=now[k], stands=k not in gone) for k in first]
+        if isinstance(body, LogReversed):
+            reversed.add(body.event_id)
+        elif type(body) in LOGGED:
+            log_id = row.event_id if restates is None else restates.event_id
+            first.setdefault(log_id, row)
+            now[log_id] = row
+            reversed.discard(log_id)
+    histories = [
+        LogHistory(first=first[k], now=now[k], is_standing=k not in reversed) for k in first
+    ]
     return tuple(sorted(histories, key=lambda t: place_of(t.now)))
 
 
-def stands(rows: Iterable[Event], of: str) -> Event | None:
+def standing_row(rows: Iterable[Event], log_id: str) -> Event | None:
     """The row by which a log stands in the ledger now; None where a reorganisation took it away.
 
-    Shapes: `rows` are those of its transaction, oldest first; `of` is the event id of the row that
-    told it first.
+    Shapes: `rows` are those of its transaction, oldest first; `log_id` is the event id of the
+    log's first row.
     """
-    known = (t for t in log_histories(rows) if t.first.event_id == of and t.stands)
-    return next((t.now for t in known), None)
+    standing = (t for t in log_histories(rows) if t.first.event_id == log_id and t.is_standing)
+    return next((t.now for t in standing), None)
 
 
 def place_of(row: Event) -> tuple[int, int]:
     """(block, log index) of a chain's row; one that a reorganisation moved stands where it is
     restated.
     """
-    payload = row.told
-    name = payload.restates.log_index if payload.restates is not None else row.log_index
-    index = payload.log_index if name is None else name
+    payload = row.content
+    restated_index = payload.restates.log_index if payload.restates is not None else row.log_index
+    index = payload.log_index if restated_index is None else restated_index
     return row.block_number or 0, index or 0
 
 
 def tells_same(old: Event, new: NewEvent) -> bool:
-    """True where two rows of one transaction tell of one log, wherever it stands."""
+    """True where two rows of one transaction record one log, at whichever place in the chain."""
     return _content(old) == _content(new)
 
 
 def _content(row: Event | NewEvent) -> tuple[object, ...]:
-    what = row.told.what
+    body = row.content.body
     more: tuple[object, ...] = ()
-    if isinstance(what, (Executed, Unwound)):
-        target = what.place
-        more = ((target.address or "").lower(), (target.selector or "").lower(), what.received)
-    if isinstance(what, Executed):
-        more = (*more, what.spent, what.approved)
-    if isinstance(what, Control):
-        more = (what.what,)
-    if isinstance(what, (Settled, Marked)):
-        more = (what,)
-    return (row.kind, row.amount_usdc, type(what), *more)
+    if isinstance(body, (Executed, Unwound)):
+        target = body.target
+        more = ((target.address or "").lower(), (target.selector or "").lower(), body.received)
+    if isinstance(body, Executed):
+        more = (*more, body.spent, body.approved)
+    if isinstance(body, Control):
+        more = (body.change,)
+    if isinstance(body, (Settled, Marked)):
+        more = (body,)
+    return (row.kind, row.amount_usdc, type(body), *more)

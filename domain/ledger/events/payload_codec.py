@@ -24,46 +24,46 @@ from domain.times import timestamp
 
 
 def write(payload: EventPayload) -> dict[str, object]:
-    """The stored form of a payload: what `read` reads back."""
-    stored = _there(parts_of(payload.what))
-    restates, broken = payload.restates, payload.violation
+    """The stored form of a payload; `read` reads it back."""
+    stored = _object_json(parts_of(payload.body))
+    restates, violation = payload.restates, payload.violation
     if restates is not None:
-        stored["restates"] = placed = dict[str, object](event_id=restates.event_id)
+        stored["restates"] = restated = dict[str, object](event_id=restates.event_id)
         if restates.log_index is not None:
-            placed["log_index"] = restates.log_index
+            restated["log_index"] = restates.log_index
         if restates.moved:
-            placed["moved"] = True
+            restated["moved"] = True
     if payload.log_index is not None:
         stored["log_index"] = payload.log_index
     if payload.observed is not None:
         stored["observed"] = _observed_json(payload.observed)
-    if broken is not None:
-        stored["violation"] = {"codes": list(broken.codes), "detail": dict(broken.detail)}
+    if violation is not None:
+        stored["violation"] = {"codes": list(violation.codes), "detail": dict(violation.detail)}
     return stored
 
 
-def _observed_json(o: Observed) -> dict[str, object]:
+def _observed_json(observed: Observed) -> dict[str, object]:
     return {
-        "block": o.block,
-        "cash": str(o.cash),
+        "block": observed.block,
+        "cash": str(observed.cash),
         "positions": [
             {
                 "key": p.key,
                 "value": None if p.value is None else str(p.value),
                 "answered": p.value is not None,
             }
-            for p in o.positions
+            for p in observed.positions
         ],
-        "whole": o.whole,
+        "whole": observed.is_complete,
     }
 
 
 def written(payload: Payload, violation: Violation | None = None) -> dict[str, object]:
-    """The stored form of what a row tells."""
-    return write(EventPayload(what=payload, violation=violation))
+    """The stored form of one body."""
+    return write(EventPayload(body=payload, violation=violation))
 
 
-def _there(values: Iterable[Value]) -> dict[str, object]:
+def _object_json(values: Iterable[Value]) -> dict[str, object]:
     return {name: v if type(v) is str else _plain(v) for name, v in values}
 
 
@@ -74,23 +74,24 @@ def _plain(value: object) -> object:
         case datetime():
             return timestamp(value)
         case Object():
-            return _there(value.values)
+            return _object_json(value.values)
         case Nested():
-            return {} if value.what is None else written(value.what)
+            return {} if value.body is None else written(value.body)
     return value
 
 
 def read(kind: LedgerKind, stored: object) -> EventPayload:
-    """Read a stored payload; never raises, whatever is stored.
+    """Read a stored payload.
 
-    A value that is unusable reads as nothing (money: 0) and is named in `unusable`, by its path.
+    Errors: none; an unusable value reads as None (money: 0) and is listed in `unusable`, by its
+    path.
     """
     bad: list[str] = []
     s = StoredJson(stored, "", bad)
-    beside = s.sub("violation") if "violation" in s.values else None
-    return _TOLD(
-        what=parse_payload(kind, s),
-        violation=_violation(beside) if beside is not None and beside.there else None,
+    violation = s.sub("violation") if "violation" in s.values else None
+    return _new_payload(
+        body=parse_payload(kind, s),
+        violation=_violation(violation) if violation is not None and violation.is_object else None,
         restates=_restates(s) if "restates" in s.values else None,
         log_index=s.number("log_index") if "log_index" in s.values else None,
         observed=_observed(s) if "observed" in s.values else None,
@@ -98,7 +99,7 @@ def read(kind: LedgerKind, stored: object) -> EventPayload:
     )
 
 
-_TOLD: Final = fast_constructor(EventPayload)
+_new_payload: Final = fast_constructor(EventPayload)
 
 
 def _restates(s: StoredJson) -> LogMoved | None:
@@ -116,20 +117,20 @@ def _restates(s: StoredJson) -> LogMoved | None:
 
 
 def _observed(around: StoredJson) -> Observed | None:
-    """An observation; one that is damaged anywhere is none, and is named."""
+    """An observation; None for one that is damaged anywhere, which is noted."""
     bad: list[str] = []
     s = StoredJson(around.values, "", bad).sub("observed")
-    listed = s.values.get("positions")
+    raw_positions = s.values.get("positions")
     positions = []
-    for one in listed if isinstance(listed, (list, tuple)) else ():
-        each = StoredJson(one, "observed.positions", bad)
-        positions.append(ObservedPosition(key=each.text("key") or "", value=each.money("value")))
+    for raw in raw_positions if isinstance(raw_positions, (list, tuple)) else ():
+        entry = StoredJson(raw, "observed.positions", bad)
+        positions.append(ObservedPosition(key=entry.text("key") or "", value=entry.money("value")))
     block = s.number("block")
-    if bad or block is None or not isinstance(listed, (list, tuple)):
+    if bad or block is None or not isinstance(raw_positions, (list, tuple)):
         around.note("observed")
         return None
     return Observed(
-        block=block, cash=s.sum("cash"), positions=tuple(positions), whole=s.flag("whole")
+        block=block, cash=s.sum("cash"), positions=tuple(positions), is_complete=s.flag("whole")
     )
 
 

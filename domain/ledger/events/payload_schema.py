@@ -40,8 +40,8 @@ from domain.money import ZERO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """How a payload stands in a row: its keys in a `block`, and those `beside` it; without a block
-    the row's kind says what it is.
+    """The layout of one payload type in a row: its keys in a `block`, and those `beside` it;
+    without a block the row's kind identifies the type.
     """
 
     block: str | None = None
@@ -51,25 +51,25 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """What a reversed row told, as it stood."""
+    """The body of a reversed row, as it was stored."""
 
-    what: Payload | None
+    body: Payload | None
 
 
 def _key(name: str, reads: Reads, attr: str | None = None, **more: bool) -> FieldSpec:
     return FieldSpec(name=name, of=attrgetter(attr or name), attr=attr or name, reads=reads, **more)
 
 
-def _texts(*names: str) -> tuple[FieldSpec, ...]:
+def _text_keys(*names: str) -> tuple[FieldSpec, ...]:
     return tuple(_key(name, StoredJson.text) for name in names)
 
 
-def _sums(*names: str) -> tuple[FieldSpec, ...]:
+def _sum_keys(*names: str) -> tuple[FieldSpec, ...]:
     return tuple(_key(name, StoredJson.sum, always=True) for name in names)
 
 
 def _flag(name: str) -> FieldSpec:
-    """Only true stands there."""
+    """A flag that is stored only where it is true."""
     return FieldSpec(
         name=name, of=lambda w: getattr(w, name) or None, attr=name, reads=StoredJson.flag
     )
@@ -90,7 +90,7 @@ def _side(w: VenueFilled) -> str:
     return "buy" if w.is_buy else "sell"
 
 
-def _bought(s: StoredJson, name: str) -> bool:
+def _is_buy(s: StoredJson, name: str) -> bool:
     return s.text(name) == "buy"
 
 
@@ -99,15 +99,15 @@ def _follows(name: str, of: Callable[[Any], object]) -> FieldSpec:
 
 
 def _amount(s: StoredJson, name: str) -> object:
-    """Only a result may be negative, and what reverses one asks for its payload."""
+    """The amount of a reversed row; 0 for kinds whose amount may be negative."""
     if s.values.get(name) is None:
         return None
     return s.sum(name) if _kind(s, "kind") in _SUMS else ZERO
 
 
-def _way(s: StoredJson, name: str) -> object:
-    what = s.text(name)
-    return what if what in ("paused", "resumed") else None
+def _change(s: StoredJson, name: str) -> object:
+    body = s.text(name)
+    return body if body in ("paused", "resumed") else None
 
 
 def _kind(s: StoredJson, name: str) -> LedgerKind:
@@ -121,35 +121,40 @@ _SUMS: Final = frozenset(
     {LedgerKind.DEPOSIT, LedgerKind.WITHDRAW, LedgerKind.PAYOUT, LedgerKind.MOVE}
 )
 
-_PLACE: Final = (_key("market", StoredJson.text), _key("address", StoredJson.text),
+_TARGET_KEYS: Final = (_key("market", StoredJson.text), _key("address", StoredJson.text),
                  _key("selector", StoredJson.text), _key("label", StoredJson.text))  # fmt: skip
-_TARGET: Final = Inner(name="target", attr="place", factory=CallTarget, keys=_PLACE, absent=NOWHERE)
-_CALLED: Final = Inner(attr="place", factory=CallTarget, keys=(
+_TARGET: Final = Inner(
+    name="target", attr="target", factory=CallTarget, keys=_TARGET_KEYS, absent=NOWHERE
+)
+_CALLED: Final = Inner(attr="target", factory=CallTarget, keys=(
     _key("target", StoredJson.text, "address", always=True),
     _key("selector", StoredJson.text, always=True),
     _key("market", StoredJson.text, always=True), _key("label", StoredJson.text, always=True),
 ))  # fmt: skip
-_SAID: Final[Keys] = (
+_STATEMENT_KEYS: Final[Keys] = (
     Inner(
-        name="position", attr="part", factory=LotLabel, keys=_texts("id", "market", "side", "label")
+        name="position",
+        attr="part",
+        factory=LotLabel,
+        keys=_text_keys("id", "market", "side", "label"),
     ),
     _key("mark", StoredJson.money),
     _TARGET,
     _key("direction", one_of("in", "out")),
-    *_texts("why", "text", "next_at", "fee_kind", "resource"),
+    *_text_keys("why", "text", "next_at", "fee_kind", "resource"),
     _key("preview", StoredJson.any),
     _flag("notional"),
     _flag("ordered"),
 )
 
 
-def _taken_back(s: StoredJson, name: str) -> Payload | None:
-    """A row that reverses is itself never reversed, so that nothing nests any deeper."""
+def _reversed_payload(s: StoredJson, name: str) -> Payload | None:
+    """The body of the reversed row; a reversal is itself never reversed, so nesting ends here."""
     inner = s.sub(name)
     return None if "reverses" in inner.values else parse_payload(_kind(s, "kind"), inner)
 
 
-# The first block that is there says what is told, else the row's kind.
+# The first block present identifies the type, else the row's kind.
 FORMS: Final[Mapping[type[Payload], Form]] = {
     LogReversed: Form(block="reverses", keys=(
         _key("event_id", text_or(""), always=True),
@@ -158,8 +163,10 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
         _key("amount_usdc", _amount, "amount", always=True),
         _key("tx_hash", StoredJson.text, always=True),
         _key("occurred_at", StoredJson.at, always=True),
-        FieldSpec(name="payload", of=lambda w: Nested(w.what), attr="what", reads=_taken_back),
-    ), beside=_texts("text")),
+        FieldSpec(
+            name="payload", of=lambda w: Nested(w.body), attr="body", reads=_reversed_payload
+        ),
+    ), beside=_text_keys("text")),
     ClaimEnded: Form(block="claim", keys=(
         _key("event_id", text_or(""), always=True), _key("outcome", one_of(*OUTCOMES), needed=True),
     )),
@@ -176,39 +183,42 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
         _key("status", text_or("recorded"), always=True),
         _follows("clause", lambda w: 6),
         _key("reason", StoredJson.text),
-    ), beside=(_TARGET, *_texts("text"))),
+    ), beside=(_TARGET, *_text_keys("text"))),
     Executed: Form(block="executed", keys=(
-        _CALLED, *_sums("spent", "received", "approved"), *_texts("agent", "data_hash"),
+        _CALLED, *_sum_keys("spent", "received", "approved"), *_text_keys("agent", "data_hash"),
     ), beside=(_follows("direction", lambda w: "out" if w.spent else "in"),)),
     Unwound: Form(block="unwound", keys=(
-        _CALLED, _follows("spent", lambda w: ZERO), *_sums("received"), *_texts("by", "data_hash"),
+        _CALLED, _follows("spent", lambda w: ZERO), *_sum_keys("received"),
+        *_text_keys("by", "data_hash"),
     ), beside=(_follows("direction", lambda w: "in"),)),
-    Settled: Form(block="settled", keys=_sums("spent", "returned", "gain", "agent_fee")),
+    Settled: Form(block="settled", keys=_sum_keys("spent", "returned", "gain", "agent_fee")),
     Marked: Form(block="marked", keys=(
-        *_sums("cash", "positions", "floor"), _key("block", StoredJson.number),
-        *_texts("block_hash"),
+        *_sum_keys("cash", "positions", "floor"), _key("block", StoredJson.number),
+        *_text_keys("block_hash"),
     )),
     Control: Form(block="control", keys=(
-        _key("what", _way, needed=True), *_texts("agent"),
+        _key("what", _change, "change", needed=True), *_text_keys("agent"),
     )),
     VenueFilled: Form(block="venue", keys=(
         *(_key(n, text_or(""), always=True) for n in ("venue", "network", "order_id", "product")),
-        FieldSpec(name="side", of=_side, attr="is_buy", reads=_bought, always=True),
+        FieldSpec(name="side", of=_side, attr="is_buy", reads=_is_buy, always=True),
         *(_figure(n) for n in ("px", "size", "fee", "builder_fee")),
         _flag("first"), _flag("reduce_only"),
         _key("tid", StoredJson.number), _key("oid", StoredJson.number), _key("at", StoredJson.at),
     )),
     Deposited: Form(keys=(_key("from", StoredJson.text, "sender"),)),
     Withdrawn: Form(),
-    AgentPaid: Form(keys=_texts("agent")),
-    Stopped: Form(keys=(*_texts("reason", "by"), _flag("record_only"))),
-    TermsSigned: Form(keys=_texts("digest", "signer_type")),
-    PaidFee: Form(keys=_SAID),
-    Reported: Form(keys=_SAID),
-    Noted: Form(keys=_SAID),
+    AgentPaid: Form(keys=_text_keys("agent")),
+    Stopped: Form(keys=(*_text_keys("reason", "by"), _flag("record_only"))),
+    TermsSigned: Form(keys=_text_keys("digest", "signer_type")),
+    PaidFee: Form(keys=_STATEMENT_KEYS),
+    Reported: Form(keys=_STATEMENT_KEYS),
+    Noted: Form(keys=_STATEMENT_KEYS),
 }  # fmt: skip
 
-BLOCKS: Final = tuple((f.block, made) for made, f in FORMS.items() if f.block is not None)
+BLOCKS: Final = tuple(
+    (f.block, payload_type) for payload_type, f in FORMS.items() if f.block is not None
+)
 BY_KIND: Final[Mapping[LedgerKind, type[Payload]]] = {
     LedgerKind.DEPOSIT: Deposited,
     LedgerKind.WITHDRAW: Withdrawn,
@@ -223,30 +233,33 @@ BY_KIND: Final[Mapping[LedgerKind, type[Payload]]] = {
 _BLOCK_NAMES: Final = frozenset(block for block, _ in BLOCKS)
 
 
-_MAKINGS: Final = {m: RecordReader(m, f.keys, f.beside) for m, f in FORMS.items()}
-_BY_KIND: Final = {kind: _MAKINGS[made] for kind, made in BY_KIND.items()}
-_REPORTED: Final = _MAKINGS[Reported]
+_READERS: Final = {m: RecordReader(m, f.keys, f.beside) for m, f in FORMS.items()}
+_BY_KIND: Final = {kind: _READERS[payload_type] for kind, payload_type in BY_KIND.items()}
+_REPORTED: Final = _READERS[Reported]
 
 
 def parse_payload(kind: LedgerKind, s: StoredJson) -> Payload:
-    """What a stored payload tells."""
+    """The body of a stored payload.
+
+    Errors: none; a block without its needed keys reads as a note.
+    """
     if not _BLOCK_NAMES.isdisjoint(s.values):
-        for block, created in BLOCKS:
+        for block, payload_type in BLOCKS:
             if s.values.get(block) is not None:
-                parsed = _read(created, s.sub(block), s)
+                parsed = _read(payload_type, s.sub(block), s)
                 return _read(Noted, s, s) or Noted() if parsed is None else parsed
-    # What a kind alone tells needs no key.
+    # A type that its kind alone identifies needs no key.
     payload: Payload = _BY_KIND.get(kind, _REPORTED).read_record(s, s)
     return payload
 
 
-def _read(created: type[Payload], s: StoredJson, around: StoredJson) -> Payload | None:
-    """A payload out of its block and of what stands around it; None without what is needed."""
-    making = _MAKINGS[created]
-    for name, reads in making.needed:
+def _read(payload_type: type[Payload], s: StoredJson, around: StoredJson) -> Payload | None:
+    """A body from its block and the row around it; None where a needed key is missing."""
+    reader = _READERS[payload_type]
+    for name, reads in reader.needed:
         if reads is None or reads(s, name) is None:
             return None
-    return cast(Payload, making.read_record(s, around))
+    return cast(Payload, reader.read_record(s, around))
 
 
 Value: TypeAlias = tuple[str, object]
@@ -260,8 +273,8 @@ class Object:
     values: Sequence[Value]
 
 
-class _Telling:
-    """How keys are written and shown, with what each asks for worked out once."""
+class _FieldWriter:
+    """Writes and shows the keys of one record; its accessors are prepared once."""
 
     __slots__ = ("steps",)
 
@@ -269,14 +282,14 @@ class _Telling:
         self.steps = tuple(
             (k.name, k.of, k.always, None, None)
             if isinstance(k, FieldSpec)
-            else (k.name or "", attrgetter(k.attr), False, _Telling(k.keys), k.absent)
+            else (k.name or "", attrgetter(k.attr), False, _FieldWriter(k.keys), k.absent)
             for k in keys
         )
 
-    def add(self, what: object, values: list[Value]) -> list[Value]:
-        """Add what a payload tells, key by key; an inner object is an `Object`."""
+    def add(self, body: object, values: list[Value]) -> list[Value]:
+        """Append the values of a body, key by key; an inner object is an `Object`."""
         for name, of, always, inner, absent in self.steps:
-            value = of(what)
+            value = of(body)
             if inner is None:
                 if value is not None or always:
                     values.append((name, value))
@@ -287,28 +300,32 @@ class _Telling:
         return values
 
 
-_TELLINGS: Final = {
-    made: (form.block, _Telling(form.keys), _Telling(form.beside) if form.beside else None)
-    for made, form in FORMS.items()
+_WRITERS: Final = {
+    payload_type: (
+        form.block,
+        _FieldWriter(form.keys),
+        _FieldWriter(form.beside) if form.beside else None,
+    )
+    for payload_type, form in FORMS.items()
 }
 
 
-# What is written is shown next, out of the same values: the last one told is kept.
+# A payload is written and then shown from the same values: the last one is cached.
 _last: tuple[object, Sequence[Value]] = (None, ())
 
 
 def parts_of(payload: Payload) -> Sequence[Value]:
-    """The values of a whole payload: its block, and what stands beside it."""
+    """The values of a body: its block, and the keys beside it."""
     global _last
-    known, parts = _last
-    if known is not payload:
+    last_payload, parts = _last
+    if last_payload is not payload:
         parts = _parts(payload)
         _last = (payload, parts)
     return parts
 
 
 def _parts(payload: Payload) -> Sequence[Value]:
-    block, keys, beside = _TELLINGS[type(payload)]
+    block, keys, beside = _WRITERS[type(payload)]
     values = keys.add(payload, [])
     parts: list[Value] = values if block is None else [(block, Object(values))]
     return parts if beside is None else beside.add(payload, parts)

@@ -16,7 +16,7 @@ from domain.ledger.events.event_kinds import LedgerKind
 from domain.money import ZERO, Usdc
 
 Json: TypeAlias = Mapping[str, object]
-"""An object that is kept and shown as it was told; nothing is derived from it."""
+"""An object that is stored and shown as received; nothing is derived from it."""
 
 Outcome = Literal["reverted", "elsewhere", "not_found"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("reverted", "elsewhere", "not_found")
@@ -24,7 +24,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = ("reverted", "elsewhere", "not_found")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTarget:
-    """Where an action goes: a market's id, or an address and a selector; all as they were told."""
+    """The target of an action: a market's id, or an address and a selector, as reported."""
 
     market: str | None = None
     address: str | None = None
@@ -33,7 +33,7 @@ class CallTarget:
 
     @property
     def key(self) -> str:
-        """The market, else the address in lower case; what positions are kept by."""
+        """The market, else the address in lower case: the key of positions."""
         return self.market or (self.address.lower() if self.address else UNKNOWN)
 
 
@@ -65,7 +65,7 @@ class Deposited:
 class Executed:
     """A call that the vault let through. `approved` is what the target might have pulled."""
 
-    place: CallTarget
+    target: CallTarget
     spent: Usdc = ZERO
     received: Usdc = ZERO
     approved: Usdc = ZERO
@@ -77,7 +77,7 @@ class Executed:
 class Unwound:
     """A call on a closed vault that brought a position back."""
 
-    place: CallTarget
+    target: CallTarget
     received: Usdc = ZERO
     by: str | None = None
     data_hash: str | None = None
@@ -119,7 +119,7 @@ class Settled:
 class Control:
     """The owner took the agent's authority away, or gave it back."""
 
-    what: Literal["paused", "resumed"]
+    change: Literal["paused", "resumed"]
     agent: str | None = None
 
 
@@ -138,7 +138,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogReversed:
-    """A reorganisation took a row's log away; `what` is what that row told."""
+    """A reorganisation took a row's log away; `body` is the body of that row."""
 
     event_id: str
     kind: LedgerKind
@@ -146,13 +146,13 @@ class LogReversed:
     seq: int | None = None
     amount: Usdc | None = None
     tx_hash: str | None = None
-    what: Payload | None = None
+    body: Payload | None = None
     text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimEnded:
-    """No chain row will tell of what an agent reported."""
+    """No chain row will confirm what an agent reported."""
 
     event_id: str
     outcome: Outcome
@@ -160,7 +160,7 @@ class ClaimEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VenueFilled:
-    """A trade at the venue of a live order that cites the mandate, as the venue told of it.
+    """A trade at the venue of a live order that cites the mandate, as the venue reported it.
 
     Shapes: `first` of its order; `tid` is the venue's name of the trade, `oid` that of the order.
     Units: `px` in USDC, `size` in the coin, fees in USDC, all to the venue's own decimals; `fee` is
@@ -196,12 +196,12 @@ class TermsSigned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecided:
-    """The owner decided about an action that waited."""
+    """The owner decided about a pending action."""
 
     approval_id: str | None
     status: str
     reason: str | None = None
-    place: CallTarget = NOWHERE
+    target: CallTarget = NOWHERE
     text: str | None = None
 
 
@@ -210,7 +210,7 @@ class ApprovalDecided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStatement:
-    """What an agent may say with any row.
+    """The fields that an agent may send with any report.
 
     Shapes: `mark` is its own estimate of the part or position; `next_at` when it looks again;
     `notional` is written by the service: the action went to a venue or a paid host, so that no
@@ -218,7 +218,7 @@ class AgentStatement:
     the venue's own fills tell of them. Units: USDC.
     """
 
-    place: CallTarget = NOWHERE
+    target: CallTarget = NOWHERE
     part: LotLabel | None = None
     mark: Usdc | None = None
     direction: Literal["in", "out"] | None = None
@@ -250,7 +250,7 @@ class PaidFee(AgentStatement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted(AgentStatement):
-    """A note, by whomever."""
+    """A note of any writer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +275,7 @@ OTHER_FEES: Final = frozenset({"venue", "gas", "network"})
 PAID_READS: Final = frozenset({"x402", "tools", "paid_read"})
 
 
-# -- beside what is told
+# -- beside the body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +288,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMoved:
-    """The row whose log this is, told anew at another place in the chain.
+    """The row whose log this is, recorded again at another place in the chain.
 
     `moved`: it stood in the ledger until now, so that no sum changes; else it had been taken back.
     """
@@ -312,38 +312,38 @@ class ObservedPosition:
 class Observed:
     """The vault right after a log, as the log itself says, or at one block that was read.
 
-    Shapes: `whole` says that every value probe of the vault answered, so that cash + positions is
-    its worth. `cash` holds the agent's unpaid fee. Units: USDC.
+    Shapes: `is_complete` says that every value probe of the vault answered, so that cash +
+    positions is its worth. `cash` holds the agent's unpaid fee. Units: USDC.
     Source: contract 5, "Observations".
     """
 
     block: int
     cash: Usdc
     positions: tuple[ObservedPosition, ...]
-    whole: bool
+    is_complete: bool
 
     def values(self) -> dict[str, int]:
         """Micro-USDC by key; a key whose probe did not answer is left out."""
-        known: dict[str, int] = {}
+        values: dict[str, int] = {}
         for p in self.positions:
             if p.value is not None:
-                known[p.key] = known.get(p.key, 0) + p.value.micros
+                values[p.key] = values.get(p.key, 0) + p.value.micros
         silent = {p.key for p in self.positions if p.value is None}
-        return {key: value for key, value in known.items() if key not in silent}
+        return {key: value for key, value in values.items() if key not in silent}
 
 
 @dataclass(frozen=True, slots=True)
 class UnusableValue:
-    """A stored value that could not be read as what it must be; it counts as nothing."""
+    """A stored value that could not be read as its type; it reads as None, money as 0."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPayload:
-    """A whole payload: what the row tells, and what stands beside it."""
+    """A decoded payload: its body, and the parts beside it."""
 
-    what: Payload
+    body: Payload
     violation: Violation | None = None
     restates: LogMoved | None = None
     log_index: int | None = None

@@ -45,7 +45,7 @@ class Inner:
 Keys: TypeAlias = tuple[FieldSpec | Inner, ...]
 
 
-# What the readers that look at their own key alone find where it is not there: most keys are not.
+# The results of readers that look at their own key alone, where that key is absent: most keys are.
 _NOTHING: Final[Mapping[Reads, object]] = {
     StoredJson.text: None,
     StoredJson.number: None,
@@ -61,44 +61,44 @@ _NOTHING: Final[Mapping[Reads, object]] = {
 class _Plan:
     """How keys are read into the values of a record, by their places among its fields.
 
-    Shapes: `nothing` is what is found of keys that are not there, by attribute; `alone` are the
-    keys and the inner objects that are looked at only where they are, by name; `always` those whose
-    reader looks at others, or says what a missing one is; `flat` are values made of neighbours.
+    Shapes: `nothing` holds the values of absent keys, by attribute; `alone` the keys and inner
+    objects that are read only where they are present, by name; `always` the keys whose reader looks
+    at other keys or supplies a default; `flat` the values made of neighbouring keys.
     """
 
     __slots__ = ("alone", "always", "flat", "nothing")
 
-    def __init__(self, keys: Keys, places: Mapping[str, int]):
+    def __init__(self, keys: Keys, indexes: Mapping[str, int]):
         read = [(k, k.reads) for k in keys if isinstance(k, FieldSpec) and k.reads is not None]
         alone = [(k, reads) for k, reads in read if _is_alone(reads)]
         inners = [(k, RecordReader(k.factory, k.keys)) for k in keys if isinstance(k, Inner)]
         self.nothing = {k.attr: _NOTHING.get(reads) for k, reads in alone}
         self.nothing |= {k.attr: k.absent for k, _ in inners}
         self.alone: dict[str, tuple[int, Reads | None, RecordReader | None]] = {
-            k.name: (places[k.attr], reads, None) for k, reads in alone
+            k.name: (indexes[k.attr], reads, None) for k, reads in alone
         }
-        self.alone |= {k.name: (places[k.attr], None, made) for k, made in inners if k.name}
+        self.alone |= {k.name: (indexes[k.attr], None, reader) for k, reader in inners if k.name}
         self.always = tuple(
-            (k.name, places[k.attr], reads) for k, reads in read if not _is_alone(reads)
+            (k.name, indexes[k.attr], reads) for k, reads in read if not _is_alone(reads)
         )
-        self.flat = tuple((places[k.attr], made) for k, made in inners if not k.name)
+        self.flat = tuple((indexes[k.attr], reader) for k, reader in inners if not k.name)
 
     def fill(self, s: StoredJson, values: list[object]) -> None:
-        """Put what an object tells into its places."""
+        """Read an object's keys into the values of a record, by field index."""
         alone, stored = self.alone, s.values
         for name in stored:
             if name in alone:
-                place, reads, making = alone[name]
+                index, reads, reader = alone[name]
                 if reads is not None:
-                    values[place] = reads(s, name)
-                elif making is not None and stored[name] is not None:
+                    values[index] = reads(s, name)
+                elif reader is not None and stored[name] is not None:
                     inner = s.sub(name)
-                    if inner.there:
-                        values[place] = making.read_record(inner)
-        for name, place, reads in self.always:
-            values[place] = reads(s, name)
-        for place, making in self.flat:
-            values[place] = making.read_record(s)
+                    if inner.is_object:
+                        values[index] = reader.read_record(inner)
+        for name, index, reads in self.always:
+            values[index] = reads(s, name)
+        for index, reader in self.flat:
+            values[index] = reader.read_record(s)
 
 
 def _is_alone(reads: Reads) -> bool:
@@ -106,27 +106,27 @@ def _is_alone(reads: Reads) -> bool:
 
 
 class RecordReader:
-    """How a record is made of what is stored, with all that is the same each time worked out once:
-    every row that is read comes through here.
+    """Reads one record type from stored objects; all that is the same for each row is prepared
+    once, since every row that is read comes through here.
     """
 
     __slots__ = ("beside", "make", "needed", "nothing", "plan")
 
-    def __init__(self, created: Callable[..., object], keys: Keys, beside: Keys = ()):
-        record = cast(type[Any], created)
-        places = {f.name: n for n, f in enumerate(fields(record))}
+    def __init__(self, record_type: Callable[..., object], keys: Keys, beside: Keys = ()):
+        record = cast(type[Any], record_type)
+        indexes = {f.name: n for n, f in enumerate(fields(record))}
         self.make = fast_constructor(record)
         self.needed = tuple(
             (k.name, k.reads) for k in keys if isinstance(k, FieldSpec) and k.needed
         )
-        self.plan = _Plan(keys, places)
-        self.beside = _Plan(beside, places) if beside else None
+        self.plan = _Plan(keys, indexes)
+        self.beside = _Plan(beside, indexes) if beside else None
         nothing = {f.name: f.default for f in fields(record)} | self.plan.nothing
         nothing |= self.beside.nothing if self.beside is not None else {}
         self.nothing = [*nothing.values()]
 
     def read_record(self, s: StoredJson, around: StoredJson | None = None) -> Any:
-        """The record out of its object and of what stands around it."""
+        """The record from its object and from the object around it."""
         values = self.nothing.copy()
         self.plan.fill(s, values)
         if self.beside is not None and around is not None:

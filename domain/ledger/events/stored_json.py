@@ -19,15 +19,15 @@ _FIGURE: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 class StoredJson:
     """One stored object while it is read; what is unusable is noted once, by its path."""
 
-    __slots__ = ("_bad", "path", "there", "values")
+    __slots__ = ("_bad", "is_object", "path", "values")
 
     def __init__(self, stored: object, path: str, bad: list[str]):
         self.path, self._bad = path, bad
         self.values: Mapping[str, object]
         if type(stored) is dict or isinstance(stored, Mapping):
-            self.there, self.values = True, stored
+            self.is_object, self.values = True, stored
             return
-        self.there, self.values = False, {}
+        self.is_object, self.values = False, {}
         if stored is not None:
             bad.append(path)
 
@@ -57,7 +57,7 @@ class StoredJson:
         return None
 
     def flag(self, name: str) -> bool:
-        """True, or it is not."""
+        """A flag; anything but true is false."""
         value = self.values.get(name)
         if value is not None and not isinstance(value, bool):
             self.note(name)
@@ -99,12 +99,12 @@ class StoredJson:
         return at
 
     def json(self, name: str) -> Json | None:
-        """An object that nobody looks into."""
+        """An object that is passed on unread."""
         s = self.sub(name)
-        return s.values if s.there else None
+        return s.values if s.is_object else None
 
     def any(self, name: str) -> object:
-        """Whatever is there."""
+        """A value of any type, unchecked."""
         return self.values.get(name)
 
 
@@ -118,17 +118,17 @@ def text_or(default: str) -> Reads:
 
 
 CHOICES: Final[set[Reads]] = set()
-"""The readers that `one_of` made: each looks at its own key alone, and finds None where it is not.
+"""The readers that `one_of` returned: each looks at its own key alone; an absent key reads as None.
 """
 
 
 def one_of(*options: str) -> Reads:
-    """One of some texts; anything else is not there."""
-    known = frozenset(options)
+    """One of some texts; anything else reads as None."""
+    allowed = frozenset(options)
 
     def reads(s: StoredJson, name: str) -> str | None:
         value = s.values.get(name)
-        return value if isinstance(value, str) and value in known else None
+        return value if isinstance(value, str) and value in allowed else None
 
     CHOICES.add(reads)
     return reads

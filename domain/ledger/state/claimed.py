@@ -1,4 +1,6 @@
-"""The claimed book: agents' reports, in the order of their rows. It moves nothing measured."""
+"""The claimed book: agents' reports, folded in the order of their rows. It changes no measured
+figure.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingClaim:
-    """An action with a transaction that no chain row tells of yet. Units: micro-USDC."""
+    """A reported transaction that no chain row confirms yet. Units: micro-USDC."""
 
     tx_hash: str
     at: datetime
@@ -53,7 +55,7 @@ class PendingClaim:
 class ClaimedLot:
     """A part of a position as its agent names it, in the agent's own figures.
 
-    Shapes: `of` is the key of the position, `unknown` while nothing says it. Units: micro-USDC.
+    Shapes: `of` is the key of the position, `unknown` while no row names it. Units: micro-USDC.
     """
 
     of: str
@@ -81,11 +83,11 @@ class ClaimedBook:
     """What the agents of a mandate claim.
 
     Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
-    and paid hosts by UTC day, of which no vault's log will tell, `ordered` the part of it at the
+    and paid hosts by UTC day, which no vault log will show, `ordered` the part of it at the
     venue whose orders are made here.
-    Shapes: `pending` by event id, and `answered` those that a chain row tells of, which a
-    reorganisation may take back; `gone` are the newest transactions that one took away and that no
-    row tells of again; `parts` by the agent's id, `marks` by position.
+    Shapes: `pending` by event id, and `answered` those that a chain row confirms, which a
+    reorganisation may take back; `gone` are the newest transactions that a reorganisation removed
+    and no row has confirmed again; `parts` by the agent's id, `marks` by position.
     """
 
     trades: int = 0
@@ -114,7 +116,7 @@ class ClaimedBook:
 EMPTY: Final = ClaimedBook()
 
 
-def after(c: ClaimedBook, event: Event, partner: Event | None = None) -> ClaimedBook:
+def apply(book: ClaimedBook, event: Event, partner: Event | None = None) -> ClaimedBook:
     """The book after one more row.
 
     Shapes: `partner` is the row of the other side, where the ledger holds it.
@@ -122,86 +124,94 @@ def after(c: ClaimedBook, event: Event, partner: Event | None = None) -> Claimed
     it was. A second report of one transaction, and an
     action at a contract that names no transaction, count for nothing (contract 5).
     """
-    what = event.told.what
+    body = event.content.body
     if event.reported_by is Reporter.AGENT:
-        if "duplicate_tx" in event.violation_codes or not isinstance(what, AgentStatement):
-            return c
-        values = _looks(what) if unproven(event) else _apply_statement(c, event, what, partner)
-        return fast_replace(c, **values) if values else c
-    if isinstance(what, ClaimEnded):
-        rest = {k: p for k, p in c.pending.items() if k != what.event_id}
-        return fast_replace(c, pending=rest)
+        if "duplicate_tx" in event.violation_codes or not isinstance(body, AgentStatement):
+            return book
+        values = (
+            _next_look(body) if unproven(event) else _apply_statement(book, event, body, partner)
+        )
+        return fast_replace(book, **values) if values else book
+    if isinstance(body, ClaimEnded):
+        unended = {k: p for k, p in book.pending.items() if k != body.event_id}
+        return fast_replace(book, pending=unended)
     if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
-        return c
-    if isinstance(what, LogReversed):
-        pending, answered = _crossed(c.answered, c.pending, event.tx_hash)
-        gone = (*_without(c.gone, event.tx_hash), event.tx_hash)[-ANSWERED_KEPT:]
-        return fast_replace(c, pending=_largest_claims(dict(pending)), answered=answered, gone=gone)
-    answered, pending = _crossed(c.pending, c.answered, event.tx_hash)
-    gone = _without(c.gone, event.tx_hash)
-    known = fast_replace(c, pending=pending, answered=_newest_claims(dict(answered)), gone=gone)
-    return _with_place(known, what, partner)
+        return book
+    if isinstance(body, LogReversed):
+        pending, answered = _move_claims(book.answered, book.pending, event.tx_hash)
+        gone = (*_without(book.gone, event.tx_hash), event.tx_hash)[-ANSWERED_KEPT:]
+        return fast_replace(
+            book, pending=_largest_claims(dict(pending)), answered=answered, gone=gone
+        )
+    answered, pending = _move_claims(book.pending, book.answered, event.tx_hash)
+    gone = _without(book.gone, event.tx_hash)
+    confirmed = fast_replace(
+        book, pending=pending, answered=_newest_claims(dict(answered)), gone=gone
+    )
+    return _with_market(confirmed, body, partner)
 
 
 def unproven(event: Event) -> bool:
     """True for an action that only a vault's log could prove, and that names no transaction."""
-    what = event.told.what
+    body = event.content.body
     acts = event.kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
-    statement = isinstance(what, Reported) and not what.notional
+    statement = isinstance(body, Reported) and not body.notional
     return event.reported_by is Reporter.AGENT and acts and statement and event.tx_hash is None
 
 
 def sides(event: Event) -> tuple[int, int]:
     """(out, in) of an action, micro-USDC: a move goes out unless its direction says in."""
-    what = event.told.what
+    body = event.content.body
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
-    came_in = isinstance(what, AgentStatement) and what.direction == "in"
+    came_in = isinstance(body, AgentStatement) and body.direction == "in"
     if event.kind is LedgerKind.BUY or (event.kind is LedgerKind.MOVE and not came_in):
         return amount, 0
     return (0, amount) if event.kind in (LedgerKind.SELL, LedgerKind.MOVE) else (0, 0)
 
 
-# What an agent's row changes, each by its name: a book is copied once a row.
+# The changed fields of a book, by name: a book is copied once a row.
 _Values: TypeAlias = dict[str, object]
 
 
-def _looks(statement: AgentStatement) -> _Values:
+def _next_look(statement: AgentStatement) -> _Values:
     next_at = statement.next_at
     return {} if next_at is None or len(next_at) > 40 else {"next_at": next_at}
 
 
 def _apply_statement(
-    c: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None
+    book: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None
 ) -> _Values:
-    values = _looks(statement)
+    values = _next_look(statement)
     if isinstance(statement, PaidFee):
-        values |= _paid(c, event, statement)
+        values |= _apply_fee(book, event, statement)
     elif event.kind is LedgerKind.RESOLVE:
         amount = event.amount_usdc.micros if event.amount_usdc is not None else 0
-        values |= {"resolved": c.resolved + amount, "trades": c.trades + 1}
+        values |= {"resolved": book.resolved + amount, "trades": book.trades + 1}
     elif isinstance(statement, Reported):
-        values |= _acted(c, event, statement, partner)
-    return _parted(c, event, statement, partner, values)
+        values |= _apply_action(book, event, statement, partner)
+    return _apply_lot(book, event, statement, partner, values)
 
 
-def _paid(c: ClaimedBook, event: Event, what: PaidFee) -> _Values:
+def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
     values: _Values = {}
-    if what.paid_read:
-        values["credits"] = _on(c.credits, event.occurred_at, -(-amount // CREDIT_MICROS))
-    if what.fee_kind in TOOL_FEES:
-        values["fee_tools"] = c.fee_tools + amount
-    elif what.fee_kind == "venue":
-        values["fee_venue"] = c.fee_venue + amount
-    elif what.fee_kind in NETWORK_FEES:
-        values["fee_network"] = c.fee_network + amount
+    if body.paid_read:
+        values["credits"] = _add_on_day(
+            book.credits, event.occurred_at, -(-amount // CREDIT_MICROS)
+        )
+    if body.fee_kind in TOOL_FEES:
+        values["fee_tools"] = book.fee_tools + amount
+    elif body.fee_kind == "venue":
+        values["fee_venue"] = book.fee_venue + amount
+    elif body.fee_kind in NETWORK_FEES:
+        values["fee_network"] = book.fee_network + amount
     else:
-        values["fee_unclassified"] = c.fee_unclassified + amount
-        values["fee_unclassified_count"] = c.fee_unclassified_count + 1
+        values["fee_unclassified"] = book.fee_unclassified + amount
+        values["fee_unclassified_count"] = book.fee_unclassified_count + 1
     return values
 
 
-def _on(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:
+def _add_on_day(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:
     if not amount:
         return days
     day = day_of(at)
@@ -214,13 +224,15 @@ def _newest(days: dict[str, int]) -> dict[str, int]:
     return days
 
 
-def _acted(c: ClaimedBook, event: Event, what: Reported, partner: Event | None) -> _Values:
-    values: _Values = {"trades": c.trades + 1}
+def _apply_action(
+    book: ClaimedBook, event: Event, body: Reported, partner: Event | None
+) -> _Values:
+    values: _Values = {"trades": book.trades + 1}
     out, into = sides(event)
-    if what.notional:
-        values["notional"] = _on(c.notional, event.occurred_at, out)
-        if what.ordered:
-            values["ordered"] = _on(c.ordered, event.occurred_at, out)
+    if body.notional:
+        values["notional"] = _add_on_day(book.notional, event.occurred_at, out)
+        if body.ordered:
+            values["ordered"] = _add_on_day(book.ordered, event.occurred_at, out)
         return values
     if event.tx_hash is None:
         return values
@@ -229,64 +241,70 @@ def _acted(c: ClaimedBook, event: Event, what: Reported, partner: Event | None) 
         at=event.occurred_at,
         out=out,
         into=into,
-        address=what.place.address,
-        selector=what.place.selector,
+        address=body.target.address,
+        selector=body.target.selector,
     )
     # A report may name a transaction whose row was taken back before: it waits like any other.
-    if partner is not None and event.tx_hash not in c.gone:
-        values["answered"] = _newest_claims({**c.answered, event.event_id: claim})
+    if partner is not None and event.tx_hash not in book.gone:
+        values["answered"] = _newest_claims({**book.answered, event.event_id: claim})
     else:
-        values["pending"] = _largest_claims({**c.pending, event.event_id: claim})
+        values["pending"] = _largest_claims({**book.pending, event.event_id: claim})
     return values
 
 
 def _largest_claims(pending: dict[str, PendingClaim]) -> dict[str, PendingClaim]:
-    """At most PENDING_KEPT; the least of them hides the least."""
+    """At most PENDING_KEPT; the smallest amount is dropped first."""
     while len(pending) > PENDING_KEPT:
         del pending[min(pending, key=lambda k: pending[k].out)]
     return pending
 
 
 def _newest_claims(answered: dict[str, PendingClaim]) -> dict[str, PendingClaim]:
-    """At most ANSWERED_KEPT; what a reorganisation takes back is never old."""
+    """At most ANSWERED_KEPT; a reorganisation only takes back recent rows."""
     while len(answered) > ANSWERED_KEPT:
         del answered[next(iter(answered))]
     return answered
 
 
 def _without(gone: tuple[str, ...], tx_hash: str) -> tuple[str, ...]:
-    return tuple(known for known in gone if known != tx_hash)
+    return tuple(hash for hash in gone if hash != tx_hash)
 
 
-def _crossed(
+def _move_claims(
     source: Mapping[str, PendingClaim], to: Mapping[str, PendingClaim], tx_hash: str
 ) -> tuple[Mapping[str, PendingClaim], Mapping[str, PendingClaim]]:
-    """(to, source) after the claims of a transaction went over."""
-    moved = {k: p for k, p in source.items() if p.tx_hash == tx_hash}
-    if not moved:
+    """(to, source) after the claims of a transaction moved across."""
+    claims = {k: p for k, p in source.items() if p.tx_hash == tx_hash}
+    if not claims:
         return to, source
-    return {**to, **moved}, {k: p for k, p in source.items() if k not in moved}
+    return {**to, **claims}, {k: p for k, p in source.items() if k not in claims}
 
 
 # -- parts of positions
 
 
-def _parted(
-    c: ClaimedBook, event: Event, statement: AgentStatement, partner: Event | None, values: _Values
+def _apply_lot(
+    book: ClaimedBook,
+    event: Event,
+    statement: AgentStatement,
+    partner: Event | None,
+    values: _Values,
 ) -> _Values:
-    """What the row says of a part, or of a whole position where it names no part."""
+    """Apply the row to the part it names, or to the whole position where it names none."""
     name = statement.part.id if statement.part is not None else None
     if name is None:
-        if statement.mark is not None and statement.place.key != UNKNOWN:
+        if statement.mark is not None and statement.target.key != UNKNOWN:
             estimate = Estimate(value=statement.mark.micros, at=event.occurred_at)
-            values["marks"] = _newest_parts({**c.marks, statement.place.key[:KEY_CHARS]: estimate})
+            values["marks"] = _newest_parts(
+                {**book.marks, statement.target.key[:KEY_CHARS]: estimate}
+            )
         return values
     name = name[:KEY_CHARS]
-    parts = dict(c.parts)
-    part = parts.pop(name) if name in parts else ClaimedLot(of=_of(statement, partner))
-    part = _moved(part, event)
+    parts = dict(book.parts)
+    part = parts.pop(name) if name in parts else ClaimedLot(of=_position_key(statement, partner))
+    part = _apply_to_lot(part, event)
     if part.of == UNKNOWN:
-        of = _of(statement, partner)
+        of = _position_key(statement, partner)
         part = part if of == UNKNOWN else fast_replace(part, of=of)
     if statement.mark is not None and event.kind is not LedgerKind.RESOLVE:
         value = statement.mark.micros
@@ -296,16 +314,16 @@ def _parted(
     return values
 
 
-def _of(statement: AgentStatement, partner: Event | None) -> str:
+def _position_key(statement: AgentStatement, partner: Event | None) -> str:
     market = statement.part.market if statement.part is not None else None
-    key = statement.place.key if statement.place.key != UNKNOWN else market
+    key = statement.target.key if statement.target.key != UNKNOWN else market
     if key is None and partner is not None:
-        measured = partner.told.what
-        key = measured.place.key if isinstance(measured, (Executed, Unwound)) else None
+        measured = partner.content.body
+        key = measured.target.key if isinstance(measured, (Executed, Unwound)) else None
     return (key or UNKNOWN)[:KEY_CHARS]
 
 
-def _moved(part: ClaimedLot, event: Event) -> ClaimedLot:
+def _apply_to_lot(part: ClaimedLot, event: Event) -> ClaimedLot:
     """The part after an action in its own figures."""
     out, into = sides(event)
     value, cost = part.value + out, part.cost + out
@@ -318,25 +336,29 @@ def _moved(part: ClaimedLot, event: Event) -> ClaimedLot:
     return fast_replace(part, value=value, cost=cost)
 
 
-def _with_place(c: ClaimedBook, what: object, partner: Event | None) -> ClaimedBook:
-    """The chain's row says where the part is that its agent reported before without a place."""
-    statement = partner.told.what if partner is not None else None
+def _with_market(book: ClaimedBook, body: object, partner: Event | None) -> ClaimedBook:
+    """The book with the target of a part that its agent reported without one, from the chain's
+    row.
+    """
+    statement = partner.content.body if partner is not None else None
     if (
         not isinstance(statement, (Reported, Noted))
         or statement.part is None
         or statement.part.id is None
     ):
-        return c
+        return book
     name = statement.part.id[:KEY_CHARS]
-    part = c.parts.get(name)
-    if part is None or part.of != UNKNOWN or not isinstance(what, (Executed, Unwound)):
-        return c
-    placed_part = fast_replace(part, of=what.place.key[:KEY_CHARS])
-    return fast_replace(c, parts={k: placed_part if k == name else p for k, p in c.parts.items()})
+    part = book.parts.get(name)
+    if part is None or part.of != UNKNOWN or not isinstance(body, (Executed, Unwound)):
+        return book
+    placed_part = fast_replace(part, of=body.target.key[:KEY_CHARS])
+    return fast_replace(
+        book, parts={k: placed_part if k == name else p for k, p in book.parts.items()}
+    )
 
 
 def _newest_parts(parts: dict[str, T]) -> dict[str, T]:
-    """At most PARTS_KEPT; the one least lately told of goes first."""
+    """At most PARTS_KEPT; the least recently reported goes first."""
     while len(parts) > PARTS_KEPT:
         del parts[next(iter(parts))]
     return parts
@@ -345,7 +367,7 @@ def _newest_parts(parts: dict[str, T]) -> dict[str, T]:
 # -- JSON
 
 
-_DATED: Final[Mapping[str, type[Any]]] = {
+_RECORDS: Final[Mapping[str, type[Any]]] = {
     "pending": PendingClaim,
     "answered": PendingClaim,
     "parts": ClaimedLot,
@@ -353,14 +375,14 @@ _DATED: Final[Mapping[str, type[Any]]] = {
 }
 
 
-def to_json(c: ClaimedBook) -> dict[str, object]:
+def to_json(book: ClaimedBook) -> dict[str, object]:
     """An exact JSON form: only what differs from an empty book."""
     raw: dict[str, object] = {}
     for name in ClaimedBook.__dataclass_fields__:
-        value = getattr(c, name)
+        value = getattr(book, name)
         if value == getattr(EMPTY, name):
             continue
-        if name in _DATED:
+        if name in _RECORDS:
             value = {k: [_text(getattr(v, n)) for n in _names(name)] for k, v in value.items()}
         raw[name] = value
     return raw
@@ -369,26 +391,26 @@ def to_json(c: ClaimedBook) -> dict[str, object]:
 def from_json(raw: JsonObject) -> ClaimedBook:
     """Read `to_json`'s form back."""
     values = dict(raw)
-    for name, created in _DATED.items():
+    for name, record_type in _RECORDS.items():
         if name in values:
             values[name] = {
-                k: _from_values(created, _names(name), v) for k, v in values[name].items()
+                k: _from_values(record_type, _names(name), v) for k, v in values[name].items()
             }
     values["gone"] = tuple(values.get("gone", ()))
     return fast_replace(EMPTY, **values)
 
 
-def _names(of: str) -> tuple[str, ...]:
-    return tuple(_DATED[of].__dataclass_fields__)
+def _names(name: str) -> tuple[str, ...]:
+    return tuple(_RECORDS[name].__dataclass_fields__)
 
 
 def _text(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _from_values(created: type[Any], names: tuple[str, ...], raw: list[Any]) -> Any:
+def _from_values(record_type: type[Any], names: tuple[str, ...], raw: list[Any]) -> Any:
     values = dict(zip(names, raw, strict=True))
     for name in ("at", "marked_at"):
         if values.get(name) is not None:
             values[name] = datetime.fromisoformat(values[name])
-    return created(**values)
+    return record_type(**values)

@@ -21,8 +21,8 @@ class DayTotals:
     Units: micro-USDC; `factor` is the return chained over the day's intervals, SCALE where nothing
     was won or lost, `result` their sum.
     Shapes: `start` and `worth` are the worth at its begin and its end; `measured` is false where
-    positions were open that nobody had ever valued, so that `worth` has them at cost. `stood` and
-    `held` are what was in positions then; `capital` the most that a result of the day is over,
+    positions were open that no observation had valued, so that `worth` has them at cost. `stood`
+    and `held` are what was in positions then; `capital` the most that a result of the day is over,
     as it was before that result. `calls` are the executed ones, `trades` those that moved money.
     `put_in` is deposits - withdrawals, `deposited` deposits alone, from the first day to the end of
     this one. `spent` counts against the cap of the day, gross; `largest` is its largest action.
@@ -92,28 +92,30 @@ class RolledDay(DayTotals):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """What happened since the worth was last known (contract 8's sub-period). Micro-USDC.
+    """The flows since the worth was last known (contract 8's sub-period). Micro-USDC.
 
-    Shapes: `base` is the worth at its begin and `stood` what was in positions then; `at_cost` what
-    is in them since, with what was bought and sold at its price, `most` the most of it; `last` is
-    the most that stood in them the last time that anything did.
+    Shapes: `base` is the worth at its begin and `stood` what was in positions then; `at_cost` the
+    same with later buys and sells at their price, `max_at_cost` its maximum; `last` is the maximum
+    of the last interval in which anything was in positions.
     """
 
     base: int = 0
     stood: int = 0
     at_cost: int = 0
-    most: int = 0
+    max_at_cost: int = 0
     inflow: int = 0
     outflow: int = 0
     last: int = 0
 
-    def moved(self, *, deposited: int, withdrawn: int, spent: int, received: int) -> Interval:
+    def with_movement(
+        self, *, deposited: int, withdrawn: int, spent: int, received: int
+    ) -> Interval:
         """The interval with one more movement in it."""
         at_cost = max(0, self.at_cost + spent - received)
         return replace(
             self,
             at_cost=at_cost,
-            most=max(self.most, at_cost),
+            max_at_cost=max(self.max_at_cost, at_cost),
             inflow=self.inflow + deposited,
             outflow=self.outflow + withdrawn,
         )
@@ -128,9 +130,9 @@ class Interval:
         the positions cannot have lost so much, it came out of the money beside.
         """
         beside = max(self.last, self.base + self.inflow)
-        over = self.stood if self.stood >= self.dust else self.most or beside
+        over = self.stood if self.stood >= self.dust else self.max_at_cost or beside
         if -result > over:
-            over = -result if over < self.most else max(over, beside)
+            over = -result if over < self.max_at_cost else max(over, beside)
         return max(1, over)
 
     @property
@@ -144,15 +146,15 @@ class Interval:
             base=worth,
             stood=positions,
             at_cost=positions,
-            most=positions,
-            last=self.most or self.last,
+            max_at_cost=positions,
+            last=self.max_at_cost or self.last,
         )
 
 
 BEGUN: Final = Interval()
 
 
-def resulted(
+def end_interval(
     day: DayTotals, interval: Interval, worth: int, positions: int
 ) -> tuple[DayTotals, Interval]:
     """End an interval at a moment when the worth is known, and chain its return into the day's."""

@@ -18,24 +18,24 @@ from domain.ledger.state.measured_codec import from_json as measured_from
 from domain.ledger.state.measured_codec import to_json as measured_json
 from domain.wire_fields import JsonObject
 
-KEPT: Final = 48
-"""Rows that a later one may still come before, or a reorganisation take away, one by one."""
+MAX_RECENT: Final = 48
+"""The newest rows, kept one by one: a late row may precede them, a reorganisation remove them."""
 
 END_OF_BLOCK: Final = 2**31
 
 Place = tuple[int, int]
 Past = Callable[[], Iterable[Event]]
-"""The mandate's earlier rows, oldest first; asked for where the journal has to be told anew."""
+"""The mandate's earlier rows, oldest first; read only where the journal has to be rebuilt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    """The measured book, and the rows it may still have to be told anew from.
+    """The measured book, and the newest rows from which it can be folded again.
 
     Shapes: `now` is `base` after the rows of `recent`, in the order of their places; `folded` is
     the highest place in `base`. `undone` are rows, by event id, that a reorganisation took away.
-    The rows are few: what arrives out of order is what one inlet brought before the other, and a
-    reorganisation is shallow. A row that belongs further back is told with all rows before it.
+    The rows are few: rows arrive out of order only where two readers of one chain overlap, and a
+    reorganisation is shallow. A row that belongs further back rebuilds the journal from all rows.
     """
 
     base: MeasuredBook = EMPTY
@@ -45,26 +45,26 @@ class Journal:
     now: MeasuredBook = EMPTY
 
     def at(self, place: Place) -> MeasuredBook:
-        """The book as it stood right before a place; the oldest that is known for one before."""
-        before = self.base
+        """The book right before a place; `base` for a place before the recent rows."""
+        book = self.base
         for row in self.recent:
             if row.place < place:
-                before = step(before, row)
-        return before
+                book = step(book, row)
+        return book
 
     def cash_after(self, place: Place, new: Event | NewEvent) -> int:
         """The vault's cash after a row that is about to be added at a place; micro-USDC."""
         newest = not self.recent or place > self.recent[-1].place
-        before = self.now if newest else self.at(place)
+        book = self.now if newest else self.at(place)
         row = MeasuredRow(
             place=place,
             event_id="",
             at=new.occurred_at,
             kind=new.kind,
             amount=_magnitude(new),
-            what=new.told.what,
+            body=new.content.body,
         )
-        return step(before, row).cash or 0
+        return step(book, row).cash or 0
 
     def flows_after(self, block: int) -> int:
         """Net flows of rows above a block."""
@@ -75,32 +75,31 @@ NOTHING: Final = Journal()
 
 
 def apply(journal: Journal, event: Event, past: Past | None = None) -> Journal:
-    """The journal after one more row of the ledger; a row by anybody but the house changes
-    nothing.
+    """The journal after one more row of the ledger; only rows of the house change it.
 
-    Without `past`, a row of the base cannot be told anew, and stays as it was.
+    Without `past`, a row that `base` holds cannot be moved or removed, and stays as it was.
     """
     if not counts(event):
         return journal
-    payload = event.told
-    if isinstance(payload.what, LogReversed):
-        return _without(journal, event, payload.what, past)
+    payload = event.content
+    if isinstance(payload.body, LogReversed):
+        return _remove(journal, event, payload.body, past)
     if payload.restates is None:
-        row = _row(event)
+        row = _measured_row(event)
         if past is not None and row.place[0] > 0 and row.place < journal.folded:
-            return _anew(past, event)
-        return _with(_unmarked_above(journal, event), row)
-    # One log is one row: told anew, it stands where the chain has it now.
-    of = payload.restates.event_id
-    row = _row(event, of)
-    rest = tuple(r for r in journal.recent if r.event_id != of)
-    known = len(rest) < len(journal.recent) or of in journal.undone
-    if past is not None and (not known or row.place < journal.folded):
-        return _anew(past, event)
-    if not known:
+            return _rebuild(past, event)
+        return _insert(_drop_marks_above(journal, event), row)
+    # One log is one row: recorded again, it stands where the chain has it now.
+    log_id = payload.restates.event_id
+    row = _measured_row(event, log_id)
+    recent = tuple(r for r in journal.recent if r.event_id != log_id)
+    was_present = len(recent) < len(journal.recent) or log_id in journal.undone
+    if past is not None and (not was_present or row.place < journal.folded):
+        return _rebuild(past, event)
+    if not was_present:
         return journal
-    left = tuple(u for u in journal.undone if u != of)
-    return _with(_refold(replace(journal, recent=rest, undone=left)), row)
+    undone = tuple(u for u in journal.undone if u != log_id)
+    return _insert(_refold(replace(journal, recent=recent, undone=undone)), row)
 
 
 def counts(event: Event) -> bool:
@@ -108,19 +107,19 @@ def counts(event: Event) -> bool:
     if event.reported_by not in HOUSE:
         return False
     if event.reported_by is Reporter.KEEPER:
-        return isinstance(event.told.what, Marked)
-    return type(event.told.what) in COUNTS or isinstance(event.told.what, LogReversed)
+        return isinstance(event.content.body, Marked)
+    return type(event.content.body) in COUNTS or isinstance(event.content.body, LogReversed)
 
 
-def _anew(past: Past, event: Event) -> Journal:
-    """The journal told from the first row: one that its base holds moved, or was taken away."""
-    ordered, gone = standing_rows((*past(), event))
-    early, late = ordered[:-KEPT], ordered[-KEPT:]
+def _rebuild(past: Past, event: Event) -> Journal:
+    """The journal folded from the first row on: a row of its base moved, or was taken away."""
+    ordered, reversed_ids = standing_rows((*past(), event))
+    early, late = ordered[:-MAX_RECENT], ordered[-MAX_RECENT:]
     base = EMPTY
     for row in early:
         base = step(base, row)
     folded = early[-1].place if early else (0, 0)
-    return _refold(Journal(base=base, folded=folded, recent=tuple(late), undone=gone))
+    return _refold(Journal(base=base, folded=folded, recent=tuple(late), undone=reversed_ids))
 
 
 def standing_rows(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str, ...]]:
@@ -130,57 +129,57 @@ def standing_rows(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str
     Shapes: `events` are a mandate's rows from the first on, oldest first.
     """
     rows: dict[str, MeasuredRow] = {}
-    gone: list[str] = []
+    reversed_ids: list[str] = []
     for e in events:
         if not counts(e):
             continue
-        restates, what = e.told.restates, e.told.what
-        if isinstance(what, LogReversed):
-            rows.pop(what.event_id, None)
-            gone.append(what.event_id)
+        restates, body = e.content.restates, e.content.body
+        if isinstance(body, LogReversed):
+            rows.pop(body.event_id, None)
+            reversed_ids.append(body.event_id)
             continue
-        row = _row(e, None if restates is None else restates.event_id)
-        if _was_read(e):
+        row = _measured_row(e, None if restates is None else restates.event_id)
+        if _is_reading(e):
             above = [k for k, r in rows.items() if _mark_above(r, row.place)]
             rows = {k: r for k, r in rows.items() if k not in above}
         rows.pop(row.event_id, None)
         rows[row.event_id] = row
-    lost = tuple(dict.fromkeys(g for g in gone if g not in rows))[-KEPT:]
-    return sorted(rows.values(), key=lambda r: r.place), lost
+    undone = tuple(dict.fromkeys(g for g in reversed_ids if g not in rows))[-MAX_RECENT:]
+    return sorted(rows.values(), key=lambda r: r.place), undone
 
 
-def _was_read(event: Event) -> bool:
+def _is_reading(event: Event) -> bool:
     """True for a mark that the house read at a block, and no log of the vault's."""
     is_log = event.log_index is not None or event.tx_hash is not None
-    return isinstance(event.told.what, Marked) and not is_log and event.told.restates is None
+    return isinstance(event.content.body, Marked) and not is_log and event.content.restates is None
 
 
 def _mark_above(row: MeasuredRow, place: Place) -> bool:
     return row.place[1] == END_OF_BLOCK and row.place > place
 
 
-def _unmarked_above(journal: Journal, event: Event) -> Journal:
-    """A mark that is read at a lower block than the one before it is of a chain that went back:
-    what was read above is of a branch that is gone.
+def _drop_marks_above(journal: Journal, event: Event) -> Journal:
+    """The journal without marks above this one: a mark at a lower block than the one before it
+    shows that the chain went back, so marks above are of an abandoned branch.
     """
-    if not _was_read(event):
+    if not _is_reading(event):
         return journal
     place = _place(event)
-    rest = tuple(r for r in journal.recent if not _mark_above(r, place))
-    if len(rest) == len(journal.recent):
+    recent = tuple(r for r in journal.recent if not _mark_above(r, place))
+    if len(recent) == len(journal.recent):
         return journal
-    return _refold(replace(journal, recent=rest))
+    return _refold(replace(journal, recent=recent))
 
 
-def _row(event: Event, event_id: str | None = None) -> MeasuredRow:
+def _measured_row(event: Event, event_id: str | None = None) -> MeasuredRow:
     return MeasuredRow(
         place=_place(event),
         event_id=event_id or event.event_id,
         at=event.occurred_at,
         kind=event.kind,
         amount=_magnitude(event),
-        what=event.told.what,
-        observed=event.told.observed,
+        body=event.content.body,
+        observed=event.content.observed,
     )
 
 
@@ -192,19 +191,19 @@ def _place(event: Event) -> tuple[int, int]:
     """(block, log index). A row without a block, as a damaged one may be, stands first, in the
     order of the ledger.
     """
-    what = event.told.what
-    if isinstance(what, Marked) and _was_read(event):
-        return (0, event.seq) if what.block is None else (what.block, END_OF_BLOCK)
+    body = event.content.body
+    if isinstance(body, Marked) and _is_reading(event):
+        return (0, event.seq) if body.block is None else (body.block, END_OF_BLOCK)
     return (0, event.seq) if event.block_number is None else place_of(event)
 
 
-def _with(journal: Journal, row: MeasuredRow) -> Journal:
-    """Put a row in its place; the first of too many goes into the base."""
+def _insert(journal: Journal, row: MeasuredRow) -> Journal:
+    """Insert a row at its place; beyond `MAX_RECENT` the oldest is folded into the base."""
     at = bisect_right(journal.recent, row.place, key=lambda r: r.place)
     recent = (*journal.recent[:at], row, *journal.recent[at:])
     base, folded = journal.base, journal.folded
     last = at == len(journal.recent)
-    if len(recent) > KEPT:
+    if len(recent) > MAX_RECENT:
         base, folded, recent = step(base, recent[0]), max(folded, recent[0].place), recent[1:]
     changed = replace(journal, base=base, folded=folded, recent=recent)
     return replace(changed, now=step(journal.now, row)) if last else _refold(changed)
@@ -217,15 +216,15 @@ def _refold(journal: Journal) -> Journal:
     return replace(journal, now=now)
 
 
-def _without(journal: Journal, event: Event, gone: LogReversed, past: Past | None) -> Journal:
-    """Take a row away, with all that it set."""
-    rest = tuple(row for row in journal.recent if row.event_id != gone.event_id)
-    if len(rest) < len(journal.recent):
-        undone = (*journal.undone, gone.event_id)[-KEPT:]
-        return _refold(replace(journal, recent=rest, undone=undone))
-    if past is None or gone.event_id in journal.undone:
+def _remove(journal: Journal, event: Event, reversal: LogReversed, past: Past | None) -> Journal:
+    """Remove a reversed row and all that it changed."""
+    recent = tuple(row for row in journal.recent if row.event_id != reversal.event_id)
+    if len(recent) < len(journal.recent):
+        undone = (*journal.undone, reversal.event_id)[-MAX_RECENT:]
+        return _refold(replace(journal, recent=recent, undone=undone))
+    if past is None or reversal.event_id in journal.undone:
         return journal
-    return _anew(past, event)
+    return _rebuild(past, event)
 
 
 def to_json(journal: Journal) -> dict[str, object]:
@@ -252,7 +251,7 @@ def from_json(raw: JsonObject) -> Journal:
 
 
 def _row_json(row: MeasuredRow) -> list[Any]:
-    payload = write(EventPayload(what=row.what, observed=row.observed))
+    payload = write(EventPayload(body=row.body, observed=row.observed))
     return [*row.place, row.event_id, row.at.isoformat(), row.kind.value, row.amount, payload]
 
 
@@ -265,6 +264,6 @@ def _row_from(raw: Sequence[Any]) -> MeasuredRow:
         at=datetime.fromisoformat(at),
         kind=LedgerKind(kind),
         amount=amount,
-        what=parsed.what,
+        body=parsed.body,
         observed=parsed.observed,
     )

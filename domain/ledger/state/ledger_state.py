@@ -38,7 +38,7 @@ class LedgerState:
     """A mandate's ledger after row `seq`.
 
     Shapes: `violations` counts broken rules by code; `breaches` are the newest, newest first;
-    `callers` are the lower-case addresses whose calls the vault executed, in order of the alphabet;
+    `callers` are the lower-case addresses whose calls the vault executed, sorted;
     `record_stop` is when the owner, or the keeper at the stop line, stopped the record; `bad` says
     that a stored value was unusable.
     """
@@ -57,63 +57,63 @@ class LedgerState:
 
     @property
     def measured(self) -> MeasuredBook:
-        """What the house says."""
+        """The measured book."""
         return self.journal.now
 
 
 EMPTY: Final = LedgerState()
-_BOOKS: Final = fast_constructor(LedgerState)
+_new_state: Final = fast_constructor(LedgerState)
 
 
-def after(
-    books: LedgerState, event: Event, partner: Event | None = None, past: Past | None = None
+def apply(
+    state: LedgerState, event: Event, partner: Event | None = None, past: Past | None = None
 ) -> LedgerState:
-    """The books after one more row. Pure and total.
+    """The state after one more row. Pure and total.
 
-    Shapes: `partner` is the earlier row that `event.pairs_with` names; `past` gives the rows before
-    this one, which a reorganisation asks for that reaches further back than the journal keeps.
+    Shapes: `partner` is the earlier row that `event.pairs_with` names; `past` reads the rows before
+    this one, needed where a reorganisation reaches further back than the journal's recent rows.
     Source: contract 5.
     """
-    payload = event.told
-    what, restates = payload.what, payload.restates
+    payload = event.content
+    body, restates = payload.body, payload.restates
     if event.reported_by is Reporter.CHAIN:
-        if isinstance(what, LogReversed):
-            books = _unbroken(books, what.event_id)
+        if isinstance(body, LogReversed):
+            state = _remove_breach(state, body.event_id)
         elif restates is not None:
-            books = _unbroken(books, restates.event_id)
-    books = _BOOKS(
+            state = _remove_breach(state, restates.event_id)
+    state = _new_state(
         seq=event.seq,
-        journal=journal.apply(books.journal, event, past),
-        claimed=claimed.after(books.claimed, event, partner),
-        violations=books.violations,
-        breaches=books.breaches,
-        refusals_day=books.refusals_day,
-        refusals_count=books.refusals_count,
-        record_stop=books.record_stop,
-        bad=books.bad or bool(payload.unusable) or _negative(event),
-        venue=venue_book.after(books.venue, event),
-        callers=_callers(books.callers, event),
+        journal=journal.apply(state.journal, event, past),
+        claimed=claimed.apply(state.claimed, event, partner),
+        violations=state.violations,
+        breaches=state.breaches,
+        refusals_day=state.refusals_day,
+        refusals_count=state.refusals_count,
+        record_stop=state.record_stop,
+        bad=state.bad or bool(payload.unusable) or _negative(event),
+        venue=venue_book.apply(state.venue, event),
+        callers=_with_caller(state.callers, event),
     )
     if payload.violation is not None and payload.violation.codes:
-        books = _broken(books, event, partner)
-    if isinstance(what, RefusedAttempt):
+        state = _add_breach(state, event, partner)
+    if isinstance(body, RefusedAttempt):
         day = day_of(event.created_at)
-        count = books.refusals_count + 1 if books.refusals_day == day else 1
-        books = replace(books, refusals_day=day, refusals_count=count)
-    if isinstance(what, Stopped) and event.reported_by in (Reporter.OWNER, Reporter.KEEPER):
-        books = replace(books, record_stop=event.occurred_at)
-    return books
+        count = state.refusals_count + 1 if state.refusals_day == day else 1
+        state = replace(state, refusals_day=day, refusals_count=count)
+    if isinstance(body, Stopped) and event.reported_by in (Reporter.OWNER, Reporter.KEEPER):
+        state = replace(state, record_stop=event.occurred_at)
+    return state
 
 
-def _callers(known: tuple[str, ...], event: Event) -> tuple[str, ...]:
-    """With whoever made the call. A reorganisation takes none of them back: the key that sent it is
-    its agent's.
+def _with_caller(callers: tuple[str, ...], event: Event) -> tuple[str, ...]:
+    """The callers with the sender of an executed call. A reorganisation removes none of them: the
+    key that signed is the agent's all the same.
     """
-    what = event.told.what
-    if not isinstance(what, Executed) or what.agent is None or len(known) >= CALLERS_KEPT:
-        return known
-    caller = what.agent.lower()
-    return known if caller in known else tuple(sorted((*known, caller)))
+    body = event.content.body
+    if not isinstance(body, Executed) or body.agent is None or len(callers) >= CALLERS_KEPT:
+        return callers
+    caller = body.agent.lower()
+    return callers if caller in callers else tuple(sorted((*callers, caller)))
 
 
 def _negative(event: Event) -> bool:
@@ -122,54 +122,56 @@ def _negative(event: Event) -> bool:
     return amount is not None and amount.micros < 0 and event.kind is not LedgerKind.RESOLVE
 
 
-def _broken(books: LedgerState, event: Event, partner: Event | None) -> LedgerState:
-    """A rule that both rows of a pair say was broken counts once."""
-    known = partner.violation_codes if partner is not None else ()
-    codes = [code for code in event.violation_codes if code not in known]
-    violation = event.told.violation
+def _add_breach(state: LedgerState, event: Event, partner: Event | None) -> LedgerState:
+    """The state with the rules that a row broke; one that both rows of a pair broke counts once."""
+    partner_codes = partner.violation_codes if partner is not None else ()
+    codes = [code for code in event.violation_codes if code not in partner_codes]
+    violation = event.content.violation
     if not codes or violation is None:
-        return books
-    counts = dict(books.violations)
+        return state
+    counts = dict(state.violations)
     for code in codes:
         counts[code] = counts.get(code, 0) + 1
-    restates = event.told.restates
+    restates = event.content.restates
     row = Breached(
         codes=tuple(codes),
         event_id=event.event_id if restates is None else restates.event_id,
         at=timestamp(event.created_at),
         detail=violation.detail,
     )
-    return replace(books, violations=counts, breaches=(row, *books.breaches)[:BREACHES_KEPT])
+    return replace(state, violations=counts, breaches=(row, *state.breaches)[:BREACHES_KEPT])
 
 
-def _unbroken(books: LedgerState, event_id: str) -> LedgerState:
-    """A call that never happened broke no rule; one that moved is judged where it stands now."""
-    row = next((b for b in books.breaches if b.event_id == event_id), None)
+def _remove_breach(state: LedgerState, event_id: str) -> LedgerState:
+    """The state without a reversed row's breach; a row that moved is judged again at its new
+    place.
+    """
+    row = next((b for b in state.breaches if b.event_id == event_id), None)
     if row is None:
-        return books
-    counts = {k: n - (k in row.codes) for k, n in books.violations.items()}
+        return state
+    counts = {k: n - (k in row.codes) for k, n in state.violations.items()}
     return replace(
-        books,
+        state,
         violations={k: n for k, n in counts.items() if n},
-        breaches=tuple(b for b in books.breaches if b is not row),
+        breaches=tuple(b for b in state.breaches if b is not row),
     )
 
 
 _PLAIN: Final = ("seq", "violations", "refusals_day", "refusals_count", "bad")
 
 
-def to_json(books: LedgerState) -> dict[str, object]:
+def to_json(state: LedgerState) -> dict[str, object]:
     """An exact JSON form."""
-    stop = books.record_stop
+    stop = state.record_stop
     # Left out while it is empty, so that states from before there were such fills stay what they
     # were.
-    venue = {} if books.venue == venue_book.EMPTY else {"venue": venue_book.to_json(books.venue)}
+    venue = {} if state.venue == venue_book.EMPTY else {"venue": venue_book.to_json(state.venue)}
     return (
         venue
-        | {n: getattr(books, n) for n in _PLAIN}
+        | {n: getattr(state, n) for n in _PLAIN}
         | {
-            "measured": journal.to_json(books.journal),
-            "claimed": claimed.to_json(books.claimed),
+            "measured": journal.to_json(state.journal),
+            "claimed": claimed.to_json(state.claimed),
             "breaches": [
                 {
                     "codes": list(b.codes),
@@ -177,10 +179,10 @@ def to_json(books: LedgerState) -> dict[str, object]:
                     "at": b.at,
                     "detail": dict(b.detail),
                 }
-                for b in books.breaches
+                for b in state.breaches
             ],
             "record_stop": None if stop is None else stop.isoformat(),
-            "callers": list(books.callers),
+            "callers": list(state.callers),
         }
     )
 
@@ -191,7 +193,7 @@ def from_json(raw: JsonObject) -> LedgerState:
     return LedgerState(
         journal=journal.from_json(raw["measured"]),
         claimed=claimed.from_json(raw["claimed"]),
-        breaches=tuple(_breached(row) for row in raw["breaches"]),
+        breaches=tuple(_breach_from(row) for row in raw["breaches"]),
         record_stop=None if stop is None else datetime.fromisoformat(stop),
         venue=venue_book.from_json(raw.get("venue")),
         callers=tuple(raw["callers"]),
@@ -199,7 +201,7 @@ def from_json(raw: JsonObject) -> LedgerState:
     )
 
 
-def _breached(raw: JsonObject) -> Breached:
+def _breach_from(raw: JsonObject) -> Breached:
     return Breached(
         codes=tuple(raw["codes"]),
         event_id=raw["event_id"],

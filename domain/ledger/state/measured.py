@@ -22,22 +22,22 @@ from domain.ledger.events.payloads import (
     Withdrawn,
 )
 from domain.ledger.fast_copy import fast_replace
-from domain.ledger.state.day_totals import BEGUN, DayTotals, Interval, resulted
+from domain.ledger.state.day_totals import BEGUN, DayTotals, Interval, end_interval
 from domain.ledger.state.movements import movement_of
-from domain.ledger.state.positions import MeasuredPosition, after_call, revalued, shares
+from domain.ledger.state.positions import MeasuredPosition, after_call, revalue, shares
 from domain.times import day_of
 
 DAYS_KEPT: Final = 16
 MINUTES_KEPT: Final = timedelta(hours=25)
-MINUTES_MOST: Final = 1_600  # more than there are in MINUTES_KEPT, so that pruning is rare
+MAX_MINUTES: Final = 1_600  # more than there are in MINUTES_KEPT, so that pruning is rare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRow:
-    """What is kept of a house row.
+    """The fields of a house row that the measured book needs.
 
     Shapes: `place` is (block, log index), a mark that was read standing at the end of its block;
-    `amount` in micro-USDC, 0 where the row has none; `observed` what the vault held after it.
+    `amount` in micro-USDC, 0 where the row has none; `observed` the vault right after it.
     """
 
     place: tuple[int, int]
@@ -45,7 +45,7 @@ class MeasuredRow:
     at: datetime
     kind: LedgerKind
     amount: int
-    what: Payload
+    body: Payload
     observed: Observed | None = None
 
 
@@ -97,7 +97,7 @@ class SettlementResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredBook:
-    """Where the vault stands, by the rows of the house alone.
+    """The vault's money, positions and state by the rows of the house alone.
 
     Units: micro-USDC. Shapes: `days` by UTC day, the newest, and `interval` what happened since the
     worth was last known; `minutes` of spend by UTC minute; `largest_ever` and `busiest_ever` are
@@ -144,7 +144,7 @@ class MeasuredBook:
 
     @property
     def fee_owed(self) -> int:
-        """What settlement found for the agent and nobody has paid yet."""
+        """The agent's fee of the settlement, less what was paid of it."""
         return max(0, self.settled.agent_fee - self.payouts) if self.settled is not None else 0
 
     @property
@@ -169,104 +169,110 @@ EMPTY: Final = MeasuredBook()
 
 def step(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
     """The book after the next row in the order of the chain."""
-    acts = _STEPS.get(type(row.what))
-    if acts is None:
+    apply_row = _STEPS.get(type(row.body))
+    if apply_row is None:
         return book
-    after = acts(book, row, row.what)
-    is_complete = row.observed is not None and row.observed.whole
-    if row.observed is not None and is_complete and _reached(after, row):
-        after = _revalued(after, row, row.observed.values())
-    return _dated(book, row, after)
+    updated = apply_row(book, row, row.body)
+    is_complete = row.observed is not None and row.observed.is_complete
+    if row.observed is not None and is_complete and _matches_ledger(updated, row):
+        updated = _with_probe_values(updated, row, row.observed.values())
+    return _with_day(book, row, updated)
 
 
-def _reached(book: MeasuredBook, row: MeasuredRow) -> bool:
+def _matches_ledger(book: MeasuredBook, row: MeasuredRow) -> bool:
     """False for a mark that was read ahead of the ledger: it counts once the rows before it are
-    here. Until then what was bought would count twice, and what was sold not at all.
+    stored. Until then a purchase would count twice, and a sale not at all.
     """
-    if not isinstance(row.what, Marked):
+    if not isinstance(row.body, Marked):
         return True
-    cash = row.what.cash if row.observed is None else row.observed.cash
+    cash = row.body.cash if row.observed is None else row.observed.cash
     return cash.micros == book.cash
 
 
-def _flowed(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
-    by = movement_of(row.what, row.amount)
+def _apply_flow(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
+    movement = movement_of(row.body, row.amount)
     return replace(
         book,
         rows=book.rows + 1,
-        deposits=book.deposits + by.deposited,
-        withdrawals=book.withdrawals + by.withdrawn,
-        payouts=book.payouts + by.paid,
-        spent=book.spent + by.spent,
-        received=book.received + by.received,
+        deposits=book.deposits + movement.deposited,
+        withdrawals=book.withdrawals + movement.withdrawn,
+        payouts=book.payouts + movement.paid,
+        spent=book.spent + movement.spent,
+        received=book.received + movement.received,
     )
 
 
-def _withdrawn(book: MeasuredBook, row: MeasuredRow, what: Withdrawn) -> MeasuredBook:
-    """Everything leaves but the agent's fee; what nobody had booked is booked as received here."""
+def _apply_withdrawal(book: MeasuredBook, row: MeasuredRow, body: Withdrawn) -> MeasuredBook:
+    """Everything leaves but the agent's fee; USDC that no row had booked counts as donated."""
     booked = (book.cash or 0) - book.fee_owed
-    return replace(_flowed(book, row), donated=book.donated + max(0, row.amount - booked))
+    return replace(_apply_flow(book, row), donated=book.donated + max(0, row.amount - booked))
 
 
-def _called(book: MeasuredBook, row: MeasuredRow, what: Executed | Unwound) -> MeasuredBook:
-    by = movement_of(what, row.amount)
+def _apply_call(book: MeasuredBook, row: MeasuredRow, body: Executed | Unwound) -> MeasuredBook:
+    movement = movement_of(body, row.amount)
     observed = row.observed.values() if row.observed is not None else {}
-    known = row.observed is not None and row.observed.whole
-    after = observed.get(what.place.key, 0 if known else None)
+    is_complete = row.observed is not None and row.observed.is_complete
+    value_after = observed.get(body.target.key, 0 if is_complete else None)
     traded = fast_replace(
-        _flowed(book, row),
-        trades=book.trades + isinstance(what, Executed),
-        positions=after_call(book.positions, what.place, by.spent, by.received, after),
+        _apply_flow(book, row),
+        trades=book.trades + isinstance(body, Executed),
+        positions=after_call(
+            book.positions, body.target, movement.spent, movement.received, value_after
+        ),
     )
-    return _spent_at(traded, row.at, by.spent) if by.spent else traded
+    return _add_spend(traded, row.at, movement.spent) if movement.spent else traded
 
 
-def _revalued(book: MeasuredBook, row: MeasuredRow, values: Mapping[str, int]) -> MeasuredBook:
+def _with_probe_values(
+    book: MeasuredBook, row: MeasuredRow, values: Mapping[str, int]
+) -> MeasuredBook:
     """Every position at what its probe answered; one that no probe values is worth nothing."""
-    state = Seen(block=row.place[0], at=row.at)
-    return fast_replace(book, positions=revalued(book.positions, values), seen=state)
+    observation = Seen(block=row.place[0], at=row.at)
+    return fast_replace(book, positions=revalue(book.positions, values), seen=observation)
 
 
-def _dated(book: MeasuredBook, row: MeasuredRow, after: MeasuredBook) -> MeasuredBook:
+def _with_day(book: MeasuredBook, row: MeasuredRow, updated: MeasuredBook) -> MeasuredBook:
     """The book with the row in its UTC day, and an interval ended where the worth is known."""
-    if after is book or isinstance(row.what, (Stopped, Control)):
-        return after
-    by = movement_of(row.what, row.amount)
-    positions = sum(p.value for p in after.opened.values())
-    worth = (after.cash or 0) + positions
-    is_complete = row.observed.whole if row.observed is not None else isinstance(row.what, Marked)
-    known = (is_complete and _reached(book, row)) or not after.opened
-    called = isinstance(row.what, Executed)
+    if updated is book or isinstance(row.body, (Stopped, Control)):
+        return updated
+    movement = movement_of(row.body, row.amount)
+    positions = sum(p.value for p in updated.opened.values())
+    worth = (updated.cash or 0) + positions
+    is_complete = (
+        row.observed.is_complete if row.observed is not None else isinstance(row.body, Marked)
+    )
+    is_worth_known = (is_complete and _matches_ledger(book, row)) or not updated.opened
+    is_execution = isinstance(row.body, Executed)
     day = _day(book, row.at)
     day = fast_replace(
         day,
-        inflow=day.inflow + by.deposited,
-        outflow=day.outflow + by.withdrawn,
-        calls=day.calls + called,
-        trades=day.trades + (called and bool(by.spent or by.received)),
-        put_in=after.deposits - after.withdrawals,
-        deposited=after.deposits,
+        inflow=day.inflow + movement.deposited,
+        outflow=day.outflow + movement.withdrawn,
+        calls=day.calls + is_execution,
+        trades=day.trades + (is_execution and bool(movement.spent or movement.received)),
+        put_in=updated.deposits - updated.withdrawals,
+        deposited=updated.deposits,
         worth=worth,
         held=positions,
-        measured=after.seen is not None or not after.opened,
+        measured=updated.seen is not None or not updated.opened,
     )
-    # What was given and leaves with everything is nobody's result: it came and went beside.
-    donated = after.donated - book.donated
-    interval = book.interval.moved(
-        deposited=by.deposited,
-        withdrawn=by.withdrawn - donated,
-        spent=by.spent,
-        received=by.received,
+    # A donation that leaves with everything else is no result: it is taken out of the outflow.
+    donated = updated.donated - book.donated
+    interval = book.interval.with_movement(
+        deposited=movement.deposited,
+        withdrawn=movement.withdrawn - donated,
+        spent=movement.spent,
+        received=movement.received,
     )
-    if known:
-        day, interval = resulted(day, interval, worth, positions)
-    if by.spent:
+    if is_worth_known:
+        day, interval = end_interval(day, interval, worth, positions)
+    if movement.spent:
         # Per action the larger of what was approved and what left counts (contract 5).
-        approved = row.what.approved.micros if isinstance(row.what, Executed) else 0
-        largest = max(day.largest, by.spent, approved)
-        day = fast_replace(day, spent=day.spent + by.spent, largest=largest)
-    days = {**after.days, day.day: day}
-    return _pruned(fast_replace(after, days=days, interval=interval))
+        approved = row.body.approved.micros if isinstance(row.body, Executed) else 0
+        largest = max(day.largest, movement.spent, approved)
+        day = fast_replace(day, spent=day.spent + movement.spent, largest=largest)
+    days = {**updated.days, day.day: day}
+    return _prune_days(fast_replace(updated, days=days, interval=interval))
 
 
 def _day(book: MeasuredBook, at: datetime) -> DayTotals:
@@ -282,22 +288,22 @@ def _day(book: MeasuredBook, at: datetime) -> DayTotals:
     return DayTotals(day=name, start=worth, worth=worth, stood=positions, held=positions)
 
 
-def _pruned(book: MeasuredBook) -> MeasuredBook:
+def _prune_days(book: MeasuredBook) -> MeasuredBook:
     if len(book.days) <= DAYS_KEPT:
         return book
     days, busiest, largest = dict(book.days), book.busiest_ever, book.largest_ever
     while len(days) > DAYS_KEPT:
-        gone = days.pop(next(iter(days)))
-        busiest = max(busiest, (gone.spent, gone.day), key=lambda o: o[0])
-        largest = max(largest, (gone.largest, gone.day), key=lambda o: o[0])
+        oldest = days.pop(next(iter(days)))
+        busiest = max(busiest, (oldest.spent, oldest.day), key=lambda o: o[0])
+        largest = max(largest, (oldest.largest, oldest.day), key=lambda o: o[0])
     return fast_replace(book, days=days, busiest_ever=busiest, largest_ever=largest)
 
 
-def _spent_at(book: MeasuredBook, at: datetime, spent: int) -> MeasuredBook:
+def _add_spend(book: MeasuredBook, at: datetime, spent: int) -> MeasuredBook:
     """Count spend in its UTC minute; what comes back never gives cap back."""
     minutes, minute = dict(book.minutes), _minute(at)
     minutes[minute] = minutes.get(minute, 0) + spent
-    if len(minutes) > MINUTES_MOST:
+    if len(minutes) > MAX_MINUTES:
         oldest = _minute(datetime.fromisoformat(max(minutes) + "+00:00") - MINUTES_KEPT)
         minutes = {k: v for k, v in minutes.items() if k >= oldest}
     return fast_replace(book, minutes=minutes)
@@ -307,67 +313,67 @@ def _minute(at: datetime) -> str:
     return at.astimezone(UTC).isoformat()[:16]
 
 
-def _marked(book: MeasuredBook, row: MeasuredRow, what: Marked) -> MeasuredBook:
+def _apply_mark(book: MeasuredBook, row: MeasuredRow, body: Marked) -> MeasuredBook:
     """A mark, whole where every probe answered. One that says the sum alone, as older rows do,
     values all positions together; each takes its part of it.
     """
-    if row.observed is not None and not row.observed.whole:
+    if row.observed is not None and not row.observed.is_complete:
         return book
     mark = Mark(
-        cash=what.cash.micros,
-        positions=what.positions.micros,
-        floor=what.floor.micros,
+        cash=body.cash.micros,
+        positions=body.positions.micros,
+        floor=body.floor.micros,
         at=row.at,
         block=row.place[0],
         flows=book.flows,
     )
     marked = fast_replace(book, mark=mark, earlier=book.mark)
-    if row.observed is not None or not _reached(book, row):
+    if row.observed is not None or not _matches_ledger(book, row):
         return marked
     parts = shares({k: p.value or p.cost for k, p in book.positions.items()}, mark.positions)
-    return _revalued(marked, row, parts)
+    return _with_probe_values(marked, row, parts)
 
 
-def _stopped(book: MeasuredBook, row: MeasuredRow, what: Stopped) -> MeasuredBook:
-    if book.stopped is not None or what.record_only:
+def _apply_stop(book: MeasuredBook, row: MeasuredRow, body: Stopped) -> MeasuredBook:
+    if book.stopped is not None or body.record_only:
         return book
     block, index = row.place
     return replace(
-        book, stopped=VaultClosed(at=row.at, block=block, log_index=index, reason=what.reason)
+        book, stopped=VaultClosed(at=row.at, block=block, log_index=index, reason=body.reason)
     )
 
 
-def _settled(book: MeasuredBook, row: MeasuredRow, what: Settled) -> MeasuredBook:
+def _apply_settlement(book: MeasuredBook, row: MeasuredRow, body: Settled) -> MeasuredBook:
     result = SettlementResult(
         at=row.at,
-        spent=what.spent.micros,
-        returned=what.returned.micros,
-        gain=what.gain.micros,
-        agent_fee=what.agent_fee.micros,
+        spent=body.spent.micros,
+        returned=body.returned.micros,
+        gain=body.gain.micros,
+        agent_fee=body.agent_fee.micros,
     )
-    # What nobody observed ends with the estimate that it was.
+    # Positions that no probe observed end here at their estimate.
     positions = book.positions if row.observed is not None else {}
     return replace(book, settled=result, positions=positions)
 
 
-def _controlled(book: MeasuredBook, row: MeasuredRow, what: Control) -> MeasuredBook:
+def _apply_control(book: MeasuredBook, row: MeasuredRow, body: Control) -> MeasuredBook:
     """A stop revokes the agent too, in the log right behind its own; that is no pause."""
-    paused, stop = what.what == "paused", book.stopped
+    paused, stop = body.change == "paused", book.stopped
     if stop is not None and row.place == (stop.block, stop.log_index + 1):
         return book
     return replace(book, paused=paused, paused_at=row.at if paused else None)
 
 
 _STEPS: Final[Mapping[type, Any]] = {
-    Deposited: lambda m, row, what: _flowed(m, row),
-    AgentPaid: lambda m, row, what: _flowed(m, row),
-    Withdrawn: _withdrawn,
-    Executed: _called,
-    Unwound: _called,
-    Marked: _marked,
-    Stopped: _stopped,
-    Settled: _settled,
-    Control: _controlled,
+    Deposited: lambda m, row, body: _apply_flow(m, row),
+    AgentPaid: lambda m, row, body: _apply_flow(m, row),
+    Withdrawn: _apply_withdrawal,
+    Executed: _apply_call,
+    Unwound: _apply_call,
+    Marked: _apply_mark,
+    Stopped: _apply_stop,
+    Settled: _apply_settlement,
+    Control: _apply_control,
 }
 
 COUNTS: Final = frozenset(_STEPS)

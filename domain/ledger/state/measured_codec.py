@@ -23,9 +23,9 @@ from domain.wire_fields import JsonObject
 Pair = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
-def _plain(created: type[Any]) -> Pair:
+def _flat(record_type: type[Any]) -> Pair:
     """A flat value whose only time is `at`, as a list in the order of its fields."""
-    names = [f.name for f in fields(created)]
+    names = [f.name for f in fields(record_type)]
 
     def to(value: Any) -> list[Any]:
         values = [getattr(value, n) for n in names]
@@ -35,23 +35,23 @@ def _plain(created: type[Any]) -> Pair:
         name = dict(zip(names, raw, strict=True))
         if "at" in name:
             name["at"] = datetime.fromisoformat(name["at"])
-        return created(**name)
+        return record_type(**name)
 
     return to, back
 
 
 def _position(p: MeasuredPosition) -> list[Any]:
-    at = p.place
+    at = p.target
     return [at.market, at.address, at.selector, at.label, p.cost, p.value, p.back]
 
 
-def _position_back(raw: list[Any]) -> MeasuredPosition:
+def _position_from(raw: list[Any]) -> MeasuredPosition:
     market, address, selector, label, cost, value, back = raw
     target = CallTarget(market=market, address=address, selector=selector, label=label)
-    return MeasuredPosition(place=target, cost=cost, value=value, back=back)
+    return MeasuredPosition(target=target, cost=cost, value=value, back=back)
 
 
-def _each(pair: Pair) -> Pair:
+def _mapped(pair: Pair) -> Pair:
     to, back = pair
     return (lambda m: {k: to(v) for k, v in m.items()}), (
         lambda m: {k: back(v) for k, v in m.items()}
@@ -59,22 +59,22 @@ def _each(pair: Pair) -> Pair:
 
 
 _FORMS: Final[Mapping[str, Pair]] = {
-    "positions": _each((_position, _position_back)),
-    "days": _each(_plain(DayTotals)),
-    "interval": _plain(Interval),
+    "positions": _mapped((_position, _position_from)),
+    "days": _mapped(_flat(DayTotals)),
+    "interval": _flat(Interval),
     "largest_ever": (list, tuple),
     "busiest_ever": (list, tuple),
-    "seen": _plain(Seen),
-    "mark": _plain(Mark),
-    "earlier": _plain(Mark),
+    "seen": _flat(Seen),
+    "mark": _flat(Mark),
+    "earlier": _flat(Mark),
     "paused_at": (datetime.isoformat, datetime.fromisoformat),
-    "stopped": _plain(VaultClosed),
-    "settled": _plain(SettlementResult),
+    "stopped": _flat(VaultClosed),
+    "settled": _flat(SettlementResult),
 }
 
 
 def to_json(book: MeasuredBook) -> dict[str, object]:
-    """The fields that say anything."""
+    """The fields that differ from an empty book."""
     raw: dict[str, object] = {}
     for f in fields(MeasuredBook):
         value = getattr(book, f.name)

@@ -28,7 +28,7 @@ from domain.ledger.events.payloads import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Movement:
-    """What one row of the house moves, in micro-USDC; the one place that says so."""
+    """The amounts that one row of the house moves, in micro-USDC."""
 
     deposited: int = 0
     withdrawn: int = 0
@@ -74,5 +74,5 @@ def movement_of(payload: Payload | None, amount: int) -> Movement:
             | None
         ):
             return STILL
-        case other:  # the type checker names what is told anew and not judged here
-            assert_never(other)
+        case unhandled:  # the type checker names a payload type that is missing here
+            assert_never(unhandled)

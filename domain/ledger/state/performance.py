@@ -28,7 +28,7 @@ ALL_DAYS: Final = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What a day holds beside the measured figures; see `RolledDay`. Micro-USDC."""
+    """Claims and venue fills of a day, beside the measured figures; see `RolledDay`. Micro-USDC."""
 
     claimed_trades: int = 0
     claimed_net: int = 0
@@ -51,7 +51,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayParts:
-    """One UTC day as it is stored; `measured` is None where the house saw nothing on it."""
+    """One UTC day as it is stored; `measured` is None where no row of the house falls on it."""
 
     day: str
     measured: DayTotals | None = None
@@ -75,7 +75,7 @@ class DayParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerformanceRecord:
-    """How far a mandate's rows are in its stored days: up to row `seq`, with the venue's book
+    """The checkpoint of a mandate's stored days: the last row folded, `seq`, and the venue book
     there.
     """
 
@@ -98,21 +98,21 @@ NOTHING: Final = PerformanceRecord()
 def fold_days(
     record: PerformanceRecord, events: Sequence[Event]
 ) -> tuple[PerformanceRecord, dict[str, Beside], str | None]:
-    """Some more rows: what they add beside the measured figures, by the UTC day on which each
-    thing happened, and the first day whose measured figures they may change; None where none does.
+    """Fold more rows: the claims and fills that they add, by UTC day, and the first day whose
+    measured figures they may change; None where none does.
     """
     added: dict[str, Beside] = {}
     since: str | None = None
     for event in events:
         more: Beside | None = None
-        day = day_of(_moment(event))
+        day = day_of(_occurred_at(event))
         if event.reported_by is Reporter.AGENT:
             more = _claimed(event)
-        elif isinstance(event.told.what, VenueFilled):
+        elif isinstance(event.content.body, VenueFilled):
             record, more = _filled(record, event)
         elif counts(event):
             is_correction = (
-                isinstance(event.told.what, LogReversed) or event.told.restates is not None
+                isinstance(event.content.body, LogReversed) or event.content.restates is not None
             )
             since = (
                 ALL_DAYS
@@ -126,10 +126,10 @@ def fold_days(
     return replace(record, seq=events[-1].seq if events else record.seq), added, since
 
 
-def _moment(event: Event) -> datetime:
-    """When a thing happened: a fill when the venue says, all else as the row has it."""
-    what = event.told.what
-    traded = what.at if isinstance(what, VenueFilled) else None
+def _occurred_at(event: Event) -> datetime:
+    """The time of a row: the venue's own for a fill, else `occurred_at`."""
+    body = event.content.body
+    traded = body.at if isinstance(body, VenueFilled) else None
     return traded or event.occurred_at
 
 
@@ -144,7 +144,7 @@ def _claimed(event: Event) -> Beside | None:
 
 def _filled(record: PerformanceRecord, event: Event) -> tuple[PerformanceRecord, Beside | None]:
     """A fill at the venue, on the figures of its network alone."""
-    book = venue_book.after(record.venue, event)
+    book = venue_book.apply(record.venue, event)
     network = book.newest
     if book is record.venue or network is None:
         return record, None
@@ -172,11 +172,11 @@ def days_of(events: Iterable[Event]) -> dict[str, DayTotals]:
     return days
 
 
-def whole_days(parts: Iterable[DayParts], *, measured: bool = True) -> tuple[RolledDay, ...]:
-    """Stored days as they are read: on one that the house saw nothing of, everything stands as
-    it stood before.
+def full_days(parts: Iterable[DayParts], *, measured: bool = True) -> tuple[RolledDay, ...]:
+    """Stored days with their gaps filled: a day without house rows carries the figures of the day
+    before.
 
-    Shapes: `parts` oldest first. `measured` is false for a mandate whose worth nobody knows: the
+    Shapes: `parts` oldest first. `measured` is false for a mandate whose worth is unknown: the
     measured figures are then left out.
     """
     before, days = DayTotals(day=""), []

@@ -17,7 +17,7 @@ class MeasuredPosition:
     back from it since it was observed.
     """
 
-    place: CallTarget
+    target: CallTarget
     cost: int = 0
     value: int = 0
     back: bool = False
@@ -33,51 +33,52 @@ def after_call(
     target: CallTarget,
     spent: int,
     received: int,
-    after: int | None,
+    value_after: int | None,
 ) -> Mapping[str, MeasuredPosition]:
-    """What comes back takes the same fraction of cost as of value: received of received + `after`,
-    the value that the log observed behind it (contract 5). Costs are rounded down.
+    """The positions after a call: what comes back takes the same fraction of cost as of value,
+    received of received + `value_after`, the value that the log observed (contract 5).
 
-    Where nobody observed it (None), the value before the call stands in.
+    Units: micro-USDC; costs are rounded down. Where no probe answered (`value_after` None), the
+    value before the call stands in.
     """
     key = target.key
     old = positions.get(key)
-    if old is None and spent <= 0 and not after:
+    if old is None and spent <= 0 and not value_after:
         return positions
-    p = old or MeasuredPosition(place=target)
+    p = old or MeasuredPosition(target=target)
     cost = p.cost + spent
-    value = max(0, p.value + spent - received) if after is None else after
+    value = max(0, p.value + spent - received) if value_after is None else value_after
     if received:
         cost = cost * value // (received + value)
     if not value and (not cost or received > 0):
         return {k: v for k, v in positions.items() if k != key}
     back = p.back or received > 0
-    return {**positions, key: MeasuredPosition(place=p.place, cost=cost, value=value, back=back)}
+    return {**positions, key: MeasuredPosition(target=p.target, cost=cost, value=value, back=back)}
 
 
-def revalued(
+def revalue(
     positions: Mapping[str, MeasuredPosition], values: Mapping[str, int]
 ) -> dict[str, MeasuredPosition]:
     """The positions, each at what its probe answered; one that no probe values is worth nothing."""
     result = {}
     for key in (*positions, *(k for k in values if k not in positions)):
         value = values.get(key, 0)
-        p = fast_replace(positions.get(key) or MeasuredPosition(place=_place_of(key)), value=value)
+        p = fast_replace(positions.get(key) or MeasuredPosition(target=_place_of(key)), value=value)
         if p.opened:
             result[key] = fast_replace(p, back=False) if value else p
     return result
 
 
 def _place_of(key: str) -> CallTarget:
-    """The place of a position that no call opened: its probe answers for what was given."""
+    """The target of a position that no call opened: its probe values a donation."""
     return CallTarget(address=key) if key.startswith("0x") else CallTarget(market=key)
 
 
 def shares(weights: Mapping[str, int], amount: int) -> dict[str, int]:
-    """A whole in parts by weight, rounded down; the last part takes what is over."""
-    total, left = sum(weights.values()), amount
+    """An amount split by weight, rounded down; the last part takes the remainder."""
+    total, remainder = sum(weights.values()), amount
     parts = {}
     for n, (key, weight) in enumerate(weights.items(), start=1):
-        parts[key] = left if n == len(weights) else amount * weight // total if total else 0
-        left -= parts[key]
+        parts[key] = remainder if n == len(weights) else amount * weight // total if total else 0
+        remainder -= parts[key]
     return parts

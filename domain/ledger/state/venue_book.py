@@ -1,7 +1,7 @@
 """The venue's book of a mandate: what its live orders filled, network by network.
 
-A third fold beside the measured and the claimed book: no vault's money is in it, so that it is in
-nobody's cash, worth or fee.
+A third fold beside the measured and the claimed book: no vault's money is in it, so that it counts
+in no mandate's cash, worth or fee.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ONE: Final = Decimal(1)
 
 
 def micros_up(usdc: Decimal) -> int:
-    """Micro-USDC of an exact amount, towards plus infinity: what is paid."""
+    """Micro-USDC of an exact amount, rounded up: for amounts paid."""
     return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_CEILING, _EXACT))
 
 
 def micros_down(usdc: Decimal) -> int:
-    """Micro-USDC of an exact amount, towards minus infinity: what is got, or owned."""
+    """Micro-USDC of an exact amount, rounded down: for amounts received or owned."""
     return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_FLOOR, _EXACT))
 
 
@@ -111,58 +111,60 @@ class VenueBook:
 EMPTY: Final = VenueBook()
 
 
-def after(book: VenueBook, event: Event) -> VenueBook:
+def apply(book: VenueBook, event: Event) -> VenueBook:
     """The book after one more row of the ledger; only the house's fills change it. Pure, total."""
-    what = event.told.what
-    if event.reported_by is not Reporter.KEEPER or not isinstance(what, VenueFilled):
+    fill = event.content.body
+    if event.reported_by is not Reporter.KEEPER or not isinstance(fill, VenueFilled):
         return book
-    return filled(book, what)
+    return apply_fill(book, fill)
 
 
-def filled(book: VenueBook, what: VenueFilled) -> VenueBook:
+def apply_fill(book: VenueBook, fill: VenueFilled) -> VenueBook:
     """The book after one more fill; one of no size or price is none."""
-    if what.size <= 0 or what.px <= 0:
+    if fill.size <= 0 or fill.px <= 0:
         return book
-    accounts = {**book.accounts, what.network: _filled(book.of(what.network), what)}
-    return VenueBook(accounts=accounts, newest=what.network)
+    accounts = {**book.accounts, fill.network: _apply_fill(book.of(fill.network), fill)}
+    return VenueBook(accounts=accounts, newest=fill.network)
 
 
-def _filled(account: VenueAccount, what: VenueFilled) -> VenueAccount:
-    position = account.positions.get(what.product)
-    left, realized = _moved(position, what)
-    rest = {k: p for k, p in account.positions.items() if k != what.product}
+def _apply_fill(account: VenueAccount, fill: VenueFilled) -> VenueAccount:
+    position = account.positions.get(fill.product)
+    updated, realized = _moved_position(position, fill)
+    positions = {k: p for k, p in account.positions.items() if k != fill.product}
     return VenueAccount(
         fills=account.fills + 1,
-        orders=account.orders + what.first,
-        volume=account.volume + worth_of(what.size, what.px, prepaid_cost=what.is_buy),
+        orders=account.orders + fill.first,
+        volume=account.volume + worth_of(fill.size, fill.px, prepaid_cost=fill.is_buy),
         realized=account.realized + realized,
-        fees=account.fees + micros_up(what.fee),
-        builder_fees=account.builder_fees + micros_up(what.builder_fee),
-        positions=rest if left is None else {**rest, what.product: left},
+        fees=account.fees + micros_up(fill.fee),
+        builder_fees=account.builder_fees + micros_up(fill.builder_fee),
+        positions=positions if updated is None else {**positions, fill.product: updated},
     )
 
 
-def _moved(position: VenuePosition | None, what: VenueFilled) -> tuple[VenuePosition | None, int]:
+def _moved_position(
+    position: VenuePosition | None, fill: VenueFilled
+) -> tuple[VenuePosition | None, int]:
     """(the position after a fill, what the fill realizes before fees)."""
-    signed = what.size if what.is_buy else -what.size
+    signed = fill.size if fill.is_buy else -fill.size
     realized = 0
-    if position is not None and (position.size > 0) != what.is_buy:
-        closing = min(abs(position.size), what.size)
+    if position is not None and (position.size > 0) != fill.is_buy:
+        closing = min(abs(position.size), fill.size)
         released = _released(position, closing)
         back = closing if position.size > 0 else -closing
-        realized = worth_of(back, what.px, prepaid_cost=False) - released
+        realized = worth_of(back, fill.px, prepaid_cost=False) - released
         signed += back
         size = position.size - back
         position = (
-            replace(position, size=size, cost=position.cost - released, px=what.px)
+            replace(position, size=size, cost=position.cost - released, px=fill.px)
             if size
             else None
         )
     if not signed:
         return position, realized
-    cost = worth_of(signed, what.px, prepaid_cost=True) + (position.cost if position else 0)
+    cost = worth_of(signed, fill.px, prepaid_cost=True) + (position.cost if position else 0)
     size = signed + (position.size if position else Decimal(0))
-    return VenuePosition(size=size, cost=cost, px=what.px), realized
+    return VenuePosition(size=size, cost=cost, px=fill.px), realized
 
 
 def _released(position: VenuePosition, closing: Decimal) -> int:

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.state.journal import KEPT
-from domain.ledger.state.ledger_state import EMPTY, LedgerState, after, from_json, to_json
+from domain.ledger.state.journal import MAX_RECENT
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply, from_json, to_json
 from domain.money import Usdc
 from domain.rules.valuation import realized_micros, valued
 from tests.domain.material import (
@@ -247,12 +247,12 @@ def test_a_log_that_only_moved_is_the_same_log() -> None:
 
 def test_a_row_from_far_back_is_still_taken_out_of_every_sum() -> None:
     made = ledger(deposit(500), executed(7, tx="0xff"))
-    for n in range(2 * KEPT):
+    for n in range(2 * MAX_RECENT):
         made.add(executed(1, tx=f"0x{n:x}"))
     cash = made.state.measured.cash or 0
     made.add(gone(made.events[1]))
     assert made.state.measured.cash == cash + 7 * ONE
-    assert made.state.measured.days["2026-11-02"].spent == 2 * KEPT * ONE
+    assert made.state.measured.days["2026-11-02"].spent == 2 * MAX_RECENT * ONE
 
 
 # -- order of arrival
@@ -391,7 +391,7 @@ def test_the_state_stays_small_however_many_rows_there_are() -> None:
     assert len(state.claimed.parts) <= 256
     assert len(state.claimed.pending) <= 256
     assert len(state.measured.days) <= 16
-    assert len(state.journal.recent) <= KEPT
+    assert len(state.journal.recent) <= MAX_RECENT
     assert len(json.dumps(to_json(state))) < 200_000
     assert state.measured.cash == (5_000 - 1_499) * ONE
 
@@ -404,7 +404,7 @@ def test_a_row_is_folded_in_microseconds() -> None:
         event_id="ev_x", seq=99, kind=LedgerKind.BUY, reported_by=Reporter.AGENT, created_at=START, occurred_at=START,
         amount_usdc=usdc(1), tx_hash="0xab", payload={"position": {"id": "p1"}},
     )  # fmt: skip
-    best = min(_timed(lambda: after(made.state, event)) for _ in range(5))
+    best = min(_timed(lambda: apply(made.state, event)) for _ in range(5))
     assert best < 200e-6, f"{best * 1e6:.0f} µs"
 
 

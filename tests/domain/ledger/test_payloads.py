@@ -77,13 +77,13 @@ def _reversal(kind: type) -> st.SearchStrategy[Any]:
     row = KIND_OF.get(kind, [LedgerKind.NOTE])[0]
     return st.builds(
         p.LogReversed, event_id=st.just("ev_1"), kind=st.just(row), occurred_at=st.none(), seq=st.integers(1, 9), tx_hash=TEXT,
-        amount=st.none(), what=_of(kind), text=TEXT,
+        amount=st.none(), body=_of(kind), text=TEXT,
     )  # fmt: skip
 
 
 WHAT = st.sampled_from(typing.get_args(p.Payload)).flatmap(_of)
 TOLD = st.builds(
-    p.EventPayload, what=WHAT, log_index=st.none() | st.integers(0, 10**6),
+    p.EventPayload, body=WHAT, log_index=st.none() | st.integers(0, 10**6),
     violation=st.none() | st.builds(p.Violation, codes=st.lists(st.sampled_from(["a", "b"])).map(tuple), detail=st.just({"a": 1})),
     restates=st.none() | st.builds(p.LogMoved, event_id=st.text(min_size=1), log_index=st.none() | st.integers(0, 99)),
 )  # fmt: skip
@@ -93,7 +93,7 @@ TOLD = st.builds(
 @settings(max_examples=400)
 @given(told=TOLD)
 def test_what_is_written_is_read_back(told: p.EventPayload) -> None:
-    for kind in KIND_OF.get(type(told.what), [LedgerKind.NOTE]):
+    for kind in KIND_OF.get(type(told.body), [LedgerKind.NOTE]):
         assert read(kind, write(told)) == told
 
 
@@ -111,11 +111,11 @@ def test_every_kind_of_payload_can_be_written() -> None:
 
 def test_an_unusable_value_is_named_and_counts_as_nothing() -> None:
     told = read(LedgerKind.MOVE, {"executed": {"target": 7, "spent": "-1", "received": "2.5"}})
-    assert told.what == p.Executed(place=p.CallTarget(), received=Usdc(2_500_000))
+    assert told.body == p.Executed(target=p.CallTarget(), received=Usdc(2_500_000))
     assert told.unusable == (p.UnusableValue("executed.spent"), p.UnusableValue("executed.target"))
 
 
 def test_a_payload_that_is_no_object_is_unusable() -> None:
     assert read(LedgerKind.NOTE, [1]) == p.EventPayload(
-        what=p.Noted(), unusable=(p.UnusableValue(""),)
+        body=p.Noted(), unusable=(p.UnusableValue(""),)
     )

@@ -19,7 +19,7 @@ from domain.money import ZERO, Usdc
 from domain.reads.iso_weeks import week_of
 from domain.reads.statement import StatementInput, figures
 from domain.rules.action_checks import ActionRequest, action_checks, remaining
-from domain.rules.violations import flagged, violations
+from domain.rules.violations import violations, with_violation
 from tests.domain.material import (
     CALL,
     MARKET,
@@ -56,7 +56,7 @@ class Life(RuleBasedStateMachine):
         case = self.made.case(self.m, now=max(self.made.at, START))
         same = tuple(e for e in self.made.events if new.tx_hash and e.tx_hash == new.tx_hash)
         broken = violations(case, new, same)
-        self.made.add(replace(new, payload=flagged(new, broken)))
+        self.made.add(replace(new, payload=with_violation(new, broken)))
         self.flags += bool(broken)
 
     def tx(self) -> str:

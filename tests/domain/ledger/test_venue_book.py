@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.ledger.events.event import NewEvent
 from domain.ledger.state.ledger_state import EMPTY, from_json, to_json
-from domain.ledger.state.performance import NOTHING, PerformanceRecord, fold_days, whole_days
+from domain.ledger.state.performance import NOTHING, PerformanceRecord, fold_days, full_days
 from domain.reads.venue_windows import venue_results
 from domain.rules.valuation import valued
 from tests.domain.material import (
@@ -178,10 +178,10 @@ def test_the_halls_days_hold_the_venues_side_apart_and_go_on_from_where_they_sto
     record, later, _ = fold_days(again, made.events[2:])
     assert record == whole
     assert {d: before[d].plus(b) for d, b in later.items()} == added
-    (day,) = whole_days(stored(made.events))
+    (day,) = full_days(stored(made.events))
     assert (day.net, day.trades) == (0, 0), "the vault's results are the vault's"
     assert day.venue == {"testnet": [940_000, 1, 121 * ONE]}
     told = venue_results([[day]], day.day)
     assert told is not None
     assert (told[0].since.net_usdc, told[0].since.orders) == (usdc("0.94"), 1)
-    assert venue_results([whole_days(stored(made.events[:1]))], day.day) is None
+    assert venue_results([full_days(stored(made.events[:1]))], day.day) is None

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from domain.mandates.lifecycle import LifecycleAction, moved
+from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused
 from tests.domain.material import START, mandate, usdc
@@ -47,10 +47,10 @@ def test_every_pair_of_state_and_action_is_a_move_or_a_refusal(
     m = mandate(status=status)
     expected = MOVES.get((status, action), "wrong_status")
     if isinstance(expected, Status):
-        assert moved(m, action) is expected
+        assert status_after(m, action) is expected
         return
     with pytest.raises(Refused) as refused:
-        moved(m, action)
+        status_after(m, action)
     assert refused.value.code == expected
 
 
@@ -62,10 +62,10 @@ def test_a_signed_mandate_without_a_vault_can_be_cancelled_and_not_stopped(
 ) -> None:
     m = mandate(status=S.SIGNED, vault_address=None)
     if expected is not None:
-        assert moved(m, action) is expected
+        assert status_after(m, action) is expected
         return
     with pytest.raises(Refused, match="wrong_status"):
-        moved(m, action)
+        status_after(m, action)
 
 
 def test_a_mandate_is_over_at_its_end_and_not_before() -> None:

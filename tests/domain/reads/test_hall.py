@@ -22,7 +22,7 @@ from domain.ledger.state.performance import (
     PerformanceRecord,
     days_of,
     fold_days,
-    whole_days,
+    full_days,
 )
 from domain.money import Usdc
 from domain.reads.performance_windows import (
@@ -98,7 +98,7 @@ class Story:
     def gone(self) -> Story:
         """A reorganisation takes the newest row away, once."""
         last = self.rows[-1]
-        if isinstance(last.told.what, LogReversed):
+        if isinstance(last.content.body, LogReversed):
             return self
         told = {"event_id": last.event_id, "kind": last.kind.value, "payload": dict(last.payload)}
         amount = {"amount_usdc": str(last.amount_usdc)} if last.amount_usdc else {}
@@ -109,7 +109,7 @@ class Story:
         return self
 
     def days(self) -> list[RolledDay]:
-        return list(whole_days(stored(self.rows)))
+        return list(full_days(stored(self.rows)))
 
     def worth(self) -> int:
         return self.days()[-1].worth

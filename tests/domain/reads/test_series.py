@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from domain.ledger.state.day_totals import RolledDay
-from domain.ledger.state.performance import whole_days
+from domain.ledger.state.performance import full_days
 from domain.mandates.mandate import Status
 from domain.reads.series import DAYS_SHOWN, series
 from domain.times import format_minute
@@ -17,7 +17,7 @@ LATE = MONDAY.replace(hour=23, minute=59, second=50)
 
 
 def days_of(led: Ledger) -> list[RolledDay]:
-    return list(whole_days(stored(led.events)))
+    return list(full_days(stored(led.events)))
 
 
 def told(led: Ledger, *, at: datetime, status: Status = Status.WORKING) -> list[tuple[str, ...]]:

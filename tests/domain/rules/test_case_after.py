@@ -13,6 +13,6 @@ def test_only_the_books_are_newer() -> None:
     names = [f.name for f in fields(MandateSnapshot)]
     case = MandateSnapshot(**{name: object() for name in names})  # type: ignore[arg-type]  # what is in a field does not matter here
     books = LedgerState(seq=7)
-    newer = case.after(books)
+    newer = case.with_state(books)
     assert newer.state is books
     assert [n for n in names if getattr(newer, n) is not getattr(case, n)] == ["state"]

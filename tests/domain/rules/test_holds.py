@@ -13,7 +13,7 @@ from domain.ledger.state.claimed import PendingClaim
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
-from domain.rules.caps import holds
+from domain.rules.caps import held_amounts
 from domain.rules.snapshot import MandateSnapshot
 from tests.domain.material import case
 
@@ -84,5 +84,5 @@ def test_each_claim_takes_the_nearest_that_it_can_be_of(
         )
         for n, (out, address, selector) in enumerate(said)
     ]
-    found = holds(with_claims(reservations, claims))
+    found = held_amounts(with_claims(reservations, claims))
     assert [h.amount for h in found] == one_after_the_other(reservations, claims)

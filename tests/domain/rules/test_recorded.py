@@ -11,7 +11,13 @@ import pytest
 from domain.chain_facts import BlockStamp, Revert, VaultState
 from domain.mandates.mandate import ClauseKey
 from domain.rules.action_checks import ActionRequest, action_checks
-from domain.rules.mark_policy import moved, pressed, recorded_value, refuses, stands
+from domain.rules.mark_policy import (
+    came_out_low,
+    fall_persists,
+    record_drift,
+    recorded_value,
+    refuses,
+)
 from domain.rules.revert_refusals import reverts
 from tests.domain.material import CALL, MARKET, START, VAULT, deposit, ledger, mandate, usdc
 
@@ -45,26 +51,26 @@ def vault(now: str, recorded: str = "400", **changes: Any) -> VaultState:
 def test_a_record_is_renewed_from_one_percent_and_one_usdc_on(
     now: str, recorded: str, move: str | None
 ) -> None:
-    assert moved(M, vault(now, recorded)) == move
+    assert record_drift(M, vault(now, recorded)) == move
 
 
 def test_in_the_last_hour_a_gain_of_one_usdc_pays_and_a_fall_still_needs_one_percent() -> None:
     ending = replace(M, ends_at=NOW + timedelta(minutes=30))
-    assert moved(ending, vault("401")) == "gain"
-    assert moved(M, vault("401")) is None
-    assert moved(ending, vault("397")) is None
-    assert moved(ending, vault("396")) == "fall"
+    assert record_drift(ending, vault("401")) == "gain"
+    assert record_drift(M, vault("401")) is None
+    assert record_drift(ending, vault("397")) is None
+    assert record_drift(ending, vault("396")) == "fall"
 
 
 @pytest.mark.parametrize("changes", [{"stopped": True}, {"settled": True}, {"answered": (False,)}])
 def test_a_closed_vault_and_one_with_a_silent_probe_are_left_alone(changes: Any) -> None:
-    assert moved(M, vault("100", **changes)) is None
-    assert moved(M, vault("900", **changes)) is None
+    assert record_drift(M, vault("100", **changes)) is None
+    assert record_drift(M, vault("900", **changes)) is None
 
 
 def test_nothing_is_recorded_that_could_be_mined_after_the_end() -> None:
-    assert moved(replace(M, ends_at=NOW + timedelta(minutes=2)), vault("100")) is None
-    assert moved(replace(M, ends_at=NOW + timedelta(minutes=3)), vault("100")) == "fall"
+    assert record_drift(replace(M, ends_at=NOW + timedelta(minutes=2)), vault("100")) is None
+    assert record_drift(replace(M, ends_at=NOW + timedelta(minutes=3)), vault("100")) == "fall"
 
 
 @pytest.mark.parametrize(
@@ -83,22 +89,22 @@ def test_nothing_is_recorded_that_could_be_mined_after_the_end() -> None:
 def test_a_fall_is_recorded_where_it_stood_some_blocks_ago_too(
     deep: str, newest: str, fell: bool
 ) -> None:
-    assert stands(M, vault(deep), vault(newest)) is fell
+    assert fall_persists(M, vault(deep), vault(newest)) is fell
 
 
 def test_what_could_not_be_read_some_blocks_ago_lowers_nothing() -> None:
-    assert not stands(M, None, vault("300"))
-    assert not stands(M, replace(vault("300"), exists=False), vault("300"))
-    assert not stands(M, vault("300", answered=(False,)), vault("300"))
+    assert not fall_persists(M, None, vault("300"))
+    assert not fall_persists(M, replace(vault("300"), exists=False), vault("300"))
+    assert not fall_persists(M, vault("300", answered=(False,)), vault("300"))
 
 
 def test_the_record_of_now_counts_for_the_earlier_reading_too() -> None:
-    assert stands(M, vault("300", recorded="0"), vault("300"))
+    assert fall_persists(M, vault("300", recorded="0"), vault("300"))
 
 
 @pytest.mark.parametrize(("found", "was"), [("297", False), ("296.999999", True), ("310", False)])
 def test_a_record_that_came_out_one_percent_too_low_was_pressed(found: str, was: bool) -> None:
-    assert pressed(usdc(300), usdc(found)) is was
+    assert came_out_low(usdc(300), usdc(found)) is was
 
 
 def test_the_record_is_told_beside_the_value_now() -> None:

@@ -19,7 +19,7 @@ from domain.reads.progress import rules
 from domain.reads.record import steps
 from domain.rules.rule_codes import CLAUSE_OF, RULE_TEXT
 from domain.rules.snapshot import MandateSnapshot
-from domain.rules.violations import flagged, violations
+from domain.rules.violations import violations, with_violation
 from domain.settings import Switches
 from tests.domain.material import (
     MARKET,
@@ -121,7 +121,7 @@ def test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere(code: str
     assert code in [b.code for b in broken]
     detail = next(b.detail() for b in broken if b.code == code)
     assert set(detail) == {"clause", "allowed", "used", "attempted", "bound_by"}
-    kept = ledger(replace(event, payload=flagged(event, broken)))
+    kept = ledger(replace(event, payload=with_violation(event, broken)))
     shown = kept.case(case.mandate)
     rule = next(r for r in on_the_wire(rules(shown)) if r["code"] == code)
     assert rule == {"code": code, "clause": CODES[code], "text": RULE_TEXT[code], "ok": False}
@@ -166,7 +166,7 @@ def test_both_rows_of_a_pair_get_one_verdict_by_the_chain_s_amounts(agent_first:
     for new in rows if agent_first else rows[::-1]:
         same = tuple(e for e in made.events if e.tx_hash == "0x01")
         case = replace(made.case(), policy=Policy(per_tx_cap_usdc=usdc(30)))
-        made.add(replace(new, payload=flagged(new, violations(case, new, same))))
+        made.add(replace(new, payload=with_violation(new, violations(case, new, same))))
     assert made.events[-1].violation_codes == ("over_per_tx_cap",)
     assert made.state.violations == {"over_per_tx_cap": 1}
     assert len(on_the_wire(breaches(made.case()))) == 1
@@ -191,7 +191,7 @@ def test_a_second_report_of_one_transaction_flags_nothing_later() -> None:
     again = row("buy", 300, tx="0x01")
     broken = violations(made.case(m), again, tuple(made.events[1:]))
     assert [b.code for b in broken] == ["duplicate_tx"]
-    made.add(replace(again, payload=flagged(again, broken)))
+    made.add(replace(again, payload=with_violation(again, broken)))
     assert codes(made.case(m), row("buy", 100, tx="0x02")) == []
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from domain.mandates.acceptance import accepted, revised
 from domain.mandates.clauses import Clause, clauses
-from domain.mandates.lifecycle import LifecycleAction, moved
+from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import (
     Mandate,
     MandateAttributes,
@@ -175,7 +175,7 @@ def propose(uow: UnitOfWork, ctx: RequestContext[ProposeIn, bool | None]) -> Ope
 def correct(uow: UnitOfWork, ctx: RequestContext[CorrectIn, bool | None]) -> OperationResult:
     """Replace a draft's terms; terms that were asked for before are void."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
-    moved(mandate, LifecycleAction.CORRECT)
+    status_after(mandate, LifecycleAction.CORRECT)
     # Typed fields say what was meant, whatever a note left open.
     own = ctx.caller.chain_id
     changed = applied(
@@ -198,7 +198,7 @@ def _saved(
 def assign(uow: UnitOfWork, ctx: RequestContext[AssignIn, None]) -> OperationResult:
     """Designate the agent on a draft; it leaves the open board."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
-    moved(mandate, LifecycleAction.ASSIGN)
+    status_after(mandate, LifecycleAction.ASSIGN)
     name, address = agent_in(uow, ctx.request.agent_id, mandate.chain_id)
     same = ctx.request.agent_id == mandate.agent_id
     changed = replace(
@@ -221,7 +221,10 @@ def cancel(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationR
     if mandate.status is Status.CANCELLED:
         return OperationResult(200, draft_body(uow, ctx, mandate))
     changed = replace(
-        mandate, status=moved(mandate, LifecycleAction.CANCEL), cancelled_at=ctx.now, frame=None
+        mandate,
+        status=status_after(mandate, LifecycleAction.CANCEL),
+        cancelled_at=ctx.now,
+        frame=None,
     )
     uow.mandates.save(changed)
     return OperationResult(200, draft_body(uow, ctx, changed))
@@ -239,7 +242,7 @@ def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationR
         raise not_found()
     if mandate.accepted_at is not None:
         return OperationResult(200, _accepted(uow, ctx, mandate))
-    moved(mandate, LifecycleAction.ACCEPT)
+    status_after(mandate, LifecycleAction.ACCEPT)
     name, address = (
         agent_in(uow, me or "", mandate.chain_id)
         if mandate.agent_id is None

@@ -13,7 +13,7 @@ from domain.ledger.events import payloads
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import written
 from domain.mandates.clauses import Clause, clauses
-from domain.mandates.lifecycle import LifecycleAction, moved
+from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import (
     MAX_PAYOUT_BPS,
     OPEN_AGENT,
@@ -148,7 +148,7 @@ def read_terms(uow: UnitOfWork, ctx: RequestContext[OneMandate, bool | None]) ->
         return OperationResult(
             200, _terms_body(uow, ctx, mandate, data, chain.digest(data), mandate.signed.version)
         )
-    moved(mandate, LifecycleAction.SIGN)
+    status_after(mandate, LifecycleAction.SIGN)
     _clear(mandate)
     on_file = address_on_file(uow, ctx, mandate)
     fresh = replace(mandate, agent_address=on_file)
@@ -244,7 +244,7 @@ def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> Operat
         return OperationResult(200, {"mandate": mandate.attributes()})
     if mandate.status is not Status.DRAFT:
         raise Refused(refusal("mandate_signed", status=mandate.status.value))
-    status = moved(mandate, LifecycleAction.SIGN)
+    status = status_after(mandate, LifecycleAction.SIGN)
     _clear(mandate)
     if mandate.frame is None or stale(mandate, ctx.now):
         raise Refused(refusal("terms_expired"))

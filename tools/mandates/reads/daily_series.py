@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
-from domain.ledger.state.performance import whole_days
+from domain.ledger.state.performance import full_days
 from domain.money import Usdc
 from domain.reads.series import DAYS_SHOWN, SeriesPoint, series
 from domain.times import Timestamp
@@ -53,7 +53,7 @@ def read(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> Han
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
     now = rolled(uow, mandate)
-    days = whole_days(now.days[d] for d in sorted(now.days)[-DAYS_SHOWN:])
+    days = full_days(now.days[d] for d in sorted(now.days)[-DAYS_SHOWN:])
     points = series(snapshot, days, is_complete=not now.gap)
     return HandlerResult(
         SeriesOut(

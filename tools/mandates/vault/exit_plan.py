@@ -97,7 +97,7 @@ def _sent(
 
 def _exit(snapshot: MandateSnapshot, key: str, valued: ValuedPosition) -> PlanStep:
     """A step that closes one position."""
-    target, value = valued.position.place, Usdc(valued.value)
+    target, value = valued.position.target, Usdc(valued.value)
     return PlanStep(
         n=0,
         step="unwind",

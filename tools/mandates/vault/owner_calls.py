@@ -11,7 +11,7 @@ from domain.chain_facts import Call, VaultState
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import written
 from domain.ledger.events.payloads import Stopped
-from domain.mandates.lifecycle import LifecycleAction, moved
+from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.ports import Chain
 from domain.reads.withdrawal_lock import Lock, lock
@@ -184,7 +184,9 @@ def stop(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> Ope
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     chain = chain_if_named_here(ctx, mandate)
     if mandate.status is not Status.STOPPED:
-        mandate = replace(mandate, status=moved(mandate, LifecycleAction.STOP), stopped_at=ctx.now)
+        mandate = replace(
+            mandate, status=status_after(mandate, LifecycleAction.STOP), stopped_at=ctx.now
+        )
         uow.mandates.save(mandate)
         close_pending(uow, mandate)
         row = NewEvent(

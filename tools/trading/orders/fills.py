@@ -51,7 +51,7 @@ def row_of(
 ) -> NewEvent:
     """The keeper's row of the `n`-th fill of an order; its amount is size x price."""
     bought = order.side == "buy"
-    what = VenueFilled(
+    body = VenueFilled(
         venue=VENUE,
         network=order.network,
         order_id=order.order_id,
@@ -72,8 +72,8 @@ def row_of(
         reported_by=Reporter.KEEPER,
         occurred_at=now,
         amount_usdc=Usdc(worth_of(fill.size, fill.px, prepaid_cost=bought)),
-        payload=written(what),
-        parsed=EventPayload(what=what),
+        payload=written(body),
+        parsed=EventPayload(body=body),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import written
 from domain.ledger.events.payloads import Noted, Stopped
-from domain.mandates.lifecycle import LifecycleAction, moved
+from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Status
 from domain.refusals import Refused, refusal
 from domain.trading.keeper_key_rules import SigningRefused
@@ -100,7 +100,9 @@ class StopLineExecutor:
             if mandate is None or mandate.status is not Status.WORKING:
                 return
             now = self.deps.clock.now()
-            mandate = replace(mandate, status=moved(mandate, LifecycleAction.STOP), stopped_at=now)
+            mandate = replace(
+                mandate, status=status_after(mandate, LifecycleAction.STOP), stopped_at=now
+            )
             uow.mandates.save(mandate)
             close_pending(uow, mandate)
             self._append(uow, w, LedgerKind.STOP, Stopped(reason="floor", record_only=True))
