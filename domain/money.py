@@ -84,8 +84,8 @@ class Usdc:
         text = _text(value)
         if len(text) > 40 or not _PLAIN.fullmatch(text):
             finer = len(text) <= 40 and _FINER.fullmatch(text)
-            why = "it has more than 6 decimals" if finer else "it is not a plain decimal number"
-            raise _invalid(value, why)
+            reason = "it has more than 6 decimals" if finer else "it is not a plain decimal number"
+            raise _invalid(value, reason)
         integer, _, fraction = text.removeprefix("-").partition(".")
         micros = int(integer) * MICROS + int(fraction.ljust(6, "0"))
         if micros > LIMIT_MICROS:
@@ -165,8 +165,8 @@ def total(amounts: Any) -> Usdc:
 
 def smallest(*amounts: Usdc | None) -> Usdc | None:
     """Return the least of the known amounts; None when none is known."""
-    known = [a for a in amounts if a is not None]
-    return min(known) if known else None
+    amounts_known = [a for a in amounts if a is not None]
+    return min(amounts_known) if amounts_known else None
 
 
 def text(amount: Usdc | None) -> str | None:

@@ -15,7 +15,7 @@ KEEPER: Final[frozenset[Role]] = frozenset({"keeper"})
 OPERATOR: Final[frozenset[Role]] = frozenset({"admin"})
 
 # Whom to tell of a step that is theirs, and how long they may need before asking again makes sense.
-_TOLD: Final[Mapping[Role, tuple[str, str]]] = {
+_RELAY: Final[Mapping[Role, tuple[str, str]]] = {
     "owner": ("the owner", "10 minutes"),
     "agent": ("the agent", "1 minute"),
     "keeper": ("the operator", "10 minutes"),
@@ -73,7 +73,7 @@ def _as(role: Role, step: NextStep, timed: bool) -> NextStep | None:
 
 
 def _relay_step(step: NextStep, timed: bool) -> NextStep:
-    (whose,) = step.by
-    person, pause = _TOLD[whose]
+    (role,) = step.by
+    person, pause = _RELAY[role]
     until = "after retry_at" if timed else f"in {pause}"
     return NextStep(f"Tell {person}: {step.text[0].lower()}{step.text[1:]}. Ask again {until}")

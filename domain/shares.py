@@ -8,24 +8,24 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def gives_way(places: Mapping[str, int], asker: str) -> str | None:
+def holder_to_displace(slots: Mapping[str, int], requester: str) -> str | None:
     """Whose place goes to the asker where none is free: the holder's who has the most of them, if
     it keeps at least as many as the asker then has; None where nobody has so many.
 
     Whoever has fewer than an equal share is never refused: somebody else has more than that.
     """
-    largest = max(places, key=lambda holder: places[holder], default=None)
-    if largest is None or places[largest] < places.get(asker, 0) + 2:
+    largest = max(slots, key=lambda holder: slots[holder], default=None)
+    if largest is None or slots[largest] < slots.get(requester, 0) + 2:
         return None
     return largest
 
 
-def round_robin(items: Iterable[T], whose: Callable[[T], str], limit: int) -> list[T]:
+def round_robin(items: Iterable[T], holder_of: Callable[[T], str], limit: int) -> list[T]:
     """The first `limit` of some items where each holder in turn gives its next, in their order."""
     rounds: dict[str, int] = {}
     turns: list[tuple[int, int, T]] = []
     for n, item in enumerate(items):
-        holder = whose(item)
+        holder = holder_of(item)
         rounds[holder] = rounds.get(holder, 0) + 1
         turns.append((rounds[holder], n, item))
     turns.sort(key=lambda turn: turn[:2])

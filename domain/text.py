@@ -38,7 +38,7 @@ _MARKS_OF_TWO: Final = "\u0f73\u0f75\u0f81"
 _MARK: Final = "\u0f72"
 
 
-def unfit(text: str, *, lines: bool) -> str | None:
+def text_problem(text: str, *, lines: bool) -> str | None:
     """Why a text is not taken, None where it is (contract 1): control, bidi, zero-width, tag and
     private-use characters; line breaks unless `lines`; marks without end.
     """
@@ -48,7 +48,7 @@ def unfit(text: str, *, lines: bool) -> str | None:
     if match is not None:
         point = f"U+{ord(match.group()):04X}"
         return f"text without control, invisible and private-use characters; it holds {point}"
-    if heaped(text):
+    if has_mark_heap(text):
         return f"text with at most {MARKS_MAX} combining marks in a row"
     return None
 
@@ -56,10 +56,10 @@ def unfit(text: str, *, lines: bool) -> str | None:
 def composed(text: str) -> str:
     """The text in NFC, line ends as one line feed; heaped marks stay, for `unfit` to refuse."""
     text = text.replace("\r\n", "\n")
-    return text if text.isascii() or heaped(text) else unicodedata.normalize("NFC", text)
+    return text if text.isascii() or has_mark_heap(text) else unicodedata.normalize("NFC", text)
 
 
-def heaped(text: str) -> bool:
+def has_mark_heap(text: str) -> bool:
     """True where more marks follow each other than anybody writes. A normal form sorts them in the
     square of their number, so that this is asked before one is made.
     """
@@ -68,7 +68,7 @@ def heaped(text: str) -> bool:
 
 def without_heaps(text: str) -> str:
     """The text without such runs of marks."""
-    ends = [0, *(place for heap in _heaps(text) for place in heap), len(text)]
+    ends = [0, *(bound for heap in _heaps(text) for bound in heap), len(text)]
     return "".join(text[a:b] for a, b in zip(ends[::2], ends[1::2], strict=True))
 
 
@@ -81,12 +81,12 @@ def _heaps(text: str) -> list[tuple[int, int]]:
     # A run that is too long has a mark at one of these places.
     if not any(map(unicodedata.combining, text[MARKS_MAX :: MARKS_MAX + 1])):
         return []
-    return [found.span() for found in _HEAP.finditer(bytes(map(unicodedata.combining, text)))]
+    return [match.span() for match in _HEAP.finditer(bytes(map(unicodedata.combining, text)))]
 
 
 def escape_unfit(text: str) -> str:
     """Text that was stored before the rule, with what breaks it as `\\u{200B}`."""
-    return _UNFIT.sub(lambda found: f"\\u{{{ord(found.group()):04X}}}", text)
+    return _UNFIT.sub(lambda match: f"\\u{{{ord(match.group()):04X}}}", text)
 
 
 # Where Unicode puts what newer versions than Python's add: emoji, and ideographs.

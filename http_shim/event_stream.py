@@ -20,7 +20,7 @@ from aiohttp import web
 from domain.ledger.events.event import Event
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
-from domain.shares import gives_way
+from domain.shares import holder_to_displace
 from http_shim.identity import identify
 from storage.feed.ledger_feed import FeedEntry, LedgerFeed
 from storage.repositories.event_row import event_of
@@ -194,11 +194,11 @@ class LedgerStreamHub:
         one's. Errors: `rate_limited` where nobody has more than this one.
         """
         every = self._open()
-        loser = gives_way(Counter(_owner(x.caller) for x in every), _owner(caller))
+        loser = holder_to_displace(Counter(_owner(x.caller) for x in every), _owner(caller))
         theirs = [x for x in every if _owner(x.caller) == (loser or _owner(caller))]
         users = Counter(x.caller.user_id or "" for x in theirs)
         user = (
-            gives_way(users, caller.user_id or "")
+            holder_to_displace(users, caller.user_id or "")
             if loser is None
             else max(users, key=lambda name: users[name])
         )

@@ -90,10 +90,12 @@ class Policy:
 
     def as_json(self) -> dict[str, object]:
         """The fields but `updated_at`, amounts as 6-decimal strings."""
-        return {f.name: wire(getattr(self, f.name)) for f in fields(self) if f.name != "updated_at"}
+        return {
+            f.name: to_wire(getattr(self, f.name)) for f in fields(self) if f.name != "updated_at"
+        }
 
 
-def wire(value: Any) -> Any:
+def to_wire(value: Any) -> Any:
     """Text of an amount; everything else as it is."""
     return str(value) if isinstance(value, Usdc) else value
 
@@ -104,11 +106,11 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, object]
 
     Source: spec 2.13 (policy change log).
     """
-    was = before or Policy()
+    old = before or Policy()
     return {
-        f.name: {"from": wire(getattr(was, f.name)), "to": wire(getattr(after, f.name))}
+        f.name: {"from": to_wire(getattr(old, f.name)), "to": to_wire(getattr(after, f.name))}
         for f in fields(after)
-        if f.name != "updated_at" and not _same(getattr(was, f.name), getattr(after, f.name))
+        if f.name != "updated_at" and not _same(getattr(old, f.name), getattr(after, f.name))
     }
 
 
@@ -144,29 +146,29 @@ def log_entries(log: Iterable[tuple[datetime, Changes]], limit: int) -> list[dic
     Shapes: `{changed_at, changes: {field: {from, to}}}`; a value that is cut is null there, and its
     field says under `cut` how many bytes it has: `{from?, to?}`.
     """
-    left, entries = limit, []
+    room, entries = limit, []
     for at, changed in log:
         fields_: dict[str, dict[str, object]] = {}
         for name, change in changed.items():
-            fields_[name], left = _fitted(change, left)
+            fields_[name], room = _fit_change(change, room)
         entries.append({"changed_at": at, "changes": fields_})
     return entries
 
 
-def _fitted(change: Mapping[str, object], left: int) -> tuple[dict[str, object], int]:
+def _fit_change(change: Mapping[str, object], room: int) -> tuple[dict[str, object], int]:
     raw = {name: value for name, value in change.items() if name not in SIDES}
     cut = dict[str, object]()
     for side in SIDES:
         value = change[side]
         bytes_ = size(value)
-        if bytes_ <= left:
-            raw[side], left = value, left - bytes_
+        if bytes_ <= room:
+            raw[side], room = value, room - bytes_
         else:
             raw[side], cut[side] = None, bytes_
     before = change.get("cut")
     if isinstance(before, Mapping):  # the log has cut them already
         cut |= before
-    return raw | ({"cut": cut} if cut else {}), left
+    return raw | ({"cut": cut} if cut else {}), room
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -123,7 +123,9 @@ def _delta(report: StoredTransfer, state: str, amount: int, ref_kind: str) -> De
     )
 
 
-def reported(report: StoredTransfer, *, idle: int, allow_overdraft: bool) -> TransferTransition:
+def report_transfer(
+    report: StoredTransfer, *, idle: int, allow_overdraft: bool
+) -> TransferTransition:
     """An agent's report: in_transit +amount; outbound also idle -amount (spec 3.3).
 
     Units: `idle` is the balance before it, in micro-units.
@@ -136,25 +138,25 @@ def reported(report: StoredTransfer, *, idle: int, allow_overdraft: bool) -> Tra
     if report.amount > idle:
         if not allow_overdraft:
             raise _insufficient(report, idle)
-        why = f"allow_overdraft: idle was {units(idle)}, the report moves {units(report.amount)}"
-        report = replace(report, override_reason=why)
+        reason = f"allow_overdraft: idle was {units(idle)}, the report moves {units(report.amount)}"
+        report = replace(report, override_reason=reason)
     return TransferTransition(report, (moved, _delta(report, "idle", -report.amount, REF_REPORT)))
 
 
 def _insufficient(report: StoredTransfer, idle: int) -> Refused:
-    left, requested = units(idle), units(report.amount)
+    available, requested = units(idle), units(report.amount)
     block = refusal(
         "insufficient_idle",
-        remaining={"idle": left},
+        remaining={"idle": available},
         asset=report.asset,
         chain_id=report.chain_id,
-        idle=left,
+        idle=available,
         amount=requested,
     )
     return Refused(block)
 
 
-def settled(
+def settle_transfer(
     report: StoredTransfer, outcome: TransferOutcome, *, idle: int, now: datetime
 ) -> TransferTransition:
     """The chain's word on a report: in_transit -reported; what really moved ends up on idle.
@@ -174,7 +176,7 @@ def settled(
         idle_back = (_delta(report, "idle", report.amount, REF_FAILED),) if out else ()
         return TransferTransition(replace(report, status=FAILED), (back, *idle_back))
     actual, in_transit = outcome.actual, report.amount if report.status == REPORTED else 0
-    after = replace(
+    confirmed = replace(
         report,
         status=CONFIRMED,
         confirmed_at=now,
@@ -183,9 +185,11 @@ def settled(
     change = in_transit - actual if out else actual
     if report.override_reason is None:
         change = _within(change, idle)
-    arrived = (_delta(report, "in_transit", -in_transit, REF_CONFIRMED),) if in_transit else ()
-    landed = (_delta(report, "idle", change, REF_CONFIRMED),) if change else ()
-    return TransferTransition(after, (*arrived, *landed))
+    transit_deltas = (
+        (_delta(report, "in_transit", -in_transit, REF_CONFIRMED),) if in_transit else ()
+    )
+    idle_deltas = (_delta(report, "idle", change, REF_CONFIRMED),) if change else ()
+    return TransferTransition(confirmed, (*transit_deltas, *idle_deltas))
 
 
 def _within(change: int, idle: int) -> int:

@@ -11,8 +11,8 @@ from typing import Final
 from domain.mandates.mandate import Mandate
 from domain.money import text
 
-# Whatever an owner may write into a draft but its purpose (contract 3). An agent's wallet is its
-# own matter, labels and markets of a target are the service's.
+# All terms that an owner may write into a draft but its purpose (contract 3). An agent's wallet is
+# not a term, labels and markets of a target are the service's.
 _NUMBERS: Final = (
     "horizon_days", "stop_floor_bps", "target_bps", "payout_kind", "payout_bps", "on_floor",
     "chain_id", "agent_id",
@@ -34,12 +34,12 @@ def accepted_terms(mandate: Mandate) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def accepted(mandate: Mandate, at: datetime) -> Mandate:
+def record_acceptance(mandate: Mandate, at: datetime) -> Mandate:
     """The mandate with its terms as they are accepted."""
     return replace(mandate, accepted_at=at, accepted_digest=accepted_terms(mandate))
 
 
-def revised(before: Mandate, after: Mandate) -> Mandate:
+def revise(before: Mandate, after: Mandate) -> Mandate:
     """The mandate with other terms; an acceptance goes on only where they are those that were
     accepted.
     """

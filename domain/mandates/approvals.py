@@ -128,7 +128,7 @@ def repeats(item: Approval, decision: Literal["approve", "decline"], now: dateti
 
 
 class ApprovalChain(Protocol):
-    """What a chain knows of approvals that a vault keeps."""
+    """The chain functions for approvals that a vault keeps."""
 
     def approve_action(
         self, factory: str, mandate: str, action_hash: str, until: int
@@ -155,9 +155,9 @@ def good_until(item: Approval, same_action: Sequence[Approval]) -> int:
 
     Units: unix seconds, inclusive.
     """
-    taken = {a.until for a in same_action if a.signature is not None}
+    used_moments = {a.until for a in same_action if a.signature is not None}
     until = ceil(item.expires_at.timestamp()) - 1
-    while until in taken:
+    while until in used_moments:
         until -= 1
     return until
 
@@ -165,10 +165,10 @@ def good_until(item: Approval, same_action: Sequence[Approval]) -> int:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """Calldata that was handed out, the newest time for this action; its amount counts until
-    `expires_at`, or until it is known what became of it (contract 5).
+    `expires_at`, or until its outcome is known (contract 5).
 
-    Shapes: `sender` is who was to send it; `block` the newest block when it was handed out, None
-    where the chain could not be asked; `outcome` with its `tx_hash` is what became of it.
+    Shapes: `sender` is the address meant to send it; `block` the newest block when it was handed
+    out, None where the chain was not readable; `outcome` with its `tx_hash` is its result.
     """
 
     public_id: str
@@ -187,5 +187,5 @@ class Reservation:
         return self.action.amount
 
     def before(self, block: int, at: datetime) -> bool:
-        """True where it was handed out before this block, which was made at `at`."""
+        """True where the calldata was handed out before this block, mined at `at`."""
         return block > self.block if self.block is not None else at >= self.made_at

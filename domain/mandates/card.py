@@ -36,14 +36,16 @@ class CardFooter:
 
 
 def card_header(mandate: Mandate) -> CardHeader:
-    """What stands above the clauses."""
-    who = "any agent that accepts it" if mandate.open_board else "an agent to be named"
+    """The card's header, from the mandate's terms."""
+    agent = "any agent that accepts it" if mandate.open_board else "an agent to be named"
     if mandate.agent_id is not None:
-        # By its id: its name is its owner's words, and stands beside as such.
-        who = f"agent {mandate.agent_id}"
+        # By its id: the name is the owner's own text, and a field of its own.
+        agent = f"agent {mandate.agent_id}"
     unclear = "budget_usdc" in mandate.unclear_terms
     return CardHeader(
-        title=f"A draft for {who}" if unclear else f"{plain(mandate.budget_usdc)} USDC for {who}",
+        title=f"A draft for {agent}"
+        if unclear
+        else f"{plain(mandate.budget_usdc)} USDC for {agent}",
         purpose=mandate.purpose,
         budget_usdc=mandate.budget_usdc,
         agent_id=mandate.agent_id,
@@ -63,7 +65,7 @@ FOOTER: Final = (
 
 
 def card_footer(mandate: Mandate) -> CardFooter:
-    """What stands below them."""
+    """The card's footer: the fixed lines, the vault, whether it is signed."""
     return CardFooter(
         lines=FOOTER, vault_address=mandate.vault_address, signed=mandate.signed is not None
     )

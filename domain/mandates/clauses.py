@@ -152,8 +152,8 @@ def plain(amount: Usdc) -> str:
 
 def percent(bps: int) -> str:
     """Ten-thousandths as a percentage for a sentence."""
-    whole, rest = divmod(bps, 100)
-    return f"{whole}.{rest:02d}".rstrip("0").rstrip(".") + "%"
+    units, hundredths = divmod(bps, 100)
+    return f"{units}.{hundredths:02d}".rstrip("0").rstrip(".") + "%"
 
 
 def _budget(mandate: Mandate, _: Switches) -> Clause:
@@ -200,24 +200,24 @@ def _stop_line(mandate: Mandate, _: Switches) -> Clause:
     )
 
 
-def _place(t: Target) -> str:
+def _target_phrase(t: Target) -> str:
     if t.kind == "vault":
         return "the vault itself"
     if t.kind == "x402":
-        # A host is a drafter's word: it stands in the entry, where the schema says so.
+        # A host is the drafter's text: only the entry shows it, where the schema marks it as such.
         return "paid reads (x402)" + (f" at named hosts ({len(t.hosts)})" if t.hosts else "")
     if t.kind == "venue":
         if t.label or t.venue != VENUE:
             return t.label or "markets of a venue that this service does not know"
         count = len(t.symbols)
-        which = f"{count} products that this service does not know"
-        return f"{VENUE}: {which if count else 'every market'}"
+        unknown_products = f"{count} products that this service does not know"
+        return f"{VENUE}: {unknown_products if count else 'every market'}"
     return t.label or f"{t.address} {t.selector} (a call that this service does not know)"
 
 
 def enforcer(t: Target) -> EnforcedBy:
-    """Who holds the agent to one entry (contract 3): this service for what it prepares itself, paid
-    reads and orders at the venue it trades at; any other venue for its own markets.
+    """The enforcer of one entry (contract 3): this service for the paid reads and venue orders that
+    it prepares itself; any other venue for its own markets.
     """
     if t.kind in ("contract", "vault"):
         return "Contract"
@@ -225,22 +225,24 @@ def enforcer(t: Target) -> EnforcedBy:
 
 
 def enforced(t: Target) -> EnforcedTarget:
-    """An entry as it is shown, with who holds the agent to it."""
-    shown, by = t.as_shown(), enforcer(t)
-    match shown:
+    """An entry for display, with its enforcer."""
+    display, by = t.as_shown(), enforcer(t)
+    match display:
         case VaultTarget():
             return EnforcedVault(enforced_by=by)
         case PaidReadTarget():
-            return EnforcedPaidRead(hosts=shown.hosts, enforced_by=by)
+            return EnforcedPaidRead(hosts=display.hosts, enforced_by=by)
         case VenueTarget():
-            return EnforcedVenue(**asdict(shown), enforced_by=by)
+            return EnforcedVenue(**asdict(display), enforced_by=by)
         case ContractTarget():
-            return EnforcedContract(**asdict(shown), enforced_by=by)
+            return EnforcedContract(**asdict(display), enforced_by=by)
 
 
 def _markets(mandate: Mandate, _: Switches) -> Clause:
     items = tuple(enforced(t) for t in mandate.allowed_targets)
-    named = ", ".join(dict.fromkeys(map(_place, mandate.allowed_targets))) or "nothing at all"
+    named = (
+        ", ".join(dict.fromkeys(map(_target_phrase, mandate.allowed_targets))) or "nothing at all"
+    )
     # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
     at = [enforcer(t) for t in mandate.allowed_targets if t.kind == "venue"]
     by: EnforcedBy = "Venue" if "Venue" in at else "Service guard" if at else "Contract"
@@ -253,7 +255,7 @@ def _markets(mandate: Mandate, _: Switches) -> Clause:
     )
 
 
-def _asking(mandate: Mandate, switches: Switches) -> Clause:
+def _approval(mandate: Mandate, switches: Switches) -> Clause:
     above, by_vault = mandate.approval_above_usdc, bool(mandate.approvals_on_chain)
     if above is None:
         sentence = "The agent acts on its own inside these limits."
@@ -269,7 +271,7 @@ def _asking(mandate: Mandate, switches: Switches) -> Clause:
         AskAbove(amount=above),
         "Contract" if by_vault else "Service guard",
         ("approvalAbove",),
-        # No switch of the service turns off what the vault itself asks for.
+        # No switch of the service turns off the vault's own approval rule.
         "enforced" if by_vault or switches.approval_gate else "stored_pending",
     )
 
@@ -336,7 +338,7 @@ CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
     _per_day,
     _stop_line,
     _markets,
-    _asking,
+    _approval,
     _at_stop,
     _period,
     _agent_fee,
@@ -344,7 +346,7 @@ CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
 )
 
 
-# The term behind a clause: of a term that a note leaves open there is nothing to say yet.
+# The term behind each clause: a term that a note leaves open has no sentence yet.
 _SAYS: Final = (
     "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "allowed_targets",
     "approval_above_usdc", "on_floor", "horizon_days", "payout_rule", None,
@@ -357,12 +359,12 @@ def clauses(
     """The ten clauses in their order (spec 2.3), without those of terms that are unclear; 7 waits
     for the key where the venue is named.
     """
-    told = tuple(
+    result = tuple(
         clause(mandate, switches)
         for term, clause in zip(_SAYS, CLAUSES, strict=True)
         if term not in mandate.unclear_terms
     )
     if keeper_key or not mandate.closes_at_venue:
-        return told
+        return result
     at_stop = ClauseKey.AT_STOP
-    return tuple(replace(c, status="stored_pending") if c.n == at_stop else c for c in told)
+    return tuple(replace(c, status="stored_pending") if c.n == at_stop else c for c in result)

@@ -12,7 +12,7 @@ from domain.refusals import Refused, refusal
 
 
 class LifecycleAction(StrEnum):
-    """What may move a mandate, or needs it in a certain state (contract 3)."""
+    """The actions that move a mandate, or need it in a certain state (contract 3)."""
 
     CORRECT = "correct"
     ASSIGN = "assign"
@@ -45,7 +45,7 @@ _MOVES: Final[Mapping[tuple[Status, LifecycleAction], Status]] = MappingProxyTyp
         (Status.WORKING, LifecycleAction.STOP): Status.STOPPED,
         (Status.WORKING, LifecycleAction.SETTLE): Status.SETTLED,
         (Status.STOPPED, LifecycleAction.SETTLE): Status.SETTLED,
-        # A stop that only the record knows does not keep USDC out of the vault; the deposit is a
+        # A stop that only the record has does not keep USDC out of the vault; the deposit is a
         # fact.
         (Status.STOPPED, LifecycleAction.FUND): Status.STOPPED,
     }

@@ -24,7 +24,7 @@ from domain.wire_fields import described
 MAX_HORIZON_DAYS: Final = 366
 
 
-# What the vault's factory takes as the agent's share of the gain.
+# The largest agent's share of the gain that the vault's factory accepts.
 MAX_PAYOUT_BPS: Final = 3000
 
 
@@ -35,7 +35,7 @@ OPEN_AGENT: Final = "0x0000000000000000000000000000000000000000"
 
 
 class Status(StrEnum):
-    """Where a mandate stands (spec 3.1)."""
+    """The state of a mandate (spec 3.1)."""
 
     DRAFT = "draft"
     SIGNED = "signed"
@@ -153,7 +153,7 @@ class DraftAttributes(AgreedTerms):
 
 @dataclass(frozen=True, slots=True)
 class SignedTerms:
-    """What was signed and how it was checked; verdicts are recomputed, never stored (contract 4).
+    """The signed terms with their signature; verdicts are recomputed, never stored (contract 4).
 
     Shapes: `message` is the typed data's message as it was signed (JSON values); `signature` is 0x
     hex.
@@ -170,8 +170,8 @@ class SignedTerms:
 
 @dataclass(frozen=True, slots=True)
 class TermsFrame:
-    """What is fixed when the terms are first asked for: unix seconds and a 256-bit nonce (contract
-    4).
+    """The values fixed when the terms are first requested: unix seconds and a 256-bit nonce
+    (contract 4).
     """
 
     issued_at: int
@@ -187,11 +187,11 @@ class Mandate:
     (spec 2.2).
     `owner_id` and `agent_id` are user ids; `owner_address` and `agent_address` are EIP-55
     addresses.
-    `unclear_terms` are the terms that the note of a draft leaves open; what stands in them
-    meanwhile is no word of the owner's.
-    `provisional` is never stored: it marks what the ledger does not say yet.
-    `approvals_on_chain` is what the factory of its terms says, None while it was not asked: vaults
-    of such a factory take an action above the approval amount with the owner's signature alone.
+    `unclear_terms` are the terms that the note of a draft leaves open; their values meanwhile are
+    placeholders.
+    `provisional` is never stored: it marks a status that the ledger does not have yet.
+    `approvals_on_chain` is read from the factory of its terms, None before that: vaults of such a
+    factory take an action above the approval amount with the owner's signature alone.
     `differs_at` is since when the vault's own totals are not those of the ledger's rows, None where
     they are.
     `from_board` stays true where the agent took the mandate from the open board, which closed it.
@@ -286,7 +286,7 @@ class Mandate:
 
     @property
     def probe_keys(self) -> tuple[str, ...]:
-        """What each value probe of the vault is named by, in the order of the terms."""
+        """The key of each value probe of the vault, in the order of the terms."""
         return probe_keys(self.allowed_targets)
 
     @property
@@ -306,8 +306,8 @@ class Mandate:
         """The entry for this function, without regard to case."""
         return next((t for t in self.allowed_targets if t.names(address, selector)), None)
 
-    def misses(self, address: str, data: str) -> TargetMismatch | None:
-        """Why this call is not allowed; None for one that is."""
+    def mismatch_of(self, address: str, data: str) -> TargetMismatch | None:
+        """The mismatch of a call with the allowed targets; None for one that is allowed."""
         return target_mismatch(self.allowed_targets, address, data, self.vault_address)
 
     def attributes(self) -> MandateAttributes:
@@ -346,9 +346,9 @@ class Mandate:
         )
 
     def draft_attributes(self) -> DraftAttributes:
-        """The same of a draft that may not be stored, without the terms that are unclear."""
-        known = self.attributes()
-        values = {f.name: getattr(known, f.name) for f in fields(DraftAttributes)}
+        """The attributes of a draft that may not be stored, without the terms that are unclear."""
+        attributes = self.attributes()
+        values = {f.name: getattr(attributes, f.name) for f in fields(DraftAttributes)}
         values |= dict.fromkeys(self.unclear_terms, None) | {"public_id": self.public_id or None}
         return DraftAttributes(**values)
 

@@ -22,7 +22,7 @@ ERC4626: Final = (
 )
 
 
-# How an agent encodes each, and what it reports of it.
+# The signature, pulled amount and report kind of each of these calls.
 _CALLS: Final = (
     ("deposit(uint256 assets,address receiver)", "assets", "buy"),
     ("withdraw(uint256 assets,address receiver,address owner)", "0", "sell"),
@@ -34,9 +34,9 @@ ENCODING: Final = (
 )
 
 
-# What a position in it is worth: valueOf(address) of the market's ShareValue, the price of the
-# shares; where none is deployed maxWithdraw(address) of the market, which says what could be taken
-# out now and takes a squeeze of liquidity for a loss.
+# The value probes: valueOf(address) of the market's ShareValue, the price of the shares; where none
+# is deployed maxWithdraw(address) of the market, the amount withdrawable now, which mistakes a
+# squeeze of liquidity for a loss.
 VALUE_OF: Final = "0xa48028aa"
 MAX_WITHDRAW: Final = "0xce96cb77"
 
@@ -126,9 +126,15 @@ class Market:
         probe = MAX_WITHDRAW if self.share_value is None else None
         calls = tuple(
             Target(
-                "contract", self.address, selector, words, probe, f"{self.name}: {what}", self.id
+                "contract",
+                self.address,
+                selector,
+                argument_words,
+                probe,
+                f"{self.name}: {call_name}",
+                self.id,
             )
-            for selector, words, what in ERC4626
+            for selector, argument_words, call_name in ERC4626
         )
         return calls if self.share_value is None else (*calls, self._value(self.share_value))
 
@@ -202,7 +208,7 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
     targets: list[Target] = []
     for n, market_id in enumerate(ids):
         market = by_id.get(market_id)
-        why = (
+        problem = (
             "there is no such market"
             if market is None
             else "it is only planned"
@@ -211,8 +217,8 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
             if market.chain_id not in (None, chain_id)
             else None
         )
-        if why is not None or market is None:
-            raise invalid(f"markets.{n}", why or "")
+        if problem is not None or market is None:
+            raise invalid(f"markets.{n}", problem or "")
         targets += market.targets()
     return tuple(targets)
 
@@ -230,15 +236,15 @@ def label_targets(
     """
     entries = tuple(targets)
     for n, t in enumerate(entries):
-        meant = _taken_for(t, markets)
-        if meant is not None:
-            raise invalid(f"allowed_targets.{n}.venue", f"it can be taken for {meant}")
+        lookalike = _taken_for(t, markets)
+        if lookalike is not None:
+            raise invalid(f"allowed_targets.{n}.venue", f"it can be taken for {lookalike}")
     own = [t for m in markets if m.chain_id in (None, chain_id) for t in m.targets()]
     return tuple(_with_label(t, own) for t in entries)
 
 
 def _taken_for(t: Target, markets: Sequence[Market]) -> str | None:
-    """The service's own name that a venue's name looks like and is not; None where it is fine."""
+    """The service's own name that a venue's name can be mistaken for; None where there is none."""
     if t.venue is None:
         return None
     venues = {VENUE, *(m.venue for m in markets if m.venue is not None)}
@@ -250,24 +256,26 @@ def _taken_for(t: Target, markets: Sequence[Market]) -> str | None:
 
 
 def _products(t: Target, own: Sequence[Target]) -> str | None:
-    """What an entry names of a listed venue: the products that are listed, by their symbols, and
-    how many others; None for another venue. What is not listed is the drafter's word, and stands in
-    the entry alone.
+    """The label of an entry of a listed venue: its listed products by symbol, and the number of
+    others; None for another venue. An unlisted symbol is the drafter's text, and only the entry
+    shows it.
     """
     listed = [o for o in own if o.kind == "venue" and o.venue == t.venue]
     if t.kind != "venue" or not listed or not t.symbols:
         return None
     symbols = {s for o in listed for s in o.symbols}
-    known = [s for s in t.symbols if s in symbols]
-    others = len(t.symbols) - len(known)
-    if not known:
-        return f"{t.venue}: {others} of its products, which this service does not list"
-    text = f"{t.venue}: {', '.join(known)}"
-    return text + (f" and {others} that this service does not list" if others else "")
+    listed_symbols = [s for s in t.symbols if s in symbols]
+    unlisted_count = len(t.symbols) - len(listed_symbols)
+    if not listed_symbols:
+        return f"{t.venue}: {unlisted_count} of its products, which this service does not list"
+    text = f"{t.venue}: {', '.join(listed_symbols)}"
+    return text + (
+        f" and {unlisted_count} that this service does not list" if unlisted_count else ""
+    )
 
 
 def _with_label(t: Target, own: Sequence[Target]) -> Target:
-    listed = next((o for o in own if _place(o) == _place(t)), None)
+    listed = next((o for o in own if _identity(o) == _identity(t)), None)
     if listed is None or listed.label is None:
         return replace(t, label=_products(t, own), market=None)
     looser = []
@@ -279,7 +287,7 @@ def _with_label(t: Target, own: Sequence[Target]) -> Target:
     return replace(t, label=label, market=listed.market)
 
 
-def _place(t: Target) -> tuple[str | None, ...]:
+def _identity(t: Target) -> tuple[str | None, ...]:
     if t.kind == "venue":
         return (t.kind, t.venue, *t.symbols)
     return (t.kind, (t.address or "").lower(), (t.selector or "").lower())

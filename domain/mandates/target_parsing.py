@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from domain.mandates.targets import Target
 from domain.refusals import invalid
-from domain.text import composed, unfit
+from domain.text import composed, text_problem
 
 MAX_ENTRIES: Final = 32
 MAX_CONTRACT_ENTRIES: Final = 24
@@ -70,13 +70,13 @@ def check_entry_count(targets: Sequence[Target], loc: str) -> None:
         raise invalid(loc, f"at most {MAX_CONTRACT_ENTRIES} contract entries")
 
 
-# Each is the same to a hurried reader.
-_ALIKE: Final = str.maketrans("013457i", "oleastl")
+# Characters that a hurried reader confuses.
+_LOOKALIKES: Final = str.maketrans("013457i", "oleastl")
 
 
 def confusable_key(name: str) -> str:
-    """The name as a hurried reader sees it: two with the same one can be taken for each other."""
-    plain = re.sub(r"[^a-z0-9]", "", name.lower()).translate(_ALIKE)
+    """The name with look-alike characters folded: two names with one key can be confused."""
+    plain = re.sub(r"[^a-z0-9]", "", name.lower()).translate(_LOOKALIKES)
     return plain.replace("rn", "m").replace("vv", "w")
 
 
@@ -84,9 +84,9 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
     kind = entry.get("kind") if isinstance(entry, Mapping) else None
     if not isinstance(kind, str) or kind not in _KEYS:
         raise invalid(f"{loc}.kind", "vault, x402, contract or venue")
-    unknown = sorted(set(entry) - _KEYS[kind])
-    if unknown:
-        raise invalid(f"{loc}.{unknown[0]}", f"not a field of a {kind} entry")
+    unknown_keys = sorted(set(entry) - _KEYS[kind])
+    if unknown_keys:
+        raise invalid(f"{loc}.{unknown_keys[0]}", f"not a field of a {kind} entry")
     if kind == "vault":
         return Target("vault")
     if kind == "x402":
@@ -107,7 +107,7 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
         "contract",
         address(entry.get("address")),
         _selector(f"{loc}.selector", entry.get("selector")),
-        _words(f"{loc}.self_args", entry.get("self_args")),
+        _argument_positions(f"{loc}.self_args", entry.get("self_args")),
         _selector(f"{loc}.probe", entry["probe"]) if entry.get("probe") is not None else None,
         label,
         market,
@@ -145,9 +145,9 @@ def _text(loc: str, value: Any) -> str | None:
         return None
     if not isinstance(value, str) or len(value) > 200:
         raise invalid(loc, "a text of at most 200 characters")
-    why = unfit(value, lines=False)
-    if why is not None:
-        raise invalid(loc, why)
+    problem = text_problem(value, lines=False)
+    if problem is not None:
+        raise invalid(loc, problem)
     return composed(value)
 
 
@@ -157,7 +157,7 @@ def _selector(loc: str, value: Any) -> str:
     return value.lower()
 
 
-def _words(loc: str, value: Any) -> tuple[int, ...]:
+def _argument_positions(loc: str, value: Any) -> tuple[int, ...]:
     if value is None:
         return ()
     if (

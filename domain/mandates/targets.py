@@ -165,8 +165,8 @@ class Target:
 
 
 def probe_keys(targets: Iterable[Target]) -> tuple[str, ...]:
-    """What each signed value probe is named by, in the order of the terms: the market that has it,
-    else the probed address in lower case.
+    """The key of each signed value probe, in the order of the terms: its market, else the probed
+    address in lower case.
     """
     keys: dict[str, str] = {}
     for t in targets:
@@ -182,20 +182,19 @@ _WORD: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetMismatch:
-    """Why a call is none of the list: no entry has its function, or the argument word, counted from
-    0, where every entry for it wants the vault's own address.
+    """The reason that a call is not on the list: no entry has its function, or an argument word,
+    counted from 0, that every entry for it pins to the vault's own address.
     """
 
-    why: str = NOT_LISTED
+    reason: str = NOT_LISTED
     argument: int | None = None
 
 
 def target_mismatch(
     entries: Iterable[Target], address: str, data: str, vault: str | None
 ) -> TargetMismatch | None:
-    """None for a call that the list allows, as the vault reads it: words are compared whole, and
-    what they are not pinned for may be anything. Where there is no vault yet, the words only have
-    to be there.
+    """None for a call that the list allows, by the vault's own rule: pinned argument words are
+    compared whole, others may be anything. Without a vault yet, pinned words only have to exist.
     """
     mismatch = TargetMismatch()
     for entry in entries:
@@ -205,8 +204,9 @@ def target_mismatch(
         if word is None:
             return None
         mismatch = TargetMismatch(
-            why=f"is allowed with the vault's own address as argument word {word} (counted from 0) "
-            f"alone, and {'another' if len(_words(data)) > word else 'none'} stands there",
+            reason="is allowed with the vault's own address as argument word "
+            f"{word} (counted from 0) alone, "
+            f"and {'another' if len(_words(data)) > word else 'none'} stands there",
             argument=word,
         )
     return mismatch

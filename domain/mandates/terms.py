@@ -130,9 +130,9 @@ def typed_data(
 
 
 def agrees(mandate: Mandate, values: Mapping[str, str], allowed_hash: str, guard_hash: str) -> bool:
-    """True where signed values are still the mandate's: what `digest_matches` says."""
+    """True where the signed values are still the mandate's; the value of `digest_matches`."""
     fixed = TermsFrame(int(values["issuedAt"]), int(values["endsAt"]), int(values["nonce"]))
     now = message(mandate, fixed, allowed_hash, guard_hash)
-    # An agent that accepted from the open board came after the signature, which names nobody.
+    # An agent that accepted from the open board came after the signature, which names no agent.
     ignored = {"agent"} if str(values.get("agent")) == OPEN_AGENT else set()
     return all(str(now[n]) == str(v) for n, v in values.items() if n not in ignored)

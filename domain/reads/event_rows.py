@@ -113,7 +113,7 @@ def broken(violation: Violation) -> Broken:
     """The rules that a row broke."""
     return Broken(
         codes=violation.codes,
-        detail={code: breach_detail(told) for code, told in violation.detail.items()},
+        detail={code: breach_detail(numbers) for code, numbers in violation.detail.items()},
     )
 
 

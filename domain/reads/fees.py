@@ -83,21 +83,23 @@ def share(part: Usdc, total: Usdc) -> Decimal | None:
 
 def fees(snapshot: MandateSnapshot) -> Fees:
     """Fees by class and what is left after them."""
-    s, prepaid_cost = snapshot.state.claimed, Usdc(snapshot.measured.payouts)
+    claimed, payouts = snapshot.state.claimed, Usdc(snapshot.measured.payouts)
     at, put_in = valuation(snapshot), committed(snapshot)
     current_worth, reserve = usdc(at.worth), fee_on(snapshot, at)
     net = None if current_worth is None or reserve is None else current_worth - put_in - reserve
     return Fees(
-        tools=Usdc(s.fee_tools),
-        venue=Usdc(s.fee_venue),
-        network=Usdc(s.fee_network),
-        unclassified=Unclassified(amount=Usdc(s.fee_unclassified), count=s.fee_unclassified_count),
+        tools=Usdc(claimed.fee_tools),
+        venue=Usdc(claimed.fee_venue),
+        network=Usdc(claimed.fee_network),
+        unclassified=Unclassified(
+            amount=Usdc(claimed.fee_unclassified), count=claimed.fee_unclassified_count
+        ),
         agent_fee=AgentFee(
             reserved_est=reserve,
-            paid=prepaid_cost,
-            paid_source="chain" if prepaid_cost else None,
+            paid=payouts,
+            paid_source="chain" if payouts else None,
         ),
-        realized_total=Usdc(s.fees) + prepaid_cost,
+        realized_total=Usdc(claimed.fees) + payouts,
         net_after_fees_est=NetEstimated(
             value=None if net is None else cents(net),
             source=at.source,

@@ -15,10 +15,10 @@ from domain.reads.performance_windows import (
     Total,
     Window,
     Windows,
+    average_capital,
+    combine_days,
     days_live,
     since_of,
-    stood,
-    together,
     window,
 )
 from domain.reads.venue_windows import VenueResults, venue_results
@@ -187,17 +187,19 @@ def hall_row(
 
     Shapes: `totals` are those of the mandates of other owners (`foreign`), which alone rank.
     """
-    today, others = day_of(now), [s for s in standings if not s.own]
+    today, foreign_mandates = day_of(now), [s for s in standings if not s.own]
     windows = _windows(totals, today)
     live, trades = days_live(totals, today), sum(t.trades for t in totals)
-    funded = sum(1 for s in others if s.worth is not None)
-    capital = stood(totals, today, config.ranked_days)
-    request = requirements(live, trades, funded, capital, config)
-    lacks = [_LACKS[r.code].format(have=r.have, need=r.need) for r in request if r.have < r.need]
-    owners = {s.mandate.owner_id for s in others}
-    working = {s.mandate.owner_id for s in others if s.mandate.status is Status.WORKING}
-    mine = [s for s in standings if s.own]
-    own_windows = _windows(together(s.days for s in mine), today)
+    funded = sum(1 for s in foreign_mandates if s.worth is not None)
+    capital = average_capital(totals, today, config.ranked_days)
+    requirement_list = requirements(live, trades, funded, capital, config)
+    lacks = [
+        _LACKS[r.code].format(have=r.have, need=r.need) for r in requirement_list if r.have < r.need
+    ]
+    owners = {s.mandate.owner_id for s in foreign_mandates}
+    working = {s.mandate.owner_id for s in foreign_mandates if s.mandate.status is Status.WORKING}
+    own_mandates = [s for s in standings if s.own]
+    own_windows = _windows(combine_days(s.days for s in own_mandates), today)
     return HallRow(
         agent_id=subject.agent_id,
         name=subject.name,
@@ -205,7 +207,7 @@ def hall_row(
         trades_total=trades,
         ranked=not lacks,
         unranked_reason=("Not ranked yet: " + ", ".join(lacks) + ".") if lacks else None,
-        rank_requirements=request if lacks else (),
+        rank_requirements=requirement_list if lacks else (),
         accepts_mandates=subject.accepts_mandates,
         address_ready=subject.address_ready,
         as_of=now,
@@ -217,8 +219,8 @@ def hall_row(
             net_7d_usdc=windows.days_7.net_usdc,
             net_30d_usdc=windows.days_30.net_usdc,
             self_=SelfDelegation(
-                mandates=len(mine),
-                working=sum(s.mandate.status is Status.WORKING for s in mine),
+                mandates=len(own_mandates),
+                working=sum(s.mandate.status is Status.WORKING for s in own_mandates),
                 net_7d_usdc=own_windows.days_7.net_usdc,
                 net_30d_usdc=own_windows.days_30.net_usdc,
             ),
@@ -228,14 +230,14 @@ def hall_row(
         self_stops=sum(s.stop_reason == "agent" for s in standings),
         violations=sum(s.violations for s in standings),
         self_reported=_self_reported(totals, since_of(today, 30) or ""),
-        venue=venue_results((s.days for s in others), today),
-        venue_self=venue_results((s.days for s in mine), today),
+        venue=venue_results((s.days for s in foreign_mandates), today),
+        venue_self=venue_results((s.days for s in own_mandates), today),
     )
 
 
 def foreign(standings: Sequence[AgentMandate]) -> list[Total]:
     """The days of the mandates of other owners, together."""
-    return together(s.days for s in standings if not s.own)
+    return combine_days(s.days for s in standings if not s.own)
 
 
 def _windows(totals: Sequence[Total], today: str) -> Windows:
@@ -254,7 +256,7 @@ def _self_reported(totals: Sequence[Total], since: str) -> SelfReported:
 
 def mandate_row(s: AgentMandate) -> HallMandate:
     """One mandate in the read of one agent."""
-    mandate, figures = s.mandate, window(together([s.days]), None)
+    mandate, figures = s.mandate, window(combine_days([s.days]), None)
     return HallMandate(
         public_id=mandate.public_id,
         status=mandate.status.value,
@@ -279,11 +281,11 @@ def facts(
 ) -> dict[str, int | None]:
     """What the Hall can be sorted by; null where it is not known."""
     month, since = row.windows.days_30, since_of(day_of(now), 30) or ""
-    known = month.net_usdc is not None
+    is_known = month.net_usdc is not None
     return {
         "days_live": row.days_live,
         "trades_total": row.trades_total,
-        "net_30d": sum(t.net for t in totals if t.day >= since) if known else None,
+        "net_30d": sum(t.net for t in totals if t.day >= since) if is_known else None,
         "twr_30d": min(SORT_LIMIT, month.twr_bps) if month.twr_bps is not None else None,
         "drawdown_30d": month.max_drawdown_bps,
         "working": working,

@@ -240,10 +240,10 @@ def rolling_24h(snapshot: MandateSnapshot) -> Usdc:
 def allowed(snapshot: MandateSnapshot) -> Allowed:
     """What the terms and the agent's policy allow; the stricter binds."""
     cap, cap_by = per_tx_cap(snapshot)
-    limit, most_by = budget(snapshot)
+    budget_limit, budget_by = budget(snapshot)
     mandate = snapshot.mandate
     return Allowed(
-        budget=AllowedAmount(value=limit, clause=1, set_by=cast(SetBy, most_by)),
+        budget=AllowedAmount(value=budget_limit, clause=1, set_by=cast(SetBy, budget_by)),
         per_action=AllowedAmount(value=cap, clause=2, set_by=cast(SetBy, cap_by)),
         per_day=AllowedAmount(value=daily_cap(snapshot), clause=3, set_by="mandate"),
         stop_line=AllowedStopLine(value=floor_now(snapshot), signed=mandate.floor),
@@ -266,14 +266,14 @@ def source_of(snapshot: MandateSnapshot) -> SpendSource:
 
 def used(snapshot: MandateSnapshot) -> Used:
     """What is used of each, with where the figure comes from."""
-    (limit, most_day), source = snapshot.measured.largest, source_of(snapshot)
+    (largest, largest_day), source = snapshot.measured.largest, source_of(snapshot)
     at = valuation(snapshot)
     return Used(
         budget=UsedAmount(
             value=committed(snapshot), source="chain", basis="deposits - withdrawals"
         ),
         per_action=UsedOnce(
-            value=Usdc(limit), source=source, basis="largest single action", day=most_day
+            value=Usdc(largest), source=source, basis="largest single action", day=largest_day
         ),
         per_day=UsedToday(
             value=spent_today(snapshot),

@@ -71,7 +71,7 @@ class Chart:
     series: tuple[Series, ...]
 
 
-def together(mandates: Iterable[Sequence[RolledDay]]) -> list[Total]:
+def combine_days(mandates: Iterable[Sequence[RolledDay]]) -> list[Total]:
     """The days on which anything was stored, oldest first, all mandates added up."""
     by_day: dict[str, list[tuple[int, RolledDay]]] = {}
     for n, days in enumerate(mandates):
@@ -92,7 +92,7 @@ def together(mandates: Iterable[Sequence[RolledDay]]) -> list[Total]:
     return totals
 
 
-def _total(name: str, rows: Sequence[RolledDay], others: int, worth: int) -> Total:
+def _total(name: str, rows: Sequence[RolledDay], idle_capital: int, worth: int) -> Total:
     def add(field: str) -> int:
         return sum(getattr(d, field) for d in rows)
 
@@ -101,7 +101,7 @@ def _total(name: str, rows: Sequence[RolledDay], others: int, worth: int) -> Tot
         worth,
         add("net"),
         add("inflow"),
-        joint(rows, others),
+        joint(rows, idle_capital),
         add("trades"),
         add("claimed_trades"),
         add("claimed_net"),
@@ -109,7 +109,7 @@ def _total(name: str, rows: Sequence[RolledDay], others: int, worth: int) -> Tot
     )
 
 
-def joint(rows: Sequence[RolledDay], others: int) -> int:
+def joint(rows: Sequence[RolledDay], idle_capital: int) -> int:
     """The return of several mandates on one day: 1 + their results over their capital, as it was
     before the results (contract 8); `others` is what mandates without a row that day had in
     positions. One that stands alone has its own, chained over the day.
@@ -118,9 +118,9 @@ def joint(rows: Sequence[RolledDay], others: int) -> int:
     of two equal ones won. What was put to work on the day and came to no result is no part of it.
     """
     at_work = [d for d in rows if d.weight]
-    if len(at_work) == 1 and not others:
+    if len(at_work) == 1 and not idle_capital:
         return at_work[0].factor
-    capital = others + sum(d.weight for d in at_work)
+    capital = idle_capital + sum(d.weight for d in at_work)
     result = sum(d.result for d in rows)
     return max(0, SCALE + SCALE * result // capital) if capital and result else SCALE
 
@@ -167,7 +167,7 @@ def days_live(totals: Sequence[Total], today: str) -> int:
     return count
 
 
-def stood(totals: Sequence[Total], today: str, days: int) -> int:
+def average_capital(totals: Sequence[Total], today: str, days: int) -> int:
     """Whole USDC that stood at the end of each of the last `days` UTC days, today included, on
     average, rounded down.
     """

@@ -286,8 +286,8 @@ def venue_progress(snapshot: MandateSnapshot) -> VenueProgress | None:
         orders=account.orders,
         fills=account.fills,
         positions=tuple(
-            _holding(product, held, marks.get(product))
-            for product, held in sorted(account.positions.items())
+            _holding(product, position, marks.get(product))
+            for product, position in sorted(account.positions.items())
         ),
     )
 
@@ -310,7 +310,7 @@ def progress(snapshot: MandateSnapshot) -> Progress:
     Source: spec 2.6, contract 5.
     """
     at = valuation(snapshot)
-    left = leaving(snapshot, at)
+    exit = leaving(snapshot, at)
     return Progress(
         worth_est=usdc(at.worth),
         worth_source=at.source,
@@ -321,13 +321,15 @@ def progress(snapshot: MandateSnapshot) -> Progress:
         cash=cash(snapshot),
         committed=committed(snapshot),
         positions_est=usdc(at.positions_est),
-        positions=tuple(_position(snapshot, key, held) for key, held in at.positions.items()),
+        positions=tuple(
+            _position(snapshot, key, position) for key, position in at.positions.items()
+        ),
         pending_claims=pending_claims(snapshot),
         fees=Usdc(snapshot.state.claimed.fees),
         agent_fee_reserved=fee_on(snapshot, at),
-        leave_now_est=left.after_fee,
-        leave_now_basis=LeaveNowBasis(value=left.before_fee, spread_bps=snapshot.config.spread_bps),
-        exit_cost_est=left.exit_cost,
+        leave_now_est=exit.after_fee,
+        leave_now_basis=LeaveNowBasis(value=exit.before_fee, spread_bps=snapshot.config.spread_bps),
+        exit_cost_est=exit.exit_cost,
         rules=rules(snapshot),
         next_event=next_event(snapshot),
         status=status_shown(snapshot),

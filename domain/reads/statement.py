@@ -338,16 +338,16 @@ NOTHING: Final[Sums] = dict.fromkeys(
 )
 
 
-def added(sums: Sums, spans: Sequence[StatementInput]) -> Sums:
+def add_figures(sums: Sums, spans: Sequence[StatementInput]) -> Sums:
     """The sums of a period with those of some more mandates; begin with `NOTHING`."""
-    each = [figures(span) for span in spans]
-    return {name: _sum([sums[name], *(f[name] for f in each)]) for name in NOTHING}
+    more = [figures(span) for span in spans]
+    return {name: _sum([sums[name], *(f[name] for f in more)]) for name in NOTHING}
 
 
 def _sum(values: Sequence[int | None]) -> int | None:
     """Their sum; None where one of them is unknown."""
-    known = [v for v in values if v is not None]
-    return sum(known) if len(known) == len(values) else None
+    figures = [v for v in values if v is not None]
+    return sum(figures) if len(figures) == len(values) else None
 
 
 def mandate_week(s: StatementInput) -> MandateWeek:
@@ -360,7 +360,7 @@ def mandate_week(s: StatementInput) -> MandateWeek:
     )
 
 
-def together(
+def statement_of_all(
     mandates: Sequence[MandateWeek],
     period: Week,
     sums: Sums | None,

@@ -157,17 +157,17 @@ class Step:
     contradicted: Contradicted | None = field(default=None, metadata=LEFT_OUT)
 
 
-def _short(text: str | None) -> str | None:
+def _shorten(text: str | None) -> str | None:
     return text[:TEXT_SHOWN] if text else None
 
 
 def _group(event: Event) -> str:
     """What ties steps together: the transaction, the approval, the order, else the row itself."""
-    what = event.content.body
-    if isinstance(what, VenueFilled):
-        return what.order_id or event.event_id
-    approved = what.approval_id if isinstance(what, ApprovalDecided) else None
-    return event.tx_hash or approved or event.event_id
+    body = event.content.body
+    if isinstance(body, VenueFilled):
+        return body.order_id or event.event_id
+    approval_id = body.approval_id if isinstance(body, ApprovalDecided) else None
+    return event.tx_hash or approval_id or event.event_id
 
 
 def _target(payload: Payload) -> StepTarget:
@@ -194,8 +194,8 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         event.reported_by is Reporter.CHAIN,
         event.reported_by is Reporter.AGENT,
     )
-    what = event.content.body
-    kind, code, status = _sort(event, matched)
+    body = event.content.body
+    kind, code, status = _classify(event, matched)
     broken = _breached(event)
     acts = kind in ("action", "outcome") and event.kind in (
         LedgerKind.BUY,
@@ -203,8 +203,8 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         LedgerKind.MOVE,
     )
     checked = ACTION_CLAUSES if acts else ()
-    name = {*checked, *broken, *refused_by(event)}
-    statement = what if isinstance(what, AgentStatement) else None
+    clause_numbers = {*checked, *broken, *refused_by(event)}
+    statement = body if isinstance(body, AgentStatement) else None
     return Step(
         id=event.event_id,
         group=_group(event),
@@ -217,21 +217,21 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         est=is_by_agent and not matched,
         amount_usdc=event.amount_usdc,
         tx_hash=event.tx_hash,
-        why=_short(statement.why or statement.text)
+        why=_shorten(statement.why or statement.text)
         if statement is not None and is_by_agent
         else None,
-        note=_short(what.text) if isinstance(what, AgentStatement | ApprovalDecided) else None,
-        resource=_short(statement.resource) if statement is not None else None,
-        target=_target(what),
+        note=_shorten(body.text) if isinstance(body, AgentStatement | ApprovalDecided) else None,
+        resource=_shorten(statement.resource) if statement is not None else None,
+        target=_target(body),
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
-        clauses=tuple(sorted(name)) or clauses_of(kind),
-        params=filled(StepParams, parts_of(what)),
-        contradicted=_contradicted(event, twin) if is_by_agent and twin is not None else None,
+        clauses=tuple(sorted(clause_numbers)) or clauses_of(kind),
+        params=filled(StepParams, parts_of(body)),
+        contradicted=_contradiction(event, twin) if is_by_agent and twin is not None else None,
     )
 
 
-def _contradicted(event: Event, chain: Event) -> Contradicted | None:
+def _contradiction(event: Event, chain: Event) -> Contradicted | None:
     called = chain.content.body
     if not isinstance(called, Executed | Unwound) or event.kind is LedgerKind.RESOLVE:
         return None
@@ -244,8 +244,8 @@ def _contradicted(event: Event, chain: Event) -> Contradicted | None:
 
 def refusal_of(event: Event) -> RefusedAttempt | None:
     """The refused attempt that a row tells of (spec 2.5)."""
-    what = event.content.body
-    return what if isinstance(what, RefusedAttempt) else None
+    body = event.content.body
+    return body if isinstance(body, RefusedAttempt) else None
 
 
 def refused_by(event: Event) -> tuple[int, ...]:
@@ -268,39 +268,39 @@ _CLAUSES: Final[Mapping[StepKind, tuple[int, ...]]] = {
 }
 
 
-def _sort(event: Event, matched: bool) -> tuple[StepKind, str, str]:
+def _classify(event: Event, matched: bool) -> tuple[StepKind, str, str]:
     """(kind, code, status) of a row."""
-    what = event.content.body
-    match what:
+    body = event.content.body
+    match body:
         case RefusedAttempt():
             proven = event.reported_by is Reporter.CHAIN
             return "note", "refused", "reverted" if proven else "refused"
         case ApprovalDecided():
-            return "consent", "approval", what.status
+            return "consent", "approval", body.status
         case Executed() | Unwound():
-            return "outcome" if matched else "action", STEP_OF[type(what)][1], "done"
+            return "outcome" if matched else "action", STEP_OF[type(body)][1], "done"
         case Control():
-            return "control", what.change, "done"
+            return "control", body.change, "done"
         case TermsSigned():
             return "control", event.kind.value, "done"
         case PaidFee():
-            read_for = what.resource is not None
+            read_for = body.resource is not None
             return ("research", "paid_read", "done") if read_for else ("note", "fee", "done")
         case Reported() | Noted():
-            return _statement_kind(event, what)
+            return _statement_kind(event, body)
         case ClaimEnded():
-            return "note", "claim", what.outcome
+            return "note", "claim", body.outcome
         case VenueFilled():
             return "action", event.kind.value, "done"
-    kind, code = STEP_OF.get(type(what), ("note", "note"))
+    kind, code = STEP_OF.get(type(body), ("note", "note"))
     return kind, code, "done"
 
 
-def _statement_kind(event: Event, what: Reported | Noted) -> tuple[StepKind, str, str]:
-    if what.preview is not None:
+def _statement_kind(event: Event, body: Reported | Noted) -> tuple[StepKind, str, str]:
+    if body.preview is not None:
         return "verify", "preview", "done"
     if event.kind is LedgerKind.RESOLVE:
         return "outcome", "resolve", "done"
     if event.kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE):
         return "action", event.kind.value, "unproven" if unproven(event) else "done"
-    return ("note", "note", "done") if what.mark is None else ("outcome", "mark", "done")
+    return ("note", "note", "done") if body.mark is None else ("outcome", "mark", "done")

@@ -71,8 +71,8 @@ def as_of(snapshot: MandateSnapshot) -> AsOf | None:
     read; None where neither is known.
     """
     vault = snapshot.chain.block if snapshot.chain is not None and snapshot.chain.exists else None
-    known = [block for block in (snapshot.complete, vault) if block is not None]
-    oldest = min(known, key=lambda block: block.number, default=None)
+    blocks = [block for block in (snapshot.complete, vault) if block is not None]
+    oldest = min(blocks, key=lambda block: block.number, default=None)
     return None if oldest is None else AsOf(block=oldest.number, block_time=oldest.at)
 
 

@@ -153,7 +153,7 @@ def _not_ended(snapshot: MandateSnapshot) -> CheckResult:
 
 
 def _target(snapshot: MandateSnapshot, request: ActionRequest) -> CheckResult:
-    mismatch = snapshot.mandate.misses(request.target, request.data)
+    mismatch = snapshot.mandate.mismatch_of(request.target, request.data)
     raw: dict[str, object] = {"target": request.target, "selector": request.selector}
     if mismatch is None:
         return CheckResult(ClauseKey.MARKETS, "target_not_allowed", True, raw)

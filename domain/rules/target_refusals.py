@@ -34,7 +34,7 @@ def target_refusal(
         "target_not_allowed",
         target=target,
         selector=selector,
-        why=mismatch.why,
+        why=mismatch.reason,
         who_fixes="agent" if wrong else None,
         next=(step,) if wrong else (),
         detail=detail,

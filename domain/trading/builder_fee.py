@@ -24,9 +24,9 @@ REVOKE_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuilderFeeRecord:
-    """What an owner told of his approval, and what the venue said of it last.
+    """An owner's reported approval, and the venue's last answer about it.
 
-    Units: `approved_tenths_bps` tenths of a basis point; None while the venue was never heard.
+    Units: `approved_tenths_bps` tenths of a basis point; None before the venue's first answer.
     """
 
     user_id: str
@@ -60,8 +60,7 @@ def fee_of(notional: Usdc, tenths_bps: int) -> Usdc:
 
 
 def order_fee(approved_tenths_bps: int | None, configured: int) -> int | None:
-    """What an opening order carries: never more than was approved; None where nothing was, because
-    the venue refuses
-    a fee of 0 without an approval.
+    """The fee of an opening order, at most the approved one; None without an approval, because the
+    venue refuses a fee of 0 without one.
     """
     return min(configured, approved_tenths_bps) if approved_tenths_bps else None

@@ -19,7 +19,7 @@ from domain.trading.venue_values import VENUE, OrderBook, Perp
 from domain.wire_fields import JsonObject
 
 PRICE_FENCE_BPS: Final = 800
-EXPIRY_LONGEST: Final = timedelta(seconds=60)
+MAX_EXPIRY: Final = timedelta(seconds=60)
 BOOK_FRESH: Final = timedelta(seconds=10)
 CLOSES: Final = "1"  # onFloor of the terms: 0 keeps, 1 closes
 _CLOID: Final = re.compile(r"0x[0-9a-f]{32}")
@@ -34,11 +34,11 @@ class SigningRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignerTerms:
-    """Mandate terms as an owner signed them, with who that was.
+    """Mandate terms as an owner signed them, with the recovered signer.
 
     Shapes: `message` is the typed data's; `targets` are the entries behind its guardTargetsHash,
-    `targets_hash` what
-    the signer computed of them; `signer` is whom the signature proves, None where it proves nobody.
+    `targets_hash` what the signer computed of them; `signer` is the address that the signature
+    proves, None where it proves none.
     """
 
     message: JsonObject
@@ -49,7 +49,7 @@ class SignerTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignerMarket:
-    """What the signer read of a market by itself, just now."""
+    """A market as the signer has just read it by itself."""
 
     perp: Perp
     book: OrderBook | None
@@ -60,7 +60,7 @@ def _require(holds: bool, reason: str) -> None:
         raise SigningRefused(reason)
 
 
-def checked_terms(terms: SignerTerms, wallet: str, coin: str) -> None:
+def check_terms(terms: SignerTerms, wallet: str, coin: str) -> None:
     """Refuse without terms of the wallet's owner that want this market closed at the floor. Errors:
     NotSigned."""
     _require(
@@ -70,26 +70,26 @@ def checked_terms(terms: SignerTerms, wallet: str, coin: str) -> None:
     owner = str(terms.message.get("owner", "")).lower()
     _require(owner == wallet.lower(), "the terms are another owner's")
     _require(terms.message.get("onFloor") == CLOSES, "the terms do not ask to close at the floor")
-    hashed = str(terms.message.get("guardTargetsHash", "")).lower()
-    _require(hashed == terms.targets_hash.lower(), "the targets are not those of the terms")
-    # An entry without symbols names every market, as it does for whoever orders under it.
-    name = any(
+    targets_hash = str(terms.message.get("guardTargetsHash", "")).lower()
+    _require(targets_hash == terms.targets_hash.lower(), "the targets are not those of the terms")
+    # An entry without symbols names every market, as it does for orders under it.
+    names_market = any(
         coin in target["symbols"] if target.get("symbols") else True
         for target in terms.targets
         if target.get("kind") == "venue" and target.get("venue") == VENUE
     )
-    _require(name, "the terms do not name this market")
+    _require(names_market, "the terms do not name this market")
 
 
-def checked_expiry(expires_after_ms: Any, now: datetime, now_ms: int) -> int:
+def check_expiry(expires_after_ms: Any, now: datetime, now_ms: int) -> int:
     """The expiry, at most 60 seconds away. Errors: NotSigned."""
     _require(type(expires_after_ms) is int, "the expiry is in milliseconds")
-    left = timedelta(milliseconds=expires_after_ms - now_ms)
-    _require(timedelta(0) < left <= EXPIRY_LONGEST, "the expiry is not within the next 60 seconds")
+    time_left = timedelta(milliseconds=expires_after_ms - now_ms)
+    _require(timedelta(0) < time_left <= MAX_EXPIRY, "the expiry is not within the next 60 seconds")
     return int(expires_after_ms)
 
 
-def checked_action(action: Any, market: SignerMarket, now: datetime) -> None:
+def check_action(action: Any, market: SignerMarket, now: datetime) -> None:
     """Refuse any action but one reduce-only IOC order near the market, a cancellation of this
     market, or a noop.
 
@@ -98,18 +98,18 @@ def checked_action(action: Any, market: SignerMarket, now: datetime) -> None:
     _require(isinstance(action, Mapping), "an action is due")
     kind = action.get("type")
     if kind == "order":
-        _checked_order(action, market, now)
+        _check_order(action, market, now)
     elif kind == "cancel":
-        _checked_cancels(action, ("a", "o"), market)
+        _check_cancels(action, ("a", "o"), market)
     elif kind == "cancelByCloid":
-        _checked_cancels(action, ("asset", "cloid"), market)
+        _check_cancels(action, ("asset", "cloid"), market)
     else:
         _require(
             kind == "noop" and tuple(action) == ("type",), "this type of action is not signed here"
         )
 
 
-def _checked_order(action: JsonObject, market: SignerMarket, now: datetime) -> None:
+def _check_order(action: JsonObject, market: SignerMarket, now: datetime) -> None:
     _require("builder" not in action, "a builder is not paid on a close")
     _require("vaultAddress" not in action, "no action for a vault is signed here")
     _require(action.get("grouping") == "na", "the grouping is na")
@@ -134,7 +134,7 @@ def _checked_order(action: JsonObject, market: SignerMarket, now: datetime) -> N
         "the asset is not this market's",
     )
     _require(_figure(order["s"]) > 0, "the size is above zero")
-    _checked_price(_figure(order["p"]), order["b"], market.book, now)
+    _check_price(_figure(order["p"]), order["b"], market.book, now)
 
 
 def _figure(raw: Any) -> Decimal:
@@ -148,7 +148,7 @@ def _figure(raw: Any) -> Decimal:
         raise SigningRefused("prices and sizes are plain decimals") from None
 
 
-def _checked_price(price: Decimal, is_buy: bool, book: OrderBook | None, now: datetime) -> None:
+def _check_price(price: Decimal, is_buy: bool, book: OrderBook | None, now: datetime) -> None:
     """A price at most 800 bps worse than the best one that stands on the other side now."""
     _require(book is not None and abs(now - book.at) <= BOOK_FRESH, "there is no fresh book")
     side = (book.asks if is_buy else book.bids) if book is not None else ()
@@ -164,22 +164,23 @@ def _checked_price(price: Decimal, is_buy: bool, book: OrderBook | None, now: da
         )
 
 
-def _checked_cancels(action: JsonObject, keys: tuple[str, str], market: SignerMarket) -> None:
+def _check_cancels(action: JsonObject, keys: tuple[str, str], market: SignerMarket) -> None:
     _require(tuple(action) == ("type", "cancels"), "the action has other fields")
     cancels = action["cancels"]
     _require(isinstance(cancels, Sequence) and 0 < len(cancels) <= 100, "1 to 100 cancellations")
-    for one in cancels:
+    for cancel in cancels:
         _require(
-            isinstance(one, Mapping) and tuple(one) == keys, "the cancellation has other fields"
+            isinstance(cancel, Mapping) and tuple(cancel) == keys,
+            "the cancellation has other fields",
         )
         _require(
-            type(one[keys[0]]) is int and one[keys[0]] == market.perp.asset_id,
+            type(cancel[keys[0]]) is int and cancel[keys[0]] == market.perp.asset_id,
             "the asset is not this market's",
         )
-        name = one[keys[1]]
-        good = (
-            isinstance(name, str) and _CLOID.fullmatch(name)
+        order_id = cancel[keys[1]]
+        is_valid = (
+            isinstance(order_id, str) and _CLOID.fullmatch(order_id)
             if keys[1] == "cloid"
-            else type(name) is int
+            else type(order_id) is int
         )
-        _require(bool(good), "the order is named by its id")
+        _require(bool(is_valid), "the order is named by its id")

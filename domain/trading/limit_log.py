@@ -16,9 +16,9 @@ TRADING_SWITCHES: Final = ("live_terminal", "live_door", "venue_mainnet", "stop_
 class LimitChange:
     """One row of the limit log; it is never changed.
 
-    Shapes: `subject` is the item of the allowlist, the name of the switch, or whose limit it is;
-    `changes` is `{field: {from, to}}`; `changed_by` is `settings`, `operator` (this machine),
-    `admin` (an admin key) or a user id. Source: trading 00.1 and 1.
+    Shapes: `subject` is the item of the allowlist, the name of the switch, or the user id of the
+    limit; `changes` is `{field: {from, to}}`; `changed_by` is `settings`, `operator` (this
+    machine), `admin` (an admin key) or a user id. Source: trading 00.1 and 1.
     """
 
     what: Kind

@@ -19,8 +19,7 @@ _USER: Final = re.compile(r"u_[a-z2-7]{10}")
 
 
 def live_network(switches: Switches) -> Network:
-    """The network that new links and live orders use; what was made on the other one stays
-    there."""
+    """The network of new links and live orders; those of the other network stay there."""
     return "mainnet" if switches.venue_mainnet else "testnet"
 
 
@@ -28,8 +27,7 @@ def allowlist(text: str) -> tuple[str, ...]:
     """The items of a trade allowlist, in lower case.
 
     Errors: ValueError for a wildcard, an empty item, and anything that is neither an address nor a
-    user id: a list
-    that is read wrongly lets somebody trade.
+    user id: a list that is misread would let a stranger trade.
     """
     if not text.strip():
         return ()
@@ -48,8 +46,9 @@ def allowlist_item(text: str) -> str:
 
 
 def allowlisted(allowed: Collection[str], user_id: str, linked_wallet: str | None) -> bool:
-    """True where the user, or his linked wallet, is on the list; an address counts only when it is
-    linked."""
+    """True where the user, or the linked wallet, is on the list; an address counts only when it is
+    linked.
+    """
     return user_id in allowed or (linked_wallet is not None and linked_wallet.lower() in allowed)
 
 

@@ -32,20 +32,20 @@ class OrderLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayUse:
-    """What a counter holds of one day: what was traded, and what may still be."""
+    """One day of a counter: traded, and reserved by open orders. Units: USDC."""
 
     used: Usdc = ZERO
     reserved: Usdc = ZERO
 
     @property
-    def taken(self) -> Usdc:
+    def total(self) -> Usdc:
         """Both together."""
         return self.used + self.reserved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counter:
-    """One day's counter: whose, and the limit that it must stay within."""
+    """One day's counter: its scope, and its limit."""
 
     scope: str
     day: str
@@ -54,7 +54,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapCheck:
-    """A limit, what is used of it, and what is asked on top."""
+    """A limit, the amount used of it, and the amount requested on top."""
 
     name: CapName
     limit: Usdc
@@ -68,14 +68,14 @@ class CapCheck:
         return self.used + self.attempted <= self.limit
 
     def refused(self) -> Refusal:
-        """The refusal of what does not fit."""
-        left = max(ZERO, self.limit - self.used)
+        """The refusal `wallet_over_cap` of this check."""
+        remaining = max(ZERO, self.limit - self.used)
         raw = {
             "cap": self.name,
             "limit": str(self.limit),
             "used": str(self.used),
-            "remaining": str(left),
-            "value": str(left),
+            "remaining": str(remaining),
+            "value": str(remaining),
         }
         return refusal(
             "wallet_over_cap",
@@ -92,8 +92,8 @@ def wallet_scope(mode: Mode, network: Network, wallet: str | None, user_id: str)
     """The counter of a wallet over both surfaces; of the person where no wallet is linked. Paper
     has its own.
     """
-    who = f"{network}:{wallet.lower()}" if wallet is not None else user_id
-    return f"{mode}:all:{who}"
+    holder = f"{network}:{wallet.lower()}" if wallet is not None else user_id
+    return f"{mode}:all:{holder}"
 
 
 def surface_scope(mode: Mode, transport: TradingSurface, user_id: str) -> str:
@@ -104,12 +104,12 @@ def surface_scope(mode: Mode, transport: TradingSurface, user_id: str) -> str:
 def day_checks(
     counters: Mapping[Counter, DayUse], attempted: Usdc, now: datetime
 ) -> tuple[CapCheck, ...]:
-    """Whether a day's counters take so much more."""
+    """One check a counter: whether it has room for `attempted`."""
     return tuple(
         CapCheck(
             name="per_day",
             limit=counter.limit,
-            used=use.taken,
+            used=use.total,
             attempted=attempted,
             retry_at=midnight(now),
         )

@@ -14,12 +14,12 @@ from domain.trading.modes import Mode, TradingSurface, effective_mode
 from domain.trading.order_caps import CapCheck
 
 Step = Literal["link", "enable", "fund", "builder_fee"]
-# What the service knows of the position that a close is about; `none`: there is nothing that the
-# close would reduce by its size.
+# The state of the position to close; `none`: there is no position that the close would reduce by
+# its size.
 PositionSeen = Literal["unasked", "open", "none", "unreadable"]
 DIRECTLY: Final = NextStep("Close directly at the venue")
 RETRY_KINDS: Final = frozenset({"no_liquidity", "price_band"})
-_WHY: Final[Mapping[Step, str]] = {
+_STEP_REASONS: Final[Mapping[Step, str]] = {
     "link": "no wallet is linked",
     "enable": "no order key of the linked wallet may sign",
     "fund": "the account has no margin where the product is traded",
@@ -29,7 +29,7 @@ _WHY: Final[Mapping[Step, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """What is wrong with an order as it was asked for; `nearest` is what would be taken."""
+    """A field of an order that breaks a rule; `nearest` is a value that would pass."""
 
     field: str
     rule: str
@@ -38,7 +38,7 @@ class FieldProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooMany:
-    """The throttle's word: the limit that is full, and until when."""
+    """A throttle refusal: the limit that is full, and until when."""
 
     limit: int
     period: Literal["minute", "hour"]
@@ -47,7 +47,7 @@ class TooMany:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """What an account lacks to trade live."""
+    """The step that an account lacks to trade live."""
 
     step: Step
     detail: Mapping[str, object] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raise:
-    """A limit that was asked to go up."""
+    """A requested limit above the current one."""
 
     field: str
     limit: str
@@ -64,7 +64,7 @@ class Raise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VenueRejection:
-    """The venue's own words of refusal, and our class of them."""
+    """The venue's own refusal sentence, and our class of it."""
 
     words: str
     kind: str
@@ -72,9 +72,9 @@ class VenueRejection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateInput:
-    """Everything that is known when an order or a close is decided about.
+    """All input of the decision about an order or a close.
 
-    What is not known at a stage is left at its default, which stands in nobody's way.
+    An input that is unknown at a stage keeps its default, which blocks nothing.
     `prepared`: the mode it was prepared in, when it is decided a second time.
     Source: trading 1 and 2.
     """
@@ -103,58 +103,64 @@ class GateInput:
     action: Mapping[str, object] | None = None
 
 
-def gate(a: GateInput) -> Mode | Refusal:
-    """The mode in which it goes through, or the first refusal in the order of the 13."""
-    if a.throttled is not None:
-        return _throttled(a.throttled)
-    if a.fault is not None:
-        return invalid_order(a.fault)
-    mode = _mode(a)
+def gate(inputs: GateInput) -> Mode | Refusal:
+    """The mode of the order, or the first of the 13 refusals in their order. Source: trading 2."""
+    if inputs.throttled is not None:
+        return _throttled(inputs.throttled)
+    if inputs.fault is not None:
+        return invalid_order(inputs.fault)
+    mode = _mode(inputs)
     if isinstance(mode, Refusal):
         return mode
-    if mode == "live" and a.missing is not None:
-        return not_ready(a.missing)
-    if not verified_close(a, mode):
-        for cap in a.caps:
+    if mode == "live" and inputs.missing is not None:
+        return not_ready(inputs.missing)
+    if not verified_close(inputs, mode):
+        for cap in inputs.caps:
             if not cap.holds:
                 return cap.refused()
-    return _later(a, mode) or mode
+    return _late_refusal(inputs, mode) or mode
 
 
-def verified_close(a: GateInput, mode: Mode) -> bool:
+def verified_close(inputs: GateInput, mode: Mode) -> bool:
     """True for a live close of a position that the venue has just shown: no lock stops it."""
-    return a.closing and mode == "live" and a.position == "open"
+    return inputs.closing and mode == "live" and inputs.position == "open"
 
 
-def _mode(a: GateInput) -> Mode | Refusal:
-    """The mode that was meant, or why it cannot be that one. It never falls into the other."""
-    now = effective_mode(a.switches, a.transport, allowed=a.allowed)
-    if a.closing:
-        meant: Mode = a.mode_seen or now
-        if meant == "live" and a.closes_need_allowlist and not a.allowed:
+def _mode(inputs: GateInput) -> Mode | Refusal:
+    """The intended mode, or the refusal of it; an order never changes its mode."""
+    now = effective_mode(inputs.switches, inputs.transport, allowed=inputs.allowed)
+    if inputs.closing:
+        intended: Mode = inputs.mode_seen or now
+        if intended == "live" and inputs.closes_need_allowlist and not inputs.allowed:
             return refusal("wallet_not_allowlisted")
-        return meant
-    if a.prepared is not None:
-        flipped = a.prepared != now and not (a.prepared == "paper" and a.names_book)
-        return _changed(a.prepared, now) if flipped else a.prepared
-    if a.names_book:
+        return intended
+    if inputs.prepared is not None:
+        has_changed = inputs.prepared != now and not (
+            inputs.prepared == "paper" and inputs.names_book
+        )
+        return _changed(inputs.prepared, now) if has_changed else inputs.prepared
+    if inputs.names_book:
         return "paper"
-    meant = a.mode_seen or now
-    if meant == "live" and now == "paper":
-        return _shut(a)
-    return meant if meant == now else _changed(meant, now)
+    intended = inputs.mode_seen or now
+    if intended == "live" and now == "paper":
+        return _closed_lock(inputs)
+    return intended if intended == now else _changed(intended, now)
 
 
-def _shut(a: GateInput) -> Refusal:
-    """Which lock is shut, the outermost first."""
-    if not (a.switches.live_terminal if a.transport == "terminal" else a.switches.live_door):
-        return _off(a.transport)
-    if a.transport == "door" and not a.switches.venue_mainnet:
-        return _off("mainnet")
+def _closed_lock(inputs: GateInput) -> Refusal:
+    """The refusal of the outermost closed lock."""
+    if not (
+        inputs.switches.live_terminal
+        if inputs.transport == "terminal"
+        else inputs.switches.live_door
+    ):
+        return _live_off(inputs.transport)
+    if inputs.transport == "door" and not inputs.switches.venue_mainnet:
+        return _live_off("mainnet")
     return refusal("wallet_not_allowlisted")
 
 
-def _off(switch: str) -> Refusal:
+def _live_off(switch: str) -> Refusal:
     return refusal("wallet_live_off", remaining={"switch": switch}, switch=switch)
 
 
@@ -185,33 +191,35 @@ def not_ready(missing: Missing) -> Refusal:
         "wallet_not_ready",
         remaining={"step": missing.step},
         detail=missing.detail,
-        why=_WHY[missing.step],
+        why=_STEP_REASONS[missing.step],
     )
 
 
-def _later(a: GateInput, mode: Mode) -> Refusal | None:
-    """What is found out last: the position, the signature, the venue's answer."""
-    if a.raised is not None:
+def _late_refusal(inputs: GateInput, mode: Mode) -> Refusal | None:
+    """The refusals of the last stage: position, signature, the venue's answer."""
+    if inputs.raised is not None:
         return refusal(
             "wallet_limit_raise",
-            remaining=a.raised.limits,
-            field=a.raised.field,
-            limit=a.raised.limit,
+            remaining=inputs.raised.limits,
+            field=inputs.raised.field,
+            limit=inputs.raised.limit,
         )
-    closes_live = a.closing and mode == "live"
-    if a.closing and a.position == "none":
-        detail = {"position": a.position_now}
-        return refusal("wallet_no_position", remaining=detail, product=a.product or "that product")
-    if a.bad_signature is not None:
-        return refusal("wallet_signature_invalid", why=a.bad_signature)
-    if a.said is not None:
-        return rejected(a.said)
-    unread = closes_live and a.position != "open"
-    if a.silent is not None or unread:
-        return _venue_down(a, closes_live)
-    if a.unknown is not None:
-        order_id = a.unknown["order_id"]
-        return refusal("wallet_outcome_unknown", detail=dict(a.unknown), order_id=order_id)
+    closes_live = inputs.closing and mode == "live"
+    if inputs.closing and inputs.position == "none":
+        detail = {"position": inputs.position_now}
+        return refusal(
+            "wallet_no_position", remaining=detail, product=inputs.product or "that product"
+        )
+    if inputs.bad_signature is not None:
+        return refusal("wallet_signature_invalid", why=inputs.bad_signature)
+    if inputs.said is not None:
+        return rejected(inputs.said)
+    unread = closes_live and inputs.position != "open"
+    if inputs.silent is not None or unread:
+        return _venue_down(inputs, closes_live)
+    if inputs.unknown is not None:
+        order_id = inputs.unknown["order_id"]
+        return refusal("wallet_outcome_unknown", detail=dict(inputs.unknown), order_id=order_id)
     return None
 
 
@@ -225,11 +233,11 @@ def rejected(statement: VenueRejection) -> Refusal:
     )
 
 
-def _venue_down(a: GateInput, closes_live: bool) -> Refusal:
+def _venue_down(inputs: GateInput, closes_live: bool) -> Refusal:
     return refusal(
         "wallet_venue_unavailable",
-        retry_at=a.retry_at,
-        detail={"action": a.action} if closes_live else {},
+        retry_at=inputs.retry_at,
+        detail={"action": inputs.action} if closes_live else {},
         next=(DIRECTLY,) if closes_live else (),
-        why=a.silent or "the position cannot be read",
+        why=inputs.silent or "the position cannot be read",
     )

@@ -13,12 +13,12 @@ from typing import Any, Final, cast
 
 from domain.money import Usdc
 from domain.refusals import Refused
-from domain.text import unfit
+from domain.text import text_problem
 from domain.trading.modes import Mode
 from domain.trading.order_gate import FieldProblem
 from domain.trading.orders import OrderType, Side, SignMode, Tif
 
-WHY_AT_MOST: Final = 500
+MAX_WHY_CHARS: Final = 500
 SLIPPAGE_BPS: Final = 50
 _PRODUCT: Final = re.compile(r"([a-z0-9]{2,4}:)?[A-Za-z0-9]{1,16}")
 _FIGURE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
@@ -28,7 +28,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderRequest:
-    """An order as it was asked for. Units: `amount` USDC; one of it and `size` is set."""
+    """An order as requested. Units: `amount` USDC; one of it and `size` is set."""
 
     product: str
     side: Side
@@ -49,7 +49,7 @@ class OrderRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseRequest:
-    """A close as it was asked for; of the whole position where neither part nor size is told."""
+    """A close as requested; of the whole position where neither fraction nor size is given."""
 
     product: str
     mode_seen: Mode
@@ -59,7 +59,7 @@ class CloseRequest:
     slippage_bps: int
 
 
-class _Wrong(Exception):
+class _FieldError(Exception):
     def __init__(self, name: str, rule: str):
         super().__init__(name)
         self.fault = FieldProblem(field=name, rule=rule)
@@ -71,19 +71,19 @@ def parse_order(
     """Read an order; the first wrong field in their order where several are."""
     try:
         return _parse_order(request, mode_required)
-    except _Wrong as wrong:
+    except _FieldError as wrong:
         return wrong.fault
 
 
 def parse_close(request: Mapping[str, object], slippage_bps: int) -> CloseRequest | FieldProblem:
-    """Read a close; `slippage_bps` is what is taken where none is told, and the most."""
+    """Read a close; `slippage_bps` is the default and the maximum."""
     try:
-        mode = cast("Mode", _one_of(request, "mode_seen", ("paper", "live")))
+        mode = cast("Mode", _choice(request, "mode_seen", ("paper", "live")))
         book, size, part = _id(request, "book"), _figure(request, "size"), _part(request)
         if book is not None and mode == "live":
-            raise _Wrong("book", "a book is paper")
+            raise _FieldError("book", "a book is paper")
         if size is not None and part is not None:
-            raise _Wrong("size", "a size or a fraction, not both")
+            raise _FieldError("size", "a size or a fraction, not both")
         bps = _parse_bps(request, "slippage_bps", slippage_bps)
         return CloseRequest(
             product=_product(request),
@@ -93,23 +93,23 @@ def parse_close(request: Mapping[str, object], slippage_bps: int) -> CloseReques
             size=size,
             slippage_bps=slippage_bps if bps is None else bps,
         )
-    except _Wrong as wrong:
+    except _FieldError as wrong:
         return wrong.fault
 
 
 def _parse_order(request: Mapping[str, object], mode_required: bool) -> OrderRequest:
     product = _product(request)
-    side = cast("Side", _one_of(request, "side", ("buy", "sell")))
-    kind = cast("OrderType", _one_of(request, "type", ("market", "limit")))
+    side = cast("Side", _choice(request, "side", ("buy", "sell")))
+    kind = cast("OrderType", _choice(request, "type", ("market", "limit")))
     size, amount = _figure(request, "size"), _usdc(request, "notional_usdc")
     if (size is None) == (amount is None):
-        raise _Wrong("size", "a size or a notional, one of the two")
+        raise _FieldError("size", "a size or a notional, one of the two")
     book = _id(request, "book")
-    mode = _may_be(request, "mode_seen", ("paper", "live"))
+    mode = _optional_choice(request, "mode_seen", ("paper", "live"))
     if mode is None and mode_required:
-        raise _Wrong("mode_seen", "paper or live: what the screen showed")
+        raise _FieldError("mode_seen", "paper or live: what the screen showed")
     if book is not None and mode == "live":
-        raise _Wrong("book", "a book is paper")
+        raise _FieldError("book", "a book is paper")
     limit_px, tif, bps = _limits(request, kind)
     return OrderRequest(
         product=product,
@@ -122,11 +122,13 @@ def _parse_order(request: Mapping[str, object], mode_required: bool) -> OrderReq
         slippage_bps=bps,
         reduce_only=_flag(request, "reduce_only"),
         book=book,
-        sign_mode=cast("SignMode | None", _may_be(request, "sign_mode", ("none", "client"))),
+        sign_mode=cast(
+            "SignMode | None", _optional_choice(request, "sign_mode", ("none", "client"))
+        ),
         mode_seen=cast("Mode | None", mode),
         mandate_id=_id(request, "mandate_id"),
         intent_id=_id(request, "intent_id"),
-        why=_words(request),
+        why=_why_text(request),
     )
 
 
@@ -135,39 +137,41 @@ def _limits(
 ) -> tuple[Decimal | None, Tif, int | None]:
     """Limit price, time in force and slippage, as the type of the order has them."""
     limit_px = _figure(request, "limit_px")
-    tif = cast("Tif", _may_be(request, "tif", ("ioc", "gtc", "alo")) or "ioc")
+    tif = cast("Tif", _optional_choice(request, "tif", ("ioc", "gtc", "alo")) or "ioc")
     bps = _parse_bps(request, "slippage_bps", 10_000)
     if kind == "limit":
         if limit_px is None:
-            raise _Wrong("limit_px", "a limit order has a limit price")
+            raise _FieldError("limit_px", "a limit order has a limit price")
         if bps is not None:
-            raise _Wrong("slippage_bps", "only a market order has it")
+            raise _FieldError("slippage_bps", "only a market order has it")
         return limit_px, tif, None
     if limit_px is not None:
-        raise _Wrong("limit_px", "a market order has none")
+        raise _FieldError("limit_px", "a market order has none")
     if tif != "ioc":
-        raise _Wrong("tif", "a market order is ioc")
+        raise _FieldError("tif", "a market order is ioc")
     return None, tif, SLIPPAGE_BPS if bps is None else bps
 
 
 def _product(request: Mapping[str, object]) -> str:
     raw = request.get("product")
     if not isinstance(raw, str) or not _PRODUCT.fullmatch(raw):
-        raise _Wrong("product", "a name of the products")
+        raise _FieldError("product", "a name of the products")
     return raw
 
 
-def _one_of(request: Mapping[str, object], name: str, words: tuple[str, ...]) -> str:
-    word = _may_be(request, name, words)
-    if word is None:
-        raise _Wrong(name, " or ".join(words))
-    return word
+def _choice(request: Mapping[str, object], name: str, options: tuple[str, ...]) -> str:
+    option = _optional_choice(request, name, options)
+    if option is None:
+        raise _FieldError(name, " or ".join(options))
+    return option
 
 
-def _may_be(request: Mapping[str, object], name: str, words: tuple[str, ...]) -> str | None:
+def _optional_choice(
+    request: Mapping[str, object], name: str, options: tuple[str, ...]
+) -> str | None:
     raw = request.get(name)
-    if raw is not None and raw not in words:
-        raise _Wrong(name, " or ".join(words))
+    if raw is not None and raw not in options:
+        raise _FieldError(name, " or ".join(options))
     return raw
 
 
@@ -176,7 +180,7 @@ def _figure(request: Mapping[str, object], name: str) -> Decimal | None:
     if raw is None:
         return None
     if not isinstance(raw, str) or not _FIGURE.fullmatch(raw) or not Decimal(raw):
-        raise _Wrong(name, "a plain decimal string above zero, at most 8 decimals")
+        raise _FieldError(name, "a plain decimal string above zero, at most 8 decimals")
     return Decimal(raw)
 
 
@@ -185,15 +189,15 @@ def _usdc(request: Mapping[str, object], name: str) -> Usdc | None:
     if raw is None:
         return None
     if not isinstance(raw, str) or not _AMOUNT.fullmatch(raw) or not Decimal(raw):
-        raise _Wrong(name, "USDC as a plain decimal string above zero, at most 6 decimals")
+        raise _FieldError(name, "USDC as a plain decimal string above zero, at most 6 decimals")
     try:
         return Usdc.parse(raw)
     except Refused:
-        raise _Wrong(name, "an amount of USDC that there can be") from None
+        raise _FieldError(name, "an amount of USDC that there can be") from None
 
 
 def limit_of(name: str, raw: Any) -> Usdc | FieldProblem | None:
-    """A limit that somebody sets: None where he keeps it, 0 to stop new orders."""
+    """A limit to set: None to keep the stored one, 0 to stop new orders."""
     if raw is None:
         return None
     if isinstance(raw, str) and _AMOUNT.fullmatch(raw):
@@ -212,7 +216,7 @@ def _part(request: Mapping[str, object]) -> Decimal | None:
         return None
     text = str(raw) if type(raw) is int else raw
     if not isinstance(text, str) or not _FIGURE.fullmatch(text) or not 0 < Decimal(text) <= 1:
-        raise _Wrong("fraction", "a decimal string above 0, at most 1")
+        raise _FieldError("fraction", "a decimal string above 0, at most 1")
     return Decimal(text)
 
 
@@ -221,28 +225,28 @@ def _parse_bps(request: Mapping[str, object], name: str, limit: int) -> int | No
     if raw is None:
         return None
     if type(raw) is not int or not 0 <= raw <= limit:
-        raise _Wrong(name, f"a whole number of basis points, at most {limit}")
+        raise _FieldError(name, f"a whole number of basis points, at most {limit}")
     return raw
 
 
 def _flag(request: Mapping[str, object], name: str) -> bool:
     raw = request.get(name)
     if raw is not None and not isinstance(raw, bool):
-        raise _Wrong(name, "true or false")
+        raise _FieldError(name, "true or false")
     return bool(raw)
 
 
 def _id(request: Mapping[str, object], name: str) -> str | None:
     raw = request.get(name)
     if raw is not None and (not isinstance(raw, str) or not _ID.fullmatch(raw)):
-        raise _Wrong(name, "an id that was given out here")
+        raise _FieldError(name, "an id that was given out here")
     return raw
 
 
-def _words(request: Mapping[str, object]) -> str | None:
+def _why_text(request: Mapping[str, object]) -> str | None:
     raw = request.get("why")
     if raw is None:
         return None
-    if not isinstance(raw, str) or len(raw) > WHY_AT_MOST or unfit(raw, lines=True):
-        raise _Wrong("why", f"at most {WHY_AT_MOST} legible characters")
+    if not isinstance(raw, str) or len(raw) > MAX_WHY_CHARS or text_problem(raw, lines=True):
+        raise _FieldError("why", f"at most {MAX_WHY_CHARS} legible characters")
     return raw

@@ -71,29 +71,29 @@ BECOMES: Final[Mapping[tuple[Status, OrderTransition], Status]] = MappingProxyTy
 DONE: Final[frozenset[Status]] = frozenset({"executed", "rejected", "expired", "cancelled"})
 UNSENT: Final[frozenset[Status]] = frozenset({"prepared", "awaiting_owner", "awaiting_signature"})
 PENDING: Final[frozenset[Status]] = frozenset({"awaiting_owner", "awaiting_signature", "unknown"})
-# What was sent and is not over: at the venue, on its way there, or nobody knows.
+# Orders that were sent and are not over: at the venue, on their way there, or of unknown state.
 UNDER_WAY: Final[frozenset[Status]] = frozenset({"executing", "resting", "recorded", "unknown"})
 OWNER_HAS: Final = timedelta(hours=24)
 PENDING_AN_AGENT: Final = 10
-# An order that nobody can execute any more is given up this long after the end of its bytes.
+# An order that can no longer execute is given up this long after the end of its bytes.
 VOID_AFTER: Final = timedelta(minutes=2)
-# What was given up before its bytes ended is looked for from this long after their end on.
+# An order given up before its bytes ended is looked for from this long after their end on.
 LATE: Final = timedelta(seconds=5)
-# An order that the venue named once and names no more is given up after so many looks in a row.
+# An order that the venue listed once and no longer does is given up after so many polls in a row.
 FORGOTTEN_AFTER: Final = 5
 UNSEEN_RECORD_HOLDS: Final = timedelta(minutes=10)
-_ASKED_AFTER_S: Final = (1, 3, 10, 30)
-_THEN_S: Final = 60
+_POLL_AFTER_S: Final = (1, 3, 10, 30)
+_POLL_EVERY_S: Final = 60
 
 
 def next_status(status: Status, transition: OrderTransition) -> Status:
-    """The status after something happened. Errors: `conflict`."""
-    after = BECOMES.get((status, transition))
-    if after is None:
+    """The status after a transition. Errors: `conflict` for a pair that is not in `BECOMES`."""
+    following = BECOMES.get((status, transition))
+    if following is None:
         raise Refused(
             refusal("conflict", why=f"The order is {status}; it cannot {transition} from there.")
         )
-    return after
+    return following
 
 
 def is_reduce_only(order: Order) -> bool:
@@ -102,15 +102,15 @@ def is_reduce_only(order: Order) -> bool:
 
 
 def first_status(mode: Mode, by: By) -> Status:
-    """Where an order begins: paper needs nobody's signature, an agent's live order its owner."""
+    """The first status: a paper order needs no signature, an agent's live order its owner."""
     if mode == "paper":
         return "prepared"
     return "awaiting_owner" if by == "agent" else "awaiting_signature"
 
 
 def next_poll_at(tries: int, now: datetime) -> datetime:
-    """When the venue is asked next: after 1 s, 3 s, 10 s, 30 s, then every minute."""
-    pause = _ASKED_AFTER_S[tries] if tries < len(_ASKED_AFTER_S) else _THEN_S
+    """The time of the next venue poll: after 1 s, 3 s, 10 s, 30 s, then every minute."""
+    pause = _POLL_AFTER_S[tries] if tries < len(_POLL_AFTER_S) else _POLL_EVERY_S
     return now + timedelta(seconds=pause)
 
 
@@ -134,7 +134,7 @@ class OrderFill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidBuilder:
-    """Who is paid for bringing an order. Units: tenths of a basis point."""
+    """The builder that is paid for an order. Units: tenths of a basis point."""
 
     address: str
     fee_tenths_bps: int
@@ -164,7 +164,7 @@ class CancelAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What is signed beside the action. Units: ms since 1970."""
+    """Nonce and expiry, signed with the action. Units: ms since 1970."""
 
     nonce: int
     expires_after: int
@@ -172,7 +172,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenAtVenue:
-    """What the venue said of an order last."""
+    """The venue's last status of an order."""
 
     oid: int | None
     status: str
@@ -241,18 +241,18 @@ class Order:
 
     @property
     def partial(self) -> bool:
-        """True where it ended with less than was asked for, and more than nothing."""
+        """True where it ended filled in part: above nothing, below its size."""
         filled = self.filled_size
         return self.status in DONE and filled is not None and 0 < filled < self.action.size
 
     def shown_status(self, now: datetime) -> Status:
-        """The status; an order that nobody sent in time is over before anybody has written so."""
+        """The status; an unsent order past its end is expired before a sweep stores that."""
         return "expired" if self.status in UNSENT and now >= self.expires_at else self.status
 
 
 def unproved(order: Order) -> bool:
-    """True for an order that ended by one word while its bytes could act: taken back or run out
-    here, or refused by its answer or its own status alone.
+    """True for an order that ended without proof while its bytes could act: cancelled or expired
+    here, or refused by one answer or its own status alone.
     """
     if order.envelope is None or order.verified:
         return False
@@ -261,13 +261,13 @@ def unproved(order: Order) -> bool:
 
 
 def proof_due(order: Order, now: datetime) -> datetime | None:
-    """When an unproved order is looked for next; None where it was, several times in a row and when
-    nobody could execute it any more.
+    """When an unproved order is looked for next; None once it was looked for several times in a row
+    after its bytes had ended.
     """
     if not unproved(order):
         return None
     ends = (order.expires_at + LATE, order.expires_at + VOID_AFTER)
     due = next((at for at in ends if now < at), None)
     if due is None and order.tries < FORGOTTEN_AFTER:
-        due = now + timedelta(seconds=_THEN_S)
+        due = now + timedelta(seconds=_POLL_EVERY_S)
     return due

@@ -31,9 +31,9 @@ _DEX_SCALE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class NoPrice:
-    """The market gives no price to rest on; the sentence says why."""
+    """The market gives no reliable price, for a reason."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,8 @@ def quote_of(book: OrderBook | None, now: datetime) -> Quote | NoPrice:
 
 
 def tradable(perp: Perp | None, name: str) -> Perp | FieldProblem:
-    """The product, if new orders of it can be placed at all; whether somebody is there to trade
-    with is for its book to say.
+    """The product, if new orders of it can be placed at all; liquidity is checked by its book
+    later.
     """
     if perp is None:
         return FieldProblem(field="product", rule=f"{name} is none of the products")
@@ -89,7 +89,7 @@ def tradable(perp: Perp | None, name: str) -> Perp | FieldProblem:
 def priced(
     request: OrderRequest, perp: Perp, quote: Quote, *, most_bps: int, at_cap: bool = False
 ) -> Priced | FieldProblem:
-    """The order's price and size, protective and never moved from what was asked.
+    """The order's price and size, protective and never moved from the request.
 
     Rules: tick, lot, least value, price band, slippage, the venue's cap on open interest.
     """
@@ -128,7 +128,7 @@ def _limit(request: OrderRequest, perp: Perp, quote: Quote) -> Decimal | FieldPr
 
 
 def out_of_band(px: Decimal, perp: Perp) -> bool:
-    """Whether the venue takes no such price now."""
+    """True for a price outside the band that the venue takes now."""
     return perp.mark_px is not None and abs(px - perp.mark_px) > BAND * perp.mark_px
 
 
@@ -154,7 +154,7 @@ def _size(request: OrderRequest, perp: Perp, quote: Quote) -> Decimal | FieldPro
 def closing_size(
     close_request: CloseRequest, position: Position, perp: Perp, touch: Decimal
 ) -> Decimal | FieldProblem | None:
-    """How much a close takes off; None where there is nothing of that size to take off.
+    """The size that a close takes off; None where the position has no such size.
 
     The whole position where all is asked for, or where what is left would be worth under 10 USDC
     and could never be closed; a part below 10 USDC is refused, since the venue would.
@@ -182,7 +182,7 @@ def closing_size(
 
 
 def within_slippage(limit_px: Decimal, touch: Decimal, bps: int, *, is_buy: bool) -> bool:
-    """Whether a close's price is no worse than the touch by more than its slippage."""
+    """True where a close's price is worse than the touch by at most its slippage."""
     worse = limit_px - touch if is_buy else touch - limit_px
     return worse * BPS <= touch * bps
 

@@ -1,7 +1,7 @@
 """The venue stop line of a mandate: when it is reached, and the next move of its close.
 
-Everything here is decided from what was read and from orders that are on record; nothing is asked
-and nothing is sent. Source: trading 5 and 00.9.
+Pure decisions from venue reads and stored orders, without input or output. Source: trading 5 and
+00.9.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from domain.trading.venue_values import Network, Perp
 # How much worse than the touch each try may be, in basis points; the signer's own fence is the
 # last of them.
 LADDER_BPS: Final = (100, 300, 800)
-# What was tried and left something open is tried anew after this long, from the first rung on.
-REST: Final = timedelta(minutes=10)
+# A close that left something open is tried again after this long, from the first rung on.
+RETRY_AFTER: Final = timedelta(minutes=10)
 # The bytes of a close end this long after they were signed.
-GOOD_FOR: Final = timedelta(seconds=15)
+CLOSE_VALID_FOR: Final = timedelta(seconds=15)
 # Two readings are of consecutive ticks where they are no further apart.
-TOGETHER: Final = timedelta(minutes=3)
-# An order that nobody knows the end of holds no look at the line for longer.
+MAX_READING_GAP: Final = timedelta(minutes=3)
+# An order with an unknown end delays no reading of the line for longer.
 SETTLES_WITHIN: Final = timedelta(minutes=10)
 # The venue's clock may be behind ours.
 _BEHIND: Final = timedelta(minutes=1)
@@ -40,7 +40,7 @@ ZERO: Final = Decimal(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorthReading:
-    """What a mandate is worth by one look at the venue; `at` is the venue's time.
+    """The worth of a mandate by one reading of the venue; `at` is the venue's time.
 
     Units: micro-USDC.
     """
@@ -57,7 +57,7 @@ class WorthReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopLineState:
-    """How the keeper stands with a mandate on one network.
+    """The keeper's stored state of a mandate's stop line on one network.
 
     Shapes: `episode` counts the attempts to close from 1, 0 before the first; `again_at` is when a
     blocked one is tried anew.
@@ -73,96 +73,103 @@ class StopLineState:
 
 
 def reached(now: WorthReading | None, before: WorthReading | None) -> bool:
-    """True where two looks in a row stand below the line: one bad mark closes nothing.
+    """True where two readings in a row stand below the line: one bad mark closes nothing.
 
-    The second is another answer of the venue's, later by its own time.
+    The second reading is a later answer, by the venue's own time.
     """
     if now is None or before is None:
         return False
-    return now.below and before.below and before.at < now.at <= before.at + TOGETHER
+    return now.below and before.below and before.at < now.at <= before.at + MAX_READING_GAP
 
 
-# -- what a mandate holds
+# -- positions of a mandate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPosition:
-    """What a mandate's orders of one product come to. Units: `size` in the coin, negative when
-    short; `paid` USDC that went out for it, fees with it, less what came back."""
+    """A mandate's position in one product, by its orders' fills. Units: `size` in the coin,
+    negative when short; `paid` USDC that went out for it, fees with it, less what came back.
+    """
 
     size: Decimal = ZERO
     paid: Decimal = ZERO
 
 
 def unsettled(order: Order) -> bool:
-    """True while it is not known what became of an order that was sent, or what it filled."""
+    """True while the end of an order that was sent, or a fill of it, is unknown."""
     if order.status in ("executing", "unknown"):
         return True
     if order.status == "recorded":
         return order.next_check_at is not None
     if order.fills_whole or order.status not in ("executed", "cancelled"):
         return False
-    told = order.filled_size
-    return order.status == "executed" if told is None else filled_size(order.fills) < told
+    reported_size = order.filled_size
+    return (
+        order.status == "executed"
+        if reported_size is None
+        else filled_size(order.fills) < reported_size
+    )
 
 
-def holds_a_look(order: Order, now: datetime) -> bool:
-    """True while a look waits for an order: what is not settled by then counts by its fills."""
+def delays_reading(order: Order, now: datetime) -> bool:
+    """True while a reading waits for an order; after `SETTLES_WITHIN` the order counts by its
+    fills.
+    """
     return unsettled(order) and now < (order.sent_at or order.created_at) + SETTLES_WITHIN
 
 
-def own_of(orders: Iterable[Order]) -> Mapping[str, OwnPosition]:
-    """What a mandate's orders come to by their fills, by product: a size that an order is said to
-    have filled is nobody's until its fills say so.
+def own_positions(orders: Iterable[Order]) -> Mapping[str, OwnPosition]:
+    """A mandate's positions by product, from its orders' fills alone: a filled size without fills
+    does not count yet.
     """
-    found: dict[str, OwnPosition] = {}
+    positions: dict[str, OwnPosition] = {}
     for order in orders:
         if not order.fills:
             continue
         side = 1 if order.action.is_buy else -1
-        prepaid_cost = sum((side * f.size * f.px + f.fee for f in order.fills), ZERO)
-        was = found.get(order.product, OwnPosition())
-        size = was.size + side * filled_size(order.fills)
-        found[order.product] = OwnPosition(size=size, paid=was.paid + prepaid_cost)
-    return found
+        cost = sum((side * f.size * f.px + f.fee for f in order.fills), ZERO)
+        before = positions.get(order.product, OwnPosition())
+        size = before.size + side * filled_size(order.fills)
+        positions[order.product] = OwnPosition(size=size, paid=before.paid + cost)
+    return positions
 
 
-def holds(orders: Sequence[Order]) -> bool:
-    """True where the fills say that something of a mandate's is left; the keeper may have closed
-    more than that, where the whole account is the mandate's.
+def has_own_position(orders: Sequence[Order]) -> bool:
+    """True where a position of the mandate is left by its fills; the keeper may have closed more,
+    where the whole account is the mandate's.
     """
-    opened = own_of(o for o in orders if o.source != "keeper")
-    left = own_of(orders)
-    return any(own.size * left[coin].size > 0 for coin, own in opened.items())
+    opened = own_positions(o for o in orders if o.source != "keeper")
+    remaining = own_positions(orders)
+    return any(own.size * remaining[coin].size > 0 for coin, own in opened.items())
 
 
-def sure_of(orders: Sequence[Order], coin: str) -> Decimal:
-    """What is the mandate's own of a product, whatever an order did that nobody knows the end of:
-    one that takes off is taken to have done so. With its sign.
+def certain_size(orders: Sequence[Order], coin: str) -> Decimal:
+    """The mandate's certain size in a product, with its sign: an order of unknown end that would
+    reduce the position is assumed to have done so.
     """
-    own = own_of(orders).get(coin, OwnPosition()).size
+    own = own_positions(orders).get(coin, OwnPosition()).size
     for order in orders:
         if order.product != coin or order.action.is_buy is (own > 0) or not unsettled(order):
             continue
-        left = abs(own) - (order.action.size - filled_size(order.fills))
-        own = max(ZERO, left) * (1 if own > 0 else -1)
+        remaining = abs(own) - (order.action.size - filled_size(order.fills))
+        own = max(ZERO, remaining) * (1 if own > 0 else -1)
     return own
 
 
 def result_micros(own: Mapping[str, OwnPosition], marks: Mapping[str, Decimal]) -> int | None:
-    """What the mandate made or lost at the venue, rounded down; None where a mark is missing.
+    """The mandate's result at the venue, rounded down; None where a mark is missing.
 
-    Units: micro-USDC. Funding is the account's and in nobody's orders, so that it is not in here.
+    Units: micro-USDC. Funding belongs to the account and to no order, so that it is left out.
     """
     total = ZERO
-    for coin, held in own.items():
-        if held.size and coin not in marks:
+    for coin, position in own.items():
+        if position.size and coin not in marks:
             return None
-        total += held.size * marks.get(coin, ZERO) - held.paid
+        total += position.size * marks.get(coin, ZERO) - position.paid
     return int(total.scaleb(6).quantize(Decimal(1), ROUND_FLOOR))
 
 
-# -- what is closed
+# -- closing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,45 +186,52 @@ class ReduceOrder:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """Something stays open; the sentence says why no order of ours can take it off now.
+    """An open remainder, and the sentence why no order can close it now.
 
-    `passing`: the next tick may see it otherwise.
+    `passing`: the next tick may be able to.
     """
 
     coin: str
-    why: str
+    reason: str
     passing: bool
 
 
-def closable(held: Decimal, own: Decimal, scope: Scope) -> Decimal:
-    """How much of a position is the mandate's to close, with its sign; the rest is the owner's."""
+def closable(position_size: Decimal, own_size: Decimal, scope: Scope) -> Decimal:
+    """The part of a position that is the mandate's to close, with its sign; the rest is the
+    owner's.
+    """
     if scope == "all":
-        return held
-    if held > 0 and own > 0:
-        return min(held, own)
-    return max(held, own) if held < 0 and own < 0 else ZERO
+        return position_size
+    if position_size > 0 and own_size > 0:
+        return min(position_size, own_size)
+    return max(position_size, own_size) if position_size < 0 and own_size < 0 else ZERO
 
 
-def cut(
-    coin: str, held: Decimal, part: Decimal, perp: Perp | None, quote: Quote | NoPrice, rung: int
+def reduce_order(
+    coin: str,
+    position_size: Decimal,
+    part: Decimal,
+    perp: Perp | None,
+    quote: Quote | NoPrice,
+    rung: int,
 ) -> ReduceOrder | Residual | None:
-    """The order that takes `part` of a position off, None where there is nothing to take off."""
+    """The order that closes `part` of a position, the reason why none can, or None for no part."""
     if not part:
         return None
     if perp is None:
         return Residual(coin, f"{coin}: the venue names no such market", passing=True)
     if perp.delisted:
         return Residual(coin, f"{coin}: delisted, the venue settles it", passing=False)
-    size, whole = lots(abs(part), perp.sz_decimals), lots(abs(held), perp.sz_decimals)
+    size, full_size = lots(abs(part), perp.sz_decimals), lots(abs(position_size), perp.sz_decimals)
     if not size:
         return None
     if rung >= len(LADDER_BPS):
         return Residual(coin, f"{coin}: nobody took it within {LADDER_BPS[-1]} bps", passing=False)
     if isinstance(quote, NoPrice):
-        return Residual(coin, f"{coin}: {quote.why}", passing=True)
-    is_buy = held < 0
+        return Residual(coin, f"{coin}: {quote.reason}", passing=True)
+    is_buy = position_size < 0
     touch = quote.touch("buy" if is_buy else "sell")
-    if size < whole and size * touch < LEAST:
+    if size < full_size and size * touch < LEAST:
         why = f"{coin}: the mandate's part of the position is worth less than 10 USDC"
         return Residual(coin, why, passing=False)
     px = bounded_px(touch, LADDER_BPS[rung], perp.sz_decimals, is_buy=is_buy)
@@ -228,12 +242,12 @@ def cut(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopLineView:
-    """Everything that the next move rests on, read just now.
+    """All input of the next move, read just now.
 
     Shapes: `orders` are the mandate's live ones on this network, the keeper's with them; `open` are
-    the cloids that the venue names as open, None where it does not tell; `held` the account's
-    positions, None where it cannot be seen; both of the products `coins` that the terms name.
-    `markets` and `quotes` are there for what is held.
+    the cloids of open orders at the venue, None where unread; `positions` the account's, None where
+    unread; both for the products `coins` that the terms name. `markets` and `quotes` cover the
+    positions.
     """
 
     now: datetime
@@ -242,31 +256,31 @@ class StopLineView:
     coins: Collection[str]
     orders: Sequence[Order]
     open: Collection[str] | None
-    held: Mapping[str, Decimal] | None = field(default_factory=dict)
+    positions: Mapping[str, Decimal] | None = field(default_factory=dict)
     markets: Mapping[str, Perp] = field(default_factory=dict)
     quotes: Mapping[str, Quote | NoPrice] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Send these, one a product; `left` stays for another tick."""
+    """Send these orders, one a product; `residuals` stay for another tick."""
 
-    cuts: tuple[ReduceOrder, ...]
-    left: tuple[Residual, ...] = ()
+    orders: tuple[ReduceOrder, ...]
+    residuals: tuple[Residual, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing can be done at this tick; the sentence says why, and its owner is told."""
+    """No move is possible at this tick; the owner gets the reason."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Something stays open that no order of ours takes off; its owner is told."""
+    """A position stays open that no order can close; the owner gets the reason."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +291,8 @@ class Ended:
 Move = Close | Wait | Blocked | Ended
 
 
-def bytes_about(order: Order, now: datetime) -> bool:
-    """True for an order whose bytes were given out or sent, and may still act at the venue."""
+def bytes_live(order: Order, now: datetime) -> bool:
+    """True for an order whose signed bytes exist, or may, and can still act at the venue."""
     if order.envelope is None or order.status in ("executed", "rejected", "resting"):
         return False
     if order.status == "cancelled" and order.sent_at is not None:
@@ -287,60 +301,64 @@ def bytes_about(order: Order, now: datetime) -> bool:
 
 
 def may_stand(order: Order, now: datetime) -> bool:
-    """True for an order that the venue's list of open orders is asked for: whatever is on record,
-    one that can rest was sent, or its bytes are about.
+    """True for an order that may be open at the venue: it rests, can rest and was sent, or its
+    signed bytes are live.
     """
     rests = order.action.tif != "ioc" and order.sent_at is not None
-    return rests or order.status == "resting" or bytes_about(order, now)
+    return rests or order.status == "resting" or bytes_live(order, now)
 
 
 def next_move(view: StopLineView) -> Move:
-    """What the keeper does next with a mandate that reached its line.
+    """The keeper's next move for a mandate that reached its line.
 
-    One order a product is sent, never larger than the position and never against its side: it
-    waits for nothing that is only on record. The end waits for everything that may open again,
-    and that is said by the venue's list of open orders and by bytes that are about, alone.
+    One order a product is sent, never larger than the position and never against its side; stored
+    orders alone delay none. The end waits for every order that may still open a position: by the
+    venue's list of open orders and by live bytes alone.
     """
-    if view.held is None:
+    if view.positions is None:
         return Wait("the account could not be read")
-    cuts, left = _taken_off(view, view.held)
-    if cuts:
-        return Close(cuts, left)
-    why = "; ".join(one.why for one in left)
-    if left:
-        return Wait(why) if any(one.passing for one in left) else Blocked(why)
+    orders, residuals = _plan_closes(view, view.positions)
+    if orders:
+        return Close(orders, residuals)
+    reasons = "; ".join(residual.reason for residual in residuals)
+    if residuals:
+        return (
+            Wait(reasons) if any(residual.passing for residual in residuals) else Blocked(reasons)
+        )
     if view.open is None:
         return Wait("the account's open orders could not be read")
     if any(o.action.cloid in view.open for o in view.orders):
         return Wait("an order of the mandate stands at the venue and is not cancelled yet")
-    if any(bytes_about(o, view.now) for o in view.orders if o.source != "keeper"):
+    if any(bytes_live(o, view.now) for o in view.orders if o.source != "keeper"):
         return Wait("an order that was given out to sign may still come")
     return Ended()
 
 
-def _taken_off(
-    view: StopLineView, held: Mapping[str, Decimal]
+def _plan_closes(
+    view: StopLineView, positions: Mapping[str, Decimal]
 ) -> tuple[tuple[ReduceOrder, ...], tuple[Residual, ...]]:
-    """What can be closed now, and what stays."""
-    own = own_of(view.orders)
-    created: list[ReduceOrder | Residual | None] = []
+    """(orders that can be sent now, remainders that stay open)."""
+    own = own_positions(view.orders)
+    steps: list[ReduceOrder | Residual | None] = []
     for coin in sorted(view.coins):
-        size = held.get(coin, ZERO)
-        part = closable(size, sure_of(view.orders, coin), view.scope)
+        size = positions.get(coin, ZERO)
+        part = closable(size, certain_size(view.orders, coin), view.scope)
         quote = view.quotes.get(coin, NoPrice("its book was not read"))
         if not part and closable(size, own.get(coin, OwnPosition()).size, view.scope):
-            why = f"{coin}: what an earlier order took off is not known yet"
-            created.append(Residual(coin, why, passing=True))
+            reason = f"{coin}: what an earlier order took off is not known yet"
+            steps.append(Residual(coin, reason, passing=True))
             continue
-        created.append(cut(coin, size, part, view.markets.get(coin), quote, rung_of(view, coin)))
+        steps.append(
+            reduce_order(coin, size, part, view.markets.get(coin), quote, rung_of(view, coin))
+        )
     return (
-        tuple(one for one in created if isinstance(one, ReduceOrder)),
-        tuple(one for one in created if isinstance(one, Residual)),
+        tuple(step for step in steps if isinstance(step, ReduceOrder)),
+        tuple(step for step in steps if isinstance(step, Residual)),
     )
 
 
 def tries_of(view: StopLineView, coin: str) -> list[Order]:
-    """The orders of this episode that the keeper has on record for a product."""
+    """The keeper's stored orders of this episode for a product."""
     return [
         o
         for o in view.orders
@@ -349,8 +367,8 @@ def tries_of(view: StopLineView, coin: str) -> list[Order]:
 
 
 def rung_of(view: StopLineView, coin: str) -> int:
-    """Where on the ladder a product is: one further for each order that the venue got and that
-    nobody took anything of. One that was taken in part says that its price is met.
+    """A product's rung on the ladder: one further for each order that reached the venue and filled
+    nothing. A partial fill shows that the price is met.
     """
     return sum(
         not (o.refusal is not None and o.refusal.get("error") == NOTHING_ARRIVED)
@@ -360,9 +378,9 @@ def rung_of(view: StopLineView, coin: str) -> int:
 
 
 def cloid_of(public_id: str, network: Network, coin: str, episode: int, attempt: int) -> str:
-    """The id of one attempt: the same in every process, and on record once.
+    """The id of one attempt: the same in every process, and stored once.
 
-    Two that are about to send the same attempt meet at it; only one of them gets it stored.
+    Two processes about to send the same attempt collide on it; only one can store it.
     """
-    named = "|".join((public_id, network, coin, str(episode), str(attempt)))
-    return "0x" + hashlib.sha256(f"stop line|{named}".encode()).hexdigest()[:32]
+    identity = "|".join((public_id, network, coin, str(episode), str(attempt)))
+    return "0x" + hashlib.sha256(f"stop line|{identity}".encode()).hexdigest()[:32]

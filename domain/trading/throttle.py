@@ -23,14 +23,14 @@ class _ThrottledCall:
 
 
 class Throttle:
-    """Ten calls a minute and sixty an hour of one wallet, orders and closes together; whatever
-    orders did, so many closes a minute as are reserved for them.
+    """Ten calls a minute and sixty an hour of one wallet, orders and closes together, with a
+    reserve of closes a minute that orders cannot use up.
 
-    It counts in one process. A call that is refused for it is not counted.
+    It counts in one process. A refused call is not counted.
     """
 
     def __init__(self, wallets: int = WALLETS):
-        self._most = wallets
+        self._max_wallets = wallets
         self._calls: OrderedDict[str, deque[_ThrottledCall]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Throttle:
     def take(
         self, key: str, now: datetime, *, closing: bool = False, reserve: int = 0
     ) -> TooMany | None:
-        """Count a call, or say which limit is full and until when. A close passes as well while
+        """Count a call, or return the full limit and its end. A close passes as well while
         fewer than `reserve` closes of the last minute did.
         """
         calls = self._live(key, now)
@@ -47,10 +47,10 @@ class Throttle:
         full = None if closing and closes < reserve else _full(calls, now)
         if full is None:
             calls.append(_ThrottledCall(now, closing))
-            self._keep(key, calls, now)
+            self._store(key, calls, now)
         return full
 
-    def left(self, key: str, now: datetime) -> tuple[int, int]:
+    def remaining(self, key: str, now: datetime) -> tuple[int, int]:
         """Calls that are left in this minute and in this hour."""
         calls = self._live(key, now)
         last_minute = sum(1 for call in calls if call.at > now - _MINUTE)
@@ -64,21 +64,19 @@ class Throttle:
             calls.popleft()
         return calls
 
-    def _keep(self, key: str, calls: deque[_ThrottledCall], now: datetime) -> None:
-        """Keep a log, newest last; those that say nothing any more go, and the oldest beyond the
-        bound.
-        """
+    def _store(self, key: str, calls: deque[_ThrottledCall], now: datetime) -> None:
+        """Store a log, newest last; drop empty ones and the oldest beyond the bound."""
         self._calls[key] = calls
         self._calls.move_to_end(key)
         while self._calls:
             oldest, times = next(iter(self._calls.items()))
-            if len(self._calls) <= self._most and times and times[-1].at > now - _HOUR:
+            if len(self._calls) <= self._max_wallets and times and times[-1].at > now - _HOUR:
                 return
             del self._calls[oldest]
 
 
 def _full(calls: deque[_ThrottledCall], now: datetime) -> TooMany | None:
-    """Which limit the calls fill, and when the oldest of them that counts is gone."""
+    """The limit that the calls fill, and when its oldest call leaves the window."""
     if len(calls) >= AN_HOUR:
         return TooMany(limit=AN_HOUR, period="hour", retry_at=calls[-AN_HOUR].at + _HOUR)
     if len(calls) >= A_MINUTE and calls[-A_MINUTE].at > now - _MINUTE:

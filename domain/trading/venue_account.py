@@ -85,7 +85,7 @@ products may not be
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A wallet that a person proved to be his, on one network."""
+    """A wallet that a person proved to own, on one network."""
 
     link_id: str
     user_id: str
@@ -137,11 +137,11 @@ class AgentKey:
         return self.ended_at is None and now < self.valid_until
 
     def spent(self, now: datetime) -> bool:
-        """True where the address is of no use any more: its approval ended, or the venue never
-        named it and its nonce is too old to act.
+        """True where the address can sign no more: its approval ended, or the venue never listed it
+        and its nonce is too old.
         """
-        unknown = self.status != "approved" and not self.listed
-        return not self.alive(now) or (unknown and now - self.requested_at > 2 * NONCE_WINDOW)
+        is_unlisted = self.status != "approved" and not self.listed
+        return not self.alive(now) or (is_unlisted and now - self.requested_at > 2 * NONCE_WINDOW)
 
 
 def link_text(
@@ -158,9 +158,8 @@ def link_text(
 ) -> str:
     """The EIP-4361 text that links a wallet.
 
-    It names the account that it links to; else a victim's signature would link his wallet, and its
-    place on the
-    allowlist, to a thief. Source: EIP-4361; trading 00.11.
+    The text names the account that it links to; else a victim's signature would link the wallet,
+    with its place on the allowlist, to a thief. Source: EIP-4361; trading 00.11.
     """
     domain = urlsplit(base_url).netloc
     return (
@@ -218,10 +217,10 @@ def usable(key: AgentKey | None, agents: Sequence[ApprovedAgent] | None, now: da
     return line is not None and (line.valid_until is None or now < line.valid_until)
 
 
-def standing(key: AgentKey, *, enabled: bool, now: datetime) -> KeyStanding:
-    """How a key stands, for whom it is to be told.
+def key_standing(key: AgentKey, *, enabled: bool, now: datetime) -> KeyStanding:
+    """The display state of a key.
 
-    `gone`: the venue, asked well after the approval, does not name it: it was revoked there, or
+    `gone`: the venue does not list it well after the approval: it was revoked there, or
     another took its place. `ending`: it signs, and ends within a week.
     """
     if key.ended_at is not None:
@@ -230,5 +229,5 @@ def standing(key: AgentKey, *, enabled: bool, now: datetime) -> KeyStanding:
         return "expired"
     if enabled:
         return "ending" if key.valid_until - now < KEY_ENDS_SOON else "good"
-    looked = key.checked_at is not None and key.checked_at - key.requested_at > LISTED_BY
-    return "gone" if looked and not key.listed else "unverified"
+    was_checked = key.checked_at is not None and key.checked_at - key.requested_at > LISTED_BY
+    return "gone" if was_checked and not key.listed else "unverified"

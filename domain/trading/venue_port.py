@@ -40,15 +40,14 @@ class Venue(Protocol):
 
     @property
     def network(self) -> Network:
-        """Which of the venue's networks this is; their data never mix."""
+        """The venue's network; data of two networks never mix."""
 
     @property
     def url(self) -> str:
-        """Where it is reached, for a browser that asks it by itself."""
+        """The venue's address, for a browser that calls it directly."""
 
     async def relay(self, call: Relay, max_age_s: int) -> CachedValue[Any]:
-        """An allowed read for strangers, cut to the known fields; figures stay the venue's own
-        strings."""
+        """An allowed public read, cut to the known fields; figures stay the venue's own strings."""
 
     async def dexes(self, *, priority: Priority = "house") -> CachedValue[Mapping[str, int]]:
         """Builder dexes by name with their index; the first dex is "" and 0."""
@@ -196,14 +195,14 @@ class Venues(Protocol):
         """Return the venue. Errors: `not_configured`."""
 
     def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
-        """How often the venue said what is not known here, by network, kind and what."""
+        """Counts of unknown venue values, by network, kind and field."""
 
     def refused(self) -> Mapping[tuple[Network, str], int]:
         """How often an answer of the venue's was refused as a whole, by network and kind."""
 
 
 class OrderSigner(Protocol):
-    """The process that holds keeper keys; it decides by itself what it signs (trading 00.10).
+    """The process that holds keeper keys; it applies its own signing rules (trading 00.10).
 
     Errors: `not_configured` where it cannot be reached.
     """

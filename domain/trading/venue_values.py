@@ -14,8 +14,8 @@ from domain.mandates.targets import VENUE as VENUE
 Network = Literal["mainnet", "testnet"]
 NETWORKS: Final[tuple[Network, ...]] = ("mainnet", "testnet")
 CHAIN_NAMES: Final[Mapping[Network, str]] = {"mainnet": "Mainnet", "testnet": "Testnet"}
-# Who spends the weight, the last first: strangers through the relays, pages that somebody looks at,
-# the house for its own duties, people's orders and keys, closes, the keeper.
+# Users of the request weight, the most urgent last: public relays, open pages, the house's own
+# duties, orders and keys, closes, the keeper.
 Priority = Literal["relay", "page", "house", "order", "close", "keeper"]
 MarginMode = Literal["cross", "no_cross", "strict_isolated"]
 T = TypeVar("T")
@@ -141,8 +141,8 @@ UserRole = Literal["missing", "user", "agent", "vault", "subAccount", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class ActionAck:
-    """How the venue took an action: `unknown` where it was sent and no answer came, so that it may
-    have been done.
+    """The venue's answer to an action: `unknown` where it was sent and no answer came, so that it
+    may have been done.
 
     Shapes: `words` is the venue's own sentence where it refused; `kind` is our class of it.
     """
@@ -210,7 +210,7 @@ Outcome = Literal["filled", "resting", "refused", "done", "unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """How the venue took an order. `unknown`: it was sent, and may have been taken.
+    """The venue's answer to an order. `unknown`: it was sent, and may have been taken.
 
     Units: `size` in the coin.
     """
@@ -223,14 +223,14 @@ class Placed:
     kind: str | None = None
 
 
-# What an order's own status at the venue comes to. `open` may still trade; a word that is not known
-# is neither an end nor a fill.
+# The class of an order's own status at the venue. `open` may still trade; an unknown status word is
+# neither an end nor a fill.
 SeenAs = Literal["open", "filled", "cancelled", "refused", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderSeen:
-    """Where an order stands at the venue. Units: sizes in the coin; `left` did not trade."""
+    """An order's status at the venue. Units: sizes in the coin; `left` did not trade."""
 
     oid: int
     coin: str

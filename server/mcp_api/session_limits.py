@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.next_steps import Role
 from domain.refusals import Refused, invalid, refusal
-from domain.shares import gives_way
+from domain.shares import holder_to_displace
 from http_shim.json_body import MAX_BODY, aside, read
 from http_shim.json_body import message as exact
 from http_shim.principal import TOLD_MAX, RequestPrincipal
@@ -121,10 +121,10 @@ class SessionSlots:
         asks: SessionSlot,
     ) -> SessionSlot | None:
         """The place that goes so that owners have equal shares, and an owner's keys."""
-        owner = gives_way(Counter(p.owner for p in among), asks.owner)
+        owner = holder_to_displace(Counter(p.owner for p in among), asks.owner)
         if owner is not None:
             return self._first(bounds, [p for p in among if p.owner == owner])
-        key = gives_way(Counter(p.holder for p in own), asks.holder)
+        key = holder_to_displace(Counter(p.holder for p in own), asks.holder)
         return self._first(bounds, [p for p in own if p.holder == key])
 
     def _first(self, bounds: SlotLimits, places: list[SessionSlot]) -> SessionSlot | None:

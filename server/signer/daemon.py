@@ -29,9 +29,9 @@ from domain.trading.keeper_key_rules import (
     SignerMarket,
     SignerTerms,
     SigningRefused,
-    checked_action,
-    checked_expiry,
-    checked_terms,
+    check_action,
+    check_expiry,
+    check_terms,
 )
 from domain.trading.venue_account import milliseconds
 from domain.trading.venue_values import NETWORKS, Network
@@ -86,11 +86,11 @@ class Signer:
             raise SigningRefused("there is no key for this wallet, or no market is named")
         if request.get("vault") is not None:
             raise SigningRefused("no action for a vault is signed here")
-        checked_terms(parse_terms(request.get("terms")), wallet, coin)
+        check_terms(parse_terms(request.get("terms")), wallet, coin)
         market = await self._market(network, coin)
         now = self.clock.now()
-        expires = checked_expiry(request.get("expires_after"), now, milliseconds(now))
-        checked_action(action, market, now)
+        expires = check_expiry(request.get("expires_after"), now, milliseconds(now))
+        check_action(action, market, now)
         nonce = self.keys.nonce(network, wallet, milliseconds(now))
         digest = signing.l1_digest(
             network, signing.action_hash(dict(action or {}), nonce, expires_after=expires)

@@ -44,7 +44,7 @@ async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, l
         except (ValueError, TypeError, KeyError, ArithmeticError) as error:
             found.append((book.book, int(row["n"]), f"the entry cannot be read: {error!r}"))
             return len(rows), found
-    fills = [e for e in entries if isinstance(e.what, Filled)]
+    fills = [e for e in entries if isinstance(e.payload, Filled)]
     snapshots = await _snapshots(reader, fills)
     found += [(book.book, n, what) for n, what in check_book(book, entries, snapshots)]
     kept = [row async for row in reader.rows(CHECKPOINTS, book=book.book)]
@@ -85,7 +85,7 @@ def _chained(rows: list[Row]) -> Iterator[tuple[int, str]]:
 
 
 async def _snapshots(reader: LongReader, fills: list[Entry]) -> Mapping[str, OrderBook]:
-    names = {e.what.snapshot for e in fills if isinstance(e.what, Filled)}
+    names = {e.payload.snapshot for e in fills if isinstance(e.payload, Filled)}
     found = {}
     for name in sorted(names):
         async for row in reader.rows(SNAPSHOT, hash=name):
@@ -94,7 +94,7 @@ async def _snapshots(reader: LongReader, fills: list[Entry]) -> Mapping[str, Ord
 
 
 async def _told_alike(reader: LongReader, entry: Entry) -> bool:
-    fill = entry.what
+    fill = entry.payload
     if not isinstance(fill, Filled):
         return True
     rows = [r async for r in reader.rows(ORDER_FILL, order_id=fill.order_id, n=entry.n)]

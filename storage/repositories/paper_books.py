@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from domain.trading.paper.entries import Entry, EntryPayload, Filled, PaperBook
-from domain.trading.paper.matching import Taken, summed
+from domain.trading.paper.matching import ConsumedDepth, consumed_depth
 from domain.trading.paper.replay import PaperAccount
 from domain.trading.venue_values import OrderBook
 from storage.repositories.paper_checkpoints import EVERY, AccountCache, PaperCheckpointRepository
@@ -175,7 +175,7 @@ class PaperBookRepository:
         if self._lock:
             first(self._sql, SNAPSHOT + self._lock, hash=seen.hash)
 
-    def taken(self, snapshot: str, *, is_buy: bool) -> tuple[Taken, int]:
+    def taken(self, snapshot: str, *, is_buy: bool) -> tuple[ConsumedDepth, int]:
         """What paper orders took of one side of a snapshot, by level; and the number of fills on
         both its sides, none of which ever changes.
         """
@@ -183,7 +183,9 @@ class PaperBookRepository:
             "SELECT body FROM paper_entries WHERE snapshot = :hash", hash=snapshot
         )
         takes = [take_of(row["body"]) for row in rows]
-        return summed((level, size) for buys, level, size in takes if buys == is_buy), len(rows)
+        return consumed_depth((level, size) for buys, level, size in takes if buys == is_buy), len(
+            rows
+        )
 
     def takers(self, snapshot: str) -> int:
         """How many fills there are on a snapshot."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from domain.trading.paper.account_codec import from_json, to_json
 from domain.trading.paper.entries import Entry, PaperBook
-from domain.trading.paper.replay import PaperAccount, after, opened
+from domain.trading.paper.replay import PaperAccount, apply_entry, open_account
 from storage.repositories.paper_codec import entry_of
 from storage.sql import Row, Sql, columns, first, micros
 
@@ -70,7 +70,7 @@ class PaperCheckpointRepository:
             book=book.book,
         )
         if head is None:
-            return opened(book.start_micros)
+            return open_account(book.start_micros)
         kept = self._cache.get(head["row_hash"])
         if kept is None:
             at = self._nearest(book, "c.n <= :most", most=2**62)
@@ -82,7 +82,7 @@ class PaperCheckpointRepository:
         """Go on from a kept account to the entry that was just written behind it."""
         before = self._cache.get(str(row["prev_hash"]))
         if before is not None:
-            self._cache.put(str(row["row_hash"]), after(before, entry))
+            self._cache.put(str(row["row_hash"]), apply_entry(before, entry))
 
     def at(self, book: PaperBook, moment: datetime) -> PaperAccount:
         """What it came to by its entries of a time, inclusive, whatever was entered before."""
@@ -138,14 +138,14 @@ class PaperCheckpointRepository:
         )
         found = None if row is None else checkpointed(row["state"], row["row_hash"])
         if row is None or found is None or found.start != book.start_micros:
-            return AccountAt(account=opened(book.start_micros))
+            return AccountAt(account=open_account(book.start_micros))
         return AccountAt(account=found, n=int(row["n"]))
 
 
 def _folded(at: AccountAt, entries: Sequence[Entry]) -> AccountAt:
     account, n = at.account, at.n
     for entry in entries:
-        account, n = after(account, entry), entry.n
+        account, n = apply_entry(account, entry), entry.n
     return AccountAt(account=account, n=n)
 
 
@@ -170,9 +170,9 @@ def faults_of(
 ) -> list[tuple[int, str]]:
     """Checkpoints that are not what the replay comes to there, with their entry's number."""
     due = {int(c["n"]): c for c in checkpoints}
-    account, last, found = opened(book.start_micros), 0, []
+    account, last, found = open_account(book.start_micros), 0, []
     for entry, row in zip(entries, rows, strict=True):
-        account, last = after(account, entry), max(last, int(row["at"]))
+        account, last = apply_entry(account, entry), max(last, int(row["at"]))
         told = due.pop(entry.n, None)
         if told is None:
             continue

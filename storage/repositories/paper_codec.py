@@ -61,7 +61,7 @@ def entry_of(row: Row) -> Entry:
     raw = json.loads(row["body"])
     marks = {coin: Decimal(px) for coin, px in raw.pop("marks").items()}
     created: EntryPayload = _KINDS[row["kind"]](**{name: _read(name, v) for name, v in raw.items()})
-    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, what=created)
+    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, payload=created)
 
 
 @lru_cache(maxsize=TAKES_KEPT)

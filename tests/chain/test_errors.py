@@ -9,7 +9,7 @@ from eth_abi import encode
 
 from chain.contracts.abi_codec import REFUSAL_OF, decode_revert
 from domain.refusals import REFUSALS
-from domain.text import unfit
+from domain.text import text_problem
 
 # A target's or a library's own failure, or a call that the service never makes up: shown by name, with its arguments.
 NO_REFUSAL = {
@@ -41,6 +41,6 @@ def test_a_contracts_own_words_are_bounded_and_hide_nothing() -> None:
     told = decode_revert(data)
     assert (told.name, told.code) == ("Error", None)
     said = str(told.args["message"])
-    assert unfit(said, lines=False) is None
+    assert text_problem(said, lines=False) is None
     assert said.startswith("Approved.\\u{000A}\\u{202E}yaw")
     assert len(said) == 200

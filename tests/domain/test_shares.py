@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.shares import gives_way, round_robin
+from domain.shares import holder_to_displace, round_robin
 
 HOLDERS = st.sampled_from("abcdefgh")
 
@@ -15,7 +15,7 @@ HOLDERS = st.sampled_from("abcdefgh")
 def _ask(places: Counter[str], asker: str, all_of_them: int) -> bool:
     """Give the asker a place, and whether it got one."""
     if places.total() >= all_of_them:
-        loser = gives_way(places, asker)
+        loser = holder_to_displace(places, asker)
         if loser is None:
             return False
         places[loser] -= 1
@@ -45,9 +45,9 @@ def test_two_who_have_the_same_take_nothing_from_each_other() -> None:
 
 def test_who_asks_anew_takes_the_place_of_whoever_has_the_most() -> None:
     places = Counter({"a": 9, "b": 1})
-    assert gives_way(places, "c") == "a"
-    assert gives_way(places, "a") is None
-    assert gives_way({}, "a") is None
+    assert holder_to_displace(places, "c") == "a"
+    assert holder_to_displace(places, "a") is None
+    assert holder_to_displace({}, "a") is None
 
 
 @given(st.lists(st.tuples(HOLDERS, st.integers(0, 3)), max_size=80), st.integers(0, 40))

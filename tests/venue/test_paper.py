@@ -15,14 +15,14 @@ from devtools.devvenue import DevVenue, Rules
 from devtools.devvenue.trading import Batch, new_order, place
 from domain.trading.orders import Tif
 from domain.trading.paper.entries import Entry, Filled, Model
-from domain.trading.paper.matching import summed
+from domain.trading.paper.matching import consumed_depth
 from domain.trading.paper.order_execution import (
     MarketSnapshot,
     PaperOrder,
     execute_on_arrival,
     execute_resting,
 )
-from domain.trading.paper.replay import after, opened
+from domain.trading.paper.replay import apply_entry, open_account
 from domain.trading.venue_values import Level, OrderBook, Perp, book_hash
 from tests.tools.trading.conftest import BUILDER
 
@@ -70,7 +70,7 @@ class Beside:
         self.venue.deposit(WALLET, str(RICH // 10**6))
         self.venue.deposit(BUILDER.address, "200")
         self.is_buy, self.limit, self.size, self.tif = is_buy, Decimal(limit), size, tif
-        self.account, self.fills = opened(RICH), list[Filled]()
+        self.account, self.fills = open_account(RICH), list[Filled]()
         self.asked = PaperOrder(
             order_id="o_1", coin="BTC", is_buy=is_buy, limit_px=self.limit, size=size, reduce_only=False, tif=tif,
             leverage=3, builder_tenths_bps=100,
@@ -88,7 +88,7 @@ class Beside:
         batch = Batch(builder=(BUILDER.address.lower(), 100))
         place(state, account, new_order(state, account, told, batch), batch)
         sight = MarketSnapshot(snapshot=seen, perps={"BTC": perp(self.venue)})
-        met = execute_on_arrival(self.account, self.asked, sight, MODEL, taken={})
+        met = execute_on_arrival(self.account, self.asked, sight, MODEL, consumed={})
         self.asked = replace(self.asked, took=met.took)
         self._take(met.fills)
         self.waits = met.rests
@@ -100,13 +100,13 @@ class Beside:
         sight = MarketSnapshot(snapshot=shown(bids, asks, n), perps={"BTC": perp(self.venue)})
         left = self.size - sum((f.size for f in self.fills), Decimal(0))
         asked = replace(self.asked, size=left, has_fills=bool(self.fills))
-        met = execute_resting(self.account, asked, sight, MODEL, taken=summed(()))
+        met = execute_resting(self.account, asked, sight, MODEL, consumed=consumed_depth(()))
         self._take(met.fills)
         self.waits = met.rests
 
     def _take(self, fills: tuple[Filled, ...]) -> None:
         for fill in fills:
-            self.account = after(self.account, Entry(n=1, at=START, marks={}, what=fill))
+            self.account = apply_entry(self.account, Entry(n=1, at=START, marks={}, payload=fill))
             self.fills.append(fill)
 
     def at_the_venue(self) -> list[Any]:

@@ -13,7 +13,7 @@ from domain.agents.transfers import (
     REPORTED,
     StoredTransfer,
     TransferReport,
-    reported,
+    report_transfer,
 )
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
@@ -72,7 +72,7 @@ def report(uow: UnitOfWork, ctx: RequestContext[TransferIn, None]) -> HandlerRes
     _not_too_many(uow, ctx, agent)
     policy = uow.policies.get(agent.agent_id)
     idle = uow.transfers.balance(agent.agent_id, new.chain_id, new.asset, "idle")
-    step = reported(new, idle=idle, allow_overdraft=bool(policy and policy.allow_overdraft))
+    step = report_transfer(new, idle=idle, allow_overdraft=bool(policy and policy.allow_overdraft))
     if not store_report(uow, step.report):
         raise _duplicate(new)
     uow.transfers.move(agent.agent_id, step.deltas, ctx.now)

@@ -17,7 +17,7 @@ from domain.agents.transfers import (
     confirm_unreported,
     gains,
     outcome,
-    settled,
+    settle_transfer,
     unreported_deltas,
 )
 from domain.chain_facts import Receipt, TransferLog
@@ -82,7 +82,7 @@ def settle_report(
     if known is None or not (known.status == REPORTED or late):
         return None
     idle = uow.transfers.balance(known.agent_id, chain_id, known.asset, "idle")
-    step = settled(known, result, idle=idle, now=now)
+    step = settle_transfer(known, result, idle=idle, now=now)
     uow.transfers.save(step.report)
     uow.transfers.move(known.agent_id, step.deltas, now)
     return step.report

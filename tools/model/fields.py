@@ -7,7 +7,7 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from domain.text import NAME_MAX, composed, unfit
+from domain.text import NAME_MAX, composed, text_problem
 from tools.model.name_policy import name_problem
 from tools.model.operation import RequestModel, ResponseModel
 
@@ -121,7 +121,7 @@ def _require_name(text: str) -> str:
 
 def _fit(text: str, *, lines: bool) -> str:
     text = composed(text)
-    why = unfit(text, lines=lines)
+    why = text_problem(text, lines=lines)
     if why is not None:
         raise PydanticCustomError("text", "{why}", {"why": why})
     return text

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from domain.refusals import Refused, invalid, refusal
-from domain.text import composed, unfit, without_heaps
+from domain.text import composed, text_problem, without_heaps
 
 VALUES_MAX: Final = 5_000
 FIELD_MAX: Final = 200
@@ -63,7 +63,7 @@ def normalize_text(value: Any, path: str = "") -> Any:
         if value.isascii() and value.isprintable():  # most of it
             return value
         text = composed(value)
-        why = unfit(text, lines=path in IN_LINES)
+        why = text_problem(text, lines=path in IN_LINES)
         if why is not None:
             raise invalid(_path_text(path) or "text", why)
         return text
@@ -80,7 +80,7 @@ def normalize_text(value: Any, path: str = "") -> Any:
 def _name(name: str, path: str) -> str:
     if name.isascii() and name.isprintable():
         return name
-    why = unfit(name, lines=False)
+    why = text_problem(name, lines=False)
     if why is not None:
         raise invalid(_path_text(path) or "name", f"the name of a field is {why}")
     return composed(name)

@@ -29,12 +29,12 @@ def micros_down(usdc: Decimal) -> int:
     return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_FLOOR, _EXACT))
 
 
-def worth_of(size: Decimal, px: Decimal, *, prepaid_cost: bool) -> int:
+def worth_of(size: Decimal, px: Decimal, *, round_up: bool) -> int:
     """Size x price in micro-USDC. The venue's figures have at most six decimals together, so that
     this is exact; what is not goes against the account.
     """
     exact = _EXACT.multiply(size, px)
-    return micros_up(exact) if prepaid_cost else micros_down(exact)
+    return micros_up(exact) if round_up else micros_down(exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class VenuePosition:
 
     def result(self, mark: Decimal) -> int:
         """The open result at a mark, rounded down."""
-        return worth_of(self.size, mark, prepaid_cost=False) - self.cost
+        return worth_of(self.size, mark, round_up=False) - self.cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def _apply_fill(account: VenueAccount, fill: VenueFilled) -> VenueAccount:
     return VenueAccount(
         fills=account.fills + 1,
         orders=account.orders + fill.first,
-        volume=account.volume + worth_of(fill.size, fill.px, prepaid_cost=fill.is_buy),
+        volume=account.volume + worth_of(fill.size, fill.px, round_up=fill.is_buy),
         realized=account.realized + realized,
         fees=account.fees + micros_up(fill.fee),
         builder_fees=account.builder_fees + micros_up(fill.builder_fee),
@@ -152,7 +152,7 @@ def _moved_position(
         closing = min(abs(position.size), fill.size)
         released = _released(position, closing)
         back = closing if position.size > 0 else -closing
-        realized = worth_of(back, fill.px, prepaid_cost=False) - released
+        realized = worth_of(back, fill.px, round_up=False) - released
         signed += back
         size = position.size - back
         position = (
@@ -162,7 +162,7 @@ def _moved_position(
         )
     if not signed:
         return position, realized
-    cost = worth_of(signed, fill.px, prepaid_cost=True) + (position.cost if position else 0)
+    cost = worth_of(signed, fill.px, round_up=True) + (position.cost if position else 0)
     size = signed + (position.size if position else Decimal(0))
     return VenuePosition(size=size, cost=cost, px=fill.px), realized
 

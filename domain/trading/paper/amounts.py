@@ -17,12 +17,12 @@ _TENTHS_OF_BPS: Final = -5  # as a power of ten
 
 
 def micros_up(usdc: Decimal) -> int:
-    """Micro-USDC of an exact amount, towards plus infinity: what is paid."""
+    """Micro-USDC of an exact amount, rounded up: for amounts paid."""
     return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_CEILING, _EXACT))
 
 
 def micros_down(usdc: Decimal) -> int:
-    """Micro-USDC of an exact amount, towards minus infinity: what is got, or owned."""
+    """Micro-USDC of an exact amount, rounded down: for amounts received or owned."""
     return int(usdc.scaleb(6, _EXACT).quantize(_ONE, ROUND_FLOOR, _EXACT))
 
 
@@ -34,7 +34,7 @@ def times(*factors: Decimal) -> Decimal:
     return product
 
 
-def over(dividend: int, divisor: int) -> int:
+def divide_up(dividend: int, divisor: int) -> int:
     """A quotient towards plus infinity."""
     return -(-dividend // divisor)
 

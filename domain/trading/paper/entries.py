@@ -18,7 +18,7 @@ FIRST_NAME: Final = "Paper"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """How a book's orders are filled; fixed when it is opened.
+    """The fill model of a book; fixed when it is opened.
 
     Units: `depth_share` of each level that is shown; `latency_ms` from acceptance to the snapshot
     that fills.
@@ -32,7 +32,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperBook:
-    """What a book was opened with; all else is a replay of its entries."""
+    """The opening terms of a book; all else is a replay of its entries."""
 
     book: str
     owner_id: str
@@ -94,7 +94,7 @@ class Liquidated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Nobody looked at the book from, inclusive, until, exclusive; nothing is made up for it."""
+    """A time without market data, from, inclusive, until, exclusive; no fill is invented for it."""
 
     since: datetime
     until: datetime
@@ -119,4 +119,4 @@ class Entry:
     n: int
     at: datetime
     marks: Mapping[str, Decimal]
-    what: EntryPayload
+    payload: EntryPayload

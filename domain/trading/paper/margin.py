@@ -12,34 +12,34 @@ from decimal import Decimal
 from typing import Final
 
 from domain.trading.paper.amounts import (
+    divide_up,
     fee_micros,
     micros_up,
-    over,
     times,
 )
 from domain.trading.paper.entries import Entry, Filled, Funded, Liquidated
-from domain.trading.paper.replay import PaperAccount, after
+from domain.trading.paper.replay import PaperAccount, apply_entry
 from domain.trading.precision import lots
 
 HOUR: Final = timedelta(hours=1)
 _NEVER: Final = datetime.fromtimestamp(0, UTC)
-# An oracle price that is read later than this after the hour says nothing of the hour.
+# An oracle price read later than this after the hour is not used for it.
 FUNDING_LATE: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestingOrder:
-    """An order that rests, as far as margin goes."""
+    """The fields of a resting order that margin depends on."""
 
     coin: str
     is_buy: bool
     px: Decimal
-    left: Decimal
+    remaining: Decimal
     leverage: int
 
 
 def opening(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
-    """How much of a size goes beyond closing what is held."""
+    """The part of a size beyond closing the position."""
     position = account.size(coin)
     against = -position if is_buy else position
     return max(Decimal(0), size - max(Decimal(0), against))
@@ -48,30 +48,30 @@ def opening(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) ->
 def free(
     account: PaperAccount, marks: Mapping[str, Decimal], resting: Iterable[RestingOrder] = ()
 ) -> int | None:
-    """What new orders may bind, in micro-USDC; None where a mark is missing."""
+    """Margin free for new orders, in micro-USDC; None where a mark is missing."""
     equity = account.equity(marks)
     if equity is None:
         return None
     bound = sum(h.initial(marks[coin]) for coin, h in account.holdings.items())
-    return equity - bound - sum(_bound(account, w) for w in resting)
+    return equity - bound - sum(_bound(account, order) for order in resting)
 
 
-def _bound(account: PaperAccount, w: RestingOrder) -> int:
-    size = opening(account, w.coin, w.left, is_buy=w.is_buy)
-    return over(micros_up(times(size, w.px)), w.leverage)
+def _bound(account: PaperAccount, order: RestingOrder) -> int:
+    size = opening(account, order.coin, order.remaining, is_buy=order.is_buy)
+    return divide_up(micros_up(times(size, order.px)), order.leverage)
 
 
-def needed(account: PaperAccount, order: RestingOrder, tenths_bps: Decimal) -> int:
-    """What an order binds at its limit, with its fee; 0 where it only closes."""
-    size = opening(account, order.coin, order.left, is_buy=order.is_buy)
+def required_margin(account: PaperAccount, order: RestingOrder, tenths_bps: Decimal) -> int:
+    """Margin of an order at its limit, with its fee, in micro-USDC; 0 where it only closes."""
+    size = opening(account, order.coin, order.remaining, is_buy=order.is_buy)
     if not size:
         return 0
-    return over(micros_up(times(size, order.px)), order.leverage) + fee_micros(
+    return divide_up(micros_up(times(size, order.px)), order.leverage) + fee_micros(
         order.px, size, tenths_bps
     )
 
 
-def reduced(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
+def reducible_size(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
     """A reduce-only size, trimmed to what it can close."""
     return size - opening(account, coin, size, is_buy=is_buy)
 
@@ -100,7 +100,8 @@ def liquidation(
 def liquidation_px(
     account: PaperAccount, coin: str, marks: Mapping[str, Decimal]
 ) -> Decimal | None:
-    """Where only this product's mark would have to go for the end; None where nowhere above zero.
+    """The mark of this product that would liquidate the book, others unchanged; None where no price
+    above zero would.
 
     Source: the venue's page on liquidations, mark - side x room / size / (1 - l x side).
     """
@@ -118,17 +119,17 @@ def liquidation_px(
 def liquidation_after(
     account: PaperAccount, fill: Filled, marks: Mapping[str, Decimal]
 ) -> Decimal | None:
-    """Where a product's mark would end a book that an order had filled; None where nothing of it
-    would be open, where no price above zero would do it, or where a mark is missing.
+    """The liquidation price after a fill; None where no position would be open, no price above zero
+    would do it, or a mark is missing.
     """
-    entry = Entry(n=0, at=_NEVER, marks={}, what=fill)
-    return liquidation_px(after(account, entry), fill.coin, marks)
+    entry = Entry(n=0, at=_NEVER, marks={}, payload=fill)
+    return liquidation_px(apply_entry(account, entry), fill.coin, marks)
 
 
 def funding(coin: str, size: Decimal, hour: datetime, *, oracle: Decimal, rate: Decimal) -> Funded:
     """One hour of one position: size x oracle x rate, rounded against the person."""
-    prepaid_cost = micros_up(times(size, oracle, rate))
-    return Funded(coin=coin, hour=hour, size=size, oracle=oracle, rate=rate, paid=prepaid_cost)
+    payment = micros_up(times(size, oracle, rate))
+    return Funded(coin=coin, hour=hour, size=size, oracle=oracle, rate=rate, paid=payment)
 
 
 def hours(since: datetime, until: datetime) -> Sequence[datetime]:

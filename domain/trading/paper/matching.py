@@ -15,14 +15,14 @@ from domain.trading.precision import lots, tick
 from domain.trading.venue_values import Level, OrderBook
 
 _NOTHING: Final = Decimal(0)
-# What was taken of the levels of one side, by price.
-Taken = Mapping[Decimal, Decimal]
+# Sizes that paper orders took from the levels of one side, by price.
+ConsumedDepth = Mapping[Decimal, Decimal]
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """A part of one level. `px` is what it trades at: the level's price for who takes, the limit
-    for who waited.
+    """A part of one level. `px` is the trade price: the level's for a taker, the limit for a
+    resting order.
     """
 
     px: Decimal
@@ -36,12 +36,12 @@ def facing(book: OrderBook, *, is_buy: bool) -> tuple[Level, ...]:
 
 
 def within(px: Decimal, limit: Decimal, *, is_buy: bool) -> bool:
-    """Whether a level is no worse than a limit."""
+    """True where a level is no worse than a limit."""
     return px <= limit if is_buy else px >= limit
 
 
 def crosses(book: OrderBook, limit: Decimal, *, is_buy: bool) -> bool:
-    """Whether an order would trade at once."""
+    """True where an order would trade at once."""
     levels = facing(book, is_buy=is_buy)
     return bool(levels) and within(levels[0].px, limit, is_buy=is_buy)
 
@@ -56,8 +56,10 @@ def through(limit: Decimal, sz_decimals: int, *, is_buy: bool) -> Decimal:
     return limit - step if is_buy else limit + step
 
 
-def later(second: OrderBook, first: OrderBook, latency: timedelta) -> bool:
-    """Whether a snapshot is so much younger than the one at acceptance, by the venue's clock."""
+def is_later_by(second: OrderBook, first: OrderBook, latency: timedelta) -> bool:
+    """True where a snapshot is younger than the one at acceptance by `latency`, by the venue's
+    clock.
+    """
     return second.at - first.at >= latency
 
 
@@ -68,7 +70,7 @@ def take_depth(
     *,
     is_buy: bool,
     share: Decimal,
-    taken: Taken,
+    consumed: ConsumedDepth,
     sz_decimals: int,
 ) -> tuple[Take, ...]:
     """Walk the depth up to a limit, the best level first.
@@ -76,15 +78,15 @@ def take_depth(
     Of each level no more than `share` of what it shows can be had, less what paper orders `taken`
     of this very snapshot already. Sizes are floored to the lot; the rest is not filled.
     """
-    takes, left = [], size
+    takes, remaining = [], size
     for level in levels:
-        if left <= 0 or not within(level.px, limit, is_buy=is_buy):
+        if remaining <= 0 or not within(level.px, limit, is_buy=is_buy):
             break
-        free = lots(level.size * share, sz_decimals) - taken.get(level.px, _NOTHING)
-        got = min(left, free)
-        if got > 0:
-            takes.append(Take(level.px, got, level.px))
-            left -= got
+        available = lots(level.size * share, sz_decimals) - consumed.get(level.px, _NOTHING)
+        fill_size = min(remaining, available)
+        if fill_size > 0:
+            takes.append(Take(level.px, fill_size, level.px))
+            remaining -= fill_size
     return tuple(takes)
 
 
@@ -95,21 +97,21 @@ def fill_at_limit(
     *,
     is_buy: bool,
     share: Decimal,
-    taken: Taken,
+    consumed: ConsumedDepth,
     sz_decimals: int,
 ) -> tuple[Take, ...]:
-    """What an order that rests trades at its limit: where the other side stands through it, and no
-    more than the share of what stands there.
+    """The fills of a resting order at its limit: only where the other side is through it, and at
+    most the share of that depth.
     """
     bound = through(limit, sz_decimals, is_buy=is_buy)
     takes = take_depth(
-        levels, bound, size, is_buy=is_buy, share=share, taken=taken, sz_decimals=sz_decimals
+        levels, bound, size, is_buy=is_buy, share=share, consumed=consumed, sz_decimals=sz_decimals
     )
     return tuple(Take(limit, take.size, take.level) for take in takes)
 
 
-def summed(takes: Iterable[tuple[Decimal, Decimal]]) -> Taken:
-    """What was taken, by level. Shapes: pairs of a level's price and a size."""
+def consumed_depth(takes: Iterable[tuple[Decimal, Decimal]]) -> ConsumedDepth:
+    """Consumed sizes by level. Shapes: `takes` are pairs of a level's price and a size."""
     total: dict[Decimal, Decimal] = {}
     for level, size in takes:
         total[level] = total.get(level, _NOTHING) + size

@@ -11,8 +11,15 @@ from domain.trading.order_gate import VenueRejection, rejected
 from domain.trading.orders import Tif
 from domain.trading.paper.amounts import fee_micros, fee_tenths_bps
 from domain.trading.paper.entries import Filled, Model
-from domain.trading.paper.margin import RestingOrder, free, needed, reduced
-from domain.trading.paper.matching import Take, Taken, crosses, facing, fill_at_limit, take_depth
+from domain.trading.paper.margin import RestingOrder, free, reducible_size, required_margin
+from domain.trading.paper.matching import (
+    ConsumedDepth,
+    Take,
+    crosses,
+    facing,
+    fill_at_limit,
+    take_depth,
+)
 from domain.trading.paper.replay import PaperAccount
 from domain.trading.pricing import out_of_band
 from domain.trading.venue_values import OrderBook, Perp
@@ -62,19 +69,21 @@ class PaperOrder:
     has_fills: bool = False
 
     def as_resting(self) -> RestingOrder:
-        """What it binds."""
+        """The order as margin counts it."""
         return RestingOrder(
             coin=self.coin,
             is_buy=self.is_buy,
             px=self.limit_px,
-            left=Decimal(0) if self.reduce_only else self.size,
+            remaining=Decimal(0) if self.reduce_only else self.size,
             leverage=self.leverage,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """What an order met. `rests`: what is left waits; `took`: it would have traded on arrival."""
+    """The result of an order on a snapshot. `rests`: the remainder waits; `took`: it would have
+    traded on arrival.
+    """
 
     fills: tuple[Filled, ...] = ()
     rests: bool = False
@@ -88,18 +97,18 @@ def execute_on_arrival(
     market_snapshot: MarketSnapshot,
     model: Model,
     *,
-    taken: Taken,
-    waiting: Sequence[RestingOrder] = (),
+    consumed: ConsumedDepth,
+    resting: Sequence[RestingOrder] = (),
 ) -> Execution:
-    """An order that arrives: what it takes within its limit, and whether the rest of it waits.
+    """Execute an arriving order: its fills within its limit, and whether the remainder rests.
 
-    The venue would refuse it for the same reasons. Source: trading 7.
+    Refusals are those of the venue. Source: trading 7.
     """
-    order = _fitting(account, request)
+    order = _trim_reduce_only(account, request)
     if isinstance(order, Refusal):
         return Execution(refused=order)
-    would = crosses(market_snapshot.snapshot, order.limit_px, is_buy=order.is_buy)
-    refused = _refused(account, order, market_snapshot, waiting, would=would)
+    would_cross = crosses(market_snapshot.snapshot, order.limit_px, is_buy=order.is_buy)
+    refused = _refused(account, order, market_snapshot, resting, would_cross=would_cross)
     if refused is not None:
         return Execution(refused=refused)
     takes = take_depth(
@@ -108,12 +117,12 @@ def execute_on_arrival(
         order.size,
         is_buy=order.is_buy,
         share=model.depth_share,
-        taken=taken,
+        consumed=consumed,
         sz_decimals=market_snapshot.perp.sz_decimals,
     )
     fills = _fills(order, market_snapshot, takes, crossed=True)
-    left = order.size - sum((t.size for t in takes), Decimal(0))
-    return Execution(fills=fills, rests=left > 0 and order.tif != "ioc", took=would)
+    unfilled = order.size - sum((t.size for t in takes), Decimal(0))
+    return Execution(fills=fills, rests=unfilled > 0 and order.tif != "ioc", took=would_cross)
 
 
 def execute_resting(
@@ -122,13 +131,13 @@ def execute_resting(
     market_snapshot: MarketSnapshot,
     model: Model,
     *,
-    taken: Taken,
+    consumed: ConsumedDepth,
 ) -> Execution:
-    """An order that waits: what trades through it fills at its limit.
+    """Execute a resting order: depth through its limit fills it at its limit.
 
-    One that the account cannot bear any more, or that has nothing left to reduce, is refused.
+    An order without margin, or a reduce-only order without a position, is refused.
     """
-    order = _fitting(account, request)
+    order = _trim_reduce_only(account, request)
     if isinstance(order, Refusal):
         return Execution(refused=order)
     takes = fill_at_limit(
@@ -137,7 +146,7 @@ def execute_resting(
         order.size,
         is_buy=order.is_buy,
         share=model.depth_share,
-        taken=taken,
+        consumed=consumed,
         sz_decimals=market_snapshot.perp.sz_decimals,
     )
     if not takes:
@@ -152,11 +161,11 @@ def execute_resting(
     )
 
 
-def _fitting(account: PaperAccount, request: PaperOrder) -> PaperOrder | Refusal:
+def _trim_reduce_only(account: PaperAccount, request: PaperOrder) -> PaperOrder | Refusal:
     """The order, trimmed to what it may reduce."""
     if not request.reduce_only:
         return request
-    size = reduced(account, request.coin, request.size, is_buy=request.is_buy)
+    size = reducible_size(account, request.coin, request.size, is_buy=request.is_buy)
     return (
         replace(request, size=size) if size else refusal("wallet_no_position", product=request.coin)
     )
@@ -168,16 +177,16 @@ def _refused(
     market_snapshot: MarketSnapshot,
     resting: Sequence[RestingOrder],
     *,
-    would: bool,
+    would_cross: bool,
 ) -> Refusal | None:
     if market_snapshot.perp.delisted:
-        return _no("Trading is halted.", "halted")
+        return _rejection("Trading is halted.", "halted")
     if out_of_band(request.limit_px, market_snapshot.perp):
-        return _no(
+        return _rejection(
             "Order price cannot be more than 80% away from the reference price", "price_band"
         )
-    if request.tif == "alo" and would:
-        return _no("Post only order would have immediately matched", "post_only")
+    if request.tif == "alo" and would_cross:
+        return _rejection("Post only order would have immediately matched", "post_only")
     return _short_of_margin(account, request, market_snapshot, resting)
 
 
@@ -187,7 +196,7 @@ def _short_of_margin(
     market_snapshot: MarketSnapshot,
     resting: Sequence[RestingOrder],
 ) -> Refusal | None:
-    need = needed(
+    need = required_margin(
         account, request.as_resting(), _tenths(request, market_snapshot.perp, crossed=True)
     )
     if not need:
@@ -195,11 +204,11 @@ def _short_of_margin(
     room = free(account, market_snapshot.marks, resting)
     if room is None:
         return refusal("wallet_venue_unavailable", why="it gives no mark price of what is held")
-    return None if need <= room else _no("Insufficient margin to place order.", "margin")
+    return None if need <= room else _rejection("Insufficient margin to place order.", "margin")
 
 
-def _no(words: str, kind: str) -> Refusal:
-    return rejected(VenueRejection(words=words, kind=kind))
+def _rejection(sentence: str, kind: str) -> Refusal:
+    return rejected(VenueRejection(words=sentence, kind=kind))
 
 
 def _tenths(request: PaperOrder, perp: Perp, *, crossed: bool) -> Decimal:
@@ -234,10 +243,8 @@ def _fills(
     )
 
 
-def whole_at_limit(request: PaperOrder, perp: Perp) -> Filled:
-    """What an order would be if it filled whole at its limit, with the taker's fee: an estimate, on
-    no snapshot.
-    """
+def full_at_limit(request: PaperOrder, perp: Perp) -> Filled:
+    """The fill of a whole order at its limit, with the taker's fee: an estimate, on no snapshot."""
     tenths, px = fee_tenths_bps(perp, crossed=True), request.limit_px
     return Filled(
         order_id=request.order_id,

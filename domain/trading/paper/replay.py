@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from domain.money import BPS
-from domain.trading.paper.amounts import micros_down, micros_up, over, times
+from domain.trading.paper.amounts import divide_up, micros_down, micros_up, times
 from domain.trading.paper.entries import DelistedClose, Entry, Filled, Funded, Gap, Liquidated
 
 GAPS_KEPT: Final = 100
@@ -41,11 +41,11 @@ class Holding:
 
     def initial(self, mark: Decimal) -> int:
         """The margin that it binds."""
-        return over(self.notional(mark), self.leverage)
+        return divide_up(self.notional(mark), self.leverage)
 
     def maintenance(self, mark: Decimal) -> int:
         """The margin below which it is closed."""
-        return over(self.notional(mark), self.maintenance_x)
+        return divide_up(self.notional(mark), self.maintenance_x)
 
     def notional(self, mark: Decimal) -> int:
         """Its worth at a mark, rounded up."""
@@ -54,7 +54,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperAccount:
-    """What a book comes to after some of its entries.
+    """A paper account after some of its entries.
 
     Units: micro-USDC. `realized` is before fees and funding; `fees` are all of them, `builder_fees`
     a part; `trades` orders that filled; `funding` was paid, negative where more was got. `peak` is
@@ -100,38 +100,38 @@ class PaperAccount:
         return Decimal(0) if holding is None else holding.size
 
 
-def opened(start_micros: int) -> PaperAccount:
+def open_account(start_micros: int) -> PaperAccount:
     """A book without entries."""
     return PaperAccount(start=start_micros, peak=start_micros)
 
 
-def replayed(start_micros: int, entries: Iterable[Entry]) -> PaperAccount:
+def replay(start_micros: int, entries: Iterable[Entry]) -> PaperAccount:
     """A book after its entries."""
-    account = opened(start_micros)
+    account = open_account(start_micros)
     for entry in entries:
-        account = after(account, entry)
+        account = apply_entry(account, entry)
     return account
 
 
-def after(account: PaperAccount, entry: Entry) -> PaperAccount:
+def apply_entry(account: PaperAccount, entry: Entry) -> PaperAccount:
     """A book after one more entry."""
-    what = entry.what
-    if isinstance(what, Filled):
-        account = _filled(account, what, entry.at)
-    elif isinstance(what, Funded):
-        account = replace(account, funding=account.funding + what.paid)
-    elif isinstance(what, Liquidated):
-        account = _liquidated(account, what, entry.at)
-    elif isinstance(what, DelistedClose):
-        account = _settled(account, what)
+    payload = entry.payload
+    if isinstance(payload, Filled):
+        account = _apply_fill(account, payload, entry.at)
+    elif isinstance(payload, Funded):
+        account = replace(account, funding=account.funding + payload.paid)
+    elif isinstance(payload, Liquidated):
+        account = _apply_liquidation(account, payload, entry.at)
+    elif isinstance(payload, DelistedClose):
+        account = _apply_delisting(account, payload)
     else:
-        gaps = (*account.gaps, what)[-GAPS_KEPT:]
+        gaps = (*account.gaps, payload)[-GAPS_KEPT:]
         account = replace(account, gaps=gaps, gap_count=account.gap_count + 1)
     return _record_equity(account, entry)
 
 
 def closes(account: PaperAccount, fill: Filled) -> int | None:
-    """What a fill realizes before fees; None where it closes nothing."""
+    """The result that a fill realizes before fees, in micro-USDC; None where it closes nothing."""
     holding = account.holdings.get(fill.coin)
     if holding is None or (holding.size > 0) == fill.is_buy:
         return None
@@ -139,13 +139,13 @@ def closes(account: PaperAccount, fill: Filled) -> int | None:
     return _proceeds(holding, size, fill.px) - _released(holding, size)
 
 
-def _filled(account: PaperAccount, fill: Filled, at: datetime) -> PaperAccount:
+def _apply_fill(account: PaperAccount, fill: Filled, at: datetime) -> PaperAccount:
     holdings = dict(account.holdings)
     holding = holdings.pop(fill.coin, None)
     realized = closes(account, fill) or 0
-    left = _moved(holding, fill)
-    if left is not None:
-        holdings[fill.coin] = left
+    updated = _position_after(holding, fill)
+    if updated is not None:
+        holdings[fill.coin] = updated
     return replace(
         account,
         realized=account.realized + realized,
@@ -157,24 +157,24 @@ def _filled(account: PaperAccount, fill: Filled, at: datetime) -> PaperAccount:
     )
 
 
-def _moved(holding: Holding | None, fill: Filled) -> Holding | None:
+def _position_after(holding: Holding | None, fill: Filled) -> Holding | None:
     """The position after a fill, None where nothing of it is left."""
     signed = fill.size if fill.is_buy else -fill.size
     if holding is not None and (holding.size > 0) != fill.is_buy:
         closing = min(abs(holding.size), fill.size)
-        rest = fill.size - closing
-        if rest == 0:
+        opened = fill.size - closing
+        if opened == 0:
             size = holding.size + signed
             cost = holding.cost - _released(holding, closing)
             return replace(holding, size=size, cost=cost) if size else None
-        signed, holding = (rest if fill.is_buy else -rest), None
+        signed, holding = (opened if fill.is_buy else -opened), None
     cost = _cost(signed, fill.px) + (holding.cost if holding else 0)
     size = signed + (holding.size if holding else Decimal(0))
     return Holding(size=size, cost=cost, leverage=fill.leverage, maintenance_x=fill.maintenance_x)
 
 
 def _cost(signed: Decimal, px: Decimal) -> int:
-    """What is entered for: a long's price rounded up, a short's proceeds down."""
+    """The cost of an entry: a long's price rounded up, a short's proceeds down."""
     return micros_up(times(signed, px))
 
 
@@ -185,39 +185,39 @@ def _released(holding: Holding, closing: Decimal) -> int:
     size = abs(holding.size)
     if closing == size:
         return holding.cost
-    places = max(-int(f.as_tuple().exponent) for f in (closing, size))
-    part, of = int(closing.scaleb(places)), int(size.scaleb(places))
-    return over(holding.cost * part, of)
+    decimals = max(-int(f.as_tuple().exponent) for f in (closing, size))
+    part, total = int(closing.scaleb(decimals)), int(size.scaleb(decimals))
+    return divide_up(holding.cost * part, total)
 
 
 def _proceeds(holding: Holding, closing: Decimal, px: Decimal) -> int:
-    """What a part is worth when it is closed: got for a long, paid (negative) for a short."""
+    """Proceeds of closing a part: positive for a long, negative for a short."""
     return micros_down(times(closing if holding.size > 0 else -closing, px))
 
 
-def _liquidated(account: PaperAccount, what: Liquidated, at: datetime) -> PaperAccount:
+def _apply_liquidation(account: PaperAccount, payload: Liquidated, at: datetime) -> PaperAccount:
     result = sum(
         account.holdings[coin].result(px)
-        for coin, px in what.closed.items()
+        for coin, px in payload.closed.items()
         if coin in account.holdings
     )
-    left = {c: h for c, h in account.holdings.items() if c not in what.closed}
+    remaining = {c: h for c, h in account.holdings.items() if c not in payload.closed}
     return replace(
         account,
-        realized=account.realized + result - what.kept,
-        fees=account.fees + what.fees,
-        holdings=MappingProxyType(left),
+        realized=account.realized + result - payload.kept,
+        fees=account.fees + payload.fees,
+        holdings=MappingProxyType(remaining),
         liquidated_at=account.liquidated_at or at,
     )
 
 
-def _settled(account: PaperAccount, what: DelistedClose) -> PaperAccount:
-    holding = account.holdings.get(what.coin)
+def _apply_delisting(account: PaperAccount, payload: DelistedClose) -> PaperAccount:
+    holding = account.holdings.get(payload.coin)
     if holding is None:
         return account
-    left = {c: h for c, h in account.holdings.items() if c != what.coin}
-    realized = account.realized + holding.result(what.px)
-    return replace(account, realized=realized, holdings=MappingProxyType(left))
+    remaining = {c: h for c, h in account.holdings.items() if c != payload.coin}
+    realized = account.realized + holding.result(payload.px)
+    return replace(account, realized=realized, holdings=MappingProxyType(remaining))
 
 
 def _record_equity(account: PaperAccount, entry: Entry) -> PaperAccount:
@@ -228,9 +228,9 @@ def _record_equity(account: PaperAccount, entry: Entry) -> PaperAccount:
 
 
 def at_equity(account: PaperAccount, equity: int) -> PaperAccount:
-    """The same after its equity was seen: its peak, and its fall from there, rounded up."""
+    """The account with its peak equity and its drawdown from there, rounded up."""
     peak = max(account.peak, equity)
-    fall = over((peak - equity) * BPS, peak) if peak > 0 else 0
+    fall = divide_up((peak - equity) * BPS, peak) if peak > 0 else 0
     return replace(account, peak=peak, drawdown_bps=max(account.drawdown_bps, fall))
 
 
@@ -239,7 +239,7 @@ def curve(account: PaperAccount, entries: Iterable[Entry]) -> list[tuple[datetim
     entries."""
     points = []
     for entry in entries:
-        account = after(account, entry)
+        account = apply_entry(account, entry)
         equity = account.equity(entry.marks)
         if equity is not None:
             points.append((entry.at, equity))

@@ -10,7 +10,7 @@ from domain.trading.paper.amounts import fee_micros
 from domain.trading.paper.entries import DelistedClose, Entry, Filled, Funded, Liquidated, PaperBook
 from domain.trading.paper.margin import funding
 from domain.trading.paper.matching import facing
-from domain.trading.paper.replay import PaperAccount, after, opened
+from domain.trading.paper.replay import PaperAccount, apply_entry, open_account
 from domain.trading.venue_values import OrderBook
 
 Fault = tuple[int, str]
@@ -19,36 +19,40 @@ Fault = tuple[int, str]
 def check_book(
     book: PaperBook, entries: Iterable[Entry], snapshots: Mapping[str, OrderBook]
 ) -> Iterator[Fault]:
-    """What is wrong in a book, with the number of the entry.
+    """The faults of a book, each with the number of its entry.
 
-    Every figure is worked out again: fills from the levels that stood there, fees from their rates,
-    funding from the position at the hour, a liquidation from what was held.
+    Every figure is recomputed: fills from the snapshot's levels, fees from their rates, funding
+    from the position at the hour, a liquidation from the positions.
     """
-    account, started = opened(book.start_micros), set[str]()
+    account, started = open_account(book.start_micros), set[str]()
     moves: list[tuple[str, datetime, Decimal]] = []
     for entry in entries:
-        what = entry.what
-        if isinstance(what, Filled):
-            faults = _fill(book, entry, what, snapshots.get(what.snapshot))
-            if what.first == (what.order_id in started):
+        payload = entry.payload
+        if isinstance(payload, Filled):
+            faults = _fill(book, entry, payload, snapshots.get(payload.snapshot))
+            if payload.first == (payload.order_id in started):
                 faults = [*faults, "the fill does not say whether it is its order's first"]
-            started.add(what.order_id)
-            moves.append((what.coin, entry.at, what.size if what.is_buy else -what.size))
-        elif isinstance(what, Funded):
-            faults = _funding(what, moves)
-        elif isinstance(what, Liquidated):
-            faults = _liquidation(account, entry, what)
+            started.add(payload.order_id)
+            moves.append(
+                (payload.coin, entry.at, payload.size if payload.is_buy else -payload.size)
+            )
+        elif isinstance(payload, Funded):
+            faults = _funding(payload, moves)
+        elif isinstance(payload, Liquidated):
+            faults = _liquidation(account, entry, payload)
             holdings = account.holdings
             moves.extend(
-                (coin, entry.at, -holdings[coin].size) for coin in what.closed if coin in holdings
+                (coin, entry.at, -holdings[coin].size)
+                for coin in payload.closed
+                if coin in holdings
             )
-        elif isinstance(what, DelistedClose):
-            faults = _settlement(account, entry, what)
-            moves.append((what.coin, entry.at, -what.size))
+        elif isinstance(payload, DelistedClose):
+            faults = _settlement(account, entry, payload)
+            moves.append((payload.coin, entry.at, -payload.size))
         else:
-            faults = [] if what.since < what.until else ["the gap ends before it begins"]
+            faults = [] if payload.since < payload.until else ["the gap ends before it begins"]
         yield from ((entry.n, fault) for fault in faults)
-        account = after(account, entry)
+        account = apply_entry(account, entry)
 
 
 def _fill(book: PaperBook, entry: Entry, fill: Filled, snapshot: OrderBook | None) -> list[str]:
@@ -71,36 +75,40 @@ def _fill(book: PaperBook, entry: Entry, fill: Filled, snapshot: OrderBook | Non
     return faults
 
 
-def _funding(prepaid_cost: Funded, moves: Iterable[tuple[str, datetime, Decimal]]) -> list[str]:
+def _funding(payload: Funded, moves: Iterable[tuple[str, datetime, Decimal]]) -> list[str]:
     size = sum(
-        (s for coin, at, s in moves if coin == prepaid_cost.coin and at <= prepaid_cost.hour),
+        (s for coin, at, s in moves if coin == payload.coin and at <= payload.hour),
         Decimal(0),
     )
     expected = funding(
-        prepaid_cost.coin,
+        payload.coin,
         size,
-        prepaid_cost.hour,
-        oracle=prepaid_cost.oracle,
-        rate=prepaid_cost.rate,
+        payload.hour,
+        oracle=payload.oracle,
+        rate=payload.rate,
     )
-    return (
-        [] if expected == prepaid_cost else ["the funding is not that of the position at the hour"]
-    )
+    return [] if expected == payload else ["the funding is not that of the position at the hour"]
 
 
-def _settlement(account: PaperAccount, entry: Entry, what: DelistedClose) -> list[str]:
-    if not what.size or what.size != account.size(what.coin):
+def _settlement(account: PaperAccount, entry: Entry, payload: DelistedClose) -> list[str]:
+    if not payload.size or payload.size != account.size(payload.coin):
         return ["the settlement does not close what was held"]
-    return [] if entry.marks.get(what.coin) == what.px else ["the settlement is not at the mark"]
+    return (
+        [] if entry.marks.get(payload.coin) == payload.px else ["the settlement is not at the mark"]
+    )
 
 
-def _liquidation(account: PaperAccount, entry: Entry, what: Liquidated) -> list[str]:
-    if set(what.closed) != set(account.holdings):
+def _liquidation(account: PaperAccount, entry: Entry, payload: Liquidated) -> list[str]:
+    if set(payload.closed) != set(account.holdings):
         return ["the liquidation does not close what was held"]
-    if dict(what.closed) != dict(entry.marks):
+    if dict(payload.closed) != dict(entry.marks):
         return ["the liquidation is not at the marks"]
     maintenance = sum(h.maintenance(entry.marks[coin]) for coin, h in account.holdings.items())
     equity = account.equity(entry.marks)
-    if equity is None or equity >= maintenance or what.kept != min(maintenance, equity - what.fees):
+    if (
+        equity is None
+        or equity >= maintenance
+        or payload.kept != min(maintenance, equity - payload.fees)
+    ):
         return ["the liquidation does not follow from the marks"]
     return []

@@ -14,8 +14,8 @@ from domain.agents.transfers import (
     confirm_unreported,
     gains,
     outcome,
-    reported,
-    settled,
+    report_transfer,
+    settle_transfer,
     units,
     unreported_deltas,
 )
@@ -65,20 +65,20 @@ def judged(
 
 
 def test_an_inbound_report_is_in_transit_only() -> None:
-    assert moves(reported(a_report("in"), idle=0, allow_overdraft=False)) == {
+    assert moves(report_transfer(a_report("in"), idle=0, allow_overdraft=False)) == {
         "in_transit": 5_000_000
     }
 
 
 def test_an_outbound_report_leaves_idle_for_in_transit() -> None:
-    step = reported(a_report(), idle=5_000_000, allow_overdraft=False)
+    step = report_transfer(a_report(), idle=5_000_000, allow_overdraft=False)
     assert moves(step) == {"in_transit": 5_000_000, "idle": -5_000_000}
     assert step.report.override_reason is None
 
 
 def test_an_outbound_report_above_idle_is_refused_with_what_is_left() -> None:
     with pytest.raises(Refused) as refused:
-        reported(a_report(), idle=4_000_000, allow_overdraft=False)
+        report_transfer(a_report(), idle=4_000_000, allow_overdraft=False)
     block = refused.value.refusal.as_json()
     assert block["error"] == "insufficient_idle"
     assert block["reason"] == "Idle USDC on chain 84532 is 4.000000, the report moves 5.000000."
@@ -86,7 +86,7 @@ def test_an_outbound_report_above_idle_is_refused_with_what_is_left() -> None:
 
 
 def test_an_allowed_overdraft_says_why() -> None:
-    step = reported(a_report(), idle=4_000_000, allow_overdraft=True)
+    step = report_transfer(a_report(), idle=4_000_000, allow_overdraft=True)
     assert moves(step)["idle"] == -5_000_000
     assert step.report.override_reason is not None
     assert "4.000000" in step.report.override_reason
@@ -107,7 +107,7 @@ def test_an_allowed_overdraft_says_why() -> None:
 def test_a_confirmation_puts_what_really_moved_on_idle(
     direction: str, actual: int, idle: int, landed: int
 ) -> None:
-    step = settled(a_report(direction), TransferOutcome(actual), idle=idle, now=NOW)
+    step = settle_transfer(a_report(direction), TransferOutcome(actual), idle=idle, now=NOW)
     assert moves(step).get("in_transit") == -5_000_000
     assert moves(step).get("idle", 0) == landed
     assert (step.report.status, step.report.confirmed_at) == ("confirmed", NOW)
@@ -115,18 +115,18 @@ def test_a_confirmation_puts_what_really_moved_on_idle(
 
 
 def test_an_overdraft_may_be_corrected_below_zero() -> None:
-    step = settled(
+    step = settle_transfer(
         a_report(override_reason="allowed"), TransferOutcome(6_000_000), idle=-1, now=NOW
     )
     assert moves(step)["idle"] == -1_000_000
 
 
 def test_a_failed_report_gives_an_outbound_amount_back() -> None:
-    assert moves(settled(a_report(), TransferOutcome(None), idle=0, now=NOW)) == {
+    assert moves(settle_transfer(a_report(), TransferOutcome(None), idle=0, now=NOW)) == {
         "in_transit": -5_000_000,
         "idle": 5_000_000,
     }
-    assert moves(settled(a_report("in"), TransferOutcome(None), idle=0, now=NOW)) == {
+    assert moves(settle_transfer(a_report("in"), TransferOutcome(None), idle=0, now=NOW)) == {
         "in_transit": -5_000_000
     }
 
@@ -136,7 +136,7 @@ def test_a_failed_report_gives_an_outbound_amount_back() -> None:
 )
 def test_what_has_its_outcome_keeps_it(status: str, actual: int | None) -> None:
     with pytest.raises(ValueError, match=status):
-        settled(a_report(status=status), TransferOutcome(actual), idle=0, now=NOW)
+        settle_transfer(a_report(status=status), TransferOutcome(actual), idle=0, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_what_has_its_outcome_keeps_it(status: str, actual: int | None) -> None:
 def test_what_failed_and_is_found_after_all_is_confirmed_late(
     direction: str, actual: int, idle: int, landed: int
 ) -> None:
-    step = settled(
+    step = settle_transfer(
         a_report(direction, status="failed"), TransferOutcome(actual), idle=idle, now=NOW
     )
     assert moves(step) == {"idle": landed}

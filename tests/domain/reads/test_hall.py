@@ -28,10 +28,10 @@ from domain.money import Usdc
 from domain.reads.performance_windows import (
     Total,
     chart,
+    combine_days,
     days_live,
     joint,
     since_of,
-    together,
     window,
 )
 from tests.domain.material import on_the_wire
@@ -115,7 +115,7 @@ class Story:
         return self.days()[-1].worth
 
     def since(self) -> dict[str, Any]:
-        return on_the_wire(window(together([self.days()]), None))
+        return on_the_wire(window(combine_days([self.days()]), None))
 
 
 def stored(rows: Sequence[Event]) -> list[DayParts]:
@@ -428,9 +428,9 @@ def test_the_first_day_of_an_agent_shows_what_its_money_did() -> None:
 
 def test_a_mandate_that_lies_idle_hides_no_loss_of_another() -> None:
     idle, loser = Story().deposit(1000), Story().deposit(10).trade(spent=10).mark(4)
-    told = window(together([idle.days(), loser.days()]), None)
+    told = window(combine_days([idle.days(), loser.days()]), None)
     assert (told.twr_bps, told.max_drawdown_bps) == (-6000, 6000)
-    kept = window(together([loser.days(), Story().deposit(1000).trade(spent=30).days()]), None)
+    kept = window(combine_days([loser.days(), Story().deposit(1000).trade(spent=30).days()]), None)
     assert kept.twr_bps == -6000  # 30 put into something on the day of the loss are no part of it
 
 
@@ -503,7 +503,7 @@ def test_even_bets_on_two_mandates_make_no_profit(bets: list[tuple[int, int]]) -
         for story, won in ((one, sign), (other, -sign)):
             story.trade(spent=100).mark(100 + won * percent).trade(received=100 + won * percent)
             story.next_day()
-    told = window(together([one.days(), other.days()]), None)
+    told = window(combine_days([one.days(), other.days()]), None)
     assert (str(told.net_usdc), told.twr_bps, told.max_drawdown_bps) == ("0.000000", 0, 0)
 
 
@@ -563,7 +563,7 @@ def test_a_day_on_which_only_the_agent_spoke_stands_as_the_one_before() -> None:
 
 
 def test_worth_is_carried_over_days_without_rows() -> None:
-    totals = together([Story().deposit(100).next_day(5).deposit(50).days()])
+    totals = combine_days([Story().deposit(100).next_day(5).deposit(50).days()])
     assert [t.worth for t in totals] == [100 * M, 150 * M]
     assert days_live(totals, "2026-11-10") == 9
     assert days_live(totals, "2026-11-04") == 3
@@ -585,13 +585,13 @@ def test_a_chart_has_400_points_at_the_most() -> None:
 
 
 def test_days_live_ends_with_the_money() -> None:
-    totals = together([Story().deposit(100).next_day(2).withdraw(100).days()])
+    totals = combine_days([Story().deposit(100).next_day(2).withdraw(100).days()])
     assert days_live(totals, "2026-11-20") == 2
 
 
 def test_a_window_takes_its_days_and_no_other() -> None:
     story = Story().deposit(100).trade(spent=100).mark(50).next_day().mark(60)
-    totals = together([story.days()])
+    totals = combine_days([story.days()])
     assert on_the_wire(window(totals, "2026-11-03")) == {
         "net_usdc": "10.000000",
         "twr_bps": 2000,

@@ -19,11 +19,11 @@ from domain.reads.iso_weeks import Week, last_full_week, week, week_of
 from domain.reads.statement import (
     NOTHING,
     StatementInput,
-    added,
+    add_figures,
     figures,
     mandate_week,
     statement,
-    together,
+    statement_of_all,
 )
 from domain.refusals import Refused
 from tests.domain.ledger.test_books import interleaved, stories
@@ -211,7 +211,9 @@ def test_all_mandates_add_up() -> None:
     one = span(spread([deposit(500), row("fee", "0.5")], timedelta(minutes=1)), period)
     two = span(spread([deposit("0.000001"), row("resolve", -1)], timedelta(minutes=1)), period)
     told = on_the_wire(
-        together([mandate_week(one), mandate_week(two)], period, added(NOTHING, [one, two]))
+        statement_of_all(
+            [mandate_week(one), mandate_week(two)], period, add_figures(NOTHING, [one, two])
+        )
     )
     assert told["totals"]["worth"]["end"] == "500.000001"
     assert told["totals"]["result"]["realized"] == "-1.500000"
@@ -219,7 +221,7 @@ def test_all_mandates_add_up() -> None:
         assert sum(Decimal(m[path[0]][path[1]]) for m in told["mandates"]) == Decimal(
             told["totals"][path[0]][path[1]]
         )
-    assert on_the_wire(together([], period, NOTHING))["totals"]["worth"] == {
+    assert on_the_wire(statement_of_all([], period, NOTHING))["totals"]["worth"] == {
         "start": "0.000000",
         "end": "0.000000",
     }

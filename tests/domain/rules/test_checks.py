@@ -182,16 +182,16 @@ def test_what_no_entry_pins_may_be_anything_as_in_the_vault() -> None:
     free = Target("contract", address=MARKET, selector="0xb6b55f25")
     m = mandate(allowed_targets=(free, TARGET, replace(TARGET, self_args=(0,))))
     for data in ("0xb6b55f25", "0xb6b55f25ff", CALL.upper().replace("0X", "0x"), CALL + "00"):
-        assert m.misses(MARKET, data) is None
+        assert m.mismatch_of(MARKET, data) is None
     # One of two entries for a function is enough.
-    assert m.misses(MARKET, f"{SELECTOR}{VAULT[2:]:0>64}") is None
-    unpinned = m.misses(MARKET, f"{SELECTOR}{1:064x}{1:064x}")
+    assert m.mismatch_of(MARKET, f"{SELECTOR}{VAULT[2:]:0>64}") is None
+    unpinned = m.mismatch_of(MARKET, f"{SELECTOR}{1:064x}{1:064x}")
     assert unpinned is not None
-    assert m.misses(OTHER, CALL) == TargetMismatch()
+    assert m.mismatch_of(OTHER, CALL) == TargetMismatch()
     early = replace(m, vault_address=None)
-    assert early.misses(MARKET, f"{SELECTOR}{1:064x}") is None
-    assert mandate(vault_address=None).misses(MARKET, CALL) is None
-    assert mandate(vault_address=None).misses(MARKET, SELECTOR) is not None
+    assert early.mismatch_of(MARKET, f"{SELECTOR}{1:064x}") is None
+    assert mandate(vault_address=None).mismatch_of(MARKET, CALL) is None
+    assert mandate(vault_address=None).mismatch_of(MARKET, SELECTOR) is not None
 
 
 def test_equality_passes_every_cap() -> None:

@@ -21,7 +21,7 @@ from domain.trading.paper.margin import (
     liquidation,
     liquidation_px,
 )
-from domain.trading.paper.matching import fill_at_limit, summed, take_depth
+from domain.trading.paper.matching import consumed_depth, fill_at_limit, take_depth
 from domain.trading.paper.order_execution import (
     Execution,
     MarketSnapshot,
@@ -29,7 +29,14 @@ from domain.trading.paper.order_execution import (
     execute_on_arrival,
     execute_resting,
 )
-from domain.trading.paper.replay import PaperAccount, after, closes, curve, opened, replayed
+from domain.trading.paper.replay import (
+    PaperAccount,
+    apply_entry,
+    closes,
+    curve,
+    open_account,
+    replay,
+)
 from domain.trading.paper.verification import check_book
 from domain.trading.venue_values import Level, OrderBook, Perp, book_hash
 
@@ -72,15 +79,15 @@ def sight(seen: OrderBook = SHOWN, **figures: Any) -> MarketSnapshot:
 def meets(
     a: PaperOrder, *, account: PaperAccount | None = None, seen: OrderBook = SHOWN, **more: Any
 ) -> Execution:
-    rich = account or opened(10**12)
+    rich = account or open_account(10**12)
     return execute_on_arrival(
-        rich, a, sight(seen, **more.pop("figures", {})), MODEL, taken={}, **more
+        rich, a, sight(seen, **more.pop("figures", {})), MODEL, consumed={}, **more
     )
 
 
 def entries(*whats: EntryPayload, marks: dict[str, str] | None = None) -> list[Entry]:
     told = {coin: Decimal(px) for coin, px in (marks or {}).items()}
-    return [Entry(n=n, at=NOW, marks=told, what=what) for n, what in enumerate(whats, 1)]
+    return [Entry(n=n, at=NOW, marks=told, payload=what) for n, what in enumerate(whats, 1)]
 
 
 def fill(size: str, px: str, *, is_buy: bool = True, **more: Any) -> Filled:
@@ -119,15 +126,17 @@ def test_fees_are_those_of_the_first_tier_whatever_the_dex() -> None:
 
 def test_an_order_that_waits_fills_one_tick_through_its_limit_and_not_at_a_touch() -> None:
     a = asked("2", "60010", tif="gtc", builder_tenths_bps=0)
-    touch = execute_resting(opened(10**12), a, sight(), MODEL, taken={})
+    touch = execute_resting(open_account(10**12), a, sight(), MODEL, consumed={})
     assert (touch.fills, touch.rests) == ((), True)
     lower = book(levels(("59900", "1")), levels(("60009", "1"), ("60010", "5")))
-    met = execute_resting(opened(10**12), a, sight(lower), MODEL, taken={})
+    met = execute_resting(open_account(10**12), a, sight(lower), MODEL, consumed={})
     assert [(f.px, f.level, f.size) for f in met.fills] == [(60010, 60009, Decimal("0.5"))]
     assert met.rests
     # 1.5 bps of 30005: it made the price.
     assert met.fills[0].fee == 4_500_750
-    took = execute_resting(opened(10**12), replace(a, took=True), sight(lower), MODEL, taken={})
+    took = execute_resting(
+        open_account(10**12), replace(a, took=True), sight(lower), MODEL, consumed={}
+    )
     assert took.fills[0].fee == 13_502_250
 
 
@@ -142,15 +151,17 @@ def test_a_post_only_order_that_would_trade_is_refused_and_a_part_of_a_gtc_waits
 def test_what_the_venue_would_refuse_is_refused() -> None:
     assert code(meets(asked("1", "60050"), figures={"delisted": True}))[1] == "halted"
     assert code(meets(asked("1", "110000")))[1] == "price_band"
-    assert code(meets(asked("1", "60050"), account=opened(20_000_000_000)))[1] == "margin"
-    one = RestingOrder(coin="BTC", is_buy=True, px=Decimal(60_000), left=Decimal(1), leverage=3)
-    rich = opened(30_000_000_000)
+    assert code(meets(asked("1", "60050"), account=open_account(20_000_000_000)))[1] == "margin"
+    one = RestingOrder(
+        coin="BTC", is_buy=True, px=Decimal(60_000), remaining=Decimal(1), leverage=3
+    )
+    rich = open_account(30_000_000_000)
     assert meets(asked("1", "60050"), account=rich).fills
-    assert code(meets(asked("1", "60050"), account=rich, waiting=[one]))[1] == "margin"
+    assert code(meets(asked("1", "60050"), account=rich, resting=[one]))[1] == "margin"
 
 
 def test_a_reduce_only_order_is_trimmed_and_never_flips() -> None:
-    account = replayed(10**12, entries(fill("0.3", "60000")))
+    account = replay(10**12, entries(fill("0.3", "60000")))
     sells = asked("5", "59000", is_buy=False, reduce_only=True)
     met = meets(sells, account=account)
     assert sum(f.size for f in met.fills) == Decimal("0.3")
@@ -176,13 +187,13 @@ def test_orders_on_one_snapshot_never_have_more_than_the_share_of_any_level_toge
     for size, limit in orders:
         for walk in (take_depth, fill_at_limit):
             takes = walk(
-                side, Decimal(limit), size, is_buy=True, share=MODEL.depth_share, taken=summed(taken), sz_decimals=5,
+                side, Decimal(limit), size, is_buy=True, share=MODEL.depth_share, consumed=consumed_depth(taken), sz_decimals=5,
             )  # fmt: skip
             assert sum((t.size for t in takes), Decimal(0)) <= size
             assert all(t.size > 0 and t.size % LOT == 0 and t.px <= limit for t in takes)
             assert all(t.px >= t.level for t in takes)
             taken += [(t.level, t.size) for t in takes]
-    had = summed(taken)
+    had = consumed_depth(taken)
     assert all(had.get(v.px, 0) <= v.size / 2 for v in side)
     assert set(had) <= {v.px for v in side}
 
@@ -196,7 +207,7 @@ def test_a_book_worked_by_hand() -> None:
         fill("0.5", "61000", is_buy=False, order_id="o_2", fee=13_725_000, builder_fee=0),
         fill("1", "59000", is_buy=False, order_id="o_3", fee=26_550_000),
     ]
-    account = replayed(100_000_000_000, entries(*told))
+    account = replay(100_000_000_000, entries(*told))
     # 500 on the first half; 500 lost on the second; the other half opened a short.
     assert account.realized == 500_000_000 - 500_000_000
     assert account.fees == 67_275_000
@@ -210,9 +221,14 @@ def test_a_book_worked_by_hand() -> None:
 
 def test_the_fall_from_the_peak_is_rounded_up() -> None:
     told = entries(fill("1", "60000"), marks={"BTC": "60000"})
-    told += [replace(told[0], n=2, marks={"BTC": Decimal(59_999)}, what=Gap(since=NOW, until=NOW))]
-    assert replayed(100_000_000_000, told).drawdown_bps == 1
-    assert [e for _, e in curve(opened(100_000_000_000), told)] == [100_000_000_000, 99_999_000_000]
+    told += [
+        replace(told[0], n=2, marks={"BTC": Decimal(59_999)}, payload=Gap(since=NOW, until=NOW))
+    ]
+    assert replay(100_000_000_000, told).drawdown_bps == 1
+    assert [e for _, e in curve(open_account(100_000_000_000), told)] == [
+        100_000_000_000,
+        99_999_000_000,
+    ]
 
 
 prices = st.integers(50_000_000, 70_000_000).map(lambda n: Decimal(n).scaleb(-3))
@@ -223,10 +239,10 @@ moves = st.lists(st.tuples(st.booleans(), lots, prices, st.integers(0, 10**9)), 
 def test_a_replay_is_never_better_than_exact_arithmetic_and_a_micro_a_step_at_most_worse(
     steps: list[tuple[bool, Decimal, Decimal, int]], mark: Decimal
 ) -> None:
-    account, exact, n = opened(10**12), Decimal(10**12), 0
+    account, exact, n = open_account(10**12), Decimal(10**12), 0
     for is_buy, size, px, fee in steps:
         one = fill(str(size), str(px), is_buy=is_buy, fee=fee)
-        account = after(account, entries(one)[0])
+        account = apply_entry(account, entries(one)[0])
         signed = size if is_buy else -size
         exact += signed * (mark - px) * 10**6 - fee
         n += 3
@@ -241,10 +257,10 @@ def test_a_replay_is_never_better_than_exact_arithmetic_and_a_micro_a_step_at_mo
 def test_a_fill_realizes_what_it_closes_and_nothing_where_it_opens(
     steps: list[tuple[bool, Decimal, Decimal, int]],
 ) -> None:
-    account = opened(10**12)
+    account = open_account(10**12)
     for is_buy, size, px, _ in steps:
         one, was = fill(str(size), str(px), is_buy=is_buy), account
-        account = after(account, entries(one)[0])
+        account = apply_entry(account, entries(one)[0])
         told = closes(was, one)
         against = was.size("BTC") < 0 if is_buy else was.size("BTC") > 0
         assert (told is not None) == against
@@ -260,7 +276,7 @@ def test_funding_is_the_size_times_oracle_times_rate_rounded_against_the_person(
     assert paid.paid == 250_003  # 250002.91…
     got = funding("BTC", Decimal("-0.33333"), NOW, oracle=Decimal("60001.3"), rate=rate)
     assert got.paid == -250_002
-    assert replayed(10**9, entries(paid, got)).cash == 10**9 - 1
+    assert replay(10**9, entries(paid, got)).cash == 10**9 - 1
 
 
 def test_the_hours_between_two_looks_are_each_owed_once() -> None:
@@ -272,7 +288,7 @@ def test_the_hours_between_two_looks_are_each_owed_once() -> None:
 
 def test_a_book_below_its_maintenance_margin_ends_and_owes_nothing() -> None:
     # 1 BTC at 60000 with 20000: half of 1/40 of the worth is the maintenance margin.
-    account = replayed(20_000_000_000, entries(fill("1", "60000")))
+    account = replay(20_000_000_000, entries(fill("1", "60000")))
     tenths = {"BTC": Decimal(45)}
     px = liquidation_px(account, "BTC", {"BTC": Decimal(60_000)})
     assert px == Decimal("40506.329113")  # (60000 - 20000) / (1 - 1/80)
@@ -281,19 +297,19 @@ def test_a_book_below_its_maintenance_margin_ends_and_owes_nothing() -> None:
     assert end is not None
     # Left are 506, of which 18.2277 is the fee and the rest, below 506.325, the venue's.
     assert (end.fees, end.kept) == (18_227_700, 487_772_300)
-    after_all = after(account, entries(end)[0])
+    after_all = apply_entry(account, entries(end)[0])
     assert (after_all.cash, dict(after_all.holdings), after_all.liquidated_at) == (0, {}, NOW)
     deep = liquidation(account, {"BTC": Decimal(30_000)}, tenths)
     assert deep is not None
     assert deep.kept < 0
-    assert after(account, entries(deep)[0]).cash == 0
+    assert apply_entry(account, entries(deep)[0]).cash == 0
 
 
 @given(st.integers(1, 3), prices, prices, st.booleans())
 def test_what_an_account_may_bind_is_never_more_than_it_is_worth(
     size: int, px: Decimal, mark: Decimal, is_buy: bool
 ) -> None:
-    account = replayed(10**11, entries(fill(str(size), str(px), is_buy=is_buy)))
+    account = replay(10**11, entries(fill(str(size), str(px), is_buy=is_buy)))
     marks = {"BTC": mark}
     room, equity = free(account, marks), account.equity(marks)
     assert room is not None
@@ -312,7 +328,7 @@ def a_book() -> tuple[PaperBook, list[Entry]]:
     told = entries(*met.fills, marks={"BTC": "60000"})
     hour = NOW + timedelta(hours=1)
     paid = funding("BTC", Decimal("1.5"), hour, oracle=Decimal(60_000), rate=Decimal("0.00001"))
-    return opened_as, [*told, replace(told[0], n=3, at=hour, what=paid)]
+    return opened_as, [*told, replace(told[0], n=3, at=hour, payload=paid)]
 
 
 def test_an_honest_book_proves() -> None:
@@ -336,7 +352,7 @@ def test_an_honest_book_proves() -> None:
 )  # fmt: skip
 def test_a_changed_book_does_not(n: int, change: dict[str, Any], words: str) -> None:
     opened_as, told = a_book()
-    what: Any = told[n - 1].what
-    told[n - 1] = replace(told[n - 1], what=replace(what, **change))
+    what: Any = told[n - 1].payload
+    told[n - 1] = replace(told[n - 1], payload=replace(what, **change))
     found = list(check_book(opened_as, told, {SHOWN.hash: SHOWN}))
     assert any(at == n and words in fault for at, fault in found), found

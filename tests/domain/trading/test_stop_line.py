@@ -15,7 +15,7 @@ from domain.trading.orders import DONE, Envelope, Order, OrderAction, OrderFill
 from domain.trading.pricing import LEAST, NoPrice, Quote
 from domain.trading.stop_line import (
     LADDER_BPS,
-    TOGETHER,
+    MAX_READING_GAP,
     Close,
     Ended,
     OwnPosition,
@@ -24,17 +24,17 @@ from domain.trading.stop_line import (
     StopLineView,
     Wait,
     WorthReading,
-    bytes_about,
+    bytes_live,
+    certain_size,
     cloid_of,
     closable,
-    cut,
-    holds,
+    has_own_position,
     next_move,
-    own_of,
+    own_positions,
     reached,
+    reduce_order,
     result_micros,
     rung_of,
-    sure_of,
     unsettled,
 )
 from domain.trading.venue_account import milliseconds
@@ -115,7 +115,7 @@ def views(draw: st.DrawFn) -> StopLineView:
     return StopLineView(
         now=NOW, episode=draw(st.sampled_from((1, 2))), scope=draw(st.sampled_from(("listed", "all"))), coins=draw(st.sampled_from((("BTC",), ("BTC", "ETH")))),
         orders=known, open=draw(st.one_of(st.none(), st.lists(st.sampled_from(cloids), unique=True) if cloids else st.just([]))),
-        held=draw(st.one_of(st.none(), st.fixed_dictionaries({}, optional=dict.fromkeys(("BTC", "ETH", "SOL"), sizes)))),
+        positions=draw(st.one_of(st.none(), st.fixed_dictionaries({}, optional=dict.fromkeys(("BTC", "ETH", "SOL"), sizes)))),
         markets={c: perp(c, delisted=draw(st.booleans()), sz_decimals=draw(st.integers(0, 4))) for c in ("BTC", "ETH") if draw(st.booleans())},
         quotes={c: draw(quotes) for c in ("BTC", "ETH") if draw(st.booleans())},
     )  # fmt: skip
@@ -126,17 +126,17 @@ def test_every_close_can_only_shrink_what_is_held_and_is_near_the_touch(view: St
     move = next_move(view)
     if not isinstance(move, Close):
         return
-    assert view.held is not None
-    assert len({c.coin for c in move.cuts}) == len(move.cuts) > 0, "one a product"
-    for one in move.cuts:
-        held, quote = view.held[one.coin], view.quotes[one.coin]
+    assert view.positions is not None
+    assert len({c.coin for c in move.orders}) == len(move.orders) > 0, "one a product"
+    for one in move.orders:
+        held, quote = view.positions[one.coin], view.quotes[one.coin]
         assert isinstance(quote, Quote)
         assert one.coin in view.coins
         assert one.is_buy == (held < 0)
         assert 0 < one.size <= abs(held)
         if view.scope == "listed":
-            sure = sure_of(view.orders, one.coin)
-            assert one.size <= abs(sure) <= abs(own_of(view.orders)[one.coin].size)
+            sure = certain_size(view.orders, one.coin)
+            assert one.size <= abs(sure) <= abs(own_positions(view.orders)[one.coin].size)
             assert sure * held > 0
         touch = quote.touch("buy" if one.is_buy else "sell")
         worse = one.limit_px - touch if one.is_buy else touch - one.limit_px
@@ -154,7 +154,7 @@ def test_a_close_waits_for_no_order_on_record_where_the_whole_account_is_the_man
         move = next_move(replace(view, scope="all", open=known))
         if isinstance(alone, Close):
             assert move == alone
-    if view.held is None:
+    if view.positions is None:
         assert isinstance(next_move(view), Wait)
 
 
@@ -166,13 +166,13 @@ def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(
     if not isinstance(move, Ended):
         return
     assert view.open is not None
-    assert view.held is not None
+    assert view.positions is not None
     assert not any(o.action.cloid in view.open for o in view.orders)
-    assert not any(bytes_about(o, NOW) for o in view.orders if o.source != "keeper")
-    own = own_of(view.orders)
+    assert not any(bytes_live(o, NOW) for o in view.orders if o.source != "keeper")
+    own = own_positions(view.orders)
     for coin in view.coins:
         part = closable(
-            view.held.get(coin, Decimal(0)), own.get(coin, OwnPosition()).size, view.scope
+            view.positions.get(coin, Decimal(0)), own.get(coin, OwnPosition()).size, view.scope
         )
         market = view.markets.get(coin)
         assert not part or (
@@ -185,7 +185,7 @@ def test_a_product_gets_at_most_three_tries_that_nobody_took_anything_of(
     view: StopLineView,
 ) -> None:
     move = next_move(view)
-    for one in move.cuts if isinstance(move, Close) else ():
+    for one in move.orders if isinstance(move, Close) else ():
         tries = [
             o for o in view.orders
             if o.source == "keeper" and o.product == one.coin and o.asked["episode"] == view.episode and o.status in DONE
@@ -197,16 +197,16 @@ def test_a_product_gets_at_most_three_tries_that_nobody_took_anything_of(
 def test_a_close_that_nobody_knows_the_end_of_may_have_taken_the_mandates_part() -> None:
     opened = order("2", fills=(fill(2),))
     lost = order("-0.5", status="unknown", filled_size=None, source="keeper", asked={"episode": 1})
-    assert sure_of([opened], "BTC") == 2
-    assert sure_of([opened, lost], "BTC") == Decimal("1.5")
-    assert sure_of([opened, replace(lost, status="rejected")], "BTC") == 2
+    assert certain_size([opened], "BTC") == 2
+    assert certain_size([opened, lost], "BTC") == Decimal("1.5")
+    assert certain_size([opened, replace(lost, status="rejected")], "BTC") == 2
     claimed = replace(lost, status="executed", filled_size=Decimal("0.5"))
     assert unsettled(claimed)
     assert not unsettled(replace(claimed, fills=(fill("0.5"),)))
-    assert sure_of([opened, claimed], "BTC") == Decimal("1.5")
+    assert certain_size([opened, claimed], "BTC") == Decimal("1.5")
     in_part = replace(claimed, fills=(fill("0.2"),))
-    assert sure_of([opened, in_part], "BTC") == Decimal("1.5"), "its fills once, and its rest"
-    assert sure_of([opened, *[lost] * 9], "BTC") == 0
+    assert certain_size([opened, in_part], "BTC") == Decimal("1.5"), "its fills once, and its rest"
+    assert certain_size([opened, *[lost] * 9], "BTC") == 0
 
 
 @given(held=sizes, own=sizes, scope=st.sampled_from(("listed", "all")))
@@ -227,7 +227,7 @@ def test_the_line_is_reached_by_two_different_answers_in_a_row(
 ) -> None:
     before = WorthReading(at=NOW, worth=399 if was else 400, floor=400)
     now = WorthReading(at=NOW + timedelta(seconds=at), worth=399 if low else 400, floor=400)
-    assert reached(now, before) == (low and was and 0 < at <= TOGETHER.total_seconds())
+    assert reached(now, before) == (low and was and 0 < at <= MAX_READING_GAP.total_seconds())
     assert not reached(now, None)
     assert not reached(None, before)
 
@@ -238,7 +238,7 @@ def test_the_result_counts_what_was_paid_fees_with_it_and_the_mark_of_what_is_le
         order("-0.5", fills=(fill("0.5", "110"),)),
     )
     claimed = order("7", avg_px=Decimal(1))
-    own = own_of([bought, sold, claimed])
+    own = own_positions([bought, sold, claimed])
     assert own == {"BTC": OwnPosition(size=Decimal("1.5"), paid=Decimal("145.09"))}
     assert result_micros(own, {"BTC": Decimal(90)}) == -10_090_000
     assert result_micros(own, {}) is None
@@ -250,27 +250,31 @@ def test_the_result_counts_what_was_paid_fees_with_it_and_the_mark_of_what_is_le
 def test_what_a_mandate_holds_comes_from_fills_alone() -> None:
     in_part = order("2", fills=(fill("0.5", fee="0.01"),), fills_whole=True)
     over = order("-0.5", fills=(fill("0.2"),), fills_whole=True)
-    assert own_of([in_part]) == {"BTC": OwnPosition(size=Decimal("0.5"), paid=Decimal("50.01"))}
-    assert own_of([in_part, over])["BTC"].size == Decimal("0.3")
-    assert sure_of([in_part, over], "BTC") == Decimal("0.3")
-    assert holds([in_part, over])
+    assert own_positions([in_part]) == {
+        "BTC": OwnPosition(size=Decimal("0.5"), paid=Decimal("50.01"))
+    }
+    assert own_positions([in_part, over])["BTC"].size == Decimal("0.3")
+    assert certain_size([in_part, over], "BTC") == Decimal("0.3")
+    assert has_own_position([in_part, over])
     closed = order("-0.5", source="keeper", asked={"episode": 1}, fills=(fill("0.5"),))
-    assert not holds([in_part, closed]), "what is only said to be filled is nothing that is left"
+    assert not has_own_position([in_part, closed]), (
+        "what is only said to be filled is nothing that is left"
+    )
     claimed = replace(closed, fills=())
-    assert holds([in_part, claimed]), "what is only said to be closed is left"
+    assert has_own_position([in_part, claimed]), "what is only said to be closed is left"
 
 
 def test_a_market_that_is_gone_or_without_a_price_leaves_a_position() -> None:
     one, part = Decimal(1), Decimal(1)
-    assert isinstance(cut("BTC", one, part, None, QUOTE, 0), Residual)
-    assert isinstance(cut("BTC", one, part, perp(delisted=True), QUOTE, 0), Residual)
-    assert isinstance(cut("BTC", one, part, perp(), NoPrice("stale"), 0), Residual)
-    assert isinstance(cut("BTC", one, part, perp(), QUOTE, 3), Residual)
-    assert cut("BTC", one, Decimal(0), perp(), QUOTE, 0) is None
+    assert isinstance(reduce_order("BTC", one, part, None, QUOTE, 0), Residual)
+    assert isinstance(reduce_order("BTC", one, part, perp(delisted=True), QUOTE, 0), Residual)
+    assert isinstance(reduce_order("BTC", one, part, perp(), NoPrice("stale"), 0), Residual)
+    assert isinstance(reduce_order("BTC", one, part, perp(), QUOTE, 3), Residual)
+    assert reduce_order("BTC", one, Decimal(0), perp(), QUOTE, 0) is None
     assert isinstance(
-        cut("BTC", Decimal("0.09"), Decimal("0.09"), perp(), QUOTE, 0), ReduceOrder
+        reduce_order("BTC", Decimal("0.09"), Decimal("0.09"), perp(), QUOTE, 0), ReduceOrder
     ), "whole, below 10 USDC"
-    assert isinstance(cut("BTC", one, Decimal("0.09"), perp(), QUOTE, 0), Residual)
+    assert isinstance(reduce_order("BTC", one, Decimal("0.09"), perp(), QUOTE, 0), Residual)
 
 
 def test_the_ladder_is_climbed_by_tries_that_arrived_in_this_episode_alone() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.refusals import Refused
-from domain.text import MARKS_MAX, composed, escape_unfit, unfit
+from domain.text import MARKS_MAX, composed, escape_unfit, text_problem
 from tests.world import World, drafted, working
 from tools.model.input_policy import (
     FIELD_MAX,
@@ -34,8 +34,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
 def test_what_nobody_can_see_is_found_and_shown_as_a_code_point(text: str) -> None:
-    assert unfit(text, lines=False) is not None
-    assert unfit(escape_unfit(text), lines=False) is None
+    assert text_problem(text, lines=False) is not None
+    assert text_problem(escape_unfit(text), lines=False) is None
     assert "\\u{" in escape_unfit(text)
 
 
@@ -52,9 +52,9 @@ def test_plain_text_of_any_script_passes_as_it_is() -> None:
         "©️ ™️ ℹ️",
         "👁️",
     ):
-        assert unfit(text, lines=False) is None
+        assert text_problem(text, lines=False) is None
         assert escape_unfit(text) == text
-    assert unfit("two\nlines", lines=True) is None
+    assert text_problem("two\nlines", lines=True) is None
     assert composed("Zoe\u0308\r\n") == "Zoë\n"
 
 
@@ -66,7 +66,7 @@ HEAPS = {
 
 @pytest.mark.parametrize("text", HEAPS.values(), ids=list(HEAPS))
 def test_marks_without_end_cost_no_more_than_other_text(text: str) -> None:
-    for does in (composed, confusable_skeleton, lambda t: unfit(t, lines=True)):
+    for does in (composed, confusable_skeleton, lambda t: text_problem(t, lines=True)):
         spent = []
         for _ in range(3):
             before = time.thread_time()
@@ -78,9 +78,9 @@ def test_marks_without_end_cost_no_more_than_other_text(text: str) -> None:
 
 @pytest.mark.parametrize("mark", ["\u0301", "\u0f73", "\u3099", "\U0001e94a"])
 def test_marks_are_taken_as_far_as_anybody_writes_them(mark: str) -> None:
-    assert unfit("a" + mark * MARKS_MAX + "b" + mark * MARKS_MAX, lines=False) is None
+    assert text_problem("a" + mark * MARKS_MAX + "b" + mark * MARKS_MAX, lines=False) is None
     for text in (mark * (MARKS_MAX + 1), "b" * 7 + mark * (MARKS_MAX + 1) + "b"):
-        assert "marks" in (unfit(text, lines=False) or "")
+        assert "marks" in (text_problem(text, lines=False) or "")
         assert confusable_skeleton("api" + text + "key").count(mark) == 0
 
 
@@ -102,7 +102,7 @@ def test_the_names_of_fields_are_bounded() -> None:
 
 @given(st.text())
 def test_shown_text_never_breaks_the_rule(text: str) -> None:
-    assert unfit(escape_unfit(text), lines=False) is None
+    assert text_problem(escape_unfit(text), lines=False) is None
     assert unicodedata.is_normalized("NFC", composed(text))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from domain.mandates.acceptance import accepted, accepted_terms, revised
+from domain.mandates.acceptance import accepted_terms, record_acceptance, revise
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from tests.domain.material import START as NOW
@@ -147,10 +147,10 @@ async def test_the_owner_is_told_once(world: World) -> None:
 
 
 def test_an_acceptance_from_before_the_digest_is_of_the_terms_that_stand() -> None:
-    before = replace(accepted(a_mandate(), NOW), accepted_digest=None)
-    same = revised(before, replace(before, purpose="other words"))
+    before = replace(record_acceptance(a_mandate(), NOW), accepted_digest=None)
+    same = revise(before, replace(before, purpose="other words"))
     assert (same.accepted_at, same.accepted_digest) == (NOW, accepted_terms(before))
-    other = revised(before, replace(before, budget_usdc=Usdc.parse("90000")))
+    other = revise(before, replace(before, budget_usdc=Usdc.parse("90000")))
     assert (other.accepted_at, other.accepted_digest) == (None, None)
 
 

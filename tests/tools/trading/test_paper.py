@@ -60,7 +60,7 @@ async def watch(ingest_context: Desk) -> int:
 
 
 async def kinds(ingest_context: Desk, book: str) -> list[Any]:
-    return [e.what for e in await entries_of(ingest_context, book)]
+    return [e.payload for e in await entries_of(ingest_context, book)]
 
 
 async def entries_of(ingest_context: Desk, book: str) -> list[Entry]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from domain.trading.paper.entries import Entry, Filled, Gap, PaperBook
-from domain.trading.paper.replay import replayed
+from domain.trading.paper.replay import replay
 from storage.integrity.ledger_check import verify
 from storage.repositories import paper_checkpoints
 from storage.repositories.paper_checkpoints import EVERY
@@ -56,14 +56,14 @@ async def test_an_account_from_a_checkpoint_is_the_replay(both: Desk) -> None:
     kept = await both.rows("paper_checkpoints")
     assert [r["n"] for r in kept] == [EVERY, 2 * EVERY, 3 * EVERY]
     now = await both.store.read(lambda uow: uow.paper.account(book))
-    assert now == replayed(book.start_micros, entries)
-    assert now.gap_count == len([e for e in entries if isinstance(e.what, Gap)]) > 10
+    assert now == replay(book.start_micros, entries)
+    assert now.gap_count == len([e for e in entries if isinstance(e.payload, Gap)]) > 10
     for seconds in (0, 1, EVERY - 3, EVERY, EVERY + 7, 2 * EVERY, COUNT):
         at = book.created_at + timedelta(seconds=seconds)
         then = await both.store.read(lambda uow, at=at: uow.paper.account_at(book, at))
-        assert then == replayed(book.start_micros, [e for e in entries if e.at <= at])
+        assert then == replay(book.start_micros, [e for e in entries if e.at <= at])
     begin, tail = await both.store.read(lambda uow: uow.paper.recent(book, 70))
-    assert begin == replayed(book.start_micros, entries[: -len(tail)])
+    assert begin == replay(book.start_micros, entries[: -len(tail)])
     assert 70 <= len(tail) < 70 + EVERY
 
 
@@ -102,7 +102,7 @@ async def test_a_changed_checkpoint_is_not_shown_and_is_told_of(both: Desk) -> N
 async def test_a_forged_checkpoint_with_a_fitting_digest_is_told_of(desk: Desk) -> None:
     _, book, entries = await _filled(desk)
     rows = await desk.rows("paper_entries")
-    rich = replace(replayed(book.start_micros, entries[:EVERY]), realized=10**12)
+    rich = replace(replay(book.start_micros, entries[:EVERY]), realized=10**12)
     text = paper_checkpoints.checkpoint_text(rich, rows[EVERY - 1]["row_hash"])
     await desk.store.write(
         lambda uow: uow.sql.run(

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.mandates.acceptance import revised
+from domain.mandates.acceptance import revise
 from domain.mandates.mandate import (
     MAX_HORIZON_DAYS,
     MAX_PAYOUT_BPS,
@@ -235,7 +235,7 @@ def applied(
         from_board=mandate.from_board and terms.agent_id == mandate.agent_id,
         frame=None,
     )
-    return revised(mandate, changed)
+    return revise(mandate, changed)
 
 
 def new_mandate(

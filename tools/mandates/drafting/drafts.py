@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from domain.mandates.acceptance import accepted, revised
+from domain.mandates.acceptance import record_acceptance, revise
 from domain.mandates.clauses import Clause, clauses
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import (
@@ -211,7 +211,7 @@ def assign(uow: UnitOfWork, ctx: RequestContext[AssignIn, None]) -> OperationRes
         frame=None,
     )
     return OperationResult(
-        200, draft_body(uow, ctx, _saved(uow, ctx, mandate, revised(mandate, changed)))
+        200, draft_body(uow, ctx, _saved(uow, ctx, mandate, revise(mandate, changed)))
     )
 
 
@@ -272,7 +272,7 @@ def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationR
         if mandate.agent_id is None and mandate.vault_address
         else mandate.paused_at,
     )
-    changed = accepted(taken, ctx.now)
+    changed = record_acceptance(taken, ctx.now)
     uow.mandates.save(changed)
     return OperationResult(200, _accepted(uow, ctx, changed))
 

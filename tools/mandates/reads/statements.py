@@ -19,10 +19,10 @@ from domain.reads.statement import (
     Statement,
     StatementInput,
     StatementOfAll,
-    added,
+    add_figures,
     mandate_week,
     statement,
-    together,
+    statement_of_all,
 )
 from domain.reads.step import Step
 from storage.cursors import cursor_of, keys_of
@@ -134,7 +134,7 @@ async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
     sums = NOTHING
     while True:
         some = await deps.store.read(partial(_next_chunk, owner, period, at))
-        sums = added(sums, some) if request.cursor is None else sums
+        sums = add_figures(sums, some) if request.cursor is None else sums
         spans += some[: request.limit + 1 - len(spans)]
         enough = request.cursor is not None and len(spans) > request.limit
         if len(some) < MANDATES_A_TURN or enough:
@@ -143,7 +143,7 @@ async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
         await anyio.lowlevel.checkpoint()
     page = spans[: request.limit]
     more = after(page[-1].mandate) if len(spans) > len(page) else None
-    head = together((), period, sums if request.cursor is None else None, more)
+    head = statement_of_all((), period, sums if request.cursor is None else None, more)
     weeks = await map_cooperatively(
         page, lambda s: to_json(mandate_week(s), MandateWeek), MANDATES_A_TURN
     )

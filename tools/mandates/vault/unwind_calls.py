@@ -77,7 +77,7 @@ def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, UnwindFacts]) -> Op
         raise Refused(barred)
     settled = mandate.status is Status.SETTLED or bool(snapshot.chain and snapshot.chain.settled)
     selector = selector_of(ctx.request.data)
-    mismatch = mandate.misses(target, ctx.request.data)
+    mismatch = mandate.mismatch_of(target, ctx.request.data)
     if mismatch is not None and not (settled and owner):
         raise Refused(target_refusal(mismatch, target, selector, step=_OTHER_ARGUMENT))
     tried = ctx.facts.simulation

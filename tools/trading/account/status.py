@@ -18,7 +18,7 @@ from domain.trading.venue_account import (
     KeyKind,
     Link,
     agent_name,
-    standing,
+    key_standing,
     usable,
 )
 from domain.trading.venue_values import CHAIN_NAMES, ApprovedAgent, CachedValue, Network
@@ -251,7 +251,7 @@ def _key_step(
     key = order or last
     if key is None:
         return _step("enable", "Approve an order key", ENABLE)
-    stands = standing(key, enabled=enabled, now=now)
+    stands = key_standing(key, enabled=enabled, now=now)
     if stands == "good":
         return None
     if stands == "unverified":

@@ -177,7 +177,7 @@ async def _sized(
         return replace(closing, perp=perp, silent=outage_reason(refused))
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
-        return replace(closing, perp=perp, silent=quote.why)
+        return replace(closing, perp=perp, silent=quote.reason)
     touch = quote.touch("sell" if position.size > 0 else "buy")
     size = closing_size(close_request, position, perp, touch)
     if isinstance(size, FieldProblem):

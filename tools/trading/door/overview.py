@@ -162,7 +162,7 @@ async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
         return caps_of(uow, trader, now), books, _fee(uow, trader)
 
     caps, books, fee = await deps.store.read(read)
-    minute, hour = deps.throttle.left(throttle_key(trader), now)
+    minute, hour = deps.throttle.remaining(throttle_key(trader), now)
     on = trader.switches
     body = {
         "user": signed_in(caller),

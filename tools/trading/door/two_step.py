@@ -82,7 +82,7 @@ def at_once(
     now = deps.clock.now()
     order = begun_on_paper(order, now)
     if isinstance(market_state, Refused):
-        end = OrderEnd(happening="refuse", refusal=market_state.refusal, whole=True)
+        end = OrderEnd(transition="refuse", refusal=market_state.refusal, fills_complete=True)
     else:
         end = apply_execution(uow, desk_of(deps), order, market_state, now)
     return end_order(uow, order, end, now, first=counted)

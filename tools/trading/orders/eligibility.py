@@ -97,7 +97,7 @@ def _checks(
     uow: UnitOfWork, deps: Deps, trader: TraderContext, account_state: AccountState, now: datetime
 ) -> list[dict[str, object]]:
     policy = uow.policies.get(trader.agent_id) if trader.agent_id else None
-    left = min(deps.throttle.left(throttle_key(trader), now))
+    left = min(deps.throttle.remaining(throttle_key(trader), now))
     key = None if account_state.agents is None else usable(trader.key, account_state.agents, now)
     on = trader.switches
     builder = trader.trading.builder_address

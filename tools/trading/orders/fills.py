@@ -71,7 +71,7 @@ def row_of(
         kind=LedgerKind.BUY if bought else LedgerKind.SELL,
         reported_by=Reporter.KEEPER,
         occurred_at=now,
-        amount_usdc=Usdc(worth_of(fill.size, fill.px, prepaid_cost=bought)),
+        amount_usdc=Usdc(worth_of(fill.size, fill.px, round_up=bought)),
         payload=written(body),
         parsed=EventPayload(body=body),
     )

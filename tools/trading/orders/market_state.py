@@ -104,7 +104,7 @@ async def market(
         return replace(state, silent=outage_reason(refused))
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
-        return replace(state, silent=quote.why)
+        return replace(state, silent=quote.reason)
     return replace(state, quote=quote, at_cap=capped)
 
 

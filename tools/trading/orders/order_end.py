@@ -63,13 +63,13 @@ def end_order(
     why = contradiction(order, end)
     if why is not None:
         return doubted(uow, order, end, why, now)
-    status = next_status(order.status, end.happening)
+    status = next_status(order.status, end.transition)
     seen, done = _seen(order, end, now), status in DONE
     # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
     # ring.
     store_fills(uow, order, end.fills, now, seen)
     size = _size(order, end, done)
-    whole = order.fills_whole or end.whole
+    whole = order.fills_whole or end.fills_complete
     # A close counts against no day, and its fees are asked for all the same.
     settled = whole or size == 0
     after = replace(
@@ -111,7 +111,7 @@ def doubted(uow: UnitOfWork, order: Order, end: OrderEnd, doubt: Doubt, now: dat
         next_check_at=next_poll_at(order.tries, now),
     )
     if order.status not in DONE:
-        reason = f"The venue contradicts the order: {doubt.why}."
+        reason = f"The venue contradicts the order: {doubt.reason}."
         after = replace(after, refusal={"error": UNKNOWN, "reason": reason})
     if not known:
         order_unknown(uow, after, now)
@@ -121,7 +121,7 @@ def doubted(uow: UnitOfWork, order: Order, end: OrderEnd, doubt: Doubt, now: dat
 def count_contradiction(order: Order, doubt: Doubt) -> None:
     """Tell the operator that the venue contradicts an order: in its log, and in its metrics."""
     CONTRADICTIONS[order.network, doubt.part] += 1
-    log.error("order %s at the venue: %s; it is not believed", order.order_id, doubt.why)
+    log.error("order %s at the venue: %s; it is not believed", order.order_id, doubt.reason)
 
 
 def filled_more(
@@ -186,7 +186,7 @@ def _refusal(order: Order, end: OrderEnd) -> dict[str, str] | None:
     """Why it came to nothing. What traded after all was refused by nobody."""
     if end.refusal is not None:
         return _told(end.refusal)
-    came = end.happening in ("refuse", "lose", "void")
+    came = end.transition in ("refuse", "lose", "void")
     return dict(order.refusal) if came and order.refusal is not None else None
 
 
@@ -288,7 +288,7 @@ def _priced_as(uow: UnitOfWork, order: Order, action: OrderAction) -> Order:
 
 def _after_all(uow: UnitOfWork, order: Order, end: OrderEnd | None, now: datetime) -> Order:
     """What becomes of an order that was given up by a word alone."""
-    if end is None or end.happening == "refuse":
+    if end is None or end.transition == "refuse":
         return sought(uow, order, now)
     why = contradiction(order, end)
     if why is not None:
@@ -305,12 +305,14 @@ def _lost(order: Order, now: datetime) -> OrderEnd | None:
     refused = order.refusal if order.refusal and order.refusal["error"] != UNKNOWN else None
     if refused is not None and not name:
         if over or refused.get("venue_kind") != UNNAMED:
-            return OrderEnd(happening="refuse", venue_message="rejected", whole=True, verified=over)
+            return OrderEnd(
+                transition="refuse", venue_message="rejected", fills_complete=True, verified=over
+            )
     elif over and not name:
         why = "it never arrived, and its bytes have ended"
         lost = refusal("wallet_venue_unavailable", why=why)
-        return OrderEnd(happening="void", refusal=lost, whole=True)
-    return OrderEnd(happening="lose") if order.status == "executing" else None
+        return OrderEnd(transition="void", refusal=lost, fills_complete=True)
+    return OrderEnd(transition="lose") if order.status == "executing" else None
 
 
 def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:

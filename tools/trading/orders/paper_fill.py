@@ -46,7 +46,7 @@ async def fill_paper(deps: Deps, marked: Order) -> Order:
         await ended(
             deps,
             marked,
-            OrderEnd(happening="refuse", refusal=refused.refusal, whole=True),
+            OrderEnd(transition="refuse", refusal=refused.refusal, fills_complete=True),
         )
         raise
     now = deps.clock.now()
@@ -82,13 +82,15 @@ def begun_on_paper(order: Order, now: datetime) -> Order:
 
 def _end(execution: PaperExecution) -> OrderEnd:
     if execution.refused is not None:
-        return OrderEnd(happening="refuse", refusal=execution.refused, whole=True)
+        return OrderEnd(transition="refuse", refusal=execution.refused, fills_complete=True)
     if execution.rests:
-        return OrderEnd(happening="rest", fills=execution.fills, venue_message=execution.word)
+        return OrderEnd(transition="rest", fills=execution.fills, venue_message=execution.word)
     if execution.fills:
-        return OrderEnd(happening="fill", fills=execution.fills, whole=True, venue_message="filled")
+        return OrderEnd(
+            transition="fill", fills=execution.fills, fills_complete=True, venue_message="filled"
+        )
     rejection = VenueRejection(words="nobody stands within the limit", kind="no_liquidity")
-    return OrderEnd(happening="refuse", refusal=rejected(rejection), whole=True)
+    return OrderEnd(transition="refuse", refusal=rejected(rejection), fills_complete=True)
 
 
 def _marked(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> Order | None:

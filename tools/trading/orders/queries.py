@@ -162,7 +162,7 @@ def caps_of(uow: UnitOfWork, trader: TraderContext, now: datetime) -> dict[str, 
     less.
     """
     live = uow.order_counters.uses(trader.counters("live", now))
-    tight = min(live, key=lambda c: c.limit - live[c].taken)
+    tight = min(live, key=lambda c: c.limit - live[c].total)
     _, own = live
     paper = list(uow.order_counters.uses(trader.counters("paper", now)).values())[1]
     use, limits = live[tight], trader.limits
@@ -180,7 +180,7 @@ def caps_of(uow: UnitOfWork, trader: TraderContext, now: datetime) -> dict[str, 
             "source": who,
             "used": _counted(use.used, "filled, at its limit price, of the UTC day"),
             "reserved": _counted(use.reserved, "prepared or sent, and not yet done"),
-            "remaining": max(ZERO, tight.limit - use.taken),
+            "remaining": max(ZERO, tight.limit - use.total),
         },
         "per_close": {"limit": Usdc(trader.trading.cap_per_close_micros)},
         "own": _pair(trader.own),
@@ -191,7 +191,7 @@ def caps_of(uow: UnitOfWork, trader: TraderContext, now: datetime) -> dict[str, 
 
 
 def _taken(use: DayUse) -> Usdc:
-    return use.taken
+    return use.total
 
 
 def _counted(value: Usdc, basis: str) -> dict[str, object]:

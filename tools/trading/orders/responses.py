@@ -23,13 +23,13 @@ def cap_body(order: Order, counters: Mapping[Counter, DayUse]) -> dict[str, obje
     if not counters:
         return None
     own = order.counted if order.counted_day else ZERO
-    tight = min(counters, key=lambda c: c.limit - counters[c].taken)
+    tight = min(counters, key=lambda c: c.limit - counters[c].total)
     use = counters[tight]
     return {
         "limit": tight.limit,
         "used": use.used,
         "reserved": use.reserved + own,
-        "remaining": max(ZERO, tight.limit - use.taken - own),
+        "remaining": max(ZERO, tight.limit - use.total - own),
     }
 
 

@@ -32,9 +32,9 @@ from domain.trading.outcome import (
     filled_by_status,
     filled_size,
     fills_of,
-    other_order,
-    refused_whole,
-    stood,
+    identity_doubt,
+    refused_unfilled,
+    was_open,
 )
 from domain.trading.venue_account import at_milliseconds, milliseconds
 from domain.trading.venue_values import OrderSeen, Placed, Priority
@@ -65,15 +65,15 @@ def end_of(placed: Placed) -> OrderEnd:
 
     Nothing of it is verified: that is for the order's own status, or its fills.
     """
-    end = OrderEnd(happening="lose", oid=placed.oid, verified=False)
+    end = OrderEnd(transition="lose", oid=placed.oid, verified=False)
     if placed.outcome == "filled":
         size, px = placed.size, placed.avg_px
-        return replace(end, happening="fill", size=size, avg_px=px, venue_message="filled")
+        return replace(end, transition="fill", size=size, avg_px=px, venue_message="filled")
     if placed.outcome == "resting":
-        return replace(end, happening="rest", venue_message="open")
+        return replace(end, transition="rest", venue_message="open")
     if placed.outcome == "refused":
         end = replace(end, refusal=refusal_for(placed), venue_message="rejected")
-        return end if placed.kind in (None, UNNAMED) else replace(end, happening="refuse")
+        return end if placed.kind in (None, UNNAMED) else replace(end, transition="refuse")
     return end
 
 
@@ -82,17 +82,17 @@ async def agreed(venue: Venue, order: Order, placed: Placed, priority: Priority)
     that denies, nor, while it is silent, what became of the rest of a fill.
     """
     end = end_of(placed)
-    if end.happening not in ("refuse", "fill") or contradiction(order, end) is not None:
+    if end.transition not in ("refuse", "fill") or contradiction(order, end) is not None:
         return end
-    denied = replace(end, happening="lose", size=None, avg_px=None)
+    denied = replace(end, transition="lose", size=None, avg_px=None)
     try:
         seen = await venue.order_status(order.wallet or "", order.action.cloid, priority=priority)
     except Refused:
-        return end if end.happening == "fill" and end.size == order.action.size else denied
-    if end.happening == "refuse":
-        says_so = seen is None or refused_whole(order, seen)
+        return end if end.transition == "fill" and end.size == order.action.size else denied
+    if end.transition == "refuse":
+        says_so = seen is None or refused_unfilled(order, seen)
         return replace(end, verified=seen is not None) if says_so else denied
-    if seen is None or seen.state != "filled" or other_order(order, seen) is not None:
+    if seen is None or seen.state != "filled" or identity_doubt(order, seen) is not None:
         return denied
     return replace(end, verified=True) if filled_by_status(order, seen) == end.size else denied
 
@@ -144,21 +144,23 @@ async def _end_seen(
     venue: Venue, order: Order, seen: OrderSeen, priority: Priority
 ) -> OrderEnd | None:
     """What the venue's word for an order comes to; None where that is no news, or not known."""
-    doubt = other_order(order, seen)
+    doubt = identity_doubt(order, seen)
     if doubt is not None:
-        return OrderEnd(happening="lose", oid=seen.oid, venue_message=seen.status, doubt=doubt)
+        return OrderEnd(transition="lose", oid=seen.oid, venue_message=seen.status, doubt=doubt)
     if seen.state == "unknown":
         return None
     if seen.state == "open":
         if order.status == "resting":
             return None
-        return OrderEnd(happening="rest", oid=seen.oid, venue_message=seen.status)
-    if refused_whole(order, seen):
-        if stood(order):
+        return OrderEnd(transition="rest", oid=seen.oid, venue_message=seen.status)
+    if refused_unfilled(order, seen):
+        if was_open(order):
             return None  # what stood in the book was not refused
         why = rejected(VenueRejection(words=seen.status, kind=kind_of(seen.status)))
         # One word: what its answer did not refuse too is looked for until its bytes have ended.
-        end = OrderEnd(happening="refuse", size=Decimal(0), refusal=why, whole=True, verified=False)
+        end = OrderEnd(
+            transition="refuse", size=Decimal(0), refusal=why, fills_complete=True, verified=False
+        )
         return replace(end, oid=seen.oid, venue_message=seen.status)
     return await _end_traded(venue, order, seen, priority)
 
@@ -171,22 +173,22 @@ async def _end_traded(
     """
     filled = filled_by_status(order, seen)
     as_asked = seen.size in (None, order.action.size)
-    told: OrderEnd | None = OrderEnd(happening="fill")
+    told: OrderEnd | None = OrderEnd(transition="fill")
     if filled != 0 or not as_asked:
         told = await _fills(venue, order, seen.oid, priority)
     if told is None and (filled is None or not as_asked):
         return None
-    told = told or OrderEnd(happening="fill")
+    told = told or OrderEnd(transition="fill")
     traded = filled_size(told.fills)
     size = traded if filled is None else max(filled, traded) if filled >= 0 else filled
     # Fills may be told later than the order's end; the others are asked for again.
     return replace(
         told,
-        happening="fill" if seen.state == "filled" else "cancel",
+        transition="fill" if seen.state == "filled" else "cancel",
         size=size,
         oid=seen.oid,
         venue_message=seen.status,
-        whole=traded >= size,
+        fills_complete=traded >= size,
     )
 
 
@@ -227,7 +229,7 @@ def _named_no_more(order: Order, seen: OrderSeen | None, forgotten: bool) -> boo
     if order.status != "resting" and not (order.status == "unknown" and name):
         return False
     silent = seen is None or seen.state == "unknown"
-    if not silent and not (stood(order) and seen is not None and seen.state == "refused"):
+    if not silent and not (was_open(order) and seen is not None and seen.state == "refused"):
         return False
     return forgotten or order.tries >= FORGOTTEN_AFTER
 
@@ -244,11 +246,16 @@ async def _forgotten(
         return None
     told = await _fills(venue, order, oid, priority)
     if told is None or contradiction(order, told) is not None:
-        told = OrderEnd(happening="cancel")
+        told = OrderEnd(transition="cancel")
     word = "unknownOid" if seen is None else seen.status
     size = max(filled_size(told.fills), order.filled_size or Decimal(0))
     return replace(
-        told, happening="cancel", size=size, venue_message=word, whole=True, verified=False
+        told,
+        transition="cancel",
+        size=size,
+        venue_message=word,
+        fills_complete=True,
+        verified=False,
     )
 
 
@@ -263,7 +270,7 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
     venue = venue_of(deps, order.network)
     told = await _fills(venue, order, order.seen.oid, priority)
     now = deps.clock.now()
-    found = told or OrderEnd(happening="fill")
+    found = told or OrderEnd(transition="fill")
     whole = _explained(order, found)
     over = told is not None and not whole and _told_by_now(order, now)
     agrees: bool | None = True
@@ -306,7 +313,7 @@ async def _agrees(venue: Venue, order: Order, found: OrderEnd, priority: Priorit
         seen = await venue.order_status(order.wallet or "", order.action.cloid, priority=priority)
     except Refused:
         return None
-    if seen is None or seen.state in ("open", "unknown") or other_order(order, seen) is not None:
+    if seen is None or seen.state in ("open", "unknown") or identity_doubt(order, seen) is not None:
         return False
     return filled_by_status(order, seen) == filled_size(found.fills)
 

@@ -184,7 +184,7 @@ async def _position(
         return replace(found, position="none", position_now=now)
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
-        return replace(found, position="open", silent=quote.why)
+        return replace(found, position="open", silent=quote.reason)
     bps = order.slippage_bps or 0
     is_buy = order.action.is_buy
     touch = quote.touch(order.side)
@@ -309,7 +309,7 @@ async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, 
         await _carried(deps, venue, order, signature)
     found = await reload(deps, order)
     if found.status == "executing":
-        found = await ended(deps, found, OrderEnd(happening="lose"))
+        found = await ended(deps, found, OrderEnd(transition="lose"))
     return found
 
 
@@ -323,7 +323,7 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
     except Refused as refused:
         why, soon = outage_reason(refused), deps.clock.now() + timedelta(seconds=2)
         nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
-        end = OrderEnd(happening="refuse", refusal=nothing, whole=True)
+        end = OrderEnd(transition="refuse", refusal=nothing, fills_complete=True)
         await ended(deps, order, end)
         raise Refused(nothing) from None
     result = await ended(deps, order, await agreed(venue, order, placed, priority))

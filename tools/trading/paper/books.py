@@ -25,7 +25,7 @@ from domain.trading.paper.entries import (
 )
 from domain.trading.paper.margin import liquidation_px
 from domain.trading.paper.order_execution import marks_of
-from domain.trading.paper.replay import Holding, PaperAccount, at_equity, curve, opened
+from domain.trading.paper.replay import Holding, PaperAccount, at_equity, curve, open_account
 from storage.cursors import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
@@ -177,7 +177,7 @@ def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> OperationRe
     )
     if not uow.paper.open(book):
         raise Refused(refusal("conflict", why="Another paper book of yours has this name."))
-    account = opened(start)
+    account = open_account(start)
     return OperationResult(
         201, _book_body(PaperBookState(book=book, account=account, marks={}, now=ctx.now))
     )

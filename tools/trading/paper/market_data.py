@@ -12,7 +12,7 @@ import anyio
 from domain.ports import Clock, Venue
 from domain.refusals import Refused, refusal
 from domain.trading.indices import dex_of
-from domain.trading.paper.matching import later
+from domain.trading.paper.matching import is_later_by
 from domain.trading.pricing import NoPrice, quote_of
 from domain.trading.venue_values import OrderBook, Perp, Priority
 
@@ -50,7 +50,7 @@ async def snapshot(
         raise unavailable(refused.refusal.reason.rstrip(".")) from None
     quote = quote_of(cached.value, clock.now())
     if isinstance(quote, NoPrice) or cached.value is None:
-        raise unavailable(quote.why if isinstance(quote, NoPrice) else "it has no book")
+        raise unavailable(quote.reason if isinstance(quote, NoPrice) else "it has no book")
     return cached.value
 
 
@@ -68,7 +68,7 @@ async def second_snapshot(
     await wait(latency)
     for _ in range(_LOOKS):
         second = await snapshot(venue, coin, clock, priority, 0)
-        if later(second, at_acceptance, latency):
+        if is_later_by(second, at_acceptance, latency):
             return second
         await wait(_AGAIN)
     raise unavailable("it shows no second book")

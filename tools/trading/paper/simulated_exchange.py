@@ -23,16 +23,16 @@ from domain.trading.paper.entries import (
     PaperBook,
 )
 from domain.trading.paper.margin import RestingOrder, liquidation_after
-from domain.trading.paper.matching import Taken
+from domain.trading.paper.matching import ConsumedDepth
 from domain.trading.paper.order_execution import (
     Execution,
     MarketSnapshot,
     PaperOrder,
     execute_on_arrival,
     execute_resting,
-    whole_at_limit,
+    full_at_limit,
 )
-from domain.trading.paper.replay import PaperAccount, after, closes
+from domain.trading.paper.replay import PaperAccount, apply_entry, closes
 from domain.trading.venue_values import OrderBook, Perp, Position, Priority
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -156,7 +156,7 @@ class SimulatedExchange:
             market_snapshot.snapshot,
             request,
             lambda taken: execute_on_arrival(
-                account, request, market_snapshot, book.model, taken=taken, waiting=others
+                account, request, market_snapshot, book.model, consumed=taken, resting=others
             ),
         )
         if execution.refused is not None:
@@ -185,7 +185,7 @@ class SimulatedExchange:
         book = uow.paper.get(order.book or "")
         if book is None or perp.mark_px is None:
             return None
-        fill = whole_at_limit(self._to_paper_order(order, perp), perp)
+        fill = full_at_limit(self._to_paper_order(order, perp), perp)
         return liquidation_after(uow.paper.account(book), fill, {perp.coin: perp.mark_px})
 
     def _to_paper_order(self, order: Order, perp: Perp) -> PaperOrder:
@@ -246,7 +246,7 @@ class SimulatedExchange:
             market_snapshot.snapshot,
             request,
             lambda taken: execute_resting(
-                account, request, market_snapshot, book.model, taken=taken
+                account, request, market_snapshot, book.model, consumed=taken
             ),
         )
         if execution.refused is not None:
@@ -255,7 +255,9 @@ class SimulatedExchange:
         fills = _booked(uow, order, account, execution, market_snapshot)
         all_fills = (*order.fills, *fills)
         if not execution.rests:
-            end_order(uow, order, OrderEnd(happening="fill", fills=all_fills, whole=True), now)
+            end_order(
+                uow, order, OrderEnd(transition="fill", fills=all_fills, fills_complete=True), now
+            )
             return
         store_fills(uow, order, fills, now, order.seen)
         size = filled_size(all_fills)
@@ -284,7 +286,10 @@ def _priority_of(reduces: bool) -> Priority:
 
 
 def _execute_on(
-    uow: UnitOfWork, order_book: OrderBook, request: PaperOrder, meet: Callable[[Taken], Execution]
+    uow: UnitOfWork,
+    order_book: OrderBook,
+    request: PaperOrder,
+    meet: Callable[[ConsumedDepth], Execution],
 ) -> Execution:
     """What an order meets on a snapshot. One that fills something is stored, and where somebody
     took of it meanwhile it is met once more, while nobody else can.
@@ -312,7 +317,7 @@ def _booked(
     created, marks, at = [], market_snapshot.marks, market_snapshot.snapshot.at
     entry: Entry | None = None
     for n, fill in enumerate(execution.fills, start=len(order.fills)):
-        account = account if entry is None else after(account, entry)
+        account = account if entry is None else apply_entry(account, entry)
         realized, coins = closes(account, fill), {*account.holdings, fill.coin}
         known = {coin: px for coin, px in marks.items() if coin in coins}
         entry = uow.paper.append(order.book or "", f"{fill.order_id}:{n}", at, known, fill)
@@ -347,7 +352,9 @@ def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) 
         raise Refused(refused)
     reduces = refused.kind.code == "wallet_no_position"
     word = "reduceOnlyCanceled" if reduces else "marginCanceled"
-    end_order(uow, order, OrderEnd(happening="cancel", venue_message=word, whole=True), now)
+    end_order(
+        uow, order, OrderEnd(transition="cancel", venue_message=word, fills_complete=True), now
+    )
 
 
 def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
@@ -356,7 +363,10 @@ def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
     if order is None or order.version != read.version:
         return
     end_order(
-        uow, order, OrderEnd(happening="cancel", venue_message="delistedCanceled", whole=True), now
+        uow,
+        order,
+        OrderEnd(transition="cancel", venue_message="delistedCanceled", fills_complete=True),
+        now,
     )
 
 
@@ -368,4 +378,4 @@ def _given_up(uow: UnitOfWork, read: Order, now: datetime) -> None:
     if order is None or order.version != read.version or order.status != "executing":
         return
     lost = refusal("wallet_venue_unavailable", why="the process ended before it was filled")
-    end_order(uow, order, OrderEnd(happening="refuse", refusal=lost, whole=True), now)
+    end_order(uow, order, OrderEnd(transition="refuse", refusal=lost, fills_complete=True), now)

@@ -20,8 +20,8 @@ from domain.trading.keeper_key_rules import SigningRefused
 from domain.trading.orders import DONE, CancelAction, Envelope, Order, OrderAction
 from domain.trading.outcome import OrderEnd
 from domain.trading.stop_line import (
-    GOOD_FOR,
-    REST,
+    CLOSE_VALID_FOR,
+    RETRY_AFTER,
     Blocked,
     Close,
     Ended,
@@ -30,9 +30,9 @@ from domain.trading.stop_line import (
     StopLineState,
     StopLineView,
     Wait,
-    bytes_about,
+    bytes_live,
     cloid_of,
-    holds,
+    has_own_position,
     next_move,
     tries_of,
     unsettled,
@@ -146,7 +146,7 @@ class StopLineExecutor:
             before = (e.payload.get("text") for e in uow.ledger.newest(w.mandate.public_id))
             if (now is None or now.why != reason) and note.text not in before:
                 self._append(uow, w, LedgerKind.NOTE, note)
-            retry_at = self.deps.clock.now() + REST if state == "blocked" else None
+            retry_at = self.deps.clock.now() + RETRY_AFTER if state == "blocked" else None
             episode = now.episode if now is not None else 0
             self._store_state(uow, w, state, reason, episode=episode, retry_at=retry_at)
 
@@ -209,7 +209,7 @@ class StopLineExecutor:
             await self.sight.view(w, episode, standing, await self.sight.positions_of(w))
         )
         if isinstance(move, Close):
-            for cut in move.cuts:
+            for cut in move.orders:
                 cloid = cloid_of(*w.id, cut.coin, episode, 0)
                 signing = self.sight.venue.to_sign(
                     close_action(cut, cloid), Envelope(nonce=0, expires_after=0)
@@ -238,11 +238,11 @@ class StopLineExecutor:
         if stored.why == NOTHING_HELD and not isinstance(move, Ended):
             await self.deps.store.write(partial(self._since_now, w, None))
         if isinstance(move, Close):
-            await self._all(w, view, move.cuts)
+            await self._all(w, view, move.orders)
         elif isinstance(move, Wait):
-            await self.waits(w, move.why)
+            await self.waits(w, move.reason)
         elif isinstance(move, Blocked):
-            await self._note_reason(w, "blocked", move.why)
+            await self._note_reason(w, "blocked", move.reason)
         elif isinstance(move, Ended):
             await self._ends(w)
 
@@ -250,13 +250,17 @@ class StopLineExecutor:
         """Nothing is held: at once where the fills say so too, else once that was so for a while,
         since an answer without a position may be wrong.
         """
-        if holds(w.orders):
+        if has_own_position(w.orders):
             w = await self._settled(w, None)
         stored = w.keeping
-        if holds(w.orders) and (stored is None or stored.why != NOTHING_HELD):
+        if has_own_position(w.orders) and (stored is None or stored.why != NOTHING_HELD):
             await self.deps.store.write(partial(self._since_now, w, NOTHING_HELD))
             return
-        if holds(w.orders) and stored is not None and w.now < stored.changed_at + NOTHING_FOR:
+        if (
+            has_own_position(w.orders)
+            and stored is not None
+            and w.now < stored.changed_at + NOTHING_FOR
+        ):
             return
         await self.deps.store.write(partial(self._done, w))
         log.warning("%s on %s is closed", *w.id)
@@ -291,7 +295,7 @@ class StopLineExecutor:
                         self.sight.meter.add(FILLS)
                         await sync_fees(self.deps, order, "keeper")
                         request = True
-                elif unsettled(order) or (given_out and bytes_about(order, w.now)):
+                elif unsettled(order) or (given_out and bytes_live(order, w.now)):
                     self.sight.meter.add(STATUS)
                     await sync_status(self.deps, order, "keeper")
                     request = True
@@ -327,7 +331,7 @@ class StopLineExecutor:
         """The signer's word over an action. Errors: Unsigned."""
         if self.deps.signer is None:
             raise SignerUnavailable("no signer is set")
-        until = milliseconds(self.deps.clock.now() + GOOD_FOR)
+        until = milliseconds(self.deps.clock.now() + CLOSE_VALID_FOR)
         self.sight.meter.add(SIGNER)
         try:
             envelope, signature = await self.deps.signer.keeper_signed(
@@ -399,7 +403,7 @@ class StopLineExecutor:
             await ended(
                 self.deps,
                 order,
-                OrderEnd(happening="refuse", refusal=nothing, whole=True),
+                OrderEnd(transition="refuse", refusal=nothing, fills_complete=True),
             )
             return
         end = await agreed(self.sight.venue, order, placed, "keeper")

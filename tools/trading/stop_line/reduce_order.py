@@ -7,7 +7,7 @@ from datetime import datetime
 from domain.money import ZERO
 from domain.trading.orders import Envelope, Order, OrderAction
 from domain.trading.precision import notional
-from domain.trading.stop_line import GOOD_FOR, LADDER_BPS, ReduceOrder
+from domain.trading.stop_line import CLOSE_VALID_FOR, LADDER_BPS, ReduceOrder
 from tools.trading.orders.submit import LEFT_BEHIND
 from tools.trading.stop_line.tracked_mandate import TrackedMandate
 
@@ -66,7 +66,7 @@ def close_order(
         why="the stop line",
         asked={"episode": episode, "rung": cut.rung},
         created_at=now,
-        expires_at=now + GOOD_FOR,
+        expires_at=now + CLOSE_VALID_FOR,
         counted=ZERO,
         counted_day=None,
         sent_at=now,

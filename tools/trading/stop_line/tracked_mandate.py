@@ -25,9 +25,9 @@ from domain.trading.stop_line import (
     StopLineView,
     WorthReading,
     closable,
-    holds_a_look,
+    delays_reading,
     may_stand,
-    own_of,
+    own_positions,
     result_micros,
 )
 from domain.trading.venue_account import AgentKey, Link, usable
@@ -199,9 +199,11 @@ class VenueSnapshot:
         where any part of that is not known. Errors: `venue_unavailable`.
         """
         vault = vault_worth(w.snapshot)
-        if vault is None or any(holds_a_look(o, w.now) for o in w.orders):
+        if vault is None or any(delays_reading(o, w.now) for o in w.orders):
             return None
-        own = {coin: held for coin, held in own_of(w.orders).items() if held != OwnPosition()}
+        own = {
+            coin: held for coin, held in own_positions(w.orders).items() if held != OwnPosition()
+        }
         if not own:
             return None
         accounts = await self.accounts(w.link.wallet, {dex_of(coin) for coin in own})
@@ -257,7 +259,7 @@ class VenueSnapshot:
         """Everything that the next move rests on: with the market of what is to be closed. A
         market that does not answer holds its own product alone.
         """
-        scope, own = self._deps.config.trading.keeper_scope, own_of(w.orders)
+        scope, own = self._deps.config.trading.keeper_scope, own_positions(w.orders)
         markets: dict[str, Perp] = {}
         quotes: dict[str, Quote | NoPrice] = {}
         for coin, size in sorted((positions or {}).items()):
@@ -276,7 +278,7 @@ class VenueSnapshot:
             coins=w.coins,
             orders=w.orders,
             open=open_,
-            held=positions,
+            positions=positions,
             markets=markets,
             quotes=quotes,
         )
