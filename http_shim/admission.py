@@ -153,11 +153,12 @@ def is_noise(request: web.Request, status: int) -> bool:
     return FRONT in request.app and not known and refused
 
 
-def is_probe(request: web.Request, status: int) -> bool:
-    """Whether an answer told a probe that all is well: a probe is charged to nobody, and so writes
-    no line of its own.
+def is_probe(request: web.Request) -> bool:
+    """Whether a request is a probe of health, whatever it was answered: a probe is charged to
+    nobody, because whoever used up a limit of the balancer's address would take the service out of
+    it, and so writes no line of its own.
     """
-    return FRONT in request.app and status < 400 and request.rel_url.raw_path in HEALTH_PATHS
+    return FRONT in request.app and request.rel_url.raw_path in HEALTH_PATHS
 
 
 def _is_mcp(path: str) -> bool:

@@ -192,9 +192,10 @@ async def timing_middleware(request: web.Request, handler: Handler) -> web.Strea
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "other"
     request.app[METRICS].count(request.method, route, response.status, spent)
-    if is_probe(request, response.status):
+    if is_probe(request):
         if number := request.app[FRONT].probed.count():
-            log.info("%d probes of health since this was last said", number)
+            probes = "%d probes of health since this was last said, the last answered %d"
+            log.info(probes, number, response.status)
         return response
     if is_noise(request, response.status):
         if number := request.app[FRONT].limited.count():

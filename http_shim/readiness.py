@@ -7,6 +7,7 @@ import contextlib
 import logging
 from typing import Final
 
+from http_shim.seldom import Seldom
 from tools.model.operation import Deps
 
 log = logging.getLogger("wallet.http")
@@ -26,6 +27,7 @@ class Readiness:
         self._deps = deps
         self._probe: asyncio.Task[bool] | None = None
         self._kept = (False, float("-inf"))
+        self._failed = Seldom()
 
     async def ok(self) -> bool:
         """Whether the last write, or one now, was committed in time."""
@@ -54,6 +56,8 @@ class Readiness:
                 lambda uow: uow.work.acquire("probe", "ready", "probe", now, now)
             )
         except Exception as error:
-            log.warning("the database takes no write: %s", error)
+            if self._failed.count():
+                log.warning("the database takes no write: %s", error)
             return False
+        self._failed = Seldom()
         return True

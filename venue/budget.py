@@ -27,8 +27,9 @@ RESERVE: Final = RESERVES["keeper"] + RESERVES["close"]
 AT_MOST: Final[Mapping[Priority, int]] = MappingProxyType(
     {"page": PAGES_AT_MOST, "relay": RELAYS_AT_MOST}
 )
-# What one person's account may cost in a minute, so that none takes a lane for himself alone.
-SHARE: Final[Mapping[Priority, int]] = MappingProxyType({"order": 250, "page": 80})
+# What one person's account, or the caller of relays, may cost in a minute, so that none takes a
+# lane for himself alone.
+SHARE: Final[Mapping[Priority, int]] = MappingProxyType({"order": 250, "page": 80, "relay": 100})
 _Row = tuple[int, Priority, int, str]
 T = TypeVar("T")
 
@@ -67,8 +68,10 @@ class WeightWindow:
         """
         if who and priority in SHARE:
             mine = sum(w for _, of, w, whose in self.spent if (of, whose) == (priority, who))
-            # One answer may be longer than a share; a person with nothing spent gets it.
-            if mine and mine + weight > SHARE[priority]:
+            # One answer may be longer than a share; a person with nothing spent gets it. A relays'
+            # caller may have more than a share while a whole one is left for the next caller.
+            spare = AT_MOST[priority] - SHARE[priority] if priority == "relay" else 0
+            if mine and mine + weight > SHARE[priority] and self.used(priority) + weight > spare:
                 return False
         if self.used(priority) + weight > AT_MOST.get(priority, A_MINUTE):
             return False
@@ -148,7 +151,8 @@ class Budget:
         return math.floor(self._clock.now().timestamp())
 
     async def take(self, priority: Priority, weight: int, account: str = "") -> WeightHold:
-        """Take weight for a call about a person's `account`, if it is about one.
+        """Take weight for a call about a person's `account`, if it is about one; of a relay, for
+        its caller.
 
         Errors: `venue_unavailable` with the seconds until there is enough.
         """

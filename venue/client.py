@@ -46,6 +46,7 @@ CONNECTIONS: Final = 32
 
 
 SILENCE: Final = timedelta(seconds=2)
+_ONE_TRY_WHILE_AWAY: Final[frozenset[Priority]] = frozenset({"house", "page", "relay"})
 
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -86,6 +87,7 @@ class Client:
         self.url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
         self._session: ClientSession | None = None
         self._silent_until: dict[Priority, datetime] = {}
+        self._failing: set[Priority] = set()
         self.met = UnknownFieldCounts()
 
     def _http(self) -> ClientSession:
@@ -104,43 +106,55 @@ class Client:
         if self._session is not None:
             await self._session.close()
 
-    async def ask(self, read: InfoQuery[T], priority: Priority, **parameters: object) -> Answer[T]:
-        """Make one read; a busy or broken venue is asked again, within the same time.
+    async def ask(
+        self, read: InfoQuery[T], priority: Priority, *, payer: str = "", **parameters: object
+    ) -> Answer[T]:
+        """Make one read; a busy or broken venue is asked again, within the same time. The weight
+        counts for the account that the read is about, of a relay for its `payer`.
 
         Errors: `venue_unavailable`, also where the budget is spent.
         """
         body = {"type": read.kind, **parameters}
+        account = payer if priority == "relay" else str(body.get("user", ""))
         if self._silent_until.get(priority, _LONG_AGO) > self._budget.now():
             raise unavailable("it did not answer in time a moment ago")
         try:
             async with asyncio.timeout(self._timeout_s):
                 async for attempt in stamina.retry_context(
                     on=_TransientError,
-                    attempts=ATTEMPTS,
+                    attempts=1 if priority in self._failing else ATTEMPTS,
                     timeout=None,
                     wait_initial=0.1,
                     wait_max=1.0,
                 ):
                     with attempt:
-                        return await self._request_info(read, priority, body)
+                        answer = await self._request_info(read, priority, body, account)
+                        self._failing.discard(priority)
+                        return answer
         except TimeoutError:
             # An operation that reads several things waits once for a venue that hangs. The lanes
             # are apart, so that a stranger's slow question does not silence anything else.
             self._silent_until[priority] = self._budget.now() + SILENCE
             raise unavailable("it does not answer in time") from None
         except (_TransientError, _UnusableAnswer) as fault:
+            # Until it answers again, pages and relays do not wait for a second try.
+            if isinstance(fault, _TransientError) and priority in _ONE_TRY_WHILE_AWAY:
+                self._failing.add(priority)
             raise unavailable(str(fault)) from None
         raise AssertionError("the retry loop returns or raises")
 
     async def _request_info(
-        self, read: InfoQuery[T], priority: Priority, body: Mapping[str, object]
+        self, read: InfoQuery[T], priority: Priority, body: Mapping[str, object], account: str
     ) -> Answer[T]:
-        spending = await self._budget.take(priority, read.worst, str(body.get("user", "")))
+        spending = await self._budget.take(priority, read.worst, account)
         try:
             async with self._http().post(
                 f"{self.url}/info", json=body, allow_redirects=False
             ) as response:
                 raw = await self._body(response)
+        except ClientConnectorError as error:
+            await self._settle(spending, 0)  # nothing was sent
+            raise _TransientError(f"no connection ({type(error).__name__})") from None
         except (ClientError, OSError) as error:
             raise _TransientError(f"no answer ({type(error).__name__})") from None
         except _UnusableAnswer:

@@ -83,10 +83,11 @@ class VenueNetwork:
         read: InfoQuery[A],
         created: Callable[[A], T | None],
         fresh: bool = False,
+        payer: str = "",
         **parameters: object,
     ) -> CachedValue[T]:
         async def load() -> tuple[T, int]:
-            answer = await self.client.ask(read, priority, **parameters)
+            answer = await self.client.ask(read, priority, payer=payer, **parameters)
             value = created(answer.data)
             if value is None:
                 raise self.client.refused(read.kind, f"its answer to {read.kind} cannot be read")
@@ -97,14 +98,16 @@ class VenueNetwork:
 
     # -- reads for strangers
 
-    async def relay(self, call: Relay, max_age_s: int) -> CachedValue[Any]:
+    async def relay(self, call: Relay, max_age_s: int, *, payer: str) -> CachedValue[Any]:
         """An allowed read; its type and parameters are ours, never a caller's own."""
         cached = self._relayed.fresh(call, max_age_s)
         if cached is not None:
             return cached
         read, parameters = reads.RELAYED[call.kind], dict(call.parameters)
         created = _unchanged if call.kind in _CUT_LATER else _small
-        return await self._load_cached(call, max_age_s, "relay", read, created, **parameters)
+        return await self._load_cached(
+            call, max_age_s, "relay", read, created, payer=payer, **parameters
+        )
 
     # -- products
 

@@ -217,11 +217,13 @@ def _target_phrase(t: Target) -> str:
 
 def enforcer(t: Target) -> EnforcedBy:
     """The enforcer of one entry (contract 3): this service for the paid reads and venue orders that
-    it prepares itself; any other venue for its own markets.
+    it prepares itself; a venue of the operator's markets list for its own markets. At a venue that
+    is in no list, all that holds is that this service prepares nothing there.
     """
     if t.kind in ("contract", "vault"):
         return "Contract"
-    return "Venue" if t.kind == "venue" and t.venue != VENUE else "Service guard"
+    listed = t.kind == "venue" and t.venue != VENUE and t.label
+    return "Venue" if listed else "Service guard"
 
 
 def enforced(t: Target) -> EnforcedTarget:

@@ -46,8 +46,9 @@ class Venue(Protocol):
     def url(self) -> str:
         """The venue's address, for a browser that calls it directly."""
 
-    async def relay(self, call: Relay, max_age_s: int) -> CachedValue[Any]:
-        """An allowed public read, cut to the known fields; figures stay the venue's own strings."""
+    async def relay(self, call: Relay, max_age_s: int, *, payer: str) -> CachedValue[Any]:
+        """An allowed public read, cut to the known fields; figures stay the venue's own strings.
+        `payer` is the caller whose share of the relays' weight it counts against."""
 
     async def dexes(self, *, priority: Priority = "house") -> CachedValue[Mapping[str, int]]:
         """Builder dexes by name with their index; the first dex is "" and 0."""

@@ -13,10 +13,12 @@ import pytest
 from aiohttp import ClientSession
 
 from app.screens import PAGES
+from http_shim import readiness
 from http_shim.admission import BODY_UNIT, FRONT, PATH_MAX, SEGMENTS_MAX
 from http_shim.json_body import parsed
 from server.cli.doctor import _proxies
 from server.settings import Settings
+from storage.errors import Unavailable
 from tests.ports import free_port
 from tests.server.test_operating import serving
 from tests.surfaces.small import ALICE, small
@@ -202,6 +204,26 @@ async def test_what_strangers_are_refused_fills_no_log(
     assert len(told) == 2
     assert "1 refusals of strangers" in told[0]
     assert "GET other 404" in told[1]
+
+
+async def test_probes_that_fail_fill_no_log(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with small(sqlite_url) as s, ClientSession() as http:
+        monkeypatch.setattr(s.deps.store, "write", _takes_no_write)
+        monkeypatch.setattr(readiness, "KEPT_S", 0.0)
+        for _ in range(20):
+            async with http.get(s.base + "/readyz") as r:
+                assert r.status == 503
+    told = [r.getMessage() for r in caplog.records if r.name == "wallet.http"]
+    assert len(told) == 2
+    assert "takes no write" in told[0]
+    assert "the last answered 503" in told[1]
+
+
+async def _takes_no_write(*_: object) -> None:
+    raise Unavailable("the disk is full")
 
 
 async def test_one_call_too_many_that_a_tool_refuses_is_no_line_each_time(

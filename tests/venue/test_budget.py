@@ -20,6 +20,7 @@ from venue.budget import (
     RELAYS_AT_MOST,
     RESERVE,
     RESERVES,
+    SHARE,
     Budget,
     InMemory,
     WeightWindow,
@@ -193,3 +194,26 @@ def test_after_the_wait_that_is_told_it_fits(steps: list[Any], lane: Priority, w
             window = window.plus(now, who, w)
     wait = window.wait_s(lane, weight, now)
     assert window.at(now + wait).fits(lane, weight)
+
+
+async def test_one_caller_of_relays_leaves_a_whole_share_for_the_next() -> None:
+    b, spent = budget(Clock()), {}
+    for caller in ("10.0.0.1", "10.0.0.2", "10.0.0.3"):
+        spent[caller] = 0
+        try:
+            while True:
+                await b.take("relay", 20, caller)
+                spent[caller] += 20
+        except Refused:
+            pass
+    share = SHARE["relay"]
+    assert spent == {"10.0.0.1": RELAYS_AT_MOST - share, "10.0.0.2": share, "10.0.0.3": 0}
+    b, spent = budget(Clock()), {}
+    for _ in range(RELAYS_AT_MOST // 20):
+        for caller in ("10.0.0.1", "10.0.0.2", "10.0.0.3"):
+            try:
+                await b.take("relay", 20, caller)
+            except Refused:
+                continue
+            spent[caller] = spent.get(caller, 0) + 20
+    assert spent == dict.fromkeys(("10.0.0.1", "10.0.0.2", "10.0.0.3"), share)

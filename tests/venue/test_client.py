@@ -17,7 +17,7 @@ from domain.trading.venue_values import AgentApproval, Relay
 from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
 from venue import orders, reads, signing
 from venue.addresses import plain_http_is_local
-from venue.budget import Budget, InMemory
+from venue.budget import Budget, InMemory, WeightHold
 from venue.client import BODY_AT_MOST, Client
 from venue.networks import VenueNetwork
 from venue.reads import InfoQuery
@@ -49,7 +49,7 @@ APPROVAL = AgentApproval(
 @pytest.fixture(autouse=True)
 def no_pauses() -> Iterator[None]:
     """Tries follow each other at once."""
-    with stamina.set_testing(True, attempts=3):
+    with stamina.set_testing(True, attempts=3, cap=True):
         yield
 
 
@@ -531,8 +531,28 @@ async def test_a_relayed_answer_above_512_kilobytes_is_none(
     rows = [[n, "1.0"] for n in range(40_000)]
     script.say(told([["day", {"accountValueHistory": rows, "pnlHistory": rows, "vlm": "1.0"}]]))
     with pytest.raises(Refused) as found:
-        await venue.relay(Relay("portfolio", (("user", WALLET),)), 60)
+        await venue.relay(Relay("portfolio", (("user", WALLET),)), 60, payer="")
     assert found.value.code == "venue_unavailable"
     assert client.met.refused == {"portfolio": 0}, (
         "the limit is ours, and strangers choose whom to ask about"
     )
+
+
+async def test_a_venue_that_is_away_keeps_no_page_waiting_and_takes_no_weight() -> None:
+    away = Client("http://127.0.0.1:1", Budget(Clock(), InMemory(), "here:mainnet"))
+    tries = []
+    with pytest.MonkeyPatch.context() as patch:
+        take = away._budget.take
+
+        async def counted(*about: Any) -> WeightHold:
+            tries.append(about)
+            return await take(*about)
+
+        patch.setattr(away._budget, "take", counted)
+        for priority, most in (("page", 3), ("page", 1), ("page", 1), ("keeper", 3), ("keeper", 3)):
+            tries.clear()
+            with pytest.raises(Refused, match="venue_unavailable"):
+                await away.ask(META_READ, priority)  # type: ignore[arg-type]
+            assert len(tries) == most
+    assert not any((await away._budget.used()).values())
+    await away.close()

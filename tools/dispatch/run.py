@@ -131,6 +131,8 @@ async def _answered(
             prepaid_cost=prepaid_cost,
             wallet=arguments.get("address"),
         )
+        if op.is_relay:
+            caller = replace(caller, network_address=address)
         if caller.from_cache:
             reply = await _run_cached_credential(
                 op, deps, caller, arguments, key, transport, address

@@ -13,6 +13,8 @@ from domain.text import unfit_name
 from tools.model.input_policy import confusable_skeleton, to_latin
 
 _WORD: Final = re.compile(r"\w+")
+# The ids by which agents, mandates and people's pages are told apart (domain.ports.Ids.short).
+_PUBLIC_ID: Final = re.compile(r"(?<![a-z0-9])[uhm]_[a-z2-7]{10}(?![a-z0-9])")
 # What is one letter to a reader within Latin too, by the same table (UTS 39).
 _AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn"})
 
@@ -35,7 +37,17 @@ def is_equal_to_one(name: str, names: Iterable[str]) -> bool:
 
 def name_problem(name: str) -> str | None:
     """Why a fit text is no name, None where it is one."""
-    return unfit_name(name) or _mixed(name)
+    return unfit_name(name) or _with_id(name) or _mixed(name)
+
+
+def _with_id(name: str) -> str | None:
+    """A name beside which an id stands would have two: a reader takes the wrong one for its own."""
+    for text in (name, to_latin(name)):
+        plain = unicodedata.normalize("NFKC", text).casefold()
+        joined = "".join("_" if unicodedata.category(c) in ("Pc", "Pd") else c for c in plain)
+        if _PUBLIC_ID.search(joined):
+            return "it holds what reads as an id"
+    return None
 
 
 def _mixed(name: str) -> str | None:

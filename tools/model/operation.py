@@ -53,6 +53,7 @@ class Caller:
     `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet,
     `chain_id` the one chain where its word counts where it is a contract (None for a key).
     `from_cache`: the key was this agent's when it was last looked up, and is looked up in the call.
+    `network_address` is where a relay's call came from.
     """
 
     role: Role
@@ -63,6 +64,12 @@ class Caller:
     credential: str | None = None
     chain_id: int | None = None
     from_cache: bool = field(default=False, compare=False)
+    network_address: str | None = field(default=None, compare=False)
+
+    @property
+    def payer(self) -> str:
+        """Whose share a relay counts against: the owner's, else the network address's."""
+        return self.owner_id or self.user_id or self.network_address or ""
 
 
 ANONYMOUS: Final = Caller("nobody")

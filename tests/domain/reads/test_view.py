@@ -212,12 +212,14 @@ def test_markets_name_every_entry_and_its_enforcer() -> None:
         Target("x402", hosts=("a.example",)),
         TARGET,
         Target("venue", venue="perps", symbols=("BTC",)),
+        Target("venue", venue="perps", symbols=("BTC",), label="Open Venue"),
     )
     told = on_the_wire(clauses(mandate(allowed_targets=targets), Switches()))[4]
     assert [i["enforced_by"] for i in told["params"]["items"]] == [
         "Contract",
         "Service guard",
         "Contract",
+        "Service guard",
         "Venue",
     ]
     assert "paid reads (x402) at named hosts (1)" in told["text_en"]

@@ -295,6 +295,24 @@ async def test_nobody_else_takes_the_name_of_an_agent_that_is_ranked(both: World
     await registered(both, third, name="Scout Ω")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Scout (u_5nd5hbhfkz)", "u_abcdefgh23", "M_ABCDEFGH23", "Scout u＿5nd5hbhfkz", "u‿5nd5hbhfkz",
+        "h-5nd5hbhfkz", "u_5nd5һbһfkz",
+    ],
+)  # fmt: skip
+async def test_a_name_that_holds_what_reads_as_an_id_is_refused(both: World, name: str) -> None:
+    owner = (await both.owner())[0]
+    told = await both.do("owner_agent_register", owner, name=name)
+    assert (told.status, told.body["detail"]["fields"][0]["loc"]) == (400, "name")
+
+
+@pytest.mark.parametrize("name", ["my_algotrader", "menu_abcdefgh23", "u_short", "u_abcdefgh234"])
+async def test_a_name_with_an_underscore_is_a_name(both: World, name: str) -> None:
+    await registered(both, (await both.owner())[0], name=name)
+
+
 async def test_an_owner_has_no_two_agents_whose_names_read_the_same(both: World) -> None:
     owner, other = (await both.owner())[0], (await both.owner())[0]
     first = await registered(both, owner, name="Scout Ω")

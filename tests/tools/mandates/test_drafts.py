@@ -112,11 +112,12 @@ async def test_typed_terms_win_over_the_note_and_settle_what_it_leaves_open(worl
     [
         (
             {"per_tx_cap_usdc": "50", "daily_cap_usdc": "20", "budget_usdc": "100"},
-            "per_tx_cap_usdc",
+            "terms.per_tx_cap_usdc",
         ),
+        ({"agent_id": "u_aaaaaaaaaa", "open_board": True}, "terms.open_board"),
         ({"horizon_days": 0}, "terms.horizon_days"),
         ({"budget": "100"}, "terms.budget"),
-        ({"payout_rule": {"bps": 4000}}, "payout_rule.bps"),
+        ({"payout_rule": {"bps": 4000}}, "terms.payout_rule.bps"),
     ],
 )
 async def test_typed_terms_are_validated_like_a_create_body(

@@ -274,7 +274,7 @@ async def a_desk(
 @pytest.fixture(autouse=True)
 def no_pauses() -> Iterator[None]:
     """Tries follow each other at once."""
-    with stamina.set_testing(True, attempts=3):
+    with stamina.set_testing(True, attempts=3, cap=True):
         yield
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -166,9 +168,28 @@ def _typed(terms: NotedTerms | None) -> dict[str, object]:
     return typed
 
 
+@contextmanager
+def _places_under_terms(request: Note) -> Iterator[None]:
+    """Name the field of a refusal as the caller wrote it: what was typed stands under `terms`."""
+    try:
+        yield
+    except Refused as refused:
+        typed = request.terms.model_fields_set if request.terms else ()
+        fields = refused.refusal.detail.get("fields")
+        if refused.code != "invalid_request" or not isinstance(fields, list):
+            raise
+        placed = [
+            f | {"loc": f"terms.{f['loc']}"} if f["loc"].split(".")[0] in typed else f
+            for f in fields
+        ]
+        detail = {**refused.refusal.detail, "fields": placed}
+        raise Refused(replace(refused.refusal, detail=detail)) from None
+
+
 async def read_note(deps: Deps, caller: Caller, request: Note) -> NoteFacts:
     """Read the note beside its typed terms."""
-    typed = _typed(request.terms)
+    with _places_under_terms(request):
+        typed = _typed(request.terms)
     chosen = request.terms.chain_id if request.terms else None
     chain_id = chosen or caller.chain_id or deps.config.default_chain_id
     names = [market.name for market in from_config(deps.config.markets)]
@@ -189,6 +210,11 @@ def _terms(request: Note, read: Draft) -> DraftTermsIn:
 
 def draft(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> OperationResult:
     """Answer with the draft of a note; store nothing unless an owner asks for it."""
+    with _places_under_terms(ctx.request):
+        return _drafted(uow, ctx)
+
+
+def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> OperationResult:
     read, caller = ctx.facts.read, ctx.caller
     terms, unclear = _terms(ctx.request, read), read.left_open
     if ctx.request.save and caller.role == "nobody":

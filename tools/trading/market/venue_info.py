@@ -115,8 +115,8 @@ def _reply(deps: Deps, cached: CachedValue[Any], max_age_s: int, data: Any) -> O
     return OperationResult(200, body, {"Cache-Control": f"public, max-age={left}"})
 
 
-async def _relay(deps: Deps, call: Relay, max_age_s: int) -> CachedValue[Any]:
-    return await venue_of(deps, MARKET_NETWORK).relay(call, max_age_s)
+async def _relay(deps: Deps, caller: Caller, call: Relay, max_age_s: int) -> CachedValue[Any]:
+    return await venue_of(deps, MARKET_NETWORK).relay(call, max_age_s, payer=caller.payer)
 
 
 def _known_dex(deps: Deps, dex: str) -> str:
@@ -128,13 +128,13 @@ def _known_dex(deps: Deps, dex: str) -> str:
 async def meta(deps: Deps, caller: Caller, request: MetaIn) -> OperationResult:
     """A dex's perpetuals. Errors: `not_found` for a dex that is not allowed here."""
     call = Relay("meta", (("dex", _known_dex(deps, request.dex)),))
-    cached = await _relay(deps, call, META_S)
+    cached = await _relay(deps, caller, call, META_S)
     return _reply(deps, cached, META_S, cached.value)
 
 
 async def spot_meta(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Spot pairs and tokens; a pair whose token is missing is left out and counted."""
-    cached = await _relay(deps, Relay("spotMeta"), SPOT_META_S)
+    cached = await _relay(deps, caller, Relay("spotMeta"), SPOT_META_S)
     tokens = {t["index"] for t in cached.value["tokens"]}
     pairs = [p for p in cached.value["universe"] if set(p["tokens"]) <= tokens]
     dropped = len(cached.value["universe"]) - len(pairs)
@@ -164,10 +164,10 @@ async def funding(deps: Deps, caller: Caller, request: FundingIn) -> OperationRe
     """Funding rates of a coin; without a start also what is predicted next, for coins of the first
     dex."""
     dex = _known_dex(deps, dex_of(request.coin))
-    history = await _relay(deps, Relay("fundingHistory", _span(deps, request)), FUNDING_S)
+    history = await _relay(deps, caller, Relay("fundingHistory", _span(deps, request)), FUNDING_S)
     predicted: Any = None
     if request.start is None and dex == "":
-        predictions = await _relay(deps, Relay("predictedFundings"), FUNDING_S)
+        predictions = await _relay(deps, caller, Relay("predictedFundings"), FUNDING_S)
         predicted = next(
             (venues for coin, venues in predictions.value if coin == request.coin), None
         )
@@ -183,21 +183,21 @@ async def funding(deps: Deps, caller: Caller, request: FundingIn) -> OperationRe
 async def order_history(deps: Deps, caller: Caller, request: OrdersIn) -> OperationResult:
     """An account's newest orders."""
     user = address_of(deps, request.user).lower()
-    cached = await _relay(deps, Relay("historicalOrders", (("user", user),)), ORDERS_S)
+    cached = await _relay(deps, caller, Relay("historicalOrders", (("user", user),)), ORDERS_S)
     return _reply(deps, cached, ORDERS_S, cached.value[: request.limit])
 
 
 async def fees(deps: Deps, caller: Caller, request: UserIn) -> OperationResult:
     """An account's fee rates."""
     user = address_of(deps, request.user).lower()
-    cached = await _relay(deps, Relay("userFees", (("user", user),)), FEES_S)
+    cached = await _relay(deps, caller, Relay("userFees", (("user", user),)), FEES_S)
     return _reply(deps, cached, FEES_S, cached.value)
 
 
 async def portfolio(deps: Deps, caller: Caller, request: PortfolioIn) -> OperationResult:
     """An account's value over time."""
     user = address_of(deps, request.user).lower()
-    cached = await _relay(deps, Relay("portfolio", (("user", user),)), PORTFOLIO_S)
+    cached = await _relay(deps, caller, Relay("portfolio", (("user", user),)), PORTFOLIO_S)
     rows = [row for row in cached.value if request.period in (None, row[0])]
     return _reply(deps, cached, PORTFOLIO_S, rows)
 
