@@ -1,4 +1,4 @@
-"""Operation client of the screens: the operations and the path of every other door."""
+"""Operation client: runs operations for a page, through the dispatch that every transport uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.model.operation import Caller, Deps, Operation
 
 
 class OperationRefused(Exception):
-    """A refusal that a page did not expect; it becomes the page that shows it."""
+    """A refusal that a page does not handle; the screens answer it with the refusal page."""
 
     def __init__(self, status: int, block: Mapping[str, object]):
         super().__init__(str(block.get("error")))
@@ -34,16 +34,16 @@ class OperationClient:
     address: str | None
 
     async def __call__(self, name: str, /, **arguments: Any) -> Json:
-        """Run an operation and give its body; arguments that are None are left out.
+        """Run an operation and return its body; arguments that are None are left out.
 
-        Errors: NotDone for a refusal.
+        Errors: OperationRefused for a refusal.
         """
-        return await self.once(None, name, **arguments)
+        return await self.run_once(None, name, **arguments)
 
-    async def once(self, key: str | None, name: str, /, **arguments: Any) -> Json:
-        """The same under an idempotency key: a form that arrives twice acts once.
+    async def run_once(self, key: str | None, name: str, /, **arguments: Any) -> Json:
+        """Run an operation under an idempotency key: a form that arrives twice acts once.
 
-        Errors: NotDone for a refusal.
+        Errors: OperationRefused for a refusal.
         """
         values = {n: v for n, v in arguments.items() if v is not None}
         op = self.operations[name]

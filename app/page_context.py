@@ -36,9 +36,9 @@ OF_MANDATES: Final = (session_guard.HOME, "/app/start", "/app/statement")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFrame:
-    """What stands around every page: who is here, and on which network; `demo`: with a wallet of
-    the demo's own; `once`: what a form carries that acts once however often it arrives, new with
-    each page and no part of what the page shows.
+    """The frame of every page: the signed-in owner and the network; `demo`: with the demo's own
+    wallet; `form_key`: the idempotency key of the page's forms, new with each page and no part of
+    its version.
     """
 
     path: str
@@ -48,15 +48,15 @@ class PageFrame:
     chain_name: str
     theme: str
     demo: bool
-    once: str = field(repr=False)
+    form_key: str = field(repr=False)
 
     @property
     def section(self) -> str:
         """The entry of the menu that the page belongs to; "" for none."""
         if self.path in OF_MANDATES:
             return "/app/mandates"
-        for entry, others in SECTIONS.items():
-            if self.path == entry or self.path.startswith((f"{entry}/", *others)):
+        for entry, prefixes in SECTIONS.items():
+            if self.path == entry or self.path.startswith((f"{entry}/", *prefixes)):
                 return entry
         return ""
 
@@ -69,7 +69,7 @@ class PageRequest:
     deps: Deps
     caller: Caller
     token: str
-    ask: OperationClient
+    run: OperationClient
     now: datetime
     form: MultiDict[str]
     demo: bool = False
@@ -86,20 +86,20 @@ class PageRequest:
         """A field of the form; None for one that is absent or empty."""
         return self.form.get(name, "").strip() or None
 
-    async def ask_once(self, name: str, /, **arguments: Any) -> Json:
+    async def run_once(self, name: str, /, **arguments: Any) -> Json:
         """Run an operation under the key of the form, which acts once however often it is sent.
 
-        Errors: NotDone for a refusal.
+        Errors: OperationRefused for a refusal.
         """
-        return await self.ask.once(self.field("key"), name, **arguments)
+        return await self.run.run_once(self.field("key"), name, **arguments)
 
     def chain_names(self) -> Mapping[int, str]:
-        """What the networks of this service are called."""
+        """Display names of the networks, by chain id."""
         chains = self.deps.chains
         return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
 
     def shell(self, chain_id: int | None = None) -> PageFrame:
-        """What stands around the page; on the service's own network where none is named."""
+        """The frame of the page; on the service's own network where none is given."""
         theme = self.request.cookies.get("theme", "")
         chain_id = chain_id or self.caller.chain_id or self.deps.config.default_chain_id
         return PageFrame(
@@ -110,7 +110,7 @@ class PageRequest:
             chain_name=chain_name(self.chain_names(), chain_id),
             theme=theme if theme in THEMES else "",
             demo=self.demo,
-            once=self.deps.ids.short("f_"),
+            form_key=self.deps.ids.short("f_"),
         )
 
     def show(
@@ -122,22 +122,24 @@ class PageRequest:
         chain_id: int | None = None,
         asks: Sequence[str] = (),
     ) -> web.Response:
-        """The page; 304 where it shows nothing that the reader does not have.
+        """Render the page; 304 where the browser has this version.
 
-        A page is made of its view and its shell alone, so that their text is its version: what has
-        not changed is not rendered again. `asks`: other origins that its script asks.
+        A page depends on its view and its frame alone, so that their text is its version and an
+        unchanged page is not rendered again. `asks`: other origins that its script calls.
         """
         shell = self.shell(chain_id)
         identity = f"{BUILD} {template} {shell!r} {view!r}".encode()
         tag = f'"{hashlib.blake2b(identity, digest_size=10).hexdigest()}"'
-        answered = {**headers.asking(asks), "ETag": tag}
+        response_headers = {**headers.asking(asks), "ETag": tag}
         if status == 200 and self.request.headers.get("If-None-Match") == tag:
-            return web.Response(status=304, headers=answered)
+            return web.Response(status=304, headers=response_headers)
         body = render(template, page=shell, view=view)
-        return web.Response(text=body, content_type="text/html", status=status, headers=answered)
+        return web.Response(
+            text=body, content_type="text/html", status=status, headers=response_headers
+        )
 
     def go(self, path: str) -> web.Response:
-        """On to another page: what a form answers, so that a reload repeats nothing."""
+        """Redirect to another page (303) after a form, so that a reload repeats nothing."""
         return web.Response(status=303, headers={**headers.PAGE, "Location": path})
 
 

@@ -79,7 +79,7 @@ def routes(
             for n, page in enumerate(PAGES)
         ),
     ]
-    # The trade door stands under the same prefix, and answers for itself.
+    # The trade door has the same prefix and its own not-found responses.
     lost = PageRoute(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
     handle = _handler(deps, operation_by_name, lost, cache, demo=demo)
     return [
@@ -94,14 +94,16 @@ _PATHS: Final = tuple((re.compile(_PART.sub("[^/]+", page.path)), page.method) f
 
 
 async def _lost(visit: PageRequest) -> web.Response:
-    """What no route has taken: no page, or a page that does not take the method."""
+    """The response where no route matches: no such page, or no such method of it."""
     method, path = visit.request.method, visit.request.path
-    taken = {taken for shape, taken in _PATHS if shape.fullmatch(path)}
-    if method in READING or not taken:
+    allowed = {allowed for shape, allowed in _PATHS if shape.fullmatch(path)}
+    if method in READING or not allowed:
         raise Refused(refusal("not_found", what="page"))
     refused = refusal("method_not_allowed", method=method)
     response = _refused(visit, refused.kind.status, refused.as_json(visit.caller.role))
-    response.headers["Allow"] = ", ".join(sorted(taken | (READING if "GET" in taken else set())))
+    response.headers["Allow"] = ", ".join(
+        sorted(allowed | (READING if "GET" in allowed else set()))
+    )
     return response
 
 
@@ -120,7 +122,7 @@ def _handler(
             deps=deps,
             caller=ANONYMOUS,
             token="",
-            ask=OperationClient(
+            run=OperationClient(
                 deps=deps, operations=operations, caller=ANONYMOUS, address=address
             ),
             now=deps.clock.now(),
@@ -128,8 +130,8 @@ def _handler(
             demo=demo,
         )
         try:
-            visit = await _recognised(visit)
-            return await _answered(page, visit, cache)
+            visit = await _with_caller(visit)
+            return await _respond(page, visit, cache)
         except OperationRefused as stopped:
             return _refused(visit, stopped.status, stopped.block)
         except web.HTTPException:
@@ -145,13 +147,13 @@ def _handler(
     return handle
 
 
-async def _recognised(visit: PageRequest) -> PageRequest:
-    """The visit with who is behind its cookie."""
-    caller, token = await session_guard.who(visit.deps, visit.request, visit.ask.address)
-    return replace(visit, caller=caller, token=token, ask=replace(visit.ask, caller=caller))
+async def _with_caller(visit: PageRequest) -> PageRequest:
+    """The visit with the caller of its session cookie."""
+    caller, token = await session_guard.caller_of(visit.deps, visit.request, visit.run.address)
+    return replace(visit, caller=caller, token=token, run=replace(visit.run, caller=caller))
 
 
-async def _answered(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
+async def _respond(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
     request, is_anonymous = visit.request, visit.caller is ANONYMOUS
     if page.method == "POST":
         session_guard.check_site(request, visit.deps.config.base_url)
@@ -168,14 +170,14 @@ async def _answered(page: PageRoute, visit: PageRequest, cache: PageVaultCache) 
         return _to_sign_in(page, visit)
     if page.method == "POST":
         return await page.show(visit)
-    # A page that keeps itself fresh names the version it has.
+    # A page that refreshes itself sends the version it has.
     with one_read_per_vault(cache, use_cached="If-None-Match" in request.headers):
         return await page.show(visit)
 
 
 def _to_sign_in(page: PageRoute, visit: PageRequest) -> web.Response:
-    """To sign-in and back. What a form held is not kept, and the page says so: it was sent in
-    nobody's name.
+    """Redirect to sign-in and back. A form sent without a session is dropped, and the page says
+    so.
     """
     over = session_guard.cookie_name(visit.deps.config.base_url) in visit.request.cookies
     if page.method == "GET":

@@ -71,7 +71,7 @@ def forget(response: web.Response, base_url: str) -> None:
 
 
 def form_token(token: str) -> str:
-    """What a form of this session carries: it says nothing of the session to who reads it."""
+    """The CSRF token of a session's forms; it does not reveal the session token."""
     digest = hashlib.sha256(b"csrf:" + token.encode()).digest()
     return urlsafe_b64encode(digest).decode()[:32]
 
@@ -83,7 +83,7 @@ def where_from(deps: Deps, request: web.Request) -> str | None:
     return counted_address(deps, peer[0] if peer else None, forwarded)
 
 
-async def who(deps: Deps, request: web.Request, address: str | None) -> tuple[Caller, str]:
+async def caller_of(deps: Deps, request: web.Request, address: str | None) -> tuple[Caller, str]:
     """(the owner behind the cookie, its token); nobody and "" where there is none, or where it is
     over. A Bearer is never looked at.
 

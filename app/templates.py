@@ -27,21 +27,22 @@ ENV: Final = TranslatedEnvironment(
     auto_reload=False,
 )
 ENV.policies["ext.i18n.trimmed"] = True
-# None uses what Jinja brings along, and every import of a macro compares the whole of it.
-ENV.globals = {n: ENV.globals[n] for n in ("_", "gettext", "ngettext")} | {"kept": FragmentCache()}
+# No template uses Jinja's own globals, and every import of a macro compares all of them.
+ENV.globals = {n: ENV.globals[n] for n in ("_", "gettext", "ngettext")}
+ENV.globals["fragment"] = FragmentCache()
 ENV.filters.update(
     usdc=money.exact,
     est=money.est,
     worst=money.worst,
     gain=money.gain,
-    whole=money.count,
+    integer=money.count,
     day=times.day,
     moment=times.moment,
     clock=times.clock,
     addr=addresses.full_address,
     short=addresses.short,
-    told=untrusted_text.quote_untrusted,
-    named=untrusted_text.agent_label,
+    quoted=untrusted_text.quote_untrusted,
+    agent_label=untrusted_text.agent_label,
     plain=untrusted_text.plain,
 )
 

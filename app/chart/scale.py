@@ -48,5 +48,9 @@ def around(amounts: list[int], *, bottom: int, top: int) -> Scale:
 
 def tenths(value: int) -> str:
     """A coordinate as SVG takes it."""
-    lead, rest = ("-" if value < 0 else ""), abs(value)
-    return f"{lead}{rest // 10}.{rest % 10}" if rest % 10 else f"{lead}{rest // 10}"
+    lead, remainder = ("-" if value < 0 else ""), abs(value)
+    return (
+        f"{lead}{remainder // 10}.{remainder % 10}"
+        if remainder % 10
+        else f"{lead}{remainder // 10}"
+    )

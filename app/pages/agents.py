@@ -20,40 +20,40 @@ from domain.refusals import Refused, invalid, refusal
 WHOLE: Final = frozenset(NUMBERS) - {"per_tx_cap_usdc", "total_cap_usdc"}
 
 
-async def listed(visit: PageRequest) -> web.Response:
+async def show_agents(visit: PageRequest) -> web.Response:
     """The owner's agents, and a form for one more."""
-    return visit.show("agents.html", await _list(visit))
+    return visit.show("agents.html", await _agents_view(visit))
 
 
-async def _list(visit: PageRequest) -> agents.AgentsView:
-    return agents.listed(await visit.ask("owner_agents", cursor=visit.query("cursor")))
+async def _agents_view(visit: PageRequest) -> agents.AgentsView:
+    return agents.agents_view(await visit.run("owner_agents", cursor=visit.query("cursor")))
 
 
 async def register(visit: PageRequest) -> web.Response:
     """Register an agent; its key is on this answer and nowhere else."""
     name, address = visit.field("name") or "", visit.field("address")
     try:
-        response = await visit.ask_once("owner_agent_register", name=name, address=address)
+        response = await visit.run_once("owner_agent_register", name=name, address=address)
     except OperationRefused as refused:
-        view = agents.not_registered(await _list(visit), refused.block, name, address or "")
+        view = agents.not_registered(await _agents_view(visit), refused.block, name, address or "")
         return visit.show("agents.html", view, status=refused.status)
     key = agents.new_key(response["agent_id"], response, name, visit.deps.config.base_url)
-    return visit.show("agents.html", replace(await _list(visit), new=key))
+    return visit.show("agents.html", replace(await _agents_view(visit), new=key))
 
 
-async def one(visit: PageRequest) -> web.Response:
+async def show_agent(visit: PageRequest) -> web.Response:
     """One agent."""
-    return visit.show("agent.html", await _one(visit))
+    return visit.show("agent.html", await _agent_view(visit))
 
 
-async def _one(visit: PageRequest) -> agents.AgentConsoleView:
+async def _agent_view(visit: PageRequest) -> agents.AgentConsoleView:
     agent_id = visit.path_part("agent")
-    feed = await visit.ask("agent_activity", agent_id=agent_id, cursor=visit.query("cursor"))
-    return agents.one(
+    feed = await visit.run("agent_activity", agent_id=agent_id, cursor=visit.query("cursor"))
+    return agents.agent_view(
         await _row(visit, agent_id),
-        await visit.ask("agent_policy", agent_id=agent_id),
-        await visit.ask("agent_balances", agent_id=agent_id),
-        await visit.ask("agent_offers", agent_id=agent_id, limit=20),
+        await visit.run("agent_policy", agent_id=agent_id),
+        await visit.run("agent_balances", agent_id=agent_id),
+        await visit.run("agent_offers", agent_id=agent_id, limit=20),
         feed,
     )
 
@@ -62,7 +62,7 @@ async def _row(visit: PageRequest, agent_id: str) -> Json:
     """The agent in the list of the owner's own. Errors: `not_found`."""
     cursor: str | None = None
     while True:
-        page = await visit.ask("owner_agents", limit=200, cursor=cursor)
+        page = await visit.run("owner_agents", limit=200, cursor=cursor)
         for row in page["items"]:
             if row["agent_id"] == agent_id:
                 return dict(row)
@@ -75,10 +75,10 @@ async def add_key(visit: PageRequest) -> web.Response:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
     agent_id = visit.path_part("agent")
     try:
-        response = await visit.ask_once("owner_agent_key_add", agent_id=agent_id)
+        response = await visit.run_once("owner_agent_key_add", agent_id=agent_id)
     except OperationRefused as refused:
-        return await _show_again(visit, refused)
-    view = await _one(visit)
+        return await _show_refusal(visit, refused)
+    view = await _agent_view(visit)
     key = agents.new_key(agent_id, response, view.agent.name, visit.deps.config.base_url)
     return visit.show("agent.html", replace(view, new=key))
 
@@ -86,7 +86,7 @@ async def add_key(visit: PageRequest) -> web.Response:
 async def revoke_key(visit: PageRequest) -> web.Response:
     """End a key at once."""
     agent_id = visit.path_part("agent")
-    await visit.ask("owner_agent_key_revoke", agent_id=agent_id, key_id=visit.path_part("key"))
+    await visit.run("owner_agent_key_revoke", agent_id=agent_id, key_id=visit.path_part("key"))
     return visit.go(f"/app/agents/{agent_id}#keys")
 
 
@@ -95,14 +95,14 @@ async def write_policy(visit: PageRequest) -> web.Response:
     agent_id = visit.path_part("agent")
     try:
         fields = _fields(visit)
-        await visit.ask("owner_agent_policy_put", agent_id=agent_id, **fields)
+        await visit.run("owner_agent_policy_put", agent_id=agent_id, **fields)
     except OperationRefused as refused:
-        return await _show_again(visit, refused)
+        return await _show_refusal(visit, refused)
     return visit.go(f"/app/agents/{agent_id}#policy")
 
 
-async def _show_again(visit: PageRequest, refused: OperationRefused) -> web.Response:
-    view = agents.typed(await _one(visit), visit.form, refused.block)
+async def _show_refusal(visit: PageRequest, refused: OperationRefused) -> web.Response:
+    view = agents.typed(await _agent_view(visit), visit.form, refused.block)
     return visit.show("agent.html", view, status=refused.status)
 
 
@@ -130,9 +130,9 @@ def _number(name: str, typed: str) -> int | str:
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path="/app/agents", show=listed),
+    PageRoute(method="GET", path="/app/agents", show=show_agents),
     PageRoute(method="POST", path="/app/agents", show=register),
-    PageRoute(method="GET", path="/app/agents/{agent}", show=one),
+    PageRoute(method="GET", path="/app/agents/{agent}", show=show_agent),
     PageRoute(method="POST", path="/app/agents/{agent}/keys", show=add_key),
     PageRoute(method="POST", path="/app/agents/{agent}/keys/{key}/revoke", show=revoke_key),
     PageRoute(method="POST", path="/app/agents/{agent}/policy", show=write_policy),

@@ -14,40 +14,40 @@ from app.views import books
 HERE: Final = "/app/books"
 
 
-async def listed(visit: PageRequest) -> web.Response:
+async def show_books(visit: PageRequest) -> web.Response:
     """Every book, and how many were ever opened."""
-    return visit.show("books.html", await _list(visit))
+    return visit.show("books.html", await _books_view(visit))
 
 
-async def _list(visit: PageRequest) -> books.BooksView:
-    agents = await visit.ask("owner_agents", limit=200)
-    return books.view(await visit.ask("own_paper_books"), agents)
+async def _books_view(visit: PageRequest) -> books.BooksView:
+    agents = await visit.run("owner_agents", limit=200)
+    return books.view(await visit.run("own_paper_books"), agents)
 
 
 async def open_book(visit: PageRequest) -> web.Response:
     """Open one more; it is never edited, reset or closed."""
     name, start = visit.field("name") or "", visit.field("start_usdc")
     try:
-        response = await visit.ask_once(
+        response = await visit.run_once(
             "own_paper_book_open", name=name, start_usdc=start, agent_id=visit.field("agent")
         )
     except OperationRefused as refused:
-        view = books.refused(await _list(visit), refused.block, name, start or "")
+        view = books.refused(await _books_view(visit), refused.block, name, start or "")
         return visit.show("books.html", view, status=refused.status)
     return visit.go(f"{HERE}/{response['book']}")
 
 
-async def one(visit: PageRequest) -> web.Response:
+async def show_book(visit: PageRequest) -> web.Response:
     """One book with its positions, orders and worth."""
-    response = await visit.ask(
+    response = await visit.run(
         "own_paper_book", book=visit.path_part("book"), cursor=visit.query("cursor")
     )
-    agents = await visit.ask("owner_agents", limit=200)
-    return visit.show("book.html", books.one(response, agents))
+    agents = await visit.run("owner_agents", limit=200)
+    return visit.show("book.html", books.book_view(response, agents))
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path=HERE, show=listed),
+    PageRoute(method="GET", path=HERE, show=show_books),
     PageRoute(method="POST", path=HERE, show=open_book),
-    PageRoute(method="GET", path=f"{HERE}/{{book}}", show=one),
+    PageRoute(method="GET", path=f"{HERE}/{{book}}", show=show_book),
 )

@@ -20,7 +20,7 @@ NONE: Final = "none"  # an agent that asks for nothing, where an empty field may
 AMOUNTS: Final = ("per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc")
 
 
-async def starting(visit: PageRequest) -> web.Response:
+async def show_start(visit: PageRequest) -> web.Response:
     """The sentence; with `draft` the terms that were made of it."""
     draft = visit.query("draft")
     if draft is None:
@@ -31,31 +31,31 @@ async def starting(visit: PageRequest) -> web.Response:
 async def _show_draft(
     visit: PageRequest, draft: str, refused: Json | None = None, status: int = 200
 ) -> web.Response:
-    read = await visit.ask("mandate_get", public_id=draft)
+    read = await visit.run("mandate_get", public_id=draft)
     m = read["mandate"]
     if m["status"] != "draft":
         return visit.go(f"/app/mandates/{draft}")
-    note = await visit.ask("mandate_draft", note=m["purpose"]) if m["purpose"] else None
-    markets = await visit.ask("markets_list")
-    own = await visit.ask("owner_agents", limit=200)
-    hall = await visit.ask("hall_list", accepting=True)
+    note = await visit.run("mandate_draft", note=m["purpose"]) if m["purpose"] else None
+    markets = await visit.run("markets_list")
+    own = await visit.run("owner_agents", limit=200)
+    hall = await visit.run("hall_list", accepting=True)
     names = ("budget_usdc", *AMOUNTS, "stop_floor", "share", "horizon_days", "on_floor")
     typed = {n: visit.form.get(n, "") for n in names} if refused is not None else None
     view = start.view(read, note, markets, own, hall, refused=refused, typed=typed)
     return visit.show("start.html", view, status=status, chain_id=m["chain_id"])
 
 
-async def reading(visit: PageRequest) -> web.Response:
+async def show_read_note(visit: PageRequest) -> web.Response:
     """Read the sentence, and keep what was understood as a draft."""
     note, agent = visit.field("note") or "", visit.field("agent") or ""
     try:
-        response = await visit.ask_once("mandate_draft", note=note, save=True)
+        response = await visit.run_once("mandate_draft", note=note, save=True)
     except OperationRefused as refused:
         view = start.empty(note, refused.block, agent=agent)
         return visit.show("start.html", view, status=refused.status)
     if agent:
         with suppress(OperationRefused):  # then somebody else is chosen on the draft
-            await visit.ask("owner_mandate_assign", public_id=response["public_id"], agent_id=agent)
+            await visit.run("owner_mandate_assign", public_id=response["public_id"], agent_id=agent)
     return visit.go(f"/app/start?draft={response['public_id']}")
 
 
@@ -78,7 +78,7 @@ def _days(visit: PageRequest) -> int | None:
     return None if raw is None else int(raw)
 
 
-def _filled(visit: PageRequest, m: Json) -> None:
+def _require_filled(visit: PageRequest, m: Json) -> None:
     """Refuse a form that leaves out what the sentence leaves open: the preset fills none of it.
 
     Errors: `invalid_request`.
@@ -88,9 +88,9 @@ def _filled(visit: PageRequest, m: Json) -> None:
             raise invalid(name, "fill this in: your sentence was not understood here")
 
 
-def _typed(visit: PageRequest, m: Json) -> dict[str, object]:
+def _typed_terms(visit: PageRequest, m: Json) -> dict[str, object]:
     """The fields of the form as an operation takes them."""
-    _filled(visit, m)
+    _require_filled(visit, m)
     share, agent = _bps(visit, "share"), visit.field("agent")
     asks_above = visit.field("approval_above_usdc")
     current = {t["market"] for t in m["allowed_targets"] if t.get("market")}
@@ -100,11 +100,11 @@ def _typed(visit: PageRequest, m: Json) -> dict[str, object]:
     )
     same = set(chosen) == current and (not others or visit.field("others") == "keep")
     name = [] if same else chosen
-    listed = m["allowed_targets"]
+    targets = m["allowed_targets"]
     if not same:
-        listed = [
+        targets = [
             t
-            for t in listed
+            for t in targets
             if t["kind"] in ("vault", "x402")
             or (not t.get("market") and visit.field("others") == "keep")
         ]
@@ -119,20 +119,20 @@ def _typed(visit: PageRequest, m: Json) -> dict[str, object]:
         "purpose": m["purpose"],
         "target_bps": m["target_bps"],
         "chain_id": m["chain_id"],
-        "allowed_targets": listed,
+        "allowed_targets": targets,
         "markets": name or None,
         "agent_id": None if agent == "board" else agent,
         "open_board": True if agent == "board" else None,
     }
 
 
-async def keeping(visit: PageRequest) -> web.Response:
+async def store_draft(visit: PageRequest) -> web.Response:
     """Keep the fields as the draft's terms; then on to the review where that was asked for."""
     draft = visit.path_part("id")
-    read = await visit.ask("mandate_get", public_id=draft)
+    read = await visit.run("mandate_get", public_id=draft)
     try:
-        fields = _typed(visit, read["mandate"])
-        await visit.ask("owner_mandate_correct", public_id=draft, **fields)
+        fields = _typed_terms(visit, read["mandate"])
+        await visit.run("owner_mandate_correct", public_id=draft, **fields)
     except OperationRefused as refused:
         return await _show_draft(visit, draft, refused.block, refused.status)
     except Refused as wrong:
@@ -144,7 +144,7 @@ async def keeping(visit: PageRequest) -> web.Response:
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path="/app/start", show=starting),
-    PageRoute(method="POST", path="/app/start", show=reading),
-    PageRoute(method="POST", path="/app/start/{id}", show=keeping),
+    PageRoute(method="GET", path="/app/start", show=show_start),
+    PageRoute(method="POST", path="/app/start", show=show_read_note),
+    PageRoute(method="POST", path="/app/start/{id}", show=store_draft),
 )

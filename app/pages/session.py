@@ -21,8 +21,8 @@ async def home(visit: PageRequest) -> web.Response:
     if _reads_text(visit.request):
         return await front_text(visit)
     if visit.caller is not ANONYMOUS:
-        return await mandates.listed(visit)
-    return visit.show("front.html", front.view(await visit.ask("hall_proof")))
+        return await mandates.show_mandates(visit)
+    return visit.show("front.html", front.view(await visit.run("hall_proof")))
 
 
 def _reads_text(request: web.Request) -> bool:
@@ -33,11 +33,11 @@ def _reads_text(request: web.Request) -> bool:
 
 async def front_text(visit: PageRequest) -> web.Response:
     """What this is, as plain text."""
-    view, door = front.view(await visit.ask("hall_proof")), await door_is_open(visit.deps)
+    view, door = front.view(await visit.run("hall_proof")), await door_is_open(visit.deps)
     return page_context.text(front.plain(view, visit.deps.config.base_url, door=door), "text/plain")
 
 
-async def signing_in(visit: PageRequest) -> web.Response:
+async def show_sign_in(visit: PageRequest) -> web.Response:
     """Choose a wallet and sign the service's text."""
     view = sign_in.view(
         session_guard.next_of(visit.query("next") or session_guard.HOME),
@@ -55,7 +55,7 @@ async def open_session(visit: PageRequest) -> web.Response:
     )
     message, signature = visit.form.get("message", ""), visit.field("signature") or ""
     try:
-        session = await visit.ask("auth_session_open", message=message, signature=signature)
+        session = await visit.run("auth_session_open", message=message, signature=signature)
     except OperationRefused as refused:
         view = sign_in.view(next_page, ended=False, base_url=base_url, block=refused.block)
         return visit.show("sign_in.html", view, status=refused.status)
@@ -67,7 +67,7 @@ async def open_session(visit: PageRequest) -> web.Response:
 async def sign_out(visit: PageRequest) -> web.Response:
     """End the session at once; what the browser kept goes with it."""
     if visit.caller is not ANONYMOUS:
-        await visit.ask("auth_session_end")
+        await visit.run("auth_session_end")
     response = visit.go(session_guard.HOME)
     session_guard.forget(response, visit.deps.config.base_url)
     response.headers["Clear-Site-Data"] = '"cache"'
@@ -77,7 +77,7 @@ async def sign_out(visit: PageRequest) -> web.Response:
 PAGES: Final = (
     PageRoute(method="GET", path="/app", show=home, owner=False),
     PageRoute(method="GET", path="/app/front.txt", show=front_text, owner=False),
-    PageRoute(method="GET", path="/app/sign-in", show=signing_in, owner=False),
+    PageRoute(method="GET", path="/app/sign-in", show=show_sign_in, owner=False),
     PageRoute(method="POST", path="/app/session", show=open_session, owner=False, token=False),
     PageRoute(method="POST", path="/app/sign-out", show=sign_out, owner=False),
 )

@@ -11,29 +11,29 @@ from app.page_context import PageRequest
 from app.views import statement
 
 
-async def one(visit: PageRequest) -> web.Response:
+async def show_statement(visit: PageRequest) -> web.Response:
     """One mandate's week; the last full one where none is named."""
     public_id = visit.path_part("id")
-    response = await visit.ask(
+    response = await visit.run(
         "owner_statement",
         public_id=public_id,
         week=visit.query("week"),
         cursor=visit.query("cursor"),
     )
-    head = await visit.ask("mandate_get", public_id=public_id, parts="mandate")
-    view = statement.one(response, head, visit.now)
+    head = await visit.run("mandate_get", public_id=public_id, parts="mandate")
+    view = statement.statement_view(response, head, visit.now)
     return visit.show("statement.html", view, chain_id=head["mandate"]["chain_id"])
 
 
 async def show_all(visit: PageRequest) -> web.Response:
     """The week across all mandates."""
-    response = await visit.ask(
+    response = await visit.run(
         "owner_statement_all", week=visit.query("week"), cursor=visit.query("cursor")
     )
     return visit.show("statements.html", statement.view_all(response, visit.now))
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path="/app/mandates/{id}/statement", show=one),
+    PageRoute(method="GET", path="/app/mandates/{id}/statement", show=show_statement),
     PageRoute(method="GET", path="/app/statement", show=show_all),
 )

@@ -25,18 +25,18 @@ STEPS: Final[Mapping[str, str]] = {"order": "trade_order", "close": "trade_close
 
 async def show_orders(visit: PageRequest) -> web.Response:
     """The orders page."""
-    return visit.show("orders.html", await _desk(visit))
+    return visit.show("orders.html", await _orders_view(visit))
 
 
-async def _desk(visit: PageRequest) -> orders.OrdersView:
+async def _orders_view(visit: PageRequest) -> orders.OrdersView:
     return orders.view(
-        await visit.ask("trade_me"),
-        await visit.ask("trade_positions"),
-        await visit.ask("order_pending"),
-        await visit.ask("order_under_way"),
-        await visit.ask("trade_products"),
-        await visit.ask("own_paper_books"),
-        await visit.ask("owner_agents", limit=200),
+        await visit.run("trade_me"),
+        await visit.run("trade_positions"),
+        await visit.run("order_pending"),
+        await visit.run("order_under_way"),
+        await visit.run("trade_products"),
+        await visit.run("own_paper_books"),
+        await visit.run("owner_agents", limit=200),
     )
 
 
@@ -47,7 +47,7 @@ async def _refused(
     detail: Json = refused.block.get("detail") or {}  # type: ignore[assignment]  # a block's own
     if "order" in detail:
         return visit.go(f"{HERE}/{detail['order']['order_id']}")
-    view = orders.refused(await _desk(visit), refused.block, typed)
+    view = orders.refused(await _orders_view(visit), refused.block, typed)
     return visit.show("orders.html", view, status=refused.status)
 
 
@@ -76,28 +76,28 @@ def _bps(typed: str | None) -> int | str | None:
     return int(typed) if typed is not None and is_number else typed
 
 
-async def past(visit: PageRequest) -> web.Response:
+async def show_history(visit: PageRequest) -> web.Response:
     """Live orders that were, a page at a time."""
     cursor = visit.query("cursor")
-    response = await visit.ask("order_history", cursor=cursor, limit=A_PAGE)
+    response = await visit.run("order_history", cursor=cursor, limit=A_PAGE)
     return visit.show(
         "past.html", past_orders.view(response, await _names(visit), first=not cursor)
     )
 
 
-async def place(visit: PageRequest) -> web.Response:
+async def place_order(visit: PageRequest) -> web.Response:
     """The ticket: on paper at once, live with what is to be signed on this very answer."""
     try:
-        response = await visit.ask_once("trade_order", **_order_request(visit))
+        response = await visit.run_once("trade_order", **_order_request(visit))
     except OperationRefused as refused:
         return await _refused(visit, refused, visit.form)
-    return await _prepared(visit, response, "order")
+    return await _show_prepared(visit, response, "order")
 
 
-async def close(visit: PageRequest) -> web.Response:
+async def close_order(visit: PageRequest) -> web.Response:
     """Close a position; a live one whatever is switched off."""
     try:
-        response = await visit.ask_once(
+        response = await visit.run_once(
             "trade_close",
             product=visit.field("product"),
             mode_seen=visit.field("mode_seen"),
@@ -106,27 +106,27 @@ async def close(visit: PageRequest) -> web.Response:
         )
     except OperationRefused as refused:
         return await _refused(visit, refused)
-    return await _prepared(visit, response, "close")
+    return await _show_prepared(visit, response, "close")
 
 
-async def open_again(visit: PageRequest) -> web.Response:
+async def reopen_order(visit: PageRequest) -> web.Response:
     """Price a waiting order anew, and show what is to be signed for it."""
     try:
-        response = await visit.ask("order_open", order_id=visit.path_part("order"))
+        response = await visit.run("order_open", order_id=visit.path_part("order"))
     except OperationRefused as refused:
-        return await _one(visit, refused)
-    return await _prepared(visit, response, "execute")
+        return await _show_order(visit, refused)
+    return await _show_prepared(visit, response, "execute")
 
 
-async def _prepared(visit: PageRequest, raw: Json, step: str) -> web.Response:
+async def _show_prepared(visit: PageRequest, raw: Json, step: str) -> web.Response:
     """What is to be signed; without that (paper, or a repeat of the form) the order as it is."""
     row = raw["order"]
     if raw["to_sign"] is None:
         return visit.go(f"{HERE}/{row['order_id']}")
-    return await _signing(visit, raw, kind="order", step=step, until=row["expires_at"])
+    return await _show_signing(visit, raw, kind="order", step=step, until=row["expires_at"])
 
 
-async def _signing(
+async def _show_signing(
     visit: PageRequest, raw: Json, *, kind: str, step: str, until: str
 ) -> web.Response:
     row = raw["order"]
@@ -136,12 +136,12 @@ async def _signing(
     return visit.show("order.html", view, status=201, asks=(venue,))
 
 
-async def one(visit: PageRequest) -> web.Response:
+async def show_order(visit: PageRequest) -> web.Response:
     """One order as it stands."""
-    return await _one(visit)
+    return await _show_order(visit)
 
 
-async def _one(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
+async def _show_order(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     view = await _read(visit)
     if refused is None:
         return visit.show("order.html", view)
@@ -149,20 +149,20 @@ async def _one(visit: PageRequest, refused: OperationRefused | None = None) -> w
 
 
 async def _read(visit: PageRequest) -> OneOrderView:
-    row = await visit.ask("order_get", order_id=visit.path_part("order"))
+    row = await visit.run("order_get", order_id=visit.path_part("order"))
     return order.view(row, await _names(visit))
 
 
 async def _names(visit: PageRequest) -> Mapping[str, str]:
     """What the owner calls his agents and his paper books."""
-    agents = await visit.ask("owner_agents", limit=200)
-    books = await visit.ask("own_paper_books")
+    agents = await visit.run("owner_agents", limit=200)
+    books = await visit.run("own_paper_books")
     return {a["agent_id"]: a["name"] for a in agents["items"]} | {
         b["book"]: b["name"] for b in books["books"]
     }
 
 
-async def sign(visit: PageRequest) -> web.Response:
+async def sign_order(visit: PageRequest) -> web.Response:
     """Hand the signature in, once; an order that was sent is shown however that went."""
     step, order_id = visit.field("step") or "", visit.path_part("order")
     confirmation: Json = {
@@ -171,48 +171,50 @@ async def sign(visit: PageRequest) -> web.Response:
     }
     try:
         if step in STEPS:
-            await visit.ask(STEPS[step], **confirmation)
+            await visit.run(STEPS[step], **confirmation)
         elif step == "cancel":
-            await visit.ask("order_cancel", order_id=order_id, **confirmation)
+            await visit.run("order_cancel", order_id=order_id, **confirmation)
         else:
-            await visit.ask("order_execute", order_id=order_id, **confirmation)
+            await visit.run("order_execute", order_id=order_id, **confirmation)
     except OperationRefused as refused:
         if refused.code == "wallet_outcome_unknown":
             return visit.go(f"{HERE}/{order_id}")
-        return await _one(visit, refused)
+        return await _show_order(visit, refused)
     return visit.go(f"{HERE}/{order_id}")
 
 
-async def record(visit: PageRequest) -> web.Response:
-    """The browser sent it by itself; the venue is asked what is true."""
+async def record_order(visit: PageRequest) -> web.Response:
+    """Record an order that the browser sent by itself; the venue's own status decides."""
     try:
-        await visit.ask(
+        await visit.run(
             "order_record",
             order_id=visit.path_part("order"),
             confirm_id=visit.field("confirm_id"),
             venue_response=json_of(visit, "venue_response"),
         )
     except OperationRefused as refused:
-        return await _one(visit, refused)
+        return await _show_order(visit, refused)
     return visit.go(f"{HERE}/{visit.path_part('order')}")
 
 
-async def cancel(visit: PageRequest) -> web.Response:
+async def cancel_order(visit: PageRequest) -> web.Response:
     """Take an order back; what rests at the venue asks for a signature first."""
     try:
-        response = await visit.ask("order_cancel", order_id=visit.path_part("order"))
+        response = await visit.run("order_cancel", order_id=visit.path_part("order"))
     except OperationRefused as refused:
-        return await _one(visit, refused)
+        return await _show_order(visit, refused)
     if response["to_sign"] is None:
         return visit.go(f"{HERE}/{visit.path_part('order')}")
     until = datetime.fromtimestamp(response["to_sign"]["expires_after"] / 1000, UTC)
-    return await _signing(visit, response, kind="cancel", step="cancel", until=timestamp(until))
+    return await _show_signing(
+        visit, response, kind="cancel", step="cancel", until=timestamp(until)
+    )
 
 
-async def limits(visit: PageRequest) -> web.Response:
+async def lower_limits(visit: PageRequest) -> web.Response:
     """Lower the limits; they never go up here."""
     try:
-        await visit.ask(
+        await visit.run(
             "trade_limits",
             per_order_usdc=visit.field("per_order_usdc"),
             per_day_usdc=visit.field("per_day_usdc"),
@@ -224,13 +226,13 @@ async def limits(visit: PageRequest) -> web.Response:
 
 PAGES: Final = (
     PageRoute(method="GET", path=HERE, show=show_orders),
-    PageRoute(method="POST", path=HERE, show=place),
-    PageRoute(method="POST", path=f"{HERE}/close", show=close),
-    PageRoute(method="POST", path=f"{HERE}/limits", show=limits),
-    PageRoute(method="GET", path=f"{HERE}/history", show=past),
-    PageRoute(method="GET", path=f"{HERE}/{{order}}", show=one),
-    PageRoute(method="POST", path=f"{HERE}/{{order}}/open", show=open_again),
-    PageRoute(method="POST", path=f"{HERE}/{{order}}/sign", show=sign),
-    PageRoute(method="POST", path=f"{HERE}/{{order}}/record", show=record),
-    PageRoute(method="POST", path=f"{HERE}/{{order}}/cancel", show=cancel),
+    PageRoute(method="POST", path=HERE, show=place_order),
+    PageRoute(method="POST", path=f"{HERE}/close", show=close_order),
+    PageRoute(method="POST", path=f"{HERE}/limits", show=lower_limits),
+    PageRoute(method="GET", path=f"{HERE}/history", show=show_history),
+    PageRoute(method="GET", path=f"{HERE}/{{order}}", show=show_order),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/open", show=reopen_order),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/sign", show=sign_order),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/record", show=record_order),
+    PageRoute(method="POST", path=f"{HERE}/{{order}}/cancel", show=cancel_order),
 )

@@ -58,8 +58,8 @@ def _answer(
 
 
 async def _view(visit: PageRequest) -> venue_account.VenueAccountView:
-    status = await visit.ask("own_status")
-    terms, config = await visit.ask("own_terms"), await visit.ask("builder_fee_config")
+    status = await visit.run("own_status")
+    terms, config = await visit.run("own_terms"), await visit.run("builder_fee_config")
     return venue_account.view(status, terms, config, venue_url(visit, status["network"]))
 
 
@@ -67,7 +67,7 @@ async def challenge(visit: PageRequest) -> web.Response:
     """A text for the wallet that is to be linked; it is shown whole before it is signed."""
     address = visit.field("address") or ""
     try:
-        response = await visit.ask(
+        response = await visit.run(
             "own_link_challenge", address=address, terms_sha256=visit.field("terms") or ""
         )
     except OperationRefused as refused:
@@ -81,7 +81,7 @@ async def challenge(visit: PageRequest) -> web.Response:
 async def link(visit: PageRequest) -> web.Response:
     """Hand in the signed text."""
     try:
-        await visit.ask(
+        await visit.run(
             "own_link",
             challenge_id=visit.field("challenge_id") or "",
             signature=visit.field("signature") or "",
@@ -93,18 +93,18 @@ async def link(visit: PageRequest) -> web.Response:
 
 async def enable(visit: PageRequest) -> web.Response:
     """Pass the wallet's approval of a key on, and ask the venue whether it has it."""
-    return await _relayed(visit, revoke=False)
+    return await _relay_approval(visit, revoke=False)
 
 
 async def revoke(visit: PageRequest) -> web.Response:
     """Pass the wallet's revocation on; here the key is dead at once."""
-    return await _relayed(visit, revoke=True)
+    return await _relay_approval(visit, revoke=True)
 
 
-async def _relayed(visit: PageRequest, *, revoke: bool) -> web.Response:
+async def _relay_approval(visit: PageRequest, *, revoke: bool) -> web.Response:
     kind = visit.field("kind") or "order"
     try:
-        await visit.ask(
+        await visit.run(
             "own_enable_relay",
             agent_address=visit.field("agent_address") or "",
             agent_name=visit.field("agent_name") or "",
@@ -118,14 +118,14 @@ async def _relayed(visit: PageRequest, *, revoke: bool) -> web.Response:
         return await _show(visit, refused)
     if not revoke:
         with suppress(OperationRefused):  # then the page says that it is still to be asked
-            await visit.ask("own_enable_verify")
+            await visit.run("own_enable_verify")
     return visit.go(f"{HERE}#{'keeper' if kind == 'keeper' else 'key'}")
 
 
 async def verify(visit: PageRequest) -> web.Response:
     """Ask the venue whether it names the key."""
     try:
-        await visit.ask("own_enable_verify")
+        await visit.run("own_enable_verify")
     except OperationRefused as refused:
         return await _show(visit, refused)
     return visit.go(f"{HERE}#key")
@@ -134,7 +134,7 @@ async def verify(visit: PageRequest) -> web.Response:
 async def fee(visit: PageRequest) -> web.Response:
     """The browser told the venue; the venue is asked what it has."""
     try:
-        await visit.ask(
+        await visit.run(
             "builder_fee_record",
             wallet=visit.field("wallet") or "",
             max_fee_rate=visit.field("max_fee_rate") or "",

@@ -105,8 +105,8 @@ class ActionPageView:
 
     public_id: str
     kind: str
-    words: ActWordsView
-    who: AgentName | None
+    texts: ActWordsView
+    agent_name: AgentName | None
     pill: Pill
     vault: str | None
     agent: str | None
@@ -157,14 +157,14 @@ def view(
     """`raw` of the action's call operation, or the block of its refusal; `name` is the agent of
     the signed terms, for its resumption.
     """
-    m, p, words = read["mandate"], read["progress"], ACTS[kind]
+    m, p, texts = read["mandate"], read["progress"], ACTS[kind]
     public_id = m["public_id"]
     pays = (raw or {}).get("pays") or {}
     return ActionPageView(
         public_id=public_id,
         kind=kind,
-        words=words,
-        who=agent_of(m),
+        texts=texts,
+        agent_name=agent_of(m),
         pill=pill(m, p),
         vault=m["vault_address"],
         agent=_resumed(name, raw),
@@ -180,7 +180,7 @@ def view(
         sending=None
         if raw is None
         else sending.view(
-            kind, public_id, [raw], button=words.button, look=words.look, steps=read["steps"]
+            kind, public_id, [raw], button=texts.button, look=texts.look, steps=read["steps"]
         ),
         closes=refused is not None and refused["error"] == "withdraw_locked",
         problem=None if refused is None else refusal.view(refused, public_id),

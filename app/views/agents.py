@@ -120,7 +120,7 @@ class AgentEventView:
     """A line of the feed."""
 
     at: str
-    what: str
+    title: str
     text: str
     amount: str | None
     href: str | None
@@ -160,7 +160,7 @@ def _row(raw: Json) -> AgentRowView:
     )
 
 
-def listed(page: Json) -> AgentsView:
+def agents_view(page: Json) -> AgentsView:
     """`page` of owner_agents."""
     rows = tuple(_row(a) for a in page["items"])
     return AgentsView(agents=rows, older=page["next_cursor"])
@@ -189,12 +189,12 @@ def _setting(name: str, value: str) -> SettingView:
     return SettingView(name=name, label=FIELDS[name], hint=HINTS.get(name, ""), value=value)
 
 
-def _happened(item: Json) -> AgentEventView:
+def _feed_entry(item: Json) -> AgentEventView:
     if item["type"] == "balance":
         text = _("{asset} on chain {chain}: {state}, {cause}")
         return AgentEventView(
             at=item["at"],
-            what=_("Balance"),
+            title=_("Balance"),
             text=text.format(
                 asset=item["asset"],
                 chain=item["chain_id"],
@@ -209,14 +209,16 @@ def _happened(item: Json) -> AgentEventView:
     prepaid_cost = item["type"] == "paid_read"
     return AgentEventView(
         at=item["at"],
-        what=TITLES["paid_read"] if prepaid_cost else SAID.get(kind) or TITLES.get(kind, kind),
+        title=TITLES["paid_read"] if prepaid_cost else SAID.get(kind) or TITLES.get(kind, kind),
         text=_("reported by the agent") if by == "agent" else SOURCES[by],
         amount=row["amount_usdc"],
         href=f"/app/mandates/{item['public_id']}",
     )
 
 
-def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> AgentConsoleView:
+def agent_view(
+    agent: Json, policy: Json, balances: Json, offers: Json, feed: Json
+) -> AgentConsoleView:
     """`agent` a row of owner_agents, and the replies of the agent's own reads."""
     row = _row(agent)
     takes = Pill(tone="good", text=_("Takes mandates"))
@@ -243,7 +245,7 @@ def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> 
             )
             for o in offers["items"]
         ),
-        feed=tuple(_happened(i) for i in feed["items"]),
+        feed=tuple(_feed_entry(i) for i in feed["items"]),
         older=feed["next_cursor"],
         status=takes if row.accepts else replace(PLAIN["draft"], text=_("Takes no mandates")),
     )
@@ -252,13 +254,13 @@ def one(agent: Json, policy: Json, balances: Json, offers: Json, feed: Json) -> 
 def typed(view: AgentConsoleView, form: Mapping[str, str], block: Json) -> AgentConsoleView:
     """The console after a policy was refused: what was typed stays."""
 
-    def again(settings: tuple[SettingView, ...]) -> tuple[SettingView, ...]:
+    def with_refusal(settings: tuple[SettingView, ...]) -> tuple[SettingView, ...]:
         return tuple(replace(s, value=form.get(s.name, "")) for s in settings)
 
     return replace(
         view,
-        numbers=again(view.numbers),
-        texts=again(view.texts),
+        numbers=with_refusal(view.numbers),
+        texts=with_refusal(view.texts),
         accepts="accepts_mandates" in form,
         problem=refusal.view(block, None),
     )

@@ -1,4 +1,4 @@
-"""One held action: what it would do, what the limits and the chain say of it now, the answer."""
+"""A pending approval: the action, its limits and checks now, its simulation, the answer."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class ApprovalView:
     """The page; `sign` is what the wallet is to sign, where the vault keeps approvals."""
 
     public_id: str
-    ask: AskView
+    item: AskView
     function: str
     args: tuple[str, ...]
     tried: CheckView
     today: MeterView
     action: MeterView
-    after: str | None
+    remaining_after: str | None
     problem: RefusalView | None = None
     note: str = ""
     sign: Json | None = None
@@ -93,7 +93,7 @@ CHECKS: Final[Mapping[str, tuple[str, str]]] = {
         _("The agent has not accepted the mandate"),
     ),
 }
-# These are told apart only where they fail: nobody asks whether a working mandate works.
+# These are shown only where they fail: a working mandate needs no line about it.
 _QUIET: Final = frozenset(
     {"mandate_paused", "mandate_stopped", "mandate_ended", "mandate_not_accepted"}
 )
@@ -102,13 +102,13 @@ _QUIET: Final = frozenset(
 def view(fresh: Json, read: Json, now: datetime) -> ApprovalView:
     """`fresh` of mandate_approval; `read`: mandate, limits and clauses of its mandate."""
     item, limits = fresh["approval"], read["limits"]
-    ask, call = asks.view(item, read, now), fresh["decoded"]["call"]
+    item_view, call = asks.view(item, read, now), fresh["decoded"]["call"]
     allowed, used, amount = limits["allowed"], limits["used"], item["approve_amount_usdc"]
-    after = fresh["remaining_after"]
+    remaining_after = fresh["remaining_after"]
     checks = _fresh(fresh["checks"])
     return ApprovalView(
         public_id=read["mandate"]["public_id"],
-        ask=replace(ask, checks=checks or ask.checks),
+        item=replace(item_view, checks=checks or item_view.checks),
         function=call["function"] or call["selector"] or "",
         args=tuple(_argument(a) for a in call["args"] or ()),
         tried=_tried(fresh["simulation"]),
@@ -126,7 +126,7 @@ def view(fresh: Json, read: Json, now: datetime) -> ApprovalView:
             _("clause 2, held by the vault"),
             warns=False,
         ),
-        after=None if after is None else after["value"],
+        remaining_after=None if remaining_after is None else remaining_after["value"],
     )
 
 
@@ -134,8 +134,8 @@ def _argument(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def answered(view: ApprovalView, block: Json, *, note: str) -> ApprovalView:
-    """The page after a decision that was not taken: what was refused, or what is to be signed."""
+def with_refusal(view: ApprovalView, block: Json, *, note: str) -> ApprovalView:
+    """The page after a decision that did not go through: its refusal, or the data to sign."""
     if block["error"] == "signature_needed":
         detail = block["detail"]
         return replace(view, sign=detail["typed_data"], digest=detail["digest"], note=note)

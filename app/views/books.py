@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from app.replies import Json
 from app.views.components import refusal
 from app.views.components.refusal import RefusalView
-from app.views.orders import PositionView, positions, what
+from app.views.orders import PositionView, order_title, positions
 from app.words import money
 from app.words.orders import STATUS
 from app.words.status import Pill
@@ -59,7 +59,7 @@ class PlacedOrderView:
     """An order of a book."""
 
     order_id: str
-    what: str
+    title: str
     price: str
     filled: str | None
     pill: Pill
@@ -124,7 +124,7 @@ def refused(view: BooksView, block: Json, name: str, start: str) -> BooksView:
     return replace(view, problem=refusal.view(block, None), name=name, start=start)
 
 
-def one(raw: Json, agents: Json) -> OneBookView:
+def book_view(raw: Json, agents: Json) -> OneBookView:
     """`raw` of own_paper_book."""
     return OneBookView(
         book=_book(raw, _names(agents)),
@@ -132,7 +132,7 @@ def one(raw: Json, agents: Json) -> OneBookView:
         orders=tuple(
             PlacedOrderView(
                 order_id=o["order_id"],
-                what=what(o),
+                title=order_title(o),
                 price=o["avg_px"] or o["limit_px"],
                 filled=o["filled_size"],
                 pill=STATUS[o["status"]][0],

@@ -24,23 +24,23 @@ class DayRowView:
     read: str
 
 
-def _some(value: str) -> str | None:
+def _rows(value: str) -> str | None:
     return value if money.micros_of(value) else None
 
 
 def _row(point: Json) -> DayRowView:
     worth, at = point["worth"], date.fromisoformat(point["day"])
-    known = _("not known") if worth is None else f"{money.about(worth)} USDC"
+    is_known = _("not known") if worth is None else f"{money.about(worth)} USDC"
     read = _("{day}: worth {worth}, spent {spent}")
     return DayRowView(
         day=point["day"],
         worth=worth,
-        deposits=_some(point["deposits"]),
-        withdrawals=_some(point["withdrawals"]),
+        deposits=_rows(point["deposits"]),
+        withdrawals=_rows(point["withdrawals"]),
         floor=point["floor"],
-        spent=_some(point["spent"]),
+        spent=_rows(point["spent"]),
         read=read.format(
-            day=f"{at.day} {at:%b}", worth=known, spent=money.sentence_amount(point["spent"])
+            day=f"{at.day} {at:%b}", worth=is_known, spent=money.sentence_amount(point["spent"])
         ),
     )
 

@@ -23,9 +23,9 @@ class DocumentView:
 
     name: str
     title: str
-    others: tuple[tuple[str, str], ...]
+    pages: tuple[tuple[str, str], ...]
 
 
 def view(name: str) -> DocumentView:
     """A page by its name. Errors: KeyError for one that there is not."""
-    return DocumentView(name=name, title=TITLES[name], others=tuple(TITLES.items()))
+    return DocumentView(name=name, title=TITLES[name], pages=tuple(TITLES.items()))

@@ -33,17 +33,17 @@ def _agreed(m: Json, p: Json) -> tuple[NumberView, ...]:
     return (
         NumberView(
             label=_("Budget"),
-            shown=money.exact(m["budget_usdc"]),
+            display=money.exact(m["budget_usdc"]),
             unit=True,
             source=_("the most that you put in"),
         ),
         NumberView(
-            label=_("Per action"), shown=money.exact(m["per_tx_cap_usdc"]), source=_("clause 2")
+            label=_("Per action"), display=money.exact(m["per_tx_cap_usdc"]), source=_("clause 2")
         ),
         NumberView(
-            label=_("Per day"), shown=money.exact(m["daily_cap_usdc"]), source=_("clause 3")
+            label=_("Per day"), display=money.exact(m["daily_cap_usdc"]), source=_("clause 3")
         ),
-        NumberView(label=_("Stop line"), shown=money.exact(p["floor"]), source=_("clause 4")),
+        NumberView(label=_("Stop line"), display=money.exact(p["floor"]), source=_("clause 4")),
     )
 
 
@@ -56,17 +56,19 @@ def _final(read: Json, rows: Sequence[DayRowView]) -> tuple[NumberView, ...]:
     p, fee = read["progress"], read["fees"]["agent_fee"]["paid"]
     put_in, took = _sum(rows, "deposits"), _sum(rows, "withdrawals")
     return (
-        NumberView(label=_("You put in"), shown=money.exact(put_in), unit=True, source=FROM_CHAIN),
-        NumberView(label=_("You took out"), shown=money.exact(took), source=FROM_CHAIN),
+        NumberView(
+            label=_("You put in"), display=money.exact(put_in), unit=True, source=FROM_CHAIN
+        ),
+        NumberView(label=_("You took out"), display=money.exact(took), source=FROM_CHAIN),
         NumberView(
             label=_("Result, final"),
-            shown=money.gain(p["realized"]),
+            display=money.gain(p["realized"]),
             source=_("measured by the vault, after the agent’s share"),
             tone=_tone(p["realized"]),
         ),
         NumberView(
             label=_("Agent’s share"),
-            shown=money.exact(fee),
+            display=money.exact(fee),
             source=_("paid once, at settlement"),
         ),
     )
@@ -80,20 +82,20 @@ def _live(p: Json) -> tuple[NumberView, ...]:
     return (
         NumberView(
             label=_("Worth now"),
-            shown=money.est(worth),
+            display=money.est(worth),
             unit=True,
             source=SOURCES.get(p["worth_source"], _("estimate")),
         ),
         NumberView(
             label=_("Result so far"),
-            shown=money.gain(result),
+            display=money.gain(result),
             aside=money.share(result, put_in) or "",
             source=escape(_("estimate; on {} put in")).format(money.exact(put_in)),
             tone=_tone(result),
         ),
         NumberView(
             label=_("Stop line"),
-            shown=money.exact(floor),
+            display=money.exact(floor),
             source=escape(_("{} below it") if below else _("{} away")).format(
                 money.est(away.lstrip("-") if away else None)
             ),
@@ -101,7 +103,7 @@ def _live(p: Json) -> tuple[NumberView, ...]:
         ),
         NumberView(
             label=_("If you left now"),
-            shown=money.est(p["leave_now_est"]),
+            display=money.est(p["leave_now_est"]),
             source=escape(_("estimate, after exit cost {} and agent’s share {}")).format(
                 money.worst(p["exit_cost_est"]), money.worst(p["agent_fee_reserved"])
             ),

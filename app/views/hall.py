@@ -200,7 +200,7 @@ def _paper(raw: Json) -> PaperResultView:
     )
 
 
-def one(raw: Json) -> AgentRecordView:
+def agent_view(raw: Json) -> AgentRecordView:
     """`raw` of hall_agent."""
     claims, apart = raw["self_reported"], raw["windows_self"]
     self_windows = tuple(_window(name, apart[key]) for key, name in WINDOWS)

@@ -11,7 +11,7 @@ from app.words.status import Pill, pill
 from app.words.text import _
 from app.words.untrusted_text import AgentName, agent_of
 
-SAYS: Final[Mapping[str, str]] = {
+MESSAGES: Final[Mapping[str, str]] = {
     "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),
     "unwind": _("Close this position: what comes back stays in your vault."),
     "settle": _("The result is fixed, once. The withdrawal does it where nobody did before."),
@@ -24,7 +24,7 @@ class ExitStepView:
     """One step; `href` is the page that takes it, None where it takes none of its own."""
 
     n: int
-    says: str
+    message: str
     href: str | None
     market: str | None
     target: str | None
@@ -37,7 +37,7 @@ class LeaveView:
     """The page; `locked` is what holds the withdrawal back, `until` the latest end of it."""
 
     public_id: str
-    who: AgentName | None
+    agent: AgentName | None
     pill: Pill
     steps: tuple[ExitStepView, ...]
     cost: str | None
@@ -48,13 +48,13 @@ class LeaveView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnwindChoiceView:
-    """Which exit is called: what is asked before there is a call to show. `again`: an
-    earlier one has ended, and this one starts over.
+    """The choice of an exit call, before there is a call to show. `is_repeat`: an earlier one has
+    ended, and this one starts over.
     """
 
     public_id: str
     target: str
-    again: bool
+    is_repeat: bool
 
 
 def view(read: Json, plan: Json) -> LeaveView:
@@ -69,7 +69,7 @@ def view(read: Json, plan: Json) -> LeaveView:
             href = f"{base}unwind?target={step['target']}"
         created = ExitStepView(
             n=step["n"],
-            says=SAYS[step["step"]],
+            message=MESSAGES[step["step"]],
             href=href,
             market=step.get("market"),
             target=step.get("target"),
@@ -79,7 +79,7 @@ def view(read: Json, plan: Json) -> LeaveView:
         steps.append(created)
     return LeaveView(
         public_id=m["public_id"],
-        who=agent_of(m),
+        agent=agent_of(m),
         pill=pill(m, read["progress"]),
         steps=tuple(steps),
         cost=plan["exit_cost_est"],

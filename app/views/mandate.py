@@ -75,7 +75,7 @@ class MandateView:
     agent_id: str | None
     purpose: str
     pill: Pill
-    tells: str
+    announcement: str
     acts: tuple[MandateActView, ...]
     asks: tuple[AskView, ...]
     glance: GlanceView | None
@@ -233,7 +233,7 @@ def view(read: Json, series: Json, approvals: Json, now: datetime) -> MandateVie
         agent_id=m["agent_id"],
         purpose=m["purpose"],
         pill=pill(m, p),
-        tells=notices.mandate_notice(m, p),
+        announcement=notices.mandate_notice(m, p),
         acts=acts(read),
         # The one that waits longest first: a new one pushes no button from under a finger.
         asks=tuple(asks.view(item, read, now) for item in reversed(approvals["items"])),

@@ -41,7 +41,7 @@ class CardView:
 class MandatesView:
     """A page of the list; `older` is the cursor of the next, `more` that of the next approvals."""
 
-    waiting: tuple[WaitingView, ...]
+    pending: tuple[WaitingView, ...]
     more: str | None
     cards: tuple[CardView, ...]
     older: str | None
@@ -97,7 +97,7 @@ def _to_do(row: Json) -> WaitingView | None:
     return WaitingView(agent=agent_of(mandate), asks=None, text=text, href=href, ends="")
 
 
-def view(listed: Json, approvals: Json, now: datetime) -> MandatesView:
+def view(raw: Json, approvals: Json, now: datetime) -> MandatesView:
     """`listed`: a reply of mandate_list; `approvals`: the pending ones of owner_approvals."""
     request = tuple(
         WaitingView(
@@ -109,11 +109,11 @@ def view(listed: Json, approvals: Json, now: datetime) -> MandatesView:
         )
         for item in approvals["items"]
     )
-    rows = listed["items"]
+    rows = raw["items"]
     to_do = tuple(todo for row in rows if (todo := _to_do(row)) is not None)
     return MandatesView(
-        waiting=(*request, *to_do),
+        pending=(*request, *to_do),
         more=approvals["next_cursor"],
         cards=tuple(card(row) for row in rows),
-        older=listed["next_cursor"],
+        older=raw["next_cursor"],
     )

@@ -1,4 +1,4 @@
-"""The markets that an owner can allow, and who holds the agent to the limit there."""
+"""The markets that an owner can allow, and the party that enforces the limit there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOLDERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketView:
-    """A row; `where` is an address, `named` what is listed there."""
+    """A market; `address` is its contract, `listed_names` its symbols or hosts."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class MarketView:
     by: str
     chain: str
     address: str | None
-    named: str
+    listed_names: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class MarketsView:
 
 
 def _market(row: Json, names: Mapping[int, str]) -> MarketView:
-    place, by = row["target"], row["enforced_by"]
-    name = place.get("symbols") or place.get("hosts") or ()
+    target, by = row["target"], row["enforced_by"]
+    name = target.get("symbols") or target.get("hosts") or ()
     return MarketView(
         id=row["id"],
         name=row["name"],
@@ -59,8 +59,8 @@ def _market(row: Json, names: Mapping[int, str]) -> MarketView:
         kind=KINDS.get(row["kind"], row["kind"]),
         by=HOLDERS.get(by, by),
         chain="" if row["chain_id"] is None else chain_name(names, row["chain_id"]),
-        address=place.get("address"),
-        named=", ".join(name),
+        address=target.get("address"),
+        listed_names=", ".join(name),
     )
 
 

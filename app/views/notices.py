@@ -24,12 +24,12 @@ STATUS: Final[Mapping[str, Pill]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenNoticeView:
-    """Something to look at; `tells` is what is told of it, in nobody's own words."""
+    """An item for the owner; `announcement` is the service's own sentence about it."""
 
     id: str
-    tells: str
+    announcement: str
     href: str
-    who: AgentName | None
+    agent: AgentName | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +77,14 @@ class NoticesView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryView:
-    """One notice, and what became of it."""
+    """One notice and its delivery."""
 
     pill: Pill
     text: str
     made_at: str
     attempts: int
     next_at: str | None
-    answered: int | None
+    response_status: int | None
     fault: str
     body: str
 
@@ -103,26 +103,30 @@ def _asks(items: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for item in items:
         yield OpenNoticeView(
             id=item["approval_id"],
-            tells=notices.approval_notice(item["approve_amount_usdc"]),
+            announcement=notices.approval_notice(item["approve_amount_usdc"]),
             href=f"/app/mandates/{item['public_id']}/approvals/{item['approval_id']}",
-            who=agent_of(item),
+            agent=agent_of(item),
         )
 
 
 def _mandates(rows: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for row in rows:
-        tells = notices.mandate_notice(row["mandate"], row["progress"])
-        href, who = f"/app/mandates/{row['public_id']}", agent_of(row["mandate"])
+        announcement = notices.mandate_notice(row["mandate"], row["progress"])
+        href, agent = f"/app/mandates/{row['public_id']}", agent_of(row["mandate"])
         # What is over is told where it ends, and asks for nothing afterwards.
-        if tells and row["progress"]["status"] != "settled":
-            yield OpenNoticeView(id=row["public_id"], tells=tells, href=href, who=who)
+        if announcement and row["progress"]["status"] != "settled":
+            yield OpenNoticeView(
+                id=row["public_id"], announcement=announcement, href=href, agent=agent
+            )
 
 
 def _orders(rows: Iterable[Json]) -> Iterable[OpenNoticeView]:
     for row in rows:
-        tells, order_id = notices.order_notice(row), row["order_id"]
-        if tells:
-            yield OpenNoticeView(id=order_id, tells=tells, href=f"/app/orders/{order_id}", who=None)
+        announcement, order_id = notices.order_notice(row), row["order_id"]
+        if announcement:
+            yield OpenNoticeView(
+                id=order_id, announcement=announcement, href=f"/app/orders/{order_id}", agent=None
+            )
 
 
 def _hook(raw: Json) -> HookView:
@@ -163,7 +167,7 @@ def refused(view: NoticesView, block: Json, url: str, chosen: Iterable[str]) -> 
     return replace(view, problem=refusal.view(block, None), url=url, kinds=kinds)
 
 
-def one(webhook: Json, page: Json) -> OneHookView:
+def webhook_view(webhook: Json, page: Json) -> OneHookView:
     """`hook` a row of owner_webhooks, `page` of owner_webhook_deliveries."""
     return OneHookView(
         hook=_hook(webhook),
@@ -179,7 +183,7 @@ def _delivery(raw: Json) -> DeliveryView:
         made_at=raw["made_at"],
         attempts=raw["attempts"],
         next_at=raw["next_at"],
-        answered=raw["answered"],
+        response_status=raw["answered"],
         fault=(raw["fault"] or "").replace("_", " "),
         body=json.dumps(json.loads(raw["body"]), indent=1, ensure_ascii=False),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from app.replies import Json
 from app.views.components import refusal
 from app.views.components.refusal import RefusalView
-from app.views.orders import what
+from app.views.orders import order_title
 from app.words import money
 from app.words.orders import MOVING, STATUS, TIFS
 from app.words.status import Pill
@@ -31,7 +31,7 @@ class FillView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactsView:
-    """What was looked at when it was priced. Units: USDC."""
+    """The market data of its pricing. Units: USDC."""
 
     bid: str | None
     ask: str | None
@@ -48,8 +48,8 @@ class FactsView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigningView:
-    """What the order key is to sign. `block` is read by the page's script, which takes nothing of
-    it on trust; `step` is how the signature is handed in.
+    """The data for the order key to sign. `block` is read by the page's script, which takes nothing
+    of it on trust; `step` is how the signature is handed in.
     """
 
     kind: str
@@ -67,11 +67,11 @@ class OneOrderView:
     """One order, paper or live."""
 
     order_id: str
-    what: str
+    title: str
     mode: str
     network: str
     pill: Pill
-    says: str
+    message: str
     moving: bool
     product: str
     asset: int
@@ -124,17 +124,17 @@ def _fills(order: Json) -> tuple[FillView, ...]:
 def view(order: Json, names: Mapping[str, str]) -> OneOrderView:
     """`order` as it leaves the service; `names` of the owner's agents and paper books by id."""
     status, by, prepaid_cost = order["status"], order["prepared_by"], order["builder"]
-    pill, says = STATUS[status]
+    pill, message = STATUS[status]
     venue_state, refused = order["venue"], order["refusal"]
     if status == "executed" and order["partial"]:
-        says = _("A part was traded; the rest was dropped.")
+        message = _("A part was traded; the rest was dropped.")
     return OneOrderView(
         order_id=order["order_id"],
-        what=what(order),
+        title=order_title(order),
         mode=order["mode"],
         network=order["network"],
         pill=pill,
-        says=says,
+        message=message,
         moving=status in MOVING,
         product=order["product"],
         asset=order["asset_id"],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.replies import Json
-from app.views.orders import what
+from app.views.orders import order_title
 from app.words.orders import STATUS
 from app.words.status import Pill
 from app.words.untrusted_text import AgentName, with_name
@@ -17,7 +17,7 @@ class PastOrderView:
     """An order. Units: `fee` and `result` USDC, `price` the venue's; None is "not known yet"."""
 
     order_id: str
-    what: str
+    title: str
     network: str
     at: str
     pill: Pill
@@ -41,7 +41,7 @@ def _order(row: Json, names: Mapping[str, str]) -> PastOrderView:
     by, traded = row["prepared_by"], bool(row["fills"])
     return PastOrderView(
         order_id=row["order_id"],
-        what=what(row),
+        title=order_title(row),
         network=row["network"],
         at=row["created_at"],
         pill=STATUS[row["status"]][0],

@@ -1,4 +1,4 @@
-"""The orders page: mode, ticket, what is used of the caps, what waits, positions, limits."""
+"""The orders page: mode, ticket, used caps, pending orders, positions, limits."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ EMPTY: Final[Mapping[str, str]] = dict.fromkeys(TYPED, "") | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockView:
-    """Something that live orders need; None where the venue does not say."""
+    """A condition of live orders; `ok` is None where the venue does not say, `fixed_by` the party
+    that can fix it.
+    """
 
     ok: bool | None
     text: str
-    who: str
+    fixed_by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +51,20 @@ class OfferedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingOrderView:
-    """An order that waits; `agent` is who prepared it, `why` what he says of it."""
+    """A pending order; `agent` prepared it, `why` is the agent's own reason."""
 
     order_id: str
-    what: str
+    title: str
     mode: str
     network: str
     value: str
     pill: Pill
-    says: str
+    message: str
     agent: AgentName | None
     why: str
     expires_at: str | None
     opens: bool
-    tells: str
+    announcement: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,7 @@ class OrdersView:
     effective: OrderLimitsView
     operator: OrderLimitsView
     own: OrderLimitsView
-    waiting: tuple[WaitingOrderView, ...]
+    pending: tuple[WaitingOrderView, ...]
     under_way: tuple[WaitingOrderView, ...]
     live: tuple[PositionView, ...] | None
     paper: tuple[PositionView, ...]
@@ -131,30 +133,30 @@ class OrdersView:
     instead: str = ""
 
 
-def what(order: Json) -> str:
+def order_title(order: Json) -> str:
     """An order in a few words; product and figures are the venue's."""
     verb = SIDES[order["side"]]
     return f"{verb} {order['size']} {order['product']}"
 
 
 def _row(order: Json, names: Mapping[str, str]) -> WaitingOrderView:
-    pill, says = STATUS[order["status"]]
+    pill, message = STATUS[order["status"]]
     by = order["prepared_by"]
     agent = with_name(by["id"], names) if by["kind"] == "agent" else None
     unsent = order["status"] in UNSIGNED
     return WaitingOrderView(
         order_id=order["order_id"],
-        what=what(order),
+        title=order_title(order),
         mode=order["mode"],
         network=order["network"],
         value=order["notional_usdc"],
         pill=pill,
-        says=says,
+        message=message,
         agent=agent,
         why=order["why"] or "",
         expires_at=order["expires_at"] if unsent else None,
         opens=unsent,
-        tells=notices.order_notice(order),
+        announcement=notices.order_notice(order),
     )
 
 
@@ -218,7 +220,9 @@ def view(
     throttle = me["throttle"]
     return OrdersView(
         ticket=_ticket(me, products, name),
-        locks=tuple(LockView(ok=me["locks"][n], text=text, who=who) for n, text, who in LOCKS),
+        locks=tuple(
+            LockView(ok=me["locks"][n], text=text, fixed_by=fixed_by) for n, text, fixed_by in LOCKS
+        ),
         wallet=me["wallet"],
         today=meters.view(
             _("Live orders today"),
@@ -236,7 +240,7 @@ def view(
         effective=_pair(me["limits"]),
         operator=_pair(cap["operator"]),
         own=_pair(cap["own"]),
-        waiting=tuple(_row(o, names) for o in pending["orders"] if o["status"] in UNSIGNED),
+        pending=tuple(_row(o, names) for o in pending["orders"] if o["status"] in UNSIGNED),
         under_way=tuple(_row(o, names) for o in under_way["orders"]),
         live=None if account["live"] is None else positions(account["live"], name),
         paper=positions(account["paper"], name),
@@ -253,5 +257,5 @@ def refused(view: OrdersView, block: Json, typed: Mapping[str, str] | None = Non
         view,
         ticket=ticket,
         problem=refusal.view(block, None),
-        instead=f"{what(action)}, {_('reduce-only')}" if action else "",
+        instead=f"{order_title(action)}, {_('reduce-only')}" if action else "",
     )

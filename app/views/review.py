@@ -26,7 +26,7 @@ class SignedValueView:
     raw: str
     kind: str
     meaning: str
-    words: str
+    meaning_text: str
     clause: int | None
 
 
@@ -75,7 +75,7 @@ def lines(typed: Json, clauses: list[Json]) -> tuple[SignedValueView, ...]:
             raw=raw,
             kind=kind,
             meaning=meaning,
-            words=plain_value(kind, raw),
+            meaning_text=plain_value(kind, raw),
             clause=clause,
         )
         views.append(line)
@@ -86,7 +86,7 @@ def view(terms: Json, read: Json, refused: Json | None = None) -> ReviewView:
     """`terms` of owner_terms, `read` of mandate_get, `refused` the block of a failed signing."""
     m, typed = read["mandate"], terms["typed_data"]
     clause_views = clauses.view(terms["clauses"])
-    listed = next(c for c in terms["clauses"] if c["key"] == "markets")
+    markets_clause = next(c for c in terms["clauses"] if c["key"] == "markets")
     public_id = m["public_id"]
     return ReviewView(
         public_id=public_id,
@@ -104,7 +104,7 @@ def view(terms: Json, read: Json, refused: Json | None = None) -> ReviewView:
         block={
             "typed_data": typed,
             "digest": terms["digest"],
-            "items": listed["params"]["items"],
+            "items": markets_clause["params"]["items"],
             "public_id": public_id,
         },
         problem=None if refused is None else refusals.view(refused, public_id),

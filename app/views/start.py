@@ -146,10 +146,10 @@ def missing(m: Json) -> frozenset[str]:
 
 
 def _fields(m: Json) -> dict[str, str]:
-    return _known(m) | dict.fromkeys(missing(m), "")
+    return _read_terms(m) | dict.fromkeys(missing(m), "")
 
 
-def _known(m: Json) -> dict[str, str]:
+def _read_terms(m: Json) -> dict[str, str]:
     return {
         "budget_usdc": typed(m["budget_usdc"]),
         "per_tx_cap_usdc": typed(m["per_tx_cap_usdc"]),

@@ -151,7 +151,7 @@ def _breach(raw: Json) -> BreachView:
     return BreachView(text=text, clause=raw["clause"], at=raw["at"])
 
 
-def one(raw: Json, head: Json, now: datetime) -> StatementView:
+def statement_view(raw: Json, head: Json, now: datetime) -> StatementView:
     """`raw` of owner_statement, `head` the mandate's attributes."""
     used = raw["allowed_vs_used"]
     move, day = used["largest_move"], used["busiest_day"]

@@ -30,7 +30,7 @@ PILLS: Final[Mapping[str, Pill]] = {
     "unknown": Pill(tone="warn", text=_("Not known")),
     "elsewhere": Pill(tone="bad", text=_("Nothing done here")),
 }
-SAYS: Final[Mapping[str, str]] = {
+MESSAGES: Final[Mapping[str, str]] = {
     "reverted": _(
         "The chain refused it. Nothing moved but the gas. Look at what changed, then try again."
     ),
@@ -52,13 +52,15 @@ SAYS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TxView:
-    """The page; `again` is where to start over, where that is safe or the owner must decide."""
+    """The page; `retry_href` is the page to start over, where that is safe or the owner must
+    decide.
+    """
 
     public_id: str
     tx_hash: str
     pill: Pill
-    says: str
-    again: str | None
+    message: str
+    retry_href: str | None
     dropped: bool
     problem: RefusalView | None
 
@@ -77,8 +79,8 @@ def view(public_id: str, tx_hash: str, subject: str, raw: Json, refused: Json | 
         public_id=public_id,
         tx_hash=tx_hash,
         pill=PILLS[outcome],
-        says=SAYS[outcome],
-        again=f"/app/mandates/{public_id}/{page}?again=1" if ended else None,
+        message=MESSAGES[outcome],
+        retry_href=f"/app/mandates/{public_id}/{page}?again=1" if ended else None,
         dropped=outcome == "not_seen" and ended,
         problem=None if refused is None else refusal.view(refused, public_id),
     )

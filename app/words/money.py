@@ -21,8 +21,8 @@ _SHOWN: Final = Markup('<data class="usdc" value="%s" title="%s">%s</data>')
 
 def digits(micros: int) -> str:
     """Two decimals, more only where they exist; thousands apart."""
-    units, rest = divmod(abs(micros), MICROS)
-    fraction = f"{rest:06d}"
+    units, below_one = divmod(abs(micros), MICROS)
+    fraction = f"{below_one:06d}"
     decimals = fraction[:2] + fraction[2:].rstrip("0")
     return f"{units:,}.{decimals}"
 

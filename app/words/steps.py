@@ -129,14 +129,14 @@ def _numbers(steps: Iterable[Json], name: str) -> str:
 
 def _line(group: list[Json]) -> RecordLine:
     """A group of steps: the telling one leads, what else happened follows as effects."""
-    first, *others = sorted(group, key=_rank)
+    first, *other_chars = sorted(group, key=_rank)
     # A report and the chain's row of it are one thing that happened, not two.
     twin = first["kind"] == "action" and first["reported_by"] == "agent"
-    rest = [s for s in others if not (twin and s["code"] in ("executed", "unwound"))]
+    remainder = [s for s in other_chars if not (twin and s["code"] in ("executed", "unwound"))]
     effects: dict[tuple[str, str | None], None] = {}
-    for step in rest:
+    for step in remainder:
         effects.setdefault((_title(step), step["amount_usdc"]))
-    confirmed = twin and len(rest) < len(others)
+    confirmed = twin and len(remainder) < len(other_chars)
     source = _source(first)
     return RecordLine(
         id=first["id"],

@@ -53,6 +53,6 @@ def distance(iso: str, now: datetime) -> str:
     away = read(iso) - now
     future, s = away > timedelta(0), abs(int(away.total_seconds()))
     units = ((60, 1, "s"), (3_600, 60, "min"), (172_800, 3_600, "h"))
-    amount = next((f"{s // one} {unit}" for below, one, unit in units if s < below), None)
+    amount = next((f"{s // unit_s} {unit}" for below, unit_s, unit in units if s < below), None)
     amount = amount or f"{s // 86_400} days"
     return f"in {amount}" if future else f"{amount} ago"

@@ -314,7 +314,7 @@ async def test_the_page_shows_each_of_the_13_refusals_with_who_can_fix_it(
         "retry_safe": kind.retry_safe, "next": [], "remaining": {"limit": "50.000000"},
     }  # fmt: skip
     view = orders.refused(orders.view(*replies), told, {"product": "<i>"})
-    shell = PageFrame(demo=False, once="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
+    shell = PageFrame(demo=False, form_key="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
                   theme="")  # fmt: skip
     source = render("orders.html", page=shell, view=view)
     assert SENTENCES[code] in source

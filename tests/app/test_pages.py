@@ -443,7 +443,7 @@ async def test_a_deposit_shows_a_code_for_the_owners_own_wallet_and_estimates_on
 async def test_a_refused_deposit_keeps_the_status_of_its_refusal(
     site: Site, monkeypatch: pytest.MonkeyPatch, code: str, status: int
 ) -> None:
-    once = OperationClient.once
+    run_once = OperationClient.run_once
 
     async def refuses(
         asking: OperationClient, key: str | None, name: str, /, **raw: object
@@ -451,9 +451,9 @@ async def test_a_refused_deposit_keeps_the_status_of_its_refusal(
         if name == "deposit_routes":
             block = Refused(refusal(code, why="x")).refusal.as_json("nobody")
             raise OperationRefused(status, block)
-        return await once(asking, key, name, **raw)
+        return await run_once(asking, key, name, **raw)
 
-    monkeypatch.setattr(OperationClient, "once", refuses)
+    monkeypatch.setattr(OperationClient, "run_once", refuses)
     refused = await site.browser().get("/app/deposit?amount=100")
     assert (refused.status, len(refused.all("div", role="alert"))) == (status, 1)
 

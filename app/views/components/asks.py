@@ -15,7 +15,7 @@ from app.words.untrusted_text import AgentName, agent_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckView:
-    """Something that holds, or does not; None where nobody could look."""
+    """A check that holds, or does not; `ok` is None where it could not be made."""
 
     ok: bool | None
     text: str
@@ -34,7 +34,7 @@ class AskView:
     expires_at: str
     ends: str
     why: str
-    tells: str
+    announcement: str
     note: str
     decided_at: str | None
     name: str
@@ -48,7 +48,7 @@ class AskView:
 
 
 def label_of(mandate: Json, target: Json) -> str | None:
-    """What the terms call a call; None for one that is not on their list."""
+    """The label of a call in the terms; None for one that is not on their list."""
     key = (str(target["address"]).lower(), str(target["selector"]).lower())
     for entry in mandate["allowed_targets"]:
         entry_key = (str(entry.get("address")).lower(), str(entry.get("selector")).lower())
@@ -57,8 +57,8 @@ def label_of(mandate: Json, target: Json) -> str | None:
     return None
 
 
-def _checks(amount: str, limits: Json, listed: bool) -> Iterable[CheckView]:
-    """What the limits say of it now; the vault holds them whatever is answered here."""
+def _checks(amount: str, limits: Json, is_listed: bool) -> Iterable[CheckView]:
+    """The limits of the action now; the vault enforces them whatever the owner answers."""
     allowed, used = limits["allowed"], limits["used"]
     cap, day = allowed["per_action"]["value"], allowed["per_day"]["value"]
     amount_micros = money.micros_of(amount)
@@ -69,20 +69,20 @@ def _checks(amount: str, limits: Json, listed: bool) -> Iterable[CheckView]:
         ok=fits, text=(within if fits else above).format(cap=money.sentence_amount(cap))
     )
     spent = money.micros_of(used["per_day"]["value"])
-    left = money.micros_of(day) - spent - money.micros_of(used["per_day"]["reserved"])
-    if amount_micros <= left:
+    available = money.micros_of(day) - spent - money.micros_of(used["per_day"]["reserved"])
+    if amount_micros <= available:
         text = _("Leaves {left} of today’s {day} (clause 3)")
         sentence = text.format(
-            left=money.digits(left - amount_micros), day=money.sentence_amount(day)
+            left=money.digits(available - amount_micros), day=money.sentence_amount(day)
         )
     else:
         text = _("Today has only {left} left (clause 3): the vault would refuse it until 00:00 UTC")
-        sentence = text.format(left=money.digits(max(0, left)))
-    yield CheckView(ok=amount_micros <= left, text=sentence)
+        sentence = text.format(left=money.digits(max(0, available)))
+    yield CheckView(ok=amount_micros <= available, text=sentence)
     yield CheckView(
-        ok=listed,
+        ok=is_listed,
         text=_("The call is on your list (clause 5)")
-        if listed
+        if is_listed
         else _("The call is not on your list (clause 5)"),
     )
 
@@ -103,7 +103,7 @@ def view(item: Json, read: Json, now: datetime) -> AskView:
         expires_at=item["expires_at"],
         ends=times.distance(item["expires_at"], now),
         why=item["why"] or "",
-        tells=notices.approval_notice(amount),
+        announcement=notices.approval_notice(amount),
         note=item["note"] or "",
         decided_at=item["decided_at"],
         name=name or _("a call that is not on your list"),

@@ -12,7 +12,7 @@ class NumberView:
     """A figure as it is shown; `aside` stands beside it, `source` under it."""
 
     label: str
-    shown: Markup
+    display: Markup
     source: Markup | str
     unit: bool = False
     aside: str = ""

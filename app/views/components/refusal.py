@@ -57,7 +57,7 @@ class RefusalView:
     """What was refused, who can change that, and what to do next."""
 
     title: str
-    says: tuple[Markup, ...]
+    sentences: tuple[Markup, ...]
     who_fixes: str
     retry_safe: bool
     retry_at: str | None
@@ -75,15 +75,17 @@ def view(block: Json, public_id: str | None) -> RefusalView:
     page = PAGES.get(first.get("route", ""))
     if page is not None and "{public_id}" in page:
         page = page.replace("{public_id}", public_id) if public_id else None
-    left = block.get("remaining") or {}
+    remaining_values = block.get("remaining") or {}
     fields = (block.get("detail") or {}).get("fields") or ()
     return RefusalView(
         title=TITLES.get(code, ELSE),
-        says=sentences(code, str(block["reason"])),
+        sentences=sentences(code, str(block["reason"])),
         who_fixes=WHO.get("owner" if code in OWN else str(block["who_fixes"]), ""),
         retry_safe=bool(block["retry_safe"]),
         retry_at=block.get("retry_at"),
-        remaining=tuple((REMAINING[n], str(v)) for n, v in left.items() if n in REMAINING),
+        remaining=tuple(
+            (REMAINING[n], str(v)) for n, v in remaining_values.items() if n in REMAINING
+        ),
         step=str(first.get("text", "")) if page else "",
         href=page,
         fields=tuple((str(f["loc"]), str(f["msg"])) for f in fields),

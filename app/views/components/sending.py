@@ -10,7 +10,7 @@ from app.replies import Json
 from app.words.text import _
 
 STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound", "record": "mark"}
-"""The step of the record that says of a sending that it is done."""
+"""The step of the record that shows an action as done."""
 CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
 
 
@@ -34,11 +34,12 @@ class TransactionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendingView:
-    """What is sent, whether it works, and where its hash goes; `what` goes along with the hash;
-    `capabilities` is what a wallet that takes both calls at once is told of sponsorship (EIP-5792).
+    """The calls to send, their simulation, and the page that takes the hash; `purpose` is sent with
+    the hash; `capabilities` are the sponsorship capabilities for a wallet that batches both calls
+    (EIP-5792).
     """
 
-    what: str
+    purpose: str
     post: str
     button: str
     look: str
@@ -98,7 +99,7 @@ def view(
     of the mandate, newest first.
     """
     return SendingView(
-        what=f"{kind}.{newest(kind, steps)}" if kind in STEPS else kind,
+        purpose=f"{kind}.{newest(kind, steps)}" if kind in STEPS else kind,
         post=f"/app/mandates/{public_id}/sent",
         button=button,
         look=look,
