@@ -1,6 +1,4 @@
-"""A note and typed terms, settled into a draft: what is understood, what is unclear, what the
-preset fills.
-"""
+"""Note draft: understood, unclear and preset terms of a draft, from a note and typed terms."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import Any, Final
 
 from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS
 from domain.mandates.notes import forms as f
-from domain.mandates.notes.reader import Reading, Said, Unread, read
+from domain.mandates.notes.reader import NoteItem, Reading, Unread, read
 from domain.mandates.notes.tokens import SHARE, words
 from domain.mandates.notes.words import EVERY
 from domain.money import BPS, MICROS, Usdc
@@ -49,16 +47,16 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """A term that nothing speaks of, and why it has its value."""
+    """A term that the note does not mention, its preset value, and the reason for it."""
 
     term: str
     value: Any
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class CouldBe:
-    """What unclear words may mean; `value` is None where they give none."""
+    """A possible meaning of unclear words; `value` is None where they give none."""
 
     term: str
     value: Any
@@ -66,16 +64,16 @@ class CouldBe:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """Words of which nothing was taken, and why."""
+    """Words that state no term, and the reason."""
 
     text: str
-    why: str
+    reason: str
     could_be: tuple[CouldBe, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a note and typed terms come to.
+    """The draft of a note and typed terms.
 
     Shapes: `terms` are the fields of a create body that are known; `left_open` are those that are
     unclear, which no preset fills.
@@ -111,27 +109,27 @@ def parse_note(
     else:
         reading = read(note, market_names)
     fixed = frozenset({*typed, f.TARGETS} if MARKETS in typed else typed)
-    return _Settling(reading, typed, fixed).draft()
+    return _DraftBuilder(reading, typed, fixed).draft()
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
-    """The value of a term that an item states, or why it states none and what it could be."""
+class _TermClaim:
+    """The value of a term that an item states, or the reason for none and its possible values."""
 
-    said: Said
+    item: NoteItem
     term: str
     value: Any = None
-    why: str = ""
+    reason: str = ""
     could_be: tuple[CouldBe, ...] = ()
 
 
 @dataclass(slots=True)
-class _Settling:
+class _DraftBuilder:
     reading: Reading
     typed: Mapping[str, object]
     fixed: frozenset[str]
     doubts: dict[str, str] = field(default_factory=dict)
-    claims: list[_Claim] = field(default_factory=list)
+    claims: list[_TermClaim] = field(default_factory=list)
 
     def draft(self) -> Draft:
         """The draft, once no term is in doubt that was not before."""
@@ -139,14 +137,14 @@ class _Settling:
             for term in unread.terms:
                 self.doubt(term, f"“{_short(unread.text)}” is unclear")
         while True:
-            known = len(self.doubts)
+            before = len(self.doubts)
             budget = self.budget()
-            self.claims = [c for said in self.reading.said for c in _claims(said, budget)]
+            self.claims = [c for item in self.reading.items for c in _claims(item, budget)]
             self.claims = [c for c in self.claims if c.term not in self.fixed]
             self.contradict(budget)
             # Each round only adds doubts, of which there are as many as terms.
-            if len(self.doubts) == known:
-                return self.settled()
+            if len(self.doubts) == before:
+                return self.build_result()
 
     def doubt(self, term: str, reason: str) -> None:
         if term not in self.fixed:
@@ -157,8 +155,8 @@ class _Settling:
         typed = self.typed.get(f.BUDGET)
         if isinstance(typed, Usdc):
             return typed
-        stated = [c for s in self.reading.said for c in _claims(s, None) if c.term == f.BUDGET]
-        if f.BUDGET in self.doubts or len(stated) != 1 or stated[0].why:
+        stated = [c for s in self.reading.items for c in _claims(s, None) if c.term == f.BUDGET]
+        if f.BUDGET in self.doubts or len(stated) != 1 or stated[0].reason:
             return None
         return Usdc.parse(stated[0].value)
 
@@ -166,16 +164,17 @@ class _Settling:
         """Doubt what is ambiguous, said twice or out of order."""
         first: dict[str, object] = {}
         for claim in self.claims:
-            again = claim.term in first and (
+            is_repeat = claim.term in first and (
                 claim.term in _AMOUNTS or first[claim.term] != claim.value
             )
             first.setdefault(claim.term, claim.value)
-            for term in [c.term for c in claim.could_be] if claim.why else [claim.term] * again:
-                self.doubt(term, claim.why or "the note speaks of it twice")
+            terms = [c.term for c in claim.could_be] if claim.reason else [claim.term] * is_repeat
+            for term in terms:
+                self.doubt(term, claim.reason or "the note speaks of it twice")
         for fee, bound in pairwise(self.claims):
-            word = bound.said.text.split()[0]
-            word = word.lower() if bound.said.form.could else word
-            if fee.term == f.FEE and bound.said.form.name in _BOUNDS and word in _LIMITS:
+            first_word = bound.item.text.split()[0]
+            first_word = first_word.lower() if bound.item.form.could else first_word
+            if fee.term == f.FEE and bound.item.form.name in _BOUNDS and first_word in _LIMITS:
                 for term in (f.FEE, f.BUDGET):
                     self.doubt(term, "what follows a fee may limit the fee")
         caps = self.caps(budget)
@@ -185,30 +184,28 @@ class _Settling:
 
     def caps(self, budget: Usdc | None) -> dict[str, Usdc]:
         """Budget, cap per action and per day as far as they are known, from the least on."""
-        found = {
-            c.term: Usdc.parse(c.value) for c in self.claims if c.term in _AMOUNTS and not c.why
+        amounts = {
+            c.term: Usdc.parse(c.value) for c in self.claims if c.term in _AMOUNTS and not c.reason
         }
-        found |= {t: v for t, v in self.typed.items() if t in _AMOUNTS and isinstance(v, Usdc)}
-        known = {t: v for t, v in found.items() if t not in self.doubts}
-        if known and f.BUDGET not in self.doubts:
-            known[f.BUDGET] = budget or _ASSUMED
-        return {t: known[t] for t in (f.TX, f.DAY, f.BUDGET) if t in known}
+        amounts |= {t: v for t, v in self.typed.items() if t in _AMOUNTS and isinstance(v, Usdc)}
+        known_amounts = {t: v for t, v in amounts.items() if t not in self.doubts}
+        if known_amounts and f.BUDGET not in self.doubts:
+            known_amounts[f.BUDGET] = budget or _ASSUMED
+        return {t: known_amounts[t] for t in (f.TX, f.DAY, f.BUDGET) if t in known_amounts}
 
-    # -- the answer
-
-    def settled(self) -> Draft:
+    def build_result(self) -> Draft:
         stated = [c for c in self.claims if c.term not in self.doubts]
         understood = [Understood(t, _plain(v), None) for t, v in self.typed.items() if t in _KNOWN]
-        understood += [Understood(c.term, c.value, c.said.text) for c in stated]
+        understood += [Understood(c.term, c.value, c.item.text) for c in stated]
         terms = {u.term: u.value for u in understood}
-        left = self.left_open(terms)
-        assumed = self.assumed(terms, left)
+        open_terms = self.left_open(terms)
+        assumed = self.assumed(terms, open_terms)
         return Draft(
             terms | {a.term: a.value for a in assumed},
-            tuple(t for t in _ORDER if t in left),
+            tuple(t for t in _ORDER if t in open_terms),
             tuple(understood),
             tuple(assumed),
-            tuple(u for _, u in sorted(self.unclear(left), key=lambda x: x[0])),
+            tuple(u for _, u in sorted(self.unclear(open_terms), key=lambda x: x[0])),
             tuple(self.reading.unrelated),
         )
 
@@ -217,45 +214,46 @@ class _Settling:
         caps = {f.TX, f.DAY} - set(terms) if f.BUDGET in self.doubts else set()
         return frozenset(self.doubts) | caps
 
-    def unclear(self, left: frozenset[str]) -> list[tuple[int, Unclear]]:
+    def unclear(self, open_terms: frozenset[str]) -> list[tuple[int, Unclear]]:
         out: list[tuple[int, Unclear]] = []
         for unread in self.reading.unread:
             terms = unread.terms - self.fixed
             if terms:
-                out.append((unread.start, Unclear(unread.text, _UNREAD, self.could(unread, left))))
-        seen: dict[int, list[_Claim]] = {}
+                options = self.could(unread, open_terms)
+                out.append((unread.start, Unclear(unread.text, _UNREAD, options)))
+        doubtful: dict[int, list[_TermClaim]] = {}
         for claim in self.claims:
             if claim.term in self.doubts:
-                seen.setdefault(claim.said.start, []).append(claim)
-        for start, claims in seen.items():
-            why = next((c.why for c in claims if c.why), self.doubts[claims[0].term])
+                doubtful.setdefault(claim.item.start, []).append(claim)
+        for start, claims in doubtful.items():
+            reason = next((c.reason for c in claims if c.reason), self.doubts[claims[0].term])
             could = [x for c in claims for x in c.could_be or (CouldBe(c.term, c.value),)]
             if any(c.term == f.BUDGET for c in claims):
-                caps = (left & {f.TX, f.DAY}) - {c.term for c in self.claims}
+                caps = (open_terms & {f.TX, f.DAY}) - {c.term for c in self.claims}
                 could += [CouldBe(t, None) for t in _ORDER if t in caps]
-            out.append((start, Unclear(claims[0].said.text, why, tuple(could))))
+            out.append((start, Unclear(claims[0].item.text, reason, tuple(could))))
         return out
 
-    def could(self, unread: Unread, left: frozenset[str]) -> tuple[CouldBe, ...]:
+    def could(self, unread: Unread, open_terms: frozenset[str]) -> tuple[CouldBe, ...]:
         """What the items of a sentence would say alone, and the other terms it may be about."""
-        claims = [c for said in unread.items for c in _claims(said, None)]
-        found = [CouldBe(c.term, c.value) for c in claims if not c.why and c.term not in self.fixed]
-        terms = unread.terms | (left & {f.TX, f.DAY} if f.BUDGET in unread.terms else set())
-        rest = terms - {c.term for c in found} - self.fixed
-        found += [CouldBe(t, None) for t in _ORDER if t in rest]
-        return tuple(c for at, c in enumerate(found) if c not in found[:at])
+        claims = [c for item in unread.items for c in _claims(item, None) if not c.reason]
+        options = [CouldBe(c.term, c.value) for c in claims if c.term not in self.fixed]
+        terms = unread.terms | (open_terms & {f.TX, f.DAY} if f.BUDGET in unread.terms else set())
+        remaining = terms - {c.term for c in options} - self.fixed
+        options += [CouldBe(t, None) for t in _ORDER if t in remaining]
+        return tuple(c for at, c in enumerate(options) if c not in options[:at])
 
-    def assumed(self, terms: Mapping[str, object], left: frozenset[str]) -> list[Assumed]:
+    def assumed(self, terms: Mapping[str, object], open_terms: frozenset[str]) -> list[Assumed]:
         """The preset for the terms that nothing speaks of."""
         values = dict(PRESET) | _shares(terms, PRESET[f.BUDGET])
         out = [
             Assumed(name, values[name], SILENT + _WHY.get(name, "; the Standard preset"))
             for name in _ORDER
-            if name in values and name not in terms and name not in left
+            if name in values and name not in terms and name not in open_terms
         ]
-        if f.TARGETS not in self.fixed | left:
-            why = f"{SILENT}; the default targets"
-            out.append(Assumed(f.TARGETS, list(DEFAULT_MARKETS), why))
+        if f.TARGETS not in self.fixed | open_terms:
+            reason = f"{SILENT}; the default targets"
+            out.append(Assumed(f.TARGETS, list(DEFAULT_MARKETS), reason))
         return out
 
 
@@ -273,10 +271,7 @@ def _shares(terms: Mapping[str, object], preset: object) -> dict[str, object]:
     budget = Usdc.parse(terms.get(f.BUDGET, preset))
     tx, day = (Usdc.parse(terms[t]) if t in terms else None for t in (f.TX, f.DAY))
     day = day or min(budget, max(budget.share_down(DAY_BPS), tx or Usdc(1)))
-    return {
-        f.TX: str(tx or min(max(budget.share_down(TX_BPS), Usdc(1)), day)),
-        f.DAY: str(day),
-    }
+    return {f.TX: str(tx or min(max(budget.share_down(TX_BPS), Usdc(1)), day)), f.DAY: str(day)}
 
 
 def _plain(value: object) -> object:
@@ -287,79 +282,77 @@ def _short(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-# -- values
+def _claims(item: NoteItem, budget: Usdc | None) -> list[_TermClaim]:
+    """The term claims of an item."""
+    main = _claim(item, budget)
+    return [main, *(_TermClaim(item, term, value) for term, value in item.form.also)]
 
 
-def _claims(statement: Said, budget: Usdc | None) -> list[_Claim]:
-    """What an item comes to, term by term."""
-    main = _claim(statement, budget)
-    return [main, *(_Claim(statement, term, value) for term, value in statement.form.also)]
-
-
-def _claim(statement: Said, budget: Usdc | None) -> _Claim:
-    form, figure = statement.form, statement.figure
+def _claim(item: NoteItem, budget: Usdc | None) -> _TermClaim:
+    form, figure = item.form, item.figure
     if form.term == f.DAYS:
-        return _length(statement, figure.value if figure else MICROS)
+        return _length(item, figure.value if figure else MICROS)
     if figure is None:
-        return _Claim(statement, form.term, form.reads)
+        return _TermClaim(item, form.term, form.reads)
     value = figure.value
     if form.term == f.FEE:
         if value > MAX_PAYOUT_BPS:
-            return _no(statement, f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain")
-        return _Claim(statement, f.FEE, {"kind": FEE_KIND, "bps": value})
+            return _reject(item, f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain")
+        return _TermClaim(item, f.FEE, {"kind": FEE_KIND, "bps": value})
     if form.term == f.FLOOR:
-        return _stop_line(statement, value, budget)
+        return _stop_line(item, value, budget)
     if figure.kind == SHARE and budget is None:
-        return _no(statement, "it is a share of a budget that the note does not name")
-    return _amount(statement, value, budget if figure.kind == SHARE else None)
+        return _reject(item, "it is a share of a budget that the note does not name")
+    return _amount(item, value, budget if figure.kind == SHARE else None)
 
 
-def _amount(statement: Said, value: int, of: Usdc | None) -> _Claim:
+def _amount(item: NoteItem, value: int, of: Usdc | None) -> _TermClaim:
     """An amount, or a share of a budget."""
-    form = statement.form
+    form = item.form
     if of is not None:
         value = of.share_down(value).micros if value <= BPS else 0
     if not 0 < value <= MAX_BUDGET:
-        return _no(statement, "it is not above 0 and up to 1e12 USDC")
+        return _reject(item, "it is not above 0 and up to 1e12 USDC")
     amount = str(Usdc(value))
     if form.could:
-        why = "it does not say what it is a limit of"
-        return _Claim(
-            statement, form.term, None, why, tuple(CouldBe(t, amount) for t in form.could)
-        )
-    if statement.counts and (form.reads == "or count" or of is not None):
-        return _no(statement, "it can mean an amount or something else, as how often", amount)
-    return _Claim(statement, form.term, amount)
+        reason = "it does not say what it is a limit of"
+        options = tuple(CouldBe(t, amount) for t in form.could)
+        return _TermClaim(item, form.term, None, reason, options)
+    if item.counts and (form.reads == "or count" or of is not None):
+        return _reject(item, "it can mean an amount or something else, as how often", amount)
+    return _TermClaim(item, form.term, amount)
 
 
-def _no(statement: Said, reason: str, *could_be: object) -> _Claim:
-    term = statement.form.term
-    return _Claim(
-        statement, term, None, reason, tuple(CouldBe(term, v) for v in could_be or (None,))
+def _reject(item: NoteItem, reason: str, *could_be: object) -> _TermClaim:
+    term = item.form.term
+    return _TermClaim(
+        item, term, None, reason, tuple(CouldBe(term, v) for v in could_be or (None,))
     )
 
 
-def _length(statement: Said, value: int) -> _Claim:
+def _length(item: NoteItem, value: int) -> _TermClaim:
     many, part = divmod(value, MICROS)
-    days = many * {"days": 1, "weeks": 7, "months": 30}[statement.form.reads]
+    days = many * {"days": 1, "weeks": 7, "months": 30}[item.form.reads]
     if part or not 1 <= days <= MAX_HORIZON_DAYS:
-        return _no(statement, f"it is not between 1 and {MAX_HORIZON_DAYS} days")
-    if statement.form.could:
-        return _no(statement, "a month is no fixed number of days", days)
-    return _Claim(statement, f.DAYS, days)
+        return _reject(item, f"it is not between 1 and {MAX_HORIZON_DAYS} days")
+    if item.form.could:
+        return _reject(item, "a month is no fixed number of days", days)
+    return _TermClaim(item, f.DAYS, days)
 
 
-def _stop_line(statement: Said, value: int, budget: Usdc | None) -> _Claim:
+def _stop_line(item: NoteItem, value: int, budget: Usdc | None) -> _TermClaim:
     """The loss that stops the mandate in basis points, rounded towards stopping earlier."""
-    share = statement.figure is not None and statement.figure.kind == SHARE
+    share = item.figure is not None and item.figure.kind == SHARE
     if not share and budget is None:
-        return _no(statement, "it is an amount of a budget that the note does not name")
-    whole = BPS if share or budget is None else budget.micros
-    lost, left = value * BPS // whole, (whole - value) * BPS // whole
-    if not 0 < value < whole:
-        return _no(statement, "it is not inside the budget")
-    if statement.form.reads == "lost" or (statement.form.reads == "share" and value * 2 <= whole):
-        return _Claim(statement, f.FLOOR, lost)
-    if statement.form.reads == "left":
-        return _Claim(statement, f.FLOOR, left)
-    return _no(statement, "it can mean what is lost or what is left", *dict.fromkeys((lost, left)))
+        return _reject(item, "it is an amount of a budget that the note does not name")
+    base = BPS if share or budget is None else budget.micros
+    lost_bps, left_bps = value * BPS // base, (base - value) * BPS // base
+    if not 0 < value < base:
+        return _reject(item, "it is not inside the budget")
+    if item.form.reads == "lost" or (item.form.reads == "share" and value * 2 <= base):
+        return _TermClaim(item, f.FLOOR, lost_bps)
+    if item.form.reads == "left":
+        return _TermClaim(item, f.FLOOR, left_bps)
+    return _reject(
+        item, "it can mean what is lost or what is left", *dict.fromkeys((lost_bps, left_bps))
+    )

@@ -1,4 +1,4 @@
-"""Sentences cut into items, and each item read by the form that it fits whole."""
+"""Note reader: splits sentences into items and matches each whole item with a form."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _GOES_ON: Final = words("ask close sell keep stop always")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """An item that fits a form, with its figure.
+class NoteItem:
+    """An item that matches a form, with its figure.
 
     Shapes: `counts` where the figure may be of something else; `bare` where a share opens the item.
     """
@@ -43,19 +43,19 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A sentence that is not read, what it may be about, and what some items of it may say."""
+    """An unread sentence, the terms it may be about, and those of its items that match a form."""
 
     text: str
     start: int
     terms: frozenset[str]
-    items: tuple[Said, ...]
+    items: tuple[NoteItem, ...]
 
 
 @dataclass(slots=True)
 class Reading:
-    """What a note says, sentence by sentence."""
+    """The items, unread and unrelated sentences of a note."""
 
-    said: list[Said] = field(default_factory=list)
+    items: list[NoteItem] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
     unrelated: list[str] = field(default_factory=list)
 
@@ -81,24 +81,24 @@ _COMMON: Final = words("paid reads read of the in on and usdc usd here open")
 class _Reader:
     note: str
     markets: frozenset[str]
-    items: int = 0
+    item_count: int = 0
     heading: Unread | None = None
     reading: Reading = field(default_factory=Reading)
 
     def take(self, sentence: Sequence[Token], *, asks: bool) -> None:
-        statement, whole = ([], False) if asks else self.fit_all(sentence)
-        if whole:
+        items, is_complete = ([], False) if asks else self.match_items(sentence)
+        if is_complete:
             if self.heading and len(sentence) <= 2 and sentence[0].kind in FIGURES:
                 self.reading.unread.append(self.heading)
-            self.heading = None if statement else self.heading
-            self.reading.said += statement
+            self.heading = None if items else self.heading
+            self.reading.items += items
             return
         text = self.note[sentence[0].start : sentence[-1].end]
         # An unread line may be the heading of the figure below it.
-        self.heading = Unread(text, sentence[0].start, EVERY, tuple(statement))
+        self.heading = Unread(text, sentence[0].start, EVERY, tuple(items))
         terms = concerned(sentence, self.markets, asks=asks)
         if terms:
-            self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(statement)))
+            self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(items)))
         else:
             self.reading.unrelated.append(text)
 
@@ -106,42 +106,40 @@ class _Reader:
         """Read nothing from a place on."""
         self.reading.unread.append(Unread(self.note[start:], start, EVERY, ()))
 
-    def fit_all(self, sentence: Sequence[Token]) -> tuple[list[Said], bool]:
+    def match_items(self, sentence: Sequence[Token]) -> tuple[list[NoteItem], bool]:
         """The items up to the first that fits no form, and whether that is all of them."""
-        statement: list[Said] = []
+        items: list[NoteItem] = []
         parts = list(_parts(sentence)) if len(sentence) <= MAX_SENTENCE else [[*sentence]]
         at = 0
         while at < len(parts):
-            found, used = self.fit_next(parts, at)
-            if found is None:
-                return statement, False
-            statement += found
+            matches, used = self.match_next(parts, at)
+            if matches is None:
+                return items, False
+            items += matches
             at += used
         # "10% per trade" by itself may be a gain, a loss or a fee.
-        return [
-            replace(s, counts=True) if len(statement) == 1 and s.bare else s for s in statement
-        ], True
+        return [replace(s, counts=True) if len(items) == 1 and s.bare else s for s in items], True
 
-    def fit_next(self, parts: list[list[Token]], at: int) -> tuple[list[Said] | None, int]:
-        """What a part says, or two that are one: "anything above 30, ask me"."""
+    def match_next(self, parts: list[list[Token]], at: int) -> tuple[list[NoteItem] | None, int]:
+        """The items of a part, or of two parts that are one item: "anything above 30, ask me"."""
         part = parts[at]
         following = parts[at + 1] if at + 1 < len(parts) else []
         if following and following[0].kind in _GOES_ON and len(part) < MAX_WORDS:
-            joined = self.fit(part + following)
-            if joined is not None and not self.fit(following):
+            joined = self.match_form(part + following)
+            if joined is not None and not self.match_form(following):
                 return [joined], 2
         if _silent(part):
             return [], 1
-        if (whole := self.fit(part)) is not None:
-            return [whole], 1
+        if (item := self.match_form(part)) is not None:
+            return [item], 1
         pieces = list(_pieces(part)) if len(part) <= 2 * MAX_WORDS else []
-        found = [self.fit(piece) for piece in pieces] if len(pieces) > 1 else [None]
-        return (None if None in found else [s for s in found if s is not None]), 1
+        matches = [self.match_form(piece) for piece in pieces] if len(pieces) > 1 else [None]
+        return (None if None in matches else [s for s in matches if s is not None]), 1
 
-    def fit(self, part: Sequence[Token]) -> Said | None:
-        """What a part says by the one form that it fits; None where it fits none, or two terms'."""
-        self.items += 1
-        if len(part) > MAX_WORDS or self.items > MAX_ITEMS:
+    def match_form(self, part: Sequence[Token]) -> NoteItem | None:
+        """The item of a part by its one matching form; None for none, or forms of two terms."""
+        self.item_count += 1
+        if len(part) > MAX_WORDS or self.item_count > MAX_ITEMS:
             return None
         while part and part[0].kind in _OPENS:
             part = part[1:]
@@ -159,22 +157,22 @@ class _Reader:
         figure = next((t for t in part if t.kind in FIGURES), None)
         text = self.note[part[0].start : part[-1].end]
         bare = figure is not None and part[0] is figure and figure.kind == SHARE
-        return Said(clear[0], text, part[0].start, figure, _may_count(part, figure), bare)
+        return NoteItem(clear[0], text, part[0].start, figure, _may_count(part, figure), bare)
 
 
-def _sentences(found: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
+def _sentences(tokens: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
     """Sentences with their words, and whether each is a question; bullets are left out."""
     sentence: list[Token] = []
     starts, number = True, 1
-    listed = sum(
-        t.kind in ("-", "*") and (not at or found[at - 1].kind == "\n")
-        for at, t in enumerate(found)
+    bullets = sum(
+        t.kind in ("-", "*") and (not at or tokens[at - 1].kind == "\n")
+        for at, t in enumerate(tokens)
     )
     at = 0
-    while at < len(found):
-        token = found[at]
+    while at < len(tokens):
+        token = tokens[at]
         if starts:
-            bullet = _bullet(found[at : at + 3], number, listed)
+            bullet = _bullet(tokens[at : at + 3], number, bullets)
             if bullet:
                 at, number, starts = at + bullet, number + bullet - 1, False
                 continue
@@ -190,13 +188,13 @@ def _sentences(found: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
         yield sentence, False
 
 
-def _bullet(line: Sequence[Token], number: int, listed: int) -> int:
+def _bullet(line: Sequence[Token], number: int, bullets: int) -> int:
     """How many tokens at the start of a line only point at it or number it; a dash before a figure
     may be its sign, where it is not one of a list.
     """
     kinds = [t.kind for t in line]
     if kinds[:1] in (["-"], ["*"]) and len(line) > 1 and line[1].start > line[0].end:
-        return 1 if listed > 1 or line[1].kind not in FIGURES else 0
+        return 1 if bullets > 1 or line[1].kind not in FIGURES else 0
     numbered = kinds[:1] == ["N"] and kinds[1:2] in (["."], [")"]) and len(line) == 3
     plain = numbered and line[0].value == number * MICROS and line[2].start > line[1].end
     return 2 if plain else 0
@@ -235,7 +233,7 @@ def _bounded(part: Sequence[Token]) -> bool:
 
 
 def _pieces(part: Sequence[Token]) -> Iterator[list[Token]]:
-    """A part cut before whatever can begin an item, behind a figure: "500 USDC for 30 days"."""
+    """A part split where an item can begin behind a figure: "500 USDC for 30 days"."""
     piece: list[Token] = []
     for at, token in enumerate(part):
         if any(t.kind in FIGURES for t in piece) and _begins(part[at : at + 4], part[0].kind):

@@ -1,4 +1,4 @@
-"""The words, figures and signs of a note, with the places where they stand."""
+"""Note tokens: the words, figures and signs of a note, with their positions."""
 
 from __future__ import annotations
 
@@ -78,36 +78,41 @@ def tokens(note: str) -> list[Token]:
 
 
 def _pieces(text: str) -> Iterator[Token]:
-    place = 0
+    position = 0
     # The last alternatives take any character.
-    while (found := _PIECE.match(text, place)) is not None:
-        start, place = place, found.end()
-        if found["figure"] is not None:
-            token = _figure(text, start, place)
-            place = token.end
+    while (match := _PIECE.match(text, position)) is not None:
+        start, position = position, match.end()
+        if match["figure"] is not None:
+            token = _figure(text, start, position)
+            position = token.end
             yield token
-        elif found["word"] is not None:
-            yield Token(found[0], start, place)
-        elif found["line"] is not None:
-            yield Token("\n", start, place)
-        elif found["sign"] is not None:
-            sign = _sign(text, found[0], start, place)
+        elif match["word"] is not None:
+            yield Token(match[0], start, position)
+        elif match["line"] is not None:
+            yield Token("\n", start, position)
+        elif match["sign"] is not None:
+            sign = _sign(text, match[0], start, position)
             if sign:
-                yield Token(sign, start, place)
-        elif found["odd"] is not None:
-            yield Token(OTHER, start, place)
+                yield Token(sign, start, position)
+        elif match["odd"] is not None:
+            yield Token(OTHER, start, position)
 
 
 def _sign(text: str, sign: str, start: int, end: int) -> str:
-    """What a sign stands for; nothing for the hyphen inside of `per-trade` and `30-day`."""
-    before, after = text[start - 1 : start], text[end : end + 1]
+    """The token kind of a sign; empty for the hyphen inside `per-trade` and `30-day`."""
+    previous_char, next_char = text[start - 1 : start], text[end : end + 1]
     if sign == "-":
-        if before.isascii() and before.isalnum() and after.isascii() and after.isalpha():
+        if (
+            previous_char.isascii()
+            and previous_char.isalnum()
+            and next_char.isascii()
+            and next_char.isalpha()
+        ):
             return ""
-        if before in " \t\n" and after in " \t\n":
+        if previous_char in " \t\n" and next_char in " \t\n":
             return "-"
-        return "neg" if before in " \t\n(:=" and after.isdigit() else OTHER
-    if sign == "." and after.isdigit():
+        return "neg" if previous_char in " \t\n(:=" and next_char.isdigit() else OTHER
+    if sign == "." and next_char.isdigit():
         return OTHER
     if any(not c.isascii() and (c.isalnum() or unicodedata.category(c) == "Sc") for c in sign):
         return STRANGE
@@ -118,25 +123,25 @@ def _figure(text: str, start: int, end: int) -> Token:
     """A figure; one of another form than plain, or with something stuck to it, is strange."""
     digits = text[start:end].removeprefix("us").removeprefix("$")
     dollars = "$" in text[start:end]
-    found = None if _EITHER.fullmatch(digits) else _PLAIN.fullmatch(digits)
-    found = found or _GROUPED.fullmatch(digits)
+    match = None if _EITHER.fullmatch(digits) else _PLAIN.fullmatch(digits)
+    match = match or _GROUPED.fullmatch(digits)
     suffix = _SUFFIX.match(text, end)
-    before = text[start - 1 : start]
-    clear = before in " \t\n(:=,/-" and not (
-        before != "" and before in ",/-" and text[start - 2 : start - 1].isdigit()
+    previous_char = text[start - 1 : start]
+    is_separate = previous_char in " \t\n(:=,/-" and not (
+        previous_char != "" and previous_char in ",/-" and text[start - 2 : start - 1].isdigit()
     )
-    if found is None or suffix is None or not clear:
+    if match is None or suffix is None or not is_separate:
         return _strange(text, start, end)
     end = suffix.end()
     if end < len(text) and text[end] not in _AFTER:
         return _strange(text, start, end)
-    whole, part = int(found[1].replace(",", "")), (found[2] or "")
+    units, part = int(match[1].replace(",", "")), (match[2] or "")
     thousand, unit = bool(suffix[1]), suffix[2] or ""
     if unit == "%":
         if dollars or thousand or len(part.rstrip("0")) > 2:
             return _strange(text, start, end)
-        return Token(SHARE, start, end, whole * 100 + int(part[:2].ljust(2, "0")))
-    micros = whole * MICROS + int(part.ljust(6, "0"))
+        return Token(SHARE, start, end, units * 100 + int(part[:2].ljust(2, "0")))
+    micros = units * MICROS + int(part.ljust(6, "0"))
     return Token(
         MONEY if dollars or unit else AMOUNT, start, end, micros * (1000 if thousand else 1)
     )
@@ -149,36 +154,33 @@ def _strange(text: str, start: int, end: int) -> Token:
     return Token(STRANGE, start, end)
 
 
-# -- number words
-
-
-def _with_number_words(found: list[Token]) -> list[Token]:
-    out: list[Token] = []
+def _with_number_words(tokens: list[Token]) -> list[Token]:
+    result: list[Token] = []
     at = 0
-    while at < len(found):
-        end = _number_end(found, at)
-        words = [t.kind for t in found[at:end]]
+    while at < len(tokens):
+        end = _number_end(tokens, at)
+        words = [t.kind for t in tokens[at:end]]
         if not words or words == ["one"]:
-            one = found[at]
+            token = tokens[at]
             at += 1
-            out.append(replace(one, kind=STRANGE) if one.kind in _VAGUE else one)
+            result.append(replace(token, kind=STRANGE) if token.kind in _VAGUE else token)
             continue
         value = _number(words)
         kind = STRANGE if value is None else AMOUNT
-        out.append(Token(kind, found[at].start, found[end - 1].end, (value or 0) * MICROS))
+        result.append(Token(kind, tokens[at].start, tokens[end - 1].end, (value or 0) * MICROS))
         at = end
-    return out
+    return result
 
 
-def _number_end(found: list[Token], at: int) -> int:
+def _number_end(tokens: list[Token], at: int) -> int:
     """Where the number words that begin at a place end; the place itself where none do."""
     end = at
-    if found[at].kind == "a" and at + 1 < len(found) and found[at + 1].kind in _MANY:
+    if tokens[at].kind == "a" and at + 1 < len(tokens) and tokens[at + 1].kind in _SCALES:
         end += 1
-    while end < len(found):
-        kind = found[end].kind
-        joins = kind == "and" and end > at and found[end - 1].kind in _MANY
-        if joins and end + 1 < len(found) and found[end + 1].kind in _NUMBER:
+    while end < len(tokens):
+        kind = tokens[end].kind
+        joins = kind == "and" and end > at and tokens[end - 1].kind in _SCALES
+        if joins and end + 1 < len(tokens) and tokens[end + 1].kind in _NUMBER:
             end += 2
         elif kind in _NUMBER:
             end += 1
@@ -187,76 +189,54 @@ def _number_end(found: list[Token], at: int) -> int:
     return end
 
 
-_MANY: Final = frozenset({"hundred", "thousand"})
+_SCALES: Final = {"hundred": 100, "thousand": 1000}
 
 
-def _number(words: list[str]) -> int | None:
+def _number(words: list[str], scales: tuple[str, ...] = ("thousand", "hundred")) -> int | None:
     """The number that the words are; None where they are none."""
-    if words.count("thousand") > 1:
-        return None
-    if "thousand" not in words:
-        return _below_thousand(words)
-    at = words.index("thousand")
-    many = 1 if words[:at] == ["a"] else _below_thousand(words[:at])
-    rest = _without_and(words[at + 1 :])
-    more = _below_thousand(rest) if rest else 0
-    return None if many is None or more is None else many * 1000 + more
+    if not scales:
+        if len(words) == 2 and words[0] in _TENS and _UNITS.get(words[1], 10) < 10:
+            return _TENS[words[0]] + _UNITS[words[1]]
+        return _UNITS.get(words[0]) or _TENS.get(words[0]) if len(words) == 1 else None
+    scale, smaller = scales[0], scales[1:]
+    if scale not in words:
+        return _number(words, smaller)
+    at = words.index(scale)
+    tail = words[at + 1 :][words[at + 1 : at + 2] == ["and"] :]
+    many = 1 if words[:at] == ["a"] else _number(words[:at], smaller)
+    more = _number(tail, smaller) if tail else 0
+    return None if many is None or more is None else many * _SCALES[scale] + more
 
 
-def _below_thousand(words: list[str]) -> int | None:
-    if "hundred" not in words:
-        return _below_hundred(words)
-    at = words.index("hundred")
-    many = 1 if words[:at] == ["a"] else _below_hundred(words[:at])
-    rest = _without_and(words[at + 1 :])
-    more = _below_hundred(rest) if rest else 0
-    return None if many is None or more is None else many * 100 + more
-
-
-def _below_hundred(words: list[str]) -> int | None:
-    if len(words) == 1:
-        return _UNITS.get(words[0]) or _TENS.get(words[0])
-    if len(words) == 2 and words[0] in _TENS and _UNITS.get(words[1], 10) < 10:
-        return _TENS[words[0]] + _UNITS[words[1]]
-    return None
-
-
-def _without_and(words: list[str]) -> list[str]:
-    return words[1:] if words[:1] == ["and"] else words
-
-
-# -- units
-
-
-def _with_units(found: list[Token]) -> list[Token]:
+def _with_units(tokens: list[Token]) -> list[Token]:
     """Figures together with the currency or the per cent that stands beside them."""
-    out: list[Token] = []
+    result: list[Token] = []
     at = 0
-    while at < len(found):
-        token = found[at]
+    while at < len(tokens):
+        token = tokens[at]
         at += 1
         if token.kind in (AMOUNT, MONEY):
-            after = [t.kind for t in found[at : at + 2]]
-            share = _share_words(after) if token.kind == AMOUNT else 0
+            following = [t.kind for t in tokens[at : at + 2]]
+            share = _share_words(following) if token.kind == AMOUNT else 0
             if share:
                 at += share
-                token = _as_share(token, found[at - 1].end)
+                token = _as_share(token, tokens[at - 1].end)
             else:
-                if out and out[-1].kind in ("$", "usdc", "usd"):
-                    token = replace(token, kind=MONEY, start=out.pop().start)
-                if after[:1] and after[0] in CURRENCY:
-                    token = replace(token, kind=MONEY, end=found[at].end)
+                if result and result[-1].kind in ("$", "usdc", "usd"):
+                    token = replace(token, kind=MONEY, start=result.pop().start)
+                if following[:1] and following[0] in CURRENCY:
+                    token = replace(token, kind=MONEY, end=tokens[at].end)
                     at += 1
-        out.append(token)
-    return out
+        result.append(token)
+    return result
 
 
-def _share_words(after: list[str]) -> int:
-    if after[:1] and after[0] in ("%", "percent", "pct"):
+def _share_words(following: list[str]) -> int:
+    if following[:1] and following[0] in ("%", "percent", "pct"):
         return 1
-    return 2 if after == ["per", "cent"] else 0
+    return 2 if following == ["per", "cent"] else 0
 
 
 def _as_share(token: Token, end: int) -> Token:
-    bps, rest = divmod(token.value * 100, MICROS)
-    return Token(STRANGE if rest else SHARE, token.start, end, bps)
+    bps, remainder = divmod(token.value * 100, MICROS)
+    return Token(STRANGE if remainder else SHARE, token.start, end, bps)

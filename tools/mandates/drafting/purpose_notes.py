@@ -251,11 +251,11 @@ def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> Operation
             {"term": u.term, "value": _shown(mandate, u.term, u.value), "text": u.text}
             for u in read.understood
         ],
-        "assumed": [{"term": a.term, "value": a.value, "why": a.why} for a in read.assumed],
+        "assumed": [{"term": a.term, "value": a.value, "why": a.reason} for a in read.assumed],
         "unclear": [
             {
                 "text": u.text,
-                "why": u.why,
+                "why": u.reason,
                 "could_be": [{"term": c.term, "value": c.value} for c in u.could_be],
             }
             for u in read.unclear
