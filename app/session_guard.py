@@ -84,7 +84,7 @@ def where_from(deps: Deps, request: web.Request) -> str | None:
 
 
 async def caller_of(deps: Deps, request: web.Request, address: str | None) -> tuple[Caller, str]:
-    """(the owner behind the cookie, its token); nobody and "" where there is none, or where it is
+    """(the owner of the session cookie, its token); anonymous and "" where there is none, or it is
     over. A Bearer is never looked at.
 
     Errors: `rate_limited` after too many cookies that are none.

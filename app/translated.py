@@ -1,4 +1,4 @@
-"""What a template says the same on every page, made when it is compiled: its texts, in the one
+"""Translated templates: constant texts are inserted when a template is compiled, in the one
 language of its environment, and the addresses of its files. When a page is filled they are data.
 """
 

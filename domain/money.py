@@ -14,7 +14,7 @@ WIDEST: Final = 400  # digits that a number of JSON's readers has before or behi
 LIMIT_MICROS: Final = 10**12 * MICROS
 BPS: Final = 10_000
 NO_AMOUNT: Final = "a decimal string or a number is needed"
-# What an amount looks like in a request (contract 1), and nothing else does.
+# The one form of an amount in a request (contract 1).
 _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]{1,6})?")
 _FINER = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]{7,}")
 
@@ -24,9 +24,7 @@ def _invalid(value: object, reason: str) -> Refused:
 
 
 def _text(value: object) -> str:
-    """Text of a number a caller sent, as it was written; a JSON float counts by its shortest
-    decimal form.
-    """
+    """Text of a number from a caller, as written; a JSON float by its shortest decimal form."""
     if not is_number(value):
         raise _invalid(value, "it is not a number")
     if isinstance(value, Decimal):
@@ -42,13 +40,13 @@ def _text(value: object) -> str:
 
 
 def is_number(value: object) -> bool:
-    """True for what a number is written as: a text or a number of JSON."""
+    """True for the types of a number in JSON: a text or a number."""
     kind = type(value)
     return kind in (str, int, Decimal) or kind.__name__ == "float"
 
 
 def _shortest(value: Decimal) -> str:
-    """Plain text without the zeros that say nothing."""
+    """Plain text without trailing zeros."""
     text = _plainly(value)
     return text.rstrip("0").removesuffix(".") if "." in text else text
 

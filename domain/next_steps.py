@@ -14,7 +14,7 @@ OWNER_OR_AGENT: Final[frozenset[Role]] = frozenset({"owner", "agent"})
 KEEPER: Final[frozenset[Role]] = frozenset({"keeper"})
 OPERATOR: Final[frozenset[Role]] = frozenset({"admin"})
 
-# Whom to tell of a step that is theirs, and how long they may need before asking again makes sense.
+# The party to relay a step to, and the pause before asking again makes sense.
 _RELAY: Final[Mapping[Role, tuple[str, str]]] = {
     "owner": ("the owner", "10 minutes"),
     "agent": ("the agent", "1 minute"),
@@ -25,8 +25,8 @@ _RELAY: Final[Mapping[Role, tuple[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """What can be done next: a sentence, the tool and route that do it where there is one, and
-    the roles `by` which it can be taken.
+    """A next step: a sentence, its tool and route where there are any, and the roles `by` which it
+    can be taken.
 
     `waits`: the step is to wait until `retry_at`. `needs_rest`: it leads nowhere where nothing
     remains.
@@ -54,9 +54,8 @@ SKILL: Final = NextStep("Read how an agent starts, acts and recovers", None, "GE
 def steps_for(role: Role, steps: Iterable[NextStep], *, timed: bool) -> list[NextStep]:
     """The steps as `role` can take them; never empty.
 
-    A step that one other role takes becomes "tell them, and wait so long"; a read that several
-    others may make is theirs, and left out. `timed`: the refusal says until when to wait
-    (`retry_at`).
+    A step of exactly one other role becomes "tell them, and ask again later"; a step of several
+    other roles is left out. `timed`: the refusal says until when to wait (`retry_at`).
     """
     return [s for step in steps if (s := _as(role, step, timed))] or [INDEX, SKILL]
 
@@ -66,7 +65,7 @@ def _as(role: Role, step: NextStep, timed: bool) -> NextStep | None:
         return WAIT_A_MINUTE
     if role in step.by:
         return step
-    # Nobody knows of no owner and no agent that it could tell.
+    # An anonymous caller has no owner or agent to relay to.
     if len(step.by) > 1 or (role == "nobody" and step.by != OPERATOR):
         return None
     return _relay_step(step, timed)

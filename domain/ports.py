@@ -68,12 +68,12 @@ class Chain(Actions, ApprovalChain, Protocol):
 
     @property
     def name(self) -> str:
-        """What people call the network."""
+        """Display name of the network."""
         ...
 
     @property
     def public_rpc(self) -> str | None:
-        """An RPC address that may be told to anybody; the configured one may hold a key."""
+        """A public RPC address; the configured one may hold a key."""
         ...
 
     @property
@@ -83,7 +83,7 @@ class Chain(Actions, ApprovalChain, Protocol):
 
     @property
     def asks_several(self) -> bool:
-        """True where several nodes are configured, so that what is agreed is no one's word."""
+        """True where several nodes are configured, so that a quorum read has several answers."""
         ...
 
     @property
@@ -97,7 +97,7 @@ class Chain(Actions, ApprovalChain, Protocol):
         ...
 
     def inner_calls(self, call_data: str) -> Sequence[InnerCall] | None:
-        """What a smart account's calldata does; None where it is of no known form."""
+        """The calls inside a smart account's calldata; None for an unknown form."""
         ...
 
     async def paymaster_data(
@@ -139,7 +139,7 @@ class Chain(Actions, ApprovalChain, Protocol):
     def vault_address(
         self, factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
     ) -> str:
-        """Where a factory puts the vault of signed terms of version 2, EIP-55."""
+        """The address at which a factory creates the vault of signed terms of version 2, EIP-55."""
         ...
 
     def create_call(
@@ -175,7 +175,9 @@ class Chain(Actions, ApprovalChain, Protocol):
     async def vault_states(
         self, vaults: Sequence[str], *, agreed: bool = False
     ) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; `agreed`: only what most configured nodes say alike."""
+        """Read many vaults at one block; `agreed`: only states on which most configured nodes
+        agree.
+        """
         ...
 
     async def block(self, number: int) -> BlockStamp | None:
@@ -183,12 +185,12 @@ class Chain(Actions, ApprovalChain, Protocol):
         ...
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction, its revert explained; None where nobody has seen it."""
+        """Return the mined transaction, its revert decoded; None where no node has it."""
         ...
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
-        """The same of many, by their hashes in lower case, without the reasons of reverts; one of
-        which the node tells nonsense is left out.
+        """Receipts of many transactions, by lower-case hash, without the reasons of reverts; one
+        that the node returns malformed is left out.
         """
         ...
 
@@ -197,7 +199,7 @@ class Chain(Actions, ApprovalChain, Protocol):
         ...
 
     async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
-        """What an account sent to a contract after a block, failed calls too."""
+        """The transactions of an account to a contract after a block, failed ones too."""
         ...
 
     async def simulate(self, call: Call) -> Simulation:

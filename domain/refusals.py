@@ -46,21 +46,21 @@ class Refusal:
 
     @property
     def fields(self) -> Sequence[Mapping[str, str]]:
-        """What `invalid_request` says of each field, as `{loc, msg}`; empty of another refusal."""
+        """The wrong fields of `invalid_request`, as `{loc, msg}`; empty for any other refusal."""
         raw = self.detail.get("fields")
         return raw if isinstance(raw, list) else ()
 
     @property
     def repeats(self) -> bool:
-        """Whether the very same call may pass later, with nothing done."""
+        """True where the same call may pass later without any change."""
         return self.kind.retry_safe if self.retry_safe is None else self.retry_safe
 
     def as_json(self, role: Role | None = None) -> dict[str, object]:
         """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
-        as they are where nobody in particular is told).
+        where no role is given).
         """
         nothing_left = (self.remaining or {}).get("value") == "0.000000"
-        # Said of this refusal alone: waiting leads nowhere.
+        # This refusal overrides its kind: waiting leads nowhere.
         vain = self.retry_safe is False and self.retry_at is None
         steps = [
             s
@@ -84,7 +84,7 @@ class Refusal:
         return block | {"detail": dict(self.detail)}
 
 
-# What a refusal tells of the fields that are wrong.
+# Bounds of the wrong fields that a refusal lists.
 FIELDS_MAX: Final = 20
 LOC_MAX: Final = 120
 MSG_MAX: Final = 300
@@ -104,9 +104,7 @@ class Refused(Exception):
 
 
 class _Known(Formatter):
-    """Formats a sentence; a value nobody gave is a mistake of ours and shows as such in the
-    tests.
-    """
+    """Formats a sentence; a missing value is a bug of the service and fails in the tests."""
 
     def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
         return (
@@ -132,17 +130,17 @@ def refusal(
     next: tuple[NextStep, ...] = (),
     retry_safe: bool | None = None,
     who_fixes: WhoFixes | None = None,
-    **words: Any,
+    **fields: Any,
 ) -> Refusal:
-    """Make the refusal `code`; `words` fill its sentence and are repeated in `detail` where they
-    are facts. `retry_safe` and `who_fixes` are said where this refusal differs from its kind.
+    """Make the refusal `code`; `fields` fill its sentence. `retry_safe` and
+    `who_fixes` are given where this refusal differs from its kind.
 
     Errors: KeyError for a code that is not in the registry, or a sentence left with a hole.
     """
     kind = REFUSALS[code]
     return Refusal(
         kind,
-        _Known().format(kind.sentence, **words),
+        _Known().format(kind.sentence, **fields),
         remaining,
         retry_at,
         detail or {},
@@ -152,15 +150,17 @@ def refusal(
     )
 
 
-def invalid(loc: str, msg: str, *others: tuple[str, str]) -> Refused:
+def invalid(loc: str, msg: str, *more_fields: tuple[str, str]) -> Refused:
     """The refusal `invalid_request` for a field, and for `others` (contract 1).
 
-    Shape: the first 20 under `fields`, the number of the rest under `more` where there are any; a
-    stranger chose the names, so that each is cut.
+    Shape: the first 20 under `fields`, the number of the rest under `more` where there are any;
+    caller-chosen names are cut in length.
     """
-    wrong = ((loc, msg), *others[: FIELDS_MAX - 1])
-    fields = [{"loc": _cut(where, LOC_MAX), "msg": _cut(why, MSG_MAX)} for where, why in wrong]
-    more = 1 + len(others) - len(fields)
+    wrong = ((loc, msg), *more_fields[: FIELDS_MAX - 1])
+    fields = [
+        {"loc": _cut(field, LOC_MAX), "msg": _cut(message, MSG_MAX)} for field, message in wrong
+    ]
+    more = 1 + len(more_fields) - len(fields)
     return Refused(
         refusal("invalid_request", detail={"fields": fields} | ({"more": more} if more else {}))
     )

@@ -20,7 +20,7 @@ class Trading:
     Units: `builder_fee_tenths_bps` tenths of a basis point; `relays_per_minute` requests an
     address, 0 is off.
     `builder_address` is EIP-55; without it no order carries a builder. `*_micros` millionths of a
-    USDC; `result_s` is how long the venue has to say what became of an order.
+    USDC; `result_s` is the time that the venue has to report the outcome of an order.
     """
 
     dexes: tuple[str, ...] = ("xyz",)

@@ -9,10 +9,11 @@ T = TypeVar("T")
 
 
 def holder_to_displace(slots: Mapping[str, int], requester: str) -> str | None:
-    """Whose place goes to the asker where none is free: the holder's who has the most of them, if
-    it keeps at least as many as the asker then has; None where nobody has so many.
+    """The holder that loses a slot to the requester where none is free: the one with the most
+    slots, if it keeps at least as many as the requester then has; None where there is no such
+    holder.
 
-    Whoever has fewer than an equal share is never refused: somebody else has more than that.
+    A requester below an equal share is never refused: some holder then has more than that.
     """
     largest = max(slots, key=lambda holder: slots[holder], default=None)
     if largest is None or slots[largest] < slots.get(requester, 0) + 2:

@@ -39,8 +39,8 @@ _MARK: Final = "\u0f72"
 
 
 def text_problem(text: str, *, lines: bool) -> str | None:
-    """Why a text is not taken, None where it is (contract 1): control, bidi, zero-width, tag and
-    private-use characters; line breaks unless `lines`; marks without end.
+    """The rule that a text breaks, None for an allowed one (contract 1): control, bidi, zero-width,
+    tag and private-use characters; line breaks unless `lines`; marks without end.
     """
     if text.isascii() and text.isprintable():
         return None
@@ -60,8 +60,8 @@ def composed(text: str) -> str:
 
 
 def has_mark_heap(text: str) -> bool:
-    """True where more marks follow each other than anybody writes. A normal form sorts them in the
-    square of their number, so that this is asked before one is made.
+    """True for a run of more than 30 combining marks. Normalising sorts them in the square of their
+    number, so that this check comes first.
     """
     return _heaps(text) != []
 
@@ -85,7 +85,7 @@ def _heaps(text: str) -> list[tuple[int, int]]:
 
 
 def escape_unfit(text: str) -> str:
-    """Text that was stored before the rule, with what breaks it as `\\u{200B}`."""
+    """Text that was stored before the rule, with forbidden characters as `\\u{200B}`."""
     return _UNFIT.sub(lambda match: f"\\u{{{ord(match.group()):04X}}}", text)
 
 
@@ -94,8 +94,8 @@ _MAY_COME: Final = ((0x1F000, 0x1FBFF), (0x20000, 0x3FFFD))
 
 
 def unfit_name(name: str) -> str | None:
-    """Why a fit text is no name, None where it is one: nobody can tell names apart that hold
-    nothing to be seen, marks alone, or what no script has a sign for.
+    """The reason that an allowed text is no name, None where it is one: names without visible
+    letters, of marks alone, or of unassigned code points cannot be told apart.
     """
     if name.isascii() and name.isalnum():
         return None

@@ -19,7 +19,7 @@ def timestamp(at: datetime) -> str:
 
 
 def format_minute(at: datetime) -> str:
-    """What a sentence says, to the minute: 21 December 2026, 18:03 UTC."""
+    """A time in a sentence, to the minute: 21 December 2026, 18:03 UTC."""
     utc = at.astimezone(UTC)
     return f"{utc.day} {MONTHS[utc.month - 1]} {utc.year}, {utc:%H:%M} UTC"
 
@@ -30,7 +30,7 @@ written_time = lru_cache(maxsize=16_384)(timestamp)
 
 
 class _OnTheWire:
-    """Tells pydantic how a time leaves: `timestamp`, and what the schema says of it."""
+    """The pydantic serialization and schema of a time: `timestamp`, `date-time`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema

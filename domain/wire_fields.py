@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias
 JsonObject: TypeAlias = Mapping[str, Any]
 """A JSON object as it was decoded: out of the configuration, a checkpoint, a signed message.
 
-One function knows its keys and reads it where it comes in; nothing else looks inside. A value whose
-keys nobody here knows is a `Mapping[str, object]`."""
+One function parses its keys at the boundary; no other code looks inside. An object with unknown
+keys is a `Mapping[str, object]`.
+"""
 
 Args: TypeAlias = Mapping[str, Any]
 """The arguments of a log or an error by their Solidity names, each of the type that its ABI says:
@@ -27,7 +28,7 @@ def wire_name(name: str) -> dict[str, object]:
     return {"alias": name}
 
 
-# It is asked of every such field of every answer: no frame is made for it.
+# Called for every such field of every answer: a partial needs no Python frame.
 _is_none: Final = partial(is_, None)
 
 
@@ -36,7 +37,7 @@ LEFT_OUT: Final[dict[str, object]] = {"exclude_if": _is_none}
 
 
 def described(text: str) -> dict[str, object]:
-    """What the published schema says of the field: its unit, or whose words it holds."""
+    """The field's description in the published schema: its unit, or the author of its text."""
     return {"description": text}
 
 

@@ -33,14 +33,14 @@ async def _show_review(visit: PageRequest, refused: OperationRefused | None = No
 
 
 async def typed_data(visit: PageRequest) -> web.Response:
-    """What is signed, for who wants to hash it elsewhere."""
+    """The typed data as a download, to hash elsewhere."""
     terms = await visit.run("owner_terms", public_id=visit.path_part("id"))
     body: Json = {n: terms[n] for n in ("typed_data", "digest", "terms_version")}
     return page_context.text(json.dumps(body, indent=1, ensure_ascii=False), "application/json")
 
 
 async def sign(visit: PageRequest) -> web.Response:
-    """Hand the signature in; what is refused is told beside the terms as they stand now."""
+    """Submit the signature; a refusal is shown beside the current terms."""
     public_id = visit.path_part("id")
     try:
         await visit.run("owner_sign", public_id=public_id, signature=visit.field("signature") or "")

@@ -132,7 +132,7 @@ async def verify(visit: PageRequest) -> web.Response:
 
 
 async def fee(visit: PageRequest) -> web.Response:
-    """The browser told the venue; the venue is asked what it has."""
+    """Record a builder fee that the browser approved at the venue, by the venue's own figure."""
     try:
         await visit.run(
             "builder_fee_record",

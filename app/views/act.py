@@ -20,7 +20,7 @@ from domain.money import Usdc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActWordsView:
-    """What a page of an action says."""
+    """The texts of an action's page."""
 
     title: str
     text: str

@@ -94,7 +94,7 @@ class HallMandateView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimsView:
-    """What the agent says of itself."""
+    """The agent's self-reported figures."""
 
     trades: int
     month: str

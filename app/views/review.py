@@ -1,4 +1,4 @@
-"""The terms to sign: the clauses, what could be lost, what nobody promises, each signed value."""
+"""The review page: clauses, possible loss, disclaimers, and each signed value."""
 
 from __future__ import annotations
 

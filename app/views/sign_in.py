@@ -15,7 +15,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInView:
-    """Where to go afterwards, and why somebody is here."""
+    """The page to return to, and the reason for signing in."""
 
     next: str
     ended: bool

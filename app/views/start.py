@@ -1,4 +1,4 @@
-"""From a sentence to terms: what was understood, what was assumed, the fields, who is to act."""
+"""The draft page: understood and assumed terms of a note, the form's fields, the agents."""
 
 from __future__ import annotations
 

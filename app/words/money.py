@@ -77,7 +77,7 @@ def sentence_amount(value: str) -> str:
 
 
 def typed(value: str | None) -> str:
-    """An amount as somebody types it: "500.000000" is 500."""
+    """An amount as typed into a form: "500.000000" is 500."""
     return "" if value is None else digits(_read(value)).removesuffix(".00").replace(",", "")
 
 

@@ -37,7 +37,7 @@ ORDERS: Final[Mapping[str, str]] = {
 
 
 def approval_notice(amount: str) -> str:
-    """What is told of an action that waits; `amount` in USDC."""
+    """The notice of a pending approval; `amount` in USDC."""
     return _("An action waits for your approval: {amount} USDC.").format(
         amount=money.sentence_amount(amount)
     )

@@ -12,11 +12,11 @@ from typing import Any, Final
 from domain.money import Usdc
 from domain.wire_fields import described
 
-# What an owner may write into one JSON field, and what is shown of the log of changes.
+# Bytes of one JSON field, and of the displayed log of changes.
 FIELD_BYTES: Final = 16_384
 LOG_BYTES: Final = 16_384
 OPEN_LOG_BYTES: Final = 8_192
-# What the log, which nothing is ever taken out of, keeps of a value; of a larger one size and hash.
+# Bytes of a value in the append-only log; of a larger one it stores size and hash.
 KEPT_BYTES: Final = 1_024
 
 
@@ -101,8 +101,8 @@ def to_wire(value: Any) -> Any:
 
 
 def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, object]]:
-    """What a save changed: `{field: {from, to}}`; amounts compare by value, a first policy lists
-    what it sets.
+    """The changes of a save: `{field: {from, to}}`; amounts compare by value, a first policy lists
+    every field it sets.
 
     Source: spec 2.13 (policy change log).
     """
@@ -115,7 +115,7 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, object]
 
 
 def logged_changes(changed: Changes) -> dict[str, dict[str, object]]:
-    """What the log keeps of changes: a large value is null there, and its field has the value's
+    """The stored form of changes: a large value is null there, and its field has the value's
     size under `cut` and its SHA-256 under `sha256`, of compact JSON in UTF-8.
     """
     return {name: _logged_change(change) for name, change in changed.items()}

@@ -93,7 +93,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class TransferTransition:
-    """A report after one step of its life, and what the step moves."""
+    """A report after one transition, and its balance deltas."""
 
     report: StoredTransfer
     deltas: tuple[Delta, ...]
@@ -101,7 +101,7 @@ class TransferTransition:
 
 @dataclass(frozen=True, slots=True)
 class TransferOutcome:
-    """What a chain says of a reported transfer: moved `actual` micro-units, or failed (None)."""
+    """The chain's outcome of a reported transfer: moved `actual` micro-units, or failed (None)."""
 
     actual: int | None
 
@@ -159,7 +159,7 @@ def _insufficient(report: StoredTransfer, idle: int) -> Refused:
 def settle_transfer(
     report: StoredTransfer, outcome: TransferOutcome, *, idle: int, now: datetime
 ) -> TransferTransition:
-    """The chain's word on a report: in_transit -reported; what really moved ends up on idle.
+    """Apply the chain's outcome to a report: in_transit -reported; the moved amount goes to idle.
 
     An outbound transfer that moved another amount corrects idle by the difference, which may not
     take idle below zero unless the report itself was an overdraft. A failed one gives an outbound
@@ -198,16 +198,16 @@ def _within(change: int, idle: int) -> int:
 
 
 def confirm_unreported(report: StoredTransfer) -> TransferTransition:
-    """An inbound transfer that nobody reported: confirmed at once, on idle."""
+    """An inbound transfer without a report: confirmed at once, on idle."""
     return TransferTransition(report, (_delta(report, "idle", report.amount, REF_CONFIRMED),))
 
 
 def unreported_deltas(
     chain_id: int, tx_hash: str, asset: str, gained: int, *, idle: int
 ) -> tuple[Delta, ...]:
-    """What a transaction moved of an agent whose report it is not, on idle.
+    """Balance deltas on idle of a transaction that another agent, or none, reported.
 
-    A row of 0 is written too: that the transaction is in the balances is said by its row.
+    A delta of 0 is written too: its row marks the transaction as counted.
     """
     change = _within(gained, idle)
     return (
@@ -231,7 +231,7 @@ def outcome(
     now: datetime,
     fails_after: timedelta,
 ) -> TransferOutcome | None:
-    """Judge a waiting report by the chain; None while it has to wait on.
+    """Judge a pending report by the chain; None while it stays pending.
 
     Shapes: `gained` is what the transaction moved to the agent's proven addresses, in micro-units,
     below zero where it left them, 0 where it touched none or the asset's contract is not known. A
@@ -248,13 +248,13 @@ def outcome(
 
 
 def bears_out(report: StoredTransfer, gained: int) -> bool:
-    """True where what moved is on the report's side."""
+    """True where the transfer's direction is the report's."""
     return gained > 0 if report.direction == "in" else gained < 0
 
 
 def gains(logs: Iterable[TransferLog], token: str, holders: Mapping[str, str]) -> dict[str, int]:
-    """What a transaction moved to (or, below zero, from) each agent's proven addresses, net, in
-    base units of the token; agents for whom it comes to nothing are left out.
+    """Net amount that a transaction moved to (or, below zero, from) each agent's proven addresses,
+    in base units of the token; agents with a net of zero are left out.
 
     Shapes: `holders` gives the agent id of a proven address, lower case.
     """

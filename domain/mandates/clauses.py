@@ -242,7 +242,7 @@ def enforced(t: Target) -> EnforcedTarget:
 
 def _markets(mandate: Mandate, _: Switches) -> Clause:
     items = tuple(enforced(t) for t in mandate.allowed_targets)
-    named = (
+    target_list = (
         ", ".join(dict.fromkeys(map(_target_phrase, mandate.allowed_targets))) or "nothing at all"
     )
     # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
@@ -250,7 +250,7 @@ def _markets(mandate: Mandate, _: Switches) -> Clause:
     by: EnforcedBy = "Venue" if "Venue" in at else "Service guard" if at else "Contract"
     return _clause(
         ClauseKey.MARKETS,
-        f"The agent may only deal with: {named}.",
+        f"The agent may only deal with: {target_list}.",
         MarketsAllowed(items=items),
         by,
         ("allowedTargetsHash", "guardTargetsHash"),

@@ -298,7 +298,7 @@ class Mandate:
         """True from `ends_at` on: a mandate lives in [signed_at, ends_at) (contract 3)."""
         return self.ends_at is not None and now >= self.ends_at
 
-    def goes_on(self, now: datetime) -> bool:
+    def is_open(self, now: datetime) -> bool:
         """True where it is signed, and neither stopped, settled nor ended."""
         return self.status in (Status.SIGNED, Status.WORKING) and not self.ended(now)
 

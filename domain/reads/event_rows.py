@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast, get_args, get_type_hints
 from domain.ledger.events.event import Event
 from domain.ledger.events.payload_schema import Nested, Object, Value, parts_of
 from domain.ledger.events.payloads import EventPayload, Observed, Violation
-from domain.ledger.events.payloads import Payload as What
+from domain.ledger.events.payloads import Payload as Body
 from domain.money import Usdc
 from domain.reads.row_models import (
     AttemptedPlace,
@@ -44,7 +44,7 @@ def ledger_row(event: Event) -> LedgerRow:
 
 
 def payload(payload: EventPayload) -> Payload:
-    """What a row tells, under the names of its stored form."""
+    """A row's payload for display, under the names of its stored form."""
     restates, wrong = payload.restates, payload.violation
     beside: dict[str, object] = {}
     if wrong is not None:
@@ -59,7 +59,7 @@ def payload(payload: EventPayload) -> Payload:
 
 
 def observed(o: Observed) -> ObservedVault:
-    """What a row says of the vault after it."""
+    """The vault right after a row, for display."""
     return ObservedVault(
         block=o.block,
         cash=o.cash,
@@ -71,9 +71,9 @@ def observed(o: Observed) -> ObservedVault:
     )
 
 
-def payload_body(what: What, **beside: Any) -> Payload:
-    """What one payload tells, by the table that it is stored by (`payload_schema`)."""
-    return filled(Payload, parts_of(what), **beside)
+def payload_body(body: Body, **beside: Any) -> Payload:
+    """One payload body for display, by the table of its stored form (`payload_schema`)."""
+    return filled(Payload, parts_of(body), **beside)
 
 
 def filled(shape: type[S], values: Iterable[Value], **more: Any) -> S:
@@ -118,7 +118,7 @@ def broken(violation: Violation) -> Broken:
 
 
 def breach_detail(raw: object) -> BreachDetail:
-    """The stored numbers of one broken rule; what is unusable reads as nothing."""
+    """The stored numbers of one broken rule; an unusable one reads as None."""
     values: Mapping[str, object] = raw if isinstance(raw, Mapping) else {}
     clause, attempted = values.get("clause"), values.get("attempted")
     return BreachDetail(

@@ -37,8 +37,8 @@ CLAIMED: Final = "As the agent reports it; not measured, and no part of any othe
 
 @dataclass(frozen=True, slots=True)
 class AgentMandate:
-    """One mandate of the agent, as the Hall counts it; `worth` is None where no chain row told of
-    money yet. `own`: its owner is the agent's owner.
+    """One mandate of the agent, as the Hall counts it; `worth` is None before the first chain row
+    of money. `own`: its owner is the agent's owner.
     """
 
     mandate: Mandate
@@ -51,7 +51,7 @@ class AgentMandate:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who a Hall row is about."""
+    """The agent of a Hall row."""
 
     agent_id: str
     name: str
@@ -159,7 +159,7 @@ class HallMandate(Window):
 def requirements(
     live: int, trades: int, funded: int, capital: int, config: Config
 ) -> tuple[RankRequirement, ...]:
-    """What a rank needs and what is there (contract 8)."""
+    """The requirements of a rank, each with the agent's figure (contract 8)."""
     return (
         RankRequirement(code="days_live", need=config.ranked_days, have=live),
         RankRequirement(code="trades_measured", need=config.ranked_trades, have=trades),
@@ -279,7 +279,7 @@ def mandate_row(s: AgentMandate) -> HallMandate:
 def facts(
     row: HallRow, totals: Sequence[Total], working: int, now: datetime
 ) -> dict[str, int | None]:
-    """What the Hall can be sorted by; null where it is not known."""
+    """The sort keys of a Hall row; None where unknown."""
     month, since = row.windows.days_30, since_of(day_of(now), 30) or ""
     is_known = month.net_usdc is not None
     return {

@@ -238,7 +238,7 @@ def rolling_24h(snapshot: MandateSnapshot) -> Usdc:
 
 
 def allowed(snapshot: MandateSnapshot) -> Allowed:
-    """What the terms and the agent's policy allow; the stricter binds."""
+    """The limits of terms and agent's policy; the stricter binds."""
     cap, cap_by = per_tx_cap(snapshot)
     budget_limit, budget_by = budget(snapshot)
     mandate = snapshot.mandate
@@ -259,13 +259,13 @@ def allowed(snapshot: MandateSnapshot) -> Allowed:
 
 
 def source_of(snapshot: MandateSnapshot) -> SpendSource:
-    """Where figures of spend come from: the chain alone, or also what only the agent reports."""
+    """The source of spend figures: the chain alone, or also claims of the agent."""
     claimed = snapshot.state.claimed.notional or snapshot.state.claimed.pending
     return "agent" if claimed or not snapshot.measured.rows else "chain"
 
 
 def used(snapshot: MandateSnapshot) -> Used:
-    """What is used of each, with where the figure comes from."""
+    """The used amount of each limit, with its source."""
     (largest, largest_day), source = snapshot.measured.largest, source_of(snapshot)
     at = valuation(snapshot)
     return Used(
@@ -330,7 +330,7 @@ def breaches(snapshot: MandateSnapshot) -> tuple[Breach, ...]:
 
 
 def limits_now(snapshot: MandateSnapshot) -> LimitsNow:
-    """Allowed against used, and what is left."""
+    """Allowed against used, and the remaining amount."""
     return LimitsNow(
         allowed=allowed(snapshot),
         used=used(snapshot),
@@ -348,7 +348,7 @@ def _rolling(snapshot: MandateSnapshot) -> UsedAmount:
 
 
 def limits(snapshot: MandateSnapshot) -> Limits:
-    """Allowed against used, what is left, and what was broken."""
+    """Allowed against used, the remaining amount, and the broken rules."""
     return Limits(
         allowed=allowed(snapshot),
         used=used(snapshot),

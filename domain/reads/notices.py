@@ -26,12 +26,12 @@ NoticeKind = Literal[
     "mandate.settled", "deposit.seen", "transfer.in", "order.unknown",
 ]  # fmt: skip
 NOTICE_KINDS: Final[tuple[NoticeKind, ...]] = get_args(NoticeKind)
-_TOLD: Final = (ApprovalDecided, Control, Deposited, Settled, Stopped)
+_NOTICE_BODIES: Final = (ApprovalDecided, Control, Deposited, Settled, Stopped)
 LEVELS: Final = (100, 80, 50)  # percent of a cap
 AT_THE_FLOOR: Final = "floor"
 
 Data: TypeAlias = Mapping[str, str | int | None]
-"""What a notice says: flat, amounts as 6-decimal text, and nobody's own words."""
+"""The data of a notice: flat, amounts as 6-decimal text, no user-written text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +44,12 @@ class Notice:
 
 
 def may_tell(event: Event) -> bool:
-    """False for a row that no notice is made of, whatever its mandate: all that agents report, and
-    a row whose log stands elsewhere now, as it was told of before.
+    """False for a row that makes no notice, whatever its mandate: every agent's report, and a row
+    whose log only moved, since its notice went out before.
     """
     if event.reported_by is Reporter.AGENT or event.content.restates is not None:
         return False
-    return event.kind is LedgerKind.MOVE or isinstance(event.content.body, _TOLD)
+    return event.kind is LedgerKind.MOVE or isinstance(event.content.body, _NOTICE_BODIES)
 
 
 def row_notices(
@@ -69,7 +69,7 @@ def row_notices(
 
 
 def _row_notice(mandate: Mandate, event: Event, payload: Payload) -> Notice | None:
-    """What the row itself says."""
+    """The notice of the row itself, if its kind has one."""
     base: dict[str, str | int | None] = {
         "public_id": mandate.public_id,
         "event_id": event.event_id,

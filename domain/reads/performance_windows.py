@@ -131,7 +131,7 @@ def nearest(part: int, total: int) -> int:
 
 
 def window(totals: Sequence[Total], since: str | None) -> Window:
-    """What was measured from a UTC day on, inclusive."""
+    """The measured figures from a UTC day on, inclusive."""
     rows = [t for t in totals if since is None or t.day >= since]
     before = next((t.worth for t in reversed(totals) if since is not None and t.day < since), 0)
     measured = before > 0 or any(t.worth or t.inflow for t in rows)
@@ -168,8 +168,8 @@ def days_live(totals: Sequence[Total], today: str) -> int:
 
 
 def average_capital(totals: Sequence[Total], today: str, days: int) -> int:
-    """Whole USDC that stood at the end of each of the last `days` UTC days, today included, on
-    average, rounded down.
+    """Average worth at the end of the last `days` UTC days, today included, in whole USDC, rounded
+    down.
     """
     at, total, by_day = 0, 0, {t.day: t.worth for t in totals}
     day = since_of(today, days) or today

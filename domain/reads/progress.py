@@ -174,7 +174,7 @@ def status_shown(snapshot: MandateSnapshot) -> ShownStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """What leaving now would cost and bring, by one valuation; None before the first chain row."""
+    """Cost and proceeds of leaving now, by one valuation; None before the first chain row."""
 
     exit_cost: Usdc | None
     before_fee: Usdc | None
@@ -259,7 +259,7 @@ def _position(snapshot: MandateSnapshot, key: str, position: ValuedPosition) -> 
 
 
 def pending_claims(snapshot: MandateSnapshot) -> PendingClaims:
-    """Actions that no chain row tells of yet: they count against the day, and nothing else."""
+    """Claims that no chain row confirms yet: they count against the day cap alone."""
     claims = pending(snapshot).values()
     return PendingClaims(
         count=len(claims),
@@ -270,7 +270,7 @@ def pending_claims(snapshot: MandateSnapshot) -> PendingClaims:
 
 
 def venue_progress(snapshot: MandateSnapshot) -> VenueProgress | None:
-    """What live orders came to; None where none filled."""
+    """The result of live orders; None where none filled."""
     network_account = venue_account(snapshot)
     if network_account is None:
         return None

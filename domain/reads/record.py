@@ -91,7 +91,7 @@ def provisional_step(log: StagedLog, now: datetime) -> Step | None:
 
 
 def instruction(mandate: Mandate) -> Step:
-    """The owner's purpose note; the first thing that was said, so the last in its group."""
+    """The owner's purpose note as a step: the oldest of the mandate, so the last in its group."""
     return Step(
         id=mandate.public_id,
         group=mandate.public_id,
@@ -159,7 +159,7 @@ def pinned(snapshot: MandateSnapshot) -> list[Step]:
 
 
 def record_steps(snapshot: MandateSnapshot, make: StepOf = to_step) -> list[Step]:
-    """What the newest rows, and logs that are not deep enough to be rows, tell."""
+    """Steps of the newest rows, and of logs that are not deep enough to be rows."""
     provisional = (provisional_step(log, snapshot.now) for log in snapshot.provisional)
     return grouped(
         [*event_steps(snapshot.events, make), *(s for s in provisional if s is not None)]

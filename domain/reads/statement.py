@@ -306,8 +306,9 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
 def statement(
     period: StatementInput, next_cursor: str | None = None, *, steps: Sequence[Step] | None = None
 ) -> Statement:
-    """One mandate's week; `span.events` are a page of its rows, `steps` what they tell where
-    somebody made them already."""
+    """One mandate's week; `period.events` are a page of its rows, `steps` their steps where the
+    caller has them already.
+    """
     return Statement(
         public_id=period.mandate.public_id,
         period=_period(period.week),

@@ -162,7 +162,7 @@ def _shorten(text: str | None) -> str | None:
 
 
 def _group(event: Event) -> str:
-    """What ties steps together: the transaction, the approval, the order, else the row itself."""
+    """The group of a step: its transaction, approval or order, else the row itself."""
     body = event.content.body
     if isinstance(body, VenueFilled):
         return body.order_id or event.event_id
@@ -243,7 +243,7 @@ def _contradiction(event: Event, chain: Event) -> Contradicted | None:
 
 
 def refusal_of(event: Event) -> RefusedAttempt | None:
-    """The refused attempt that a row tells of (spec 2.5)."""
+    """The refused attempt of a row (spec 2.5); None for any other row."""
     body = event.content.body
     return body if isinstance(body, RefusedAttempt) else None
 

@@ -26,7 +26,7 @@ class VenueWeek:
 
 
 def venue_weeks(before: VenueBook, after: VenueBook) -> tuple[VenueWeek, ...] | None:
-    """What live orders filled in the week, a network each; None where none did."""
+    """Fills of live orders in the week, a network each; None where none filled."""
     weeks = []
     for network, now in sorted(after.accounts.items()):
         was = before.of(network)

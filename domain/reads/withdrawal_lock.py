@@ -106,7 +106,7 @@ def lock(snapshot: MandateSnapshot) -> Lock:
 
 
 def chain_state(snapshot: MandateSnapshot) -> ChainState:
-    """What the vault says of itself, and how fresh that is."""
+    """The vault's own state, and its age."""
     chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
     return ChainState(
         stopped=chain.stopped if chain else None,

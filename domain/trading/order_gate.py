@@ -66,7 +66,7 @@ class Raise:
 class VenueRejection:
     """The venue's own refusal sentence, and our class of it."""
 
-    words: str
+    sentence: str
     kind: str
 
 
@@ -96,10 +96,10 @@ class GateInput:
     position: PositionSeen = "unasked"
     position_now: Mapping[str, object] | None = None
     bad_signature: str | None = None
-    said: VenueRejection | None = None
-    silent: str | None = None
+    rejection: VenueRejection | None = None
+    outage_reason: str | None = None
     retry_at: datetime | None = None
-    unknown: Mapping[str, str] | None = None
+    unknown_order: Mapping[str, str] | None = None
     action: Mapping[str, object] | None = None
 
 
@@ -212,14 +212,16 @@ def _late_refusal(inputs: GateInput, mode: Mode) -> Refusal | None:
         )
     if inputs.bad_signature is not None:
         return refusal("wallet_signature_invalid", why=inputs.bad_signature)
-    if inputs.said is not None:
-        return rejected(inputs.said)
+    if inputs.rejection is not None:
+        return rejected(inputs.rejection)
     unread = closes_live and inputs.position != "open"
-    if inputs.silent is not None or unread:
+    if inputs.outage_reason is not None or unread:
         return _venue_down(inputs, closes_live)
-    if inputs.unknown is not None:
-        order_id = inputs.unknown["order_id"]
-        return refusal("wallet_outcome_unknown", detail=dict(inputs.unknown), order_id=order_id)
+    if inputs.unknown_order is not None:
+        order_id = inputs.unknown_order["order_id"]
+        return refusal(
+            "wallet_outcome_unknown", detail=dict(inputs.unknown_order), order_id=order_id
+        )
     return None
 
 
@@ -229,7 +231,7 @@ def rejected(statement: VenueRejection) -> Refusal:
         "wallet_venue_rejected",
         remaining={"venue_kind": statement.kind},
         retry_safe=statement.kind in RETRY_KINDS,
-        words=statement.words,
+        words=statement.sentence,
     )
 
 
@@ -239,5 +241,5 @@ def _venue_down(inputs: GateInput, closes_live: bool) -> Refusal:
         retry_at=inputs.retry_at,
         detail={"action": inputs.action} if closes_live else {},
         next=(DIRECTLY,) if closes_live else (),
-        why=inputs.silent or "the position cannot be read",
+        why=inputs.outage_reason or "the position cannot be read",
     )

@@ -305,7 +305,7 @@ def load_snapshot(
     staged = staged_logs(uow, mandate)
     read = apply_newest_block(mandate, facts.vault, staged)
     pending = (
-        uow.approvals.pending(mandate.public_id, ctx.now) if asks and read.goes_on(ctx.now) else ()
+        uow.approvals.pending(mandate.public_id, ctx.now) if asks and read.is_open(ctx.now) else ()
     )
     return MandateSnapshot(
         mandate=read,

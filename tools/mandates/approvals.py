@@ -184,7 +184,7 @@ def _goes_on(
     """
     mandate = apply_newest_block(mandate, ctx.facts.vault, staged_logs(uow, mandate))
     status_after(mandate, LifecycleAction.DECIDE)
-    if not mandate.goes_on(ctx.now):
+    if not mandate.is_open(ctx.now):
         raise Refused(refusal("wrong_status", status="ended", action=LifecycleAction.DECIDE.value))
 
 

@@ -1,4 +1,4 @@
-"""The ten clauses, each with who holds the agent to it; drawn by `macros/clause.html`."""
+"""The ten clauses, each with its enforcer; drawn by `macros/clause.html`."""
 
 from __future__ import annotations
 

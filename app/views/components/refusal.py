@@ -54,7 +54,7 @@ OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalView:
-    """What was refused, who can change that, and what to do next."""
+    """A refusal: its sentences, the party that can fix it, and the next step."""
 
     title: str
     sentences: tuple[Markup, ...]

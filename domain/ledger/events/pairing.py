@@ -94,8 +94,8 @@ def standing_row(rows: Iterable[Event], log_id: str) -> Event | None:
     Shapes: `rows` are those of its transaction, oldest first; `log_id` is the event id of the
     log's first row.
     """
-    standing = (t for t in log_histories(rows) if t.first.event_id == log_id and t.is_standing)
-    return next((t.now for t in standing), None)
+    histories = (t for t in log_histories(rows) if t.first.event_id == log_id and t.is_standing)
+    return next((t.now for t in histories), None)
 
 
 def place_of(row: Event) -> tuple[int, int]:

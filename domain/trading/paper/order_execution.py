@@ -208,7 +208,7 @@ def _short_of_margin(
 
 
 def _rejection(sentence: str, kind: str) -> Refusal:
-    return rejected(VenueRejection(words=sentence, kind=kind))
+    return rejected(VenueRejection(sentence=sentence, kind=kind))
 
 
 def _tenths(request: PaperOrder, perp: Perp, *, crossed: bool) -> Decimal:

@@ -47,10 +47,10 @@ FAULTS: list[tuple[str, dict[str, Any]]] = [
     ("wallet_signature_invalid", {"bad_signature": "other bytes"}),
     (
         "wallet_venue_rejected",
-        {"said": VenueRejection(words="Insufficient margin.", kind="margin")},
+        {"rejection": VenueRejection(sentence="Insufficient margin.", kind="margin")},
     ),
-    ("wallet_venue_unavailable", {"silent": "it does not answer"}),
-    ("wallet_outcome_unknown", {"unknown": UNKNOWN}),
+    ("wallet_venue_unavailable", {"outage_reason": "it does not answer"}),
+    ("wallet_outcome_unknown", {"unknown_order": UNKNOWN}),
 ]
 LIVE = GateInput(transport="terminal", switches=OPEN, allowed=True, mode_seen="live")
 CODES = [code for code, _ in FAULTS]
@@ -75,9 +75,9 @@ attempts = st.builds(
     raised=st.sampled_from([None, None, RAISED]),
     position=st.sampled_from(["unasked", "open", "none", "unreadable"]),
     bad_signature=st.sampled_from([None, None, "x"]),
-    said=st.sampled_from([None, None, VenueRejection(words="x", kind="margin")]),
-    silent=st.sampled_from([None, None, "x"]),
-    unknown=st.sampled_from([None, None, UNKNOWN]),
+    rejection=st.sampled_from([None, None, VenueRejection(sentence="x", kind="margin")]),
+    outage_reason=st.sampled_from([None, None, "x"]),
+    unknown_order=st.sampled_from([None, None, UNKNOWN]),
 )
 
 
@@ -150,7 +150,7 @@ def test_what_stands_in_the_way_does_not_go_away_when_more_does(a: GateInput, tw
     assert isinstance(after, Refusal)
     assert after.kind.code == "wallet_rate_limited"
     if isinstance(before, Refusal):
-        assert isinstance(gate(replace(a, unknown=UNKNOWN)), Refusal)
+        assert isinstance(gate(replace(a, unknown_order=UNKNOWN)), Refusal)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_named_book_is_an_explicit_wish_for_paper_while_live() -> None:
 
 def test_only_two_of_the_venues_refusals_may_be_tried_again() -> None:
     for kind, safe in (("no_liquidity", True), ("price_band", True), ("margin", False)):
-        told = gate(replace(LIVE, said=VenueRejection(words="no", kind=kind)))
+        told = gate(replace(LIVE, rejection=VenueRejection(sentence="no", kind=kind)))
         assert isinstance(told, Refusal)
         assert told.as_json()["retry_safe"] is safe
 

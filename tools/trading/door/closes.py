@@ -214,7 +214,7 @@ def _prepared(
             missing=Missing(step="link") if live and facts.link is None else None,
             position=facts.position,
             position_now=facts.place.as_item() if facts.place else None,
-            silent=facts.silent,
+            outage_reason=facts.silent,
             retry_at=now + timedelta(seconds=2),
             action=_unsigned(facts, close_request),
         )

@@ -267,7 +267,7 @@ async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> 
         raise _silent(deps, refused) from None
     if placed.outcome == "refused" and placed.kind != "no_order":
         words, kind = placed.words or "it gave no words", placed.kind or "other"
-        raise Refused(rejected(VenueRejection(words=words, kind=kind)))
+        raise Refused(rejected(VenueRejection(sentence=words, kind=kind)))
     # Neither its cancellation nor its status knows it: then it can stand nowhere any more.
     gone = placed.outcome == "refused"
     try:

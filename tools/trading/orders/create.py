@@ -167,7 +167,7 @@ def decide(
         fault=fault or _request_problem(uow, trader, request, facts.mode),
         missing=_missing(trader, facts),
         caps=_caps(trader, request, facts.mode, amount, counters, ctx.now),
-        silent=facts.market.silent or facts.account.silent,
+        outage_reason=facts.market.silent or facts.account.silent,
         retry_at=ctx.now + timedelta(seconds=2),
     )
     mode = require_allowed(attempt)

@@ -128,7 +128,7 @@ def _reasons(
 ) -> list[str]:
     """Codes of what a live order would be refused with, in their order."""
     missing = Missing(step="link") if trader.link is None else account_state.missing
-    attempt = trader.attempt(mode_seen="live", missing=missing, silent=account_state.silent)
+    attempt = trader.attempt(mode_seen="live", missing=missing, outage_reason=account_state.silent)
     verdict = gate(attempt)
     codes = [verdict.kind.code] if isinstance(verdict, Refusal) else []
     lacks = {c["name"] for c in checks if c["ok"] is False}

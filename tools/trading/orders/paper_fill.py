@@ -89,7 +89,7 @@ def _end(execution: PaperExecution) -> OrderEnd:
         return OrderEnd(
             transition="fill", fills=execution.fills, fills_complete=True, venue_message="filled"
         )
-    rejection = VenueRejection(words="nobody stands within the limit", kind="no_liquidity")
+    rejection = VenueRejection(sentence="nobody stands within the limit", kind="no_liquidity")
     return OrderEnd(transition="refuse", refusal=rejected(rejection), fills_complete=True)
 
 

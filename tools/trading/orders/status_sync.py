@@ -156,7 +156,7 @@ async def _end_seen(
     if refused_unfilled(order, seen):
         if was_open(order):
             return None  # what stood in the book was not refused
-        why = rejected(VenueRejection(words=seen.status, kind=kind_of(seen.status)))
+        why = rejected(VenueRejection(sentence=seen.status, kind=kind_of(seen.status)))
         # One word: what its answer did not refuse too is looked for until its bytes have ended.
         end = OrderEnd(
             transition="refuse", size=Decimal(0), refusal=why, fills_complete=True, verified=False

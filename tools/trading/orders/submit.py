@@ -261,7 +261,7 @@ def _attempt(
         position=checked.position,
         position_now=checked.position_now,
         bad_signature=bad,
-        silent=checked.silent,
+        outage_reason=checked.silent,
         retry_at=now + timedelta(seconds=2),
         action=unsigned(order),
     )

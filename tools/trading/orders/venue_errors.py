@@ -21,7 +21,7 @@ def refusal_for(placed: Placed) -> Refusal:
     if kind in ("nonce", "expired"):
         why = "the venue does not take its nonce or its time any more"
         return refusal("wallet_signature_invalid", detail={"venue": words}, why=why)
-    return rejected(VenueRejection(words=words, kind=kind))
+    return rejected(VenueRejection(sentence=words, kind=kind))
 
 
 def kind_of(status: str) -> str:
