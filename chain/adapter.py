@@ -124,12 +124,12 @@ class EvmChain(BlockReader):
         given. `agreed`: only what more than half of the configured nodes say.
         """
         if agreed and len(self.views) > 1:
-            found = await vault_states.agreed_states(self, vaults, block)
+            states = await vault_states.agreed_states(self, vaults, block)
         else:
-            found = await vault_states.vault_states(self, vaults, block)
+            states = await vault_states.vault_states(self, vaults, block)
         if block is None and (agreed or not self.asks_several):
-            self._last.keep(found)
-        return found
+            self._last.keep(states)
+        return states
 
     def short_deadline(self) -> AbstractContextManager[None]:
         """Within it the chain is waited for no longer than the setting says, in all."""
@@ -170,18 +170,18 @@ class EvmChain(BlockReader):
         """
         if not self.asks_several:
             return await receipts.receipt(self, tx_hash)
-        found = await self.receipts([tx_hash])
-        if tx_hash.lower() not in found:
+        by_hash = await self.receipts([tx_hash])
+        if tx_hash.lower() not in by_hash:
             raise self.node().unavailable("its nodes do not say the same of a transaction")
-        told = found[tx_hash.lower()]
-        if told is None or told.ok:
-            return told
-        return replace(told, revert=await self._why_reverted(tx_hash))
+        receipt = by_hash[tx_hash.lower()]
+        if receipt is None or receipt.ok:
+            return receipt
+        return replace(receipt, revert=await self._why_reverted(tx_hash))
 
     async def _why_reverted(self, tx_hash: str) -> Revert | None:
         async def why(view: EvmChain) -> Revert | None:
-            told = await view.receipt(tx_hash)
-            return None if told is None else told.revert
+            receipt = await view.receipt(tx_hash)
+            return None if receipt is None else receipt.revert
 
         try:
             return await quorum_read(self, "a revert", why)

@@ -43,7 +43,7 @@ class Ground:
         refused: list[Refused] = []
         for n in [n for n in nodes.order() if n in self.heads]:
             try:
-                found = await work(views[n], await self._head(views[n], self.heads[n]))
+                result = await work(views[n], await self._head(views[n], self.heads[n]))
             except Exception as error:
                 own = as_refusal(nodes, error)
                 if own.code != UNAVAILABLE:
@@ -51,8 +51,8 @@ class Ground:
                 refused.append(own)
                 nodes.note(n, "failed a step", f"failed a step: {why_of(own)}")
                 continue
-            nodes.worked(n, found=bool(found))
-            return found
+            nodes.worked(n, has_answer=bool(result))
+            return result
         raise refused[0] if refused else nodes.unavailable("no node of it can be read")
 
     async def _head(self, view: EvmChain, head: Header) -> Header:
@@ -92,14 +92,14 @@ class Ground:
             ):
                 raise view.node().unavailable("the node lost a block that the others have")
 
-    def _most_say(self, number: int, told: Mapping[int, BlockStamp | None]) -> BlockStamp | None:
+    def _most_say(self, number: int, stamps: Mapping[int, BlockStamp | None]) -> BlockStamp | None:
         """The block as more than half of the configured nodes name it; those that name another are
         noted.
         """
-        statement, times = Counter(told.values()).most_common(1)[0] if told else (None, 0)
+        statement, times = Counter(stamps.values()).most_common(1)[0] if stamps else (None, 0)
         if statement is None or times <= len(self.chain.views) // 2:
             return None
-        for n, block in told.items():
+        for n, block in stamps.items():
             if block is not None:
                 why = None if block == statement else f"is on another fork at block {number}"
                 self.chain.node().note(n, "another fork", why)

@@ -174,8 +174,8 @@ class OfflineChain:
 
     def action_called(self, vault: str, data: str) -> Action | None:
         """The action that calldata of the vault's execute or executeApproved is."""
-        told = abi_codec.execution(data)
-        return None if told is None else self.action(vault, *told)
+        call = abi_codec.execution(data)
+        return None if call is None else self.action(vault, *call)
 
     def approve_action(
         self, factory: str, mandate: str, action_hash: str, until: int
@@ -201,12 +201,12 @@ class OfflineChain:
         """Decode one log of a vault or of our factory; None for any other."""
         address = abi_codec.checksummed(log.address)
         of_factory = self.factory is not None and address == self.factory
-        told = abi_codec.decode_log(
+        decoded = abi_codec.decode_log(
             "MandateVaultFactory" if of_factory else "MandateVault", log.topics, log.data
         )
-        if told is None:
+        if decoded is None:
             return None
-        name, args = told
+        name, args = decoded
         if any(isinstance(v := args.get(n), int) and v > LIMIT_MICROS for n in _SUMS):
             self._leave_out(address, name)
             return None
@@ -215,12 +215,12 @@ class OfflineChain:
 
     def transfer(self, log: decoding.Log) -> TransferLog | None:
         """Decode one ERC-20 transfer; None for any other log."""
-        told = abi_codec.transfer_log(log.address, log.topics, log.data, log.index)
-        if told is not None and told.amount > LIMIT_MICROS:
-            if told.token == self.usdc:
-                self._leave_out(told.token, "Transfer")
+        decoded = abi_codec.transfer_log(log.address, log.topics, log.data, log.index)
+        if decoded is not None and decoded.amount > LIMIT_MICROS:
+            if decoded.token == self.usdc:
+                self._leave_out(decoded.token, "Transfer")
             return None
-        return told
+        return decoded
 
     def _leave_out(self, address: str, name: str) -> None:
         """Count a log that tells of more than all USDC there is: no sum could hold it."""

@@ -172,5 +172,5 @@ def why_of(refused: Refused) -> str:
     """Why a node is of no use, without what it said itself: an address with a key in it may stand
     there.
     """
-    told = refused.refusal.reason.partition("answer: ")[2] or refused.refusal.reason
-    return told.rstrip(".").partition(": ")[0]
+    reason = refused.refusal.reason.partition("answer: ")[2] or refused.refusal.reason
+    return reason.rstrip(".").partition(": ")[0]

@@ -200,9 +200,9 @@ async def _mined(chain: EvmChain, tx_hash: str) -> Receipt | None:
         return None
 
 
-def _middle(told: Mapping[int, int]) -> int:
+def _middle(fees: Mapping[int, int]) -> int:
     """The middle one of what nodes say, the lower of two: one that is far off decides nothing."""
-    return median_low(told.values())
+    return median_low(fees.values())
 
 
 def address_of(private_key: str) -> str:

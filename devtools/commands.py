@@ -66,5 +66,7 @@ def conform(command: tuple[str, ...], only: tuple[str, ...], limit_s: int, as_js
             f"no such scenario: {', '.join(unknown)}; there are "
             f"{', '.join(s.name for s in SCENARIOS)}"
         )
-    passed = run(lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, say=click.echo))
+    passed = run(
+        lambda: play(command, only=only, limit_s=limit_s, as_json=as_json, report=click.echo)
+    )
     sys.exit(0 if passed else 1)

@@ -91,7 +91,7 @@ async def run_devnet(
     port: int,
     chain_id: int,
     journal: Path | None,
-    say: Callable[[Any], None],
+    report: Callable[[Any], None],
     *,
     venue_port: int | None = None,
 ) -> None:
@@ -108,7 +108,7 @@ async def run_devnet(
             both = await stack.enter_async_context(venues(host, venue_port, funded))
             settings |= both.environment()
         for name, value in settings.items():
-            say(f"{name}={value}")
-        say(f"market: {net.deployed.market}")
-        say(f"share_value: {net.deployed.share_value}")
+            report(f"{name}={value}")
+        report(f"market: {net.deployed.market}")
+        report(f"share_value: {net.deployed.share_value}")
         await anyio.sleep_forever()

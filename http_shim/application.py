@@ -171,8 +171,8 @@ def _request_id(request: web.Request) -> str:
 @web.middleware
 async def error_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """One shape for every error, one line in the log; it names the route, never what was sent."""
-    request[REQUEST_ID] = found = _request_id(request)
-    with log_context(request=found, **mandate_of(request.match_info)):
+    request[REQUEST_ID] = request_id = _request_id(request)
+    with log_context(request=request_id, **mandate_of(request.match_info)):
         return await timing_middleware(request, handler)
 
 
@@ -318,11 +318,11 @@ def _relayed(op: Operation, cache: ResponseCache) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         deps = request.app[DEPS]
         now = deps.clock.now()
-        found = cache.get(request, now)
-        if found is not None:
+        cached = cache.get(request, now)
+        if cached is not None:
             asker = request[ASKER]
             charge_call(deps, ANONYMOUS, asker.address, op, now, prepaid_cost=asker.prepaid_cost)
-            return found
+            return cached
         response = await whole(request)
         if isinstance(response, web.Response):
             cache.put(request, response, now)
@@ -410,9 +410,9 @@ def _skill(operations: Sequence[Operation]) -> Handler:
 def _tools(operations: Sequence[Operation]) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         names = request.query.get("names")
-        told = _behind_door(
+        listing = _behind_door(
             lambda d: answer(OperationResult(200, text.tool_list(operations, names)))
         )
-        return await told(request)
+        return await listing(request)
 
     return handle

@@ -88,20 +88,22 @@ class AsgiBridge:
 
 
 async def _expect(
-    running: asyncio.Future[None], outbox: asyncio.Queue[Message], wanted: str
+    running: asyncio.Future[None], outbox: asyncio.Queue[Message], kinds: str
 ) -> None:
-    told = asyncio.ensure_future(outbox.get())
+    message = asyncio.ensure_future(outbox.get())
     try:
-        waiting: set[asyncio.Future[Any]] = {told, running}
+        waiting: set[asyncio.Future[Any]] = {message, running}
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        if not told.done():
+        if not message.done():
             running.result()
             raise RuntimeError("the application ended during its lifespan")
-        if told.result()["type"] != wanted:
-            raise RuntimeError(str(told.result().get("message", "the application did not start")))
+        if message.result()["type"] != kinds:
+            raise RuntimeError(
+                str(message.result().get("message", "the application did not start"))
+            )
     finally:
-        told.cancel()
-        await asyncio.gather(told, return_exceptions=True)
+        message.cancel()
+        await asyncio.gather(message, return_exceptions=True)
 
 
 class _Call:

@@ -286,5 +286,5 @@ class Connection(RequestHandler):
         alone = self._request_count - self._before == 1
         if request.headers or not alone:
             return request.headers.get("X-Request-Id", "")
-        found: list[bytes] = REQUEST_ID_LINE.findall(self._said.partition(b"\r\n\r\n")[0])
-        return found[0].decode() if len(found) == 1 else ""
+        ids: list[bytes] = REQUEST_ID_LINE.findall(self._said.partition(b"\r\n\r\n")[0])
+        return ids[0].decode() if len(ids) == 1 else ""

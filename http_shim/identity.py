@@ -33,10 +33,10 @@ def _all(headers: Mapping[str, str], name: str) -> list[str]:
 
 def _only(headers: Mapping[str, str], name: str) -> str | None:
     """A header that may come once."""
-    found = _all(headers, name)
-    if len(found) > 1:
+    values = _all(headers, name)
+    if len(values) > 1:
         raise Refused(refusal("unauthenticated", needs="one credential, not two"))
-    return found[0] if found else None
+    return values[0] if values else None
 
 
 def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:
@@ -64,10 +64,10 @@ def has_credential(headers: Mapping[str, str]) -> bool:
 
 def idempotency_key(headers: Mapping[str, str]) -> str | None:
     """The key of a repeatable write. Errors: `invalid_request` for two of them."""
-    found = _all(headers, "Idempotency-Key")
-    if len(found) > 1:
+    values = _all(headers, "Idempotency-Key")
+    if len(values) > 1:
         raise invalid("idempotency_key", "given twice")
-    return found[0] if found else None
+    return values[0] if values else None
 
 
 async def identify(
@@ -85,14 +85,14 @@ async def identify(
     acts as nobody; `rate_limited` after too many of those.
     """
     try:
-        found = credential_of(headers)
-        if found is None:
+        credential = credential_of(headers)
+        if credential is None:
             return ANONYMOUS
-        if presumes and found[0] == "agent_key":
-            before = deps.credential_cache.of(hashed(found[1]))
+        if presumes and credential[0] == "agent_key":
+            before = deps.credential_cache.of(hashed(credential[1]))
             if before is not None:
                 return before
-        return await known(deps, *found, on_mcp=on_mcp)
+        return await known(deps, *credential, on_mcp=on_mcp)
     except Refused:
         charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
         raise

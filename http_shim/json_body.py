@@ -34,14 +34,14 @@ _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        twice = next(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]  # add gives None
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
+        names: set[str] = set()
+        twice = next(k for k, _ in pairs if k in names or names.add(k))  # type: ignore[func-returns-value]  # add gives None
         # Half of a surrogate pair can be written as an escape, and could not be told.
-        told = twice[:80].encode(errors="replace").decode()
-        raise invalid(told, "the key occurs twice")
-    return found
+        name = twice[:80].encode(errors="replace").decode()
+        raise invalid(name, "the key occurs twice")
+    return unique
 
 
 def _no_constant(name: str) -> Any:
@@ -89,8 +89,8 @@ def check_complexity(text: str, *, depth: int = MAX_DEPTH) -> None:
     if sum(map(text.count, "{[,")) <= MAX_DEPTH:
         return
     level = 0
-    for number, found in enumerate(_PART.finditer(text)):
-        level += _STEPS.get(found.group()[0], 0)
+    for number, part in enumerate(_PART.finditer(text)):
+        level += _STEPS.get(part.group()[0], 0)
         if level > depth:
             raise invalid("body", f"nested deeper than {depth} levels")
         if number >= MAX_PARTS:
@@ -163,10 +163,10 @@ def message(raw: bytes) -> bytes:
 
     try:
         value = json.loads(text, object_pairs_hook=_pairs, parse_float=_any_number)
-        told = json.dumps(value, default=marked)
+        body = json.dumps(value, default=marked)
     except (ValueError, RecursionError):
         return raw
-    return told.encode() if marks else raw
+    return body.encode() if marks else raw
 
 
 def as_written(value: Any) -> Any:

@@ -43,17 +43,17 @@ class RequestPrincipal:
     @property
     def limited(self) -> Refused | None:
         """The refusal, where there was one request too many; a new one each time."""
-        trouble = self.trouble
-        if isinstance(trouble, Refused) and trouble.code == "rate_limited":
-            return Refused(trouble.refusal)
+        problem = self.trouble
+        if isinstance(problem, Refused) and problem.code == "rate_limited":
+            return Refused(problem.refusal)
         return None
 
 
-def _anew(trouble: Refused | Unavailable) -> Refused | Unavailable:
+def _anew(problem: Refused | Unavailable) -> Refused | Unavailable:
     """The same, as if it had never been raised."""
-    if isinstance(trouble, Refused):
-        return Refused(trouble.refusal)
-    return Unavailable(trouble.why, unknown=trouble.unknown)
+    if isinstance(problem, Refused):
+        return Refused(problem.refusal)
+    return Unavailable(problem.why, unknown=problem.unknown)
 
 
 async def asker_of(
@@ -92,10 +92,10 @@ async def asker_of(
 def _digest(headers: Mapping[str, str], cookie: str | None) -> str | None:
     """By what the credential that came along is known; None where there is none, or too many."""
     try:
-        found = credential_of(headers)
+        sent = credential_of(headers)
     except Refused:
         return None
-    credential = cookie if found is None else found[1]
+    credential = cookie if sent is None else sent[1]
     return hashed(credential) if credential else None
 
 

@@ -59,7 +59,7 @@ class ResponseCache:
         }
         return web.Response(body=entry.body, headers=headers)
 
-    def put(self, request: web.Request, response: web.Response, asked: datetime) -> None:
+    def put(self, request: web.Request, response: web.Response, requested_at: datetime) -> None:
         """Hold an answer that says for how long it is everybody's; counted from when it was asked
         for."""
         fresh = _FRESH.fullmatch(response.headers.get("Cache-Control", ""))
@@ -73,7 +73,7 @@ class ResponseCache:
         ):
             return
         self._drop(key)
-        self._entries[key] = _CachedResponse(body, asked + timedelta(seconds=int(fresh[1])))
+        self._entries[key] = _CachedResponse(body, requested_at + timedelta(seconds=int(fresh[1])))
         self._bytes += len(body)
         while len(self._entries) > self._most or self._bytes > self._size:
             _, gone = self._entries.popitem(last=False)

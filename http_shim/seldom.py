@@ -20,5 +20,5 @@ class Seldom:
         self._unsaid += 1
         if self._now() - self._said_at < SAID_EVERY_S:
             return 0
-        told, self._unsaid, self._said_at = self._unsaid, 0, self._now()
-        return told
+        number, self._unsaid, self._said_at = self._unsaid, 0, self._now()
+        return number

@@ -118,8 +118,8 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
             age = int((deps.clock.now() - cursor.read_at).total_seconds())
             gauges[f'wallet_chain_age_seconds{{chain="{chain_id}"}}'] = max(0, age)
     if deps.venues is not None:
-        for (network, kind, what), times in deps.venues.unknown_counts().items():
-            labels = f'network="{network}",kind="{kind}",what="{what}"'
+        for (network, kind, subject), times in deps.venues.unknown_counts().items():
+            labels = f'network="{network}",kind="{kind}",what="{subject}"'
             gauges[f"wallet_venue_unknown_total{{{labels}}}"] = times
         for (network, kind), times in deps.venues.refused().items():
             labels = f'network="{network}",kind="{kind}"'
@@ -176,10 +176,10 @@ def _docs(operations: Sequence[Operation]) -> Handler:
 
 
 def _refusals(operations: Sequence[Operation]) -> Handler:
-    told = text.refusals_md(operations)
+    page = text.refusals_md(operations)
 
     async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(text=told, content_type="text/markdown", charset="utf-8")
+        return web.Response(text=page, content_type="text/markdown", charset="utf-8")
 
     return handle
 

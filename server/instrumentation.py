@@ -32,8 +32,8 @@ class InstrumentedStore:
 
     async def prefetch(self, read_set: ReadSet) -> Store:
         """As the store brings: what is read of it afterwards waits for nobody."""
-        found: Store = await self._reads.timed(self._store.prefetch, read_set)
-        return self if found is self._store else found
+        prefetched: Store = await self._reads.timed(self._store.prefetch, read_set)
+        return self if prefetched is self._store else prefetched
 
     def leave(self) -> None:
         """Nobody waits for another process's lock any longer."""

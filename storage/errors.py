@@ -110,8 +110,8 @@ def postgres_trouble(error: BaseException) -> str | None:
 
 def sqlstate(error: BaseException) -> str | None:
     """The five characters that PostgreSQL gave, wherever the driver put them."""
-    for told in (error, getattr(error, "orig", None), error.__cause__):
-        state = getattr(told, "sqlstate", None)
+    for cause in (error, getattr(error, "orig", None), error.__cause__):
+        state = getattr(cause, "sqlstate", None)
         if isinstance(state, str):
             return state
     return None

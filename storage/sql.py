@@ -58,8 +58,8 @@ class Sql(Protocol):
 
 def first(sql: Sql, text: str, /, **values: Any) -> Row | None:
     """The first row of a query, or None."""
-    found = sql.rows(text, **values)
-    return found[0] if found else None
+    rows = sql.rows(text, **values)
+    return rows[0] if rows else None
 
 
 class SqliteSql:
@@ -96,10 +96,10 @@ def numbered(text: str) -> tuple[str, tuple[str, ...]]:
     """The same statement with $1, $2, …, as asyncpg takes it."""
     names: list[str] = []
 
-    def number(found: re.Match[str]) -> str:
-        if found[1] not in names:
-            names.append(found[1])
-        return f"${names.index(found[1]) + 1}"
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}"
 
     return _NAME.sub(number, text), tuple(names)
 
@@ -109,13 +109,13 @@ def inserting(text: str) -> str | None:
     """The statement that inserts many rows, in their order, out of one JSON text, which the driver
     passes on as it is; None for one that does more than insert values by the columns' names.
     """
-    found = _INSERT.fullmatch(text)
-    if found is None or [f":{name}" for name in found[2].split(", ")] != found[3].split(", "):
+    match = _INSERT.fullmatch(text)
+    if match is None or [f":{name}" for name in match[2].split(", ")] != match[3].split(", "):
         return None
     return (
-        f"INSERT INTO {found[1]} ({found[2]}) SELECT {found[2]} FROM ROWS FROM "
-        f"(json_populate_recordset(NULL::{found[1]}, $1::json)) WITH ORDINALITY "
-        f"ORDER BY ordinality{found[4]}"
+        f"INSERT INTO {match[1]} ({match[2]}) SELECT {match[2]} FROM ROWS FROM "
+        f"(json_populate_recordset(NULL::{match[1]}, $1::json)) WITH ORDINALITY "
+        f"ORDER BY ordinality{match[4]}"
     )
 
 
@@ -143,35 +143,35 @@ class PostgresSql:
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""
         statement, names = numbered(text)
-        found: Sequence[Row] = self._answer(
+        rows: Sequence[Row] = self._answer(
             self._connection.fetch(statement, *(values[n] for n in names))
         )
-        return found
+        return rows
 
     def run(self, text: str, /, **values: Any) -> int:
         """Run a statement."""
         statement, names = numbered(text)
-        given = (values[n] for n in names)
+        values_of = (values[n] for n in names)
         try:
-            told = self._answer(self._connection.execute(statement, *given))
+            status = self._answer(self._connection.execute(statement, *values_of))
         except self._duplicate as error:
             raise Duplicate(str(error)) from None
-        touched = told.rpartition(" ")[2]  # `INSERT 0 1`, `UPDATE 3`; `CREATE TABLE` counts none
+        touched = status.rpartition(" ")[2]  # `INSERT 0 1`, `UPDATE 3`; `CREATE TABLE` counts none
         return int(touched) if touched.isdigit() else 0
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
         """Run a statement for each of some rows: one way there and back; an INSERT of plain values
         is one statement for all of them.
         """
-        many, told = inserting(text), _told(rows)
-        if many is not None and told is not None:
+        many, rows_of = inserting(text), _told(rows)
+        if many is not None and rows_of is not None:
             if rows:
-                self._answer(self._connection.execute(many, told))
+                self._answer(self._connection.execute(many, rows_of))
             return
         statement, names = numbered(text)
-        given = [tuple(row[n] for n in names) for row in rows]
-        if given:
-            self._answer(self._connection.executemany(statement, given))
+        values = [tuple(row[n] for n in names) for row in rows]
+        if values:
+            self._answer(self._connection.executemany(statement, values))
 
 
 class PrefetchMiss(Exception):

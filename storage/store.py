@@ -230,9 +230,9 @@ class SqliteStore:
         except BaseException as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            found = _blamed(error, sent=sent)
+            unavailable = _blamed(error, sent=sent)
             for job in batch:
-                job.error = job.error or found
+                job.error = job.error or unavailable
             if isinstance(error, asyncio.CancelledError):
                 raise
 

@@ -43,9 +43,9 @@ class UnknownFieldCounts:
         """Count an answer that is refused as a whole; 0 for one that is taken."""
         self._refused[kind] += times
 
-    def count(self, kind: str, what: What, times: int = 1) -> None:
+    def count(self, kind: str, subject: What, times: int = 1) -> None:
         """Count something that was met."""
-        self._counts[(kind, what)] += times
+        self._counts[(kind, subject)] += times
 
     def note(self, kind: str, tally: Tally) -> None:
         """Count what one answer held, and log each new name once."""
@@ -54,10 +54,10 @@ class UnknownFieldCounts:
             ("status", tally.strange),
             ("malformed", tally.malformed),
         )
-        for what, names in counts:
+        for subject, names in counts:
             for name, times in names.items():
-                self.count(kind, what, times)
-                self._log_once(kind, what, name)
+                self.count(kind, subject, times)
+                self._log_once(kind, subject, name)
         if tally.dropped:
             self.count(kind, "dropped", tally.dropped)
             self._log_once(kind, "dropped", "rows that cannot be read")
@@ -67,9 +67,9 @@ class UnknownFieldCounts:
         self.count(kind, "far")
         self._log_once(kind, "far", name)
 
-    def _log_once(self, kind: str, what: What, name: str) -> None:
+    def _log_once(self, kind: str, subject: What, name: str) -> None:
         if (kind, name) in self._logged or len(self._logged) >= NAMES_LOGGED:
             return
         self._logged.add((kind, name))
-        level = logging.WARNING if what in ("malformed", "dropped", "far") else logging.INFO
-        log.log(level, "the venue's %s: %s %r", kind, what, name)
+        level = logging.WARNING if subject in ("malformed", "dropped", "far") else logging.INFO
+        log.log(level, "the venue's %s: %s %r", kind, subject, name)

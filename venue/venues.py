@@ -25,9 +25,9 @@ class Networks:
     def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
         """How often the venue said what is not known here."""
         return {
-            (network, kind, what): times
+            (network, kind, subject): times
             for network, venue in self._venues.items()
-            for (kind, what), times in venue.client.met.counts.items()
+            for (kind, subject), times in venue.client.met.counts.items()
         }
 
     def refused(self) -> Mapping[tuple[Network, str], int]:

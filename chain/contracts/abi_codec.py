@@ -76,13 +76,13 @@ def artifact(contract: str) -> Mapping[str, Any]:
 @cache
 def items(contract: str, kind: str) -> Mapping[str, Item]:
     """Functions, events or errors of a contract by name."""
-    found = {}
+    entries = {}
     for entry in artifact(contract)["abi"]:
         if entry["type"] != kind:
             continue
         types = tuple(_type(i) for i in entry["inputs"])
         whole = keccak(text=f"{entry['name']}({','.join(types)})")
-        found[entry["name"]] = Item(
+        entries[entry["name"]] = Item(
             entry["name"],
             whole if kind == "event" else whole[:4],
             types,
@@ -90,7 +90,7 @@ def items(contract: str, kind: str) -> Mapping[str, Item]:
             tuple(_type(o) for o in entry.get("outputs", ())),
             tuple(bool(i.get("indexed")) for i in entry["inputs"]),
         )
-    return found
+    return entries
 
 
 def calldata(contract: str, function: str, args: Sequence[Any]) -> str:
@@ -221,8 +221,8 @@ def _cut(shown: Any) -> Any:
 
 def _text(data: bytes) -> str:
     try:
-        told = bytes(_decoded(["bytes"], data[4:])[0]).decode(errors="replace")[:200]
-        return escape_unfit(told)[:200]  # whoever wrote the contract chose it
+        reason = bytes(_decoded(["bytes"], data[4:])[0]).decode(errors="replace")[:200]
+        return escape_unfit(reason)[:200]  # whoever wrote the contract chose it
     except DecodingError:
         return ""
 
@@ -251,14 +251,14 @@ _KNOWN_SIGNATURES: Final = (
 
 @cache
 def _known() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
-    named = {}
+    signatures = {}
     for signature in _KNOWN_SIGNATURES:
         name, _, rest = signature.partition("(")
-        named[keccak(text=signature)[:4]] = (name, tuple(rest.rstrip(")").split(",")))
+        signatures[keccak(text=signature)[:4]] = (name, tuple(rest.rstrip(")").split(",")))
     for item in items("MandateVault", "function").values():
-        named[item.selector] = (item.name, item.types)
+        signatures[item.selector] = (item.name, item.types)
     create = items("MandateVaultFactory", "function")["create"]
-    return named | {create.selector: (create.name, create.types)}
+    return signatures | {create.selector: (create.name, create.types)}
 
 
 def execution(data: str) -> tuple[str, str, Usdc] | None:

@@ -75,8 +75,8 @@ def action_hash(vault: str, target: str, data: str, approve_amount: int) -> str:
 
     Units: `approve_amount` in USDC base units; `data` the exact calldata, 0x hex.
     """
-    told = [vault, target, keccak(hexstr=data), approve_amount]
-    return "0x" + keccak(encode(["address", "address", "bytes32", "uint256"], told)).hex()
+    values = [vault, target, keccak(hexstr=data), approve_amount]
+    return "0x" + keccak(encode(["address", "address", "bytes32", "uint256"], values)).hex()
 
 
 _DOMAIN: Final = (

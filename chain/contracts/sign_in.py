@@ -63,8 +63,10 @@ class SiweSignIn:
         One search for a fixed string and a look at no more than a nonce's length behind it: linear,
         whatever the text.
         """
-        told = text.partition("\n" + _NONCE)[2][: NONCE_LONGEST + 1].partition("\n")[0]
-        return told if len(told) <= NONCE_LONGEST and told.isascii() and told.isalnum() else None
+        nonce = text.partition("\n" + _NONCE)[2][: NONCE_LONGEST + 1].partition("\n")[0]
+        return (
+            nonce if len(nonce) <= NONCE_LONGEST and nonce.isascii() and nonce.isalnum() else None
+        )
 
     def digest(self, text: str) -> str:
         """EIP-191 hash that `personal_sign` signs, 0x hex."""

@@ -38,10 +38,10 @@ def parts(signature: bytes) -> tuple[int, int, int] | None:
 
 def recover(digest: bytes, signature: bytes) -> str | None:
     """EIP-55 address of the EOA that signed, or None."""
-    found = parts(signature)
-    if found is None:
+    rsv = parts(signature)
+    if rsv is None:
         return None
-    r, s, parity = found
+    r, s, parity = rsv
     try:
         key = keys.Signature(vrs=(parity, r, s)).recover_public_key_from_msg_hash(digest)
     except (BadSignature, ValidationError):
@@ -54,10 +54,10 @@ def on_chain_form(signature: str) -> str:
     stays as it is.
     """
     raw = bytes.fromhex(signature.removeprefix("0x"))
-    found = parts(raw)
-    if found is None:
+    rsv = parts(raw)
+    if rsv is None:
         return "0x" + raw.hex()
-    r, s, parity = found
+    r, s, parity = rsv
     return "0x" + (r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes([27 + parity])).hex()
 
 

@@ -123,10 +123,10 @@ class LogReader:
             self._by_node[node] = LogReader(node, self.window)
         return self._by_node[node]
 
-    def remember(self, told: BlockRange) -> None:
+    def remember(self, read_range: BlockRange) -> None:
         """Keep the newest blocks of what was read, for who asks of their times."""
-        low = told.head.number - self.window
-        both = {**self._recent, **{b.number: b for b in told.blocks}}
+        low = read_range.head.number - self.window
+        both = {**self._recent, **{b.number: b for b in read_range.blocks}}
         self._recent = {n: b for n, b in both.items() if n > low}
 
     def stamp(self, number: int) -> BlockStamp | None:
@@ -163,18 +163,20 @@ class LogReader:
         self, cursor: ReadCursor, vaults: set[str], head: BlockStamp
     ) -> BlockRange | ReorgDetected | None:
         todo = next_read(cursor, head, window=self.window)
-        told: BlockRange | ReorgDetected | None = ReorgDetected(head) if todo == "rewind" else None
+        outcome: BlockRange | ReorgDetected | None = (
+            ReorgDetected(head) if todo == "rewind" else None
+        )
         if todo == "next block":
-            told = await self._next_blocks(cursor, head, vaults)
+            outcome = await self._next_blocks(cursor, head, vaults)
         elif todo == "history":
             high = min(cursor.block + self.chunk, head.number - self.window)
-            told = await self._history(cursor, high, head, vaults)
-        return await self._sure(told) if isinstance(told, ReorgDetected) else told
+            outcome = await self._history(cursor, high, head, vaults)
+        return await self._sure(outcome) if isinstance(outcome, ReorgDetected) else outcome
 
-    async def _sure(self, told: ReorgDetected) -> ReorgDetected:
+    async def _sure(self, reorg: ReorgDetected) -> ReorgDetected:
         """Nothing is taken back on the word of a node that serves another chain by now."""
         await self.chain.node().prove()
-        return told
+        return reorg
 
     async def logs_of(self, vaults: Iterable[str], low: int, high: int) -> list[VaultLog]:
         """The logs of some vaults in some blocks, both inclusive, in chain order.
@@ -281,9 +283,11 @@ class LogReader:
         logs = sorted(self._decoded(raws, stamps), key=lambda g: (g.block.number, g.log_index))
         created = (str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
         ours = vaults.union(v.lower() for v in created)
-        kept = tuple(g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours)
+        ours_only = tuple(
+            g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours
+        )
         return BlockRange(
-            kept, tuple(stamps.values()), since, ReadCursor(end.number, end.hash), head
+            ours_only, tuple(stamps.values()), since, ReadCursor(end.number, end.hash), head
         )
 
     def _decoded(self, raws: Sequence[Log], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
@@ -314,28 +318,28 @@ class LogReader:
             if not fault.too_much:
                 raise self._unavailable(f"eth_getLogs refused: {fault}") from None
             return [g for h in hashes for g in await self._crowded({"blockHash": h}, vaults)]
-        return [g for told in lists for g in self._list(told)]
+        return [g for answer in lists for g in self._list(answer)]
 
     async def _crowded(self, at: Mapping[str, str], vaults: set[str]) -> list[Log]:
         """Our logs of one block in which there are more with our topics than the node tells at
         once: strangers may leave as many as they pay for. They are asked for by their addresses.
         """
         node = self.chain.node()
-        wanted = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
-        found = self._list(await node.fact("eth_getLogs", wanted))
-        name = sorted(vaults.union(_made(found)))
+        log_filter = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
+        creations = self._list(await node.fact("eth_getLogs", log_filter))
+        name = sorted(vaults.union(_made(creations)))
         for n in range(0, len(name), ADDRESSES_PER_CALL):
             some = {"address": name[n : n + ADDRESSES_PER_CALL], **at}
-            found += self._list(await node.fact("eth_getLogs", _of("MandateVault") | some))
-        return found
+            creations += self._list(await node.fact("eth_getLogs", _of("MandateVault") | some))
+        return creations
 
     async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Log]:
         """Logs of the factory and of the vaults, those included whose making is among them."""
         factory = self.chain.factory
         if factory is None:
             return []
-        wanted = _of("MandateVaultFactory") | {"address": factory}
-        logs = await self._logs(wanted, low, high)
+        log_filter = _of("MandateVaultFactory") | {"address": factory}
+        logs = await self._logs(log_filter, low, high)
         vaults |= _made(logs)
         if not vaults:
             return logs
@@ -345,22 +349,22 @@ class LogReader:
         return logs + await self._logs(name, low, high)
 
     async def _logs(
-        self, wanted: Mapping[str, object], low: int, high: int, vaults: set[str] | None = None
+        self, log_filter: Mapping[str, object], low: int, high: int, vaults: set[str] | None = None
     ) -> list[Log]:
         """eth_getLogs that halves its range, or takes the provider's advice, until it is
         answered; `vaults` where no address is named: a single block that is still too much is asked
         for these.
         """
-        ranges, found = [(low, high)], list[Log]()
+        ranges, logs = [(low, high)], list[Log]()
         while ranges:
             first, last = ranges.pop()
             try:
-                request = {**wanted, "fromBlock": hex(first), "toBlock": hex(last)}
-                found += self._list(await self.chain.node().ask("eth_getLogs", request))
+                request = {**log_filter, "fromBlock": hex(first), "toBlock": hex(last)}
+                logs += self._list(await self.chain.node().ask("eth_getLogs", request))
                 self.chunk = min(self.chunk * 21 // 20 + 1, LARGEST_CHUNK)
             except NodeError as fault:
                 if first == last and fault.too_much and vaults is not None:
-                    found += await self._crowded(
+                    logs += await self._crowded(
                         {"fromBlock": hex(first), "toBlock": hex(last)}, vaults
                     )
                     continue
@@ -369,7 +373,7 @@ class LogReader:
                 middle = _advised(str(fault), first, last)
                 self.chunk = max(1, middle - first + 1)
                 ranges += [(middle + 1, last), (first, middle)]
-        return found
+        return logs
 
     def _list(self, answer: object) -> list[Log]:
         if not isinstance(answer, list):
@@ -386,8 +390,8 @@ def _of(contract: str) -> dict[str, object]:
 
 def _made(logs: Iterable[Log]) -> set[str]:
     """The vaults whose making is among some logs of the factory."""
-    told = (abi_codec.decode_log("MandateVaultFactory", g.topics, g.data) for g in logs)
-    return {str(one[1]["vault"]).lower() for one in told if one and one[0] == "MandateCreated"}
+    decoded = (abi_codec.decode_log("MandateVaultFactory", g.topics, g.data) for g in logs)
+    return {str(one[1]["vault"]).lower() for one in decoded if one and one[0] == "MandateCreated"}
 
 
 def _advised(message: str, first: int, last: int) -> int:

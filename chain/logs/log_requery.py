@@ -46,19 +46,19 @@ async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) ->
     request: list[Question] = [
         ("eth_getLogs", [{"address": vault, "blockHash": s.hash}]) for s in stamps
     ]
-    return [g for told in await chain.node().facts(request) for g in decoding.logs(told)]
+    return [g for answer in await chain.node().facts(request) for g in decoding.logs(answer)]
 
 
 async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Log]:
     request: list[Question] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
-    answered = await chain.node().facts(request)
-    return [g for told in answered for r in told for g in decoding.logs(r["logs"])]
+    answers = await chain.node().facts(request)
+    return [g for receipts in answers for r in receipts for g in decoding.logs(r["logs"])]
 
 
 async def _by_range(chain: EvmChain, vault: str, low: int, high: int) -> list[VaultLog]:
-    wanted = {"address": vault, "fromBlock": hex(low), "toBlock": hex(high)}
+    log_filter = {"address": vault, "fromBlock": hex(low), "toBlock": hex(high)}
     try:
-        logs = decoding.logs(await chain.node().ask("eth_getLogs", wanted))
+        logs = decoding.logs(await chain.node().ask("eth_getLogs", log_filter))
     except NodeError as fault:
         if low == high or not fault.too_much:
             raise _refused(chain, fault) from None
@@ -79,7 +79,7 @@ def _decoded(
     logs: Iterable[Log],
     stamps: Mapping[int, BlockStamp],
 ) -> list[VaultLog]:
-    found: dict[tuple[int, int], VaultLog] = {}
+    by_place: dict[tuple[int, int], VaultLog] = {}
     for one in logs:
         if one.address.lower() != vault.lower():
             continue
@@ -88,5 +88,5 @@ def _decoded(
             raise chain.node().unavailable("logs of another block than the one asked for")
         log = chain.vault_log(one, stamp)
         if log is not None:
-            found[log.block.number, log.log_index] = log
-    return [found[place] for place in sorted(found)]
+            by_place[log.block.number, log.log_index] = log
+    return [by_place[place] for place in sorted(by_place)]

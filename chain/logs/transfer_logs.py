@@ -25,7 +25,7 @@ async def inbound(
 
     Errors: `chain_unavailable`, `not_configured`.
     """
-    found: list[tuple[str, TransferLog]] = []
+    transfers: list[tuple[str, TransferLog]] = []
     rest = iter(sorted(holders))
     while some := list(islice(rest, ADDRESSES_A_CALL)):
         try:
@@ -33,22 +33,22 @@ async def inbound(
         except decoding.NONSENSE as error:
             why = f"a log that makes no sense ({type(error).__name__})"
             raise chain.node().unavailable(why) from None
-        told = ((g, chain.transfer(g)) for g in logs)
-        found += [(g.tx_hash, log) for g, log in told if log is not None]
-    return found
+        decoded = ((g, chain.transfer(g)) for g in logs)
+        transfers += [(g.tx_hash, log) for g, log in decoded if log is not None]
+    return transfers
 
 
 async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> list[Any]:
     """eth_getLogs that halves its range until the provider answers it."""
     to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in holders]
-    wanted = {
+    log_filter = {
         "address": chain.usdc,
         "topics": [ERC20_TRANSFER_TOPIC, None, to],
         "fromBlock": hex(low),
         "toBlock": hex(high),
     }
     try:
-        raw = await chain.node().ask("eth_getLogs", wanted)
+        raw = await chain.node().ask("eth_getLogs", log_filter)
     except NodeError as fault:
         if low == high:
             why = f"eth_getLogs refused: {fault}"

@@ -83,26 +83,26 @@ class BlockReader(OfflineChain):
 
     async def block(self, tag: int | str) -> BlockStamp | None:
         """Return a block by number, hash or tag, or None."""
-        told = await self.header(tag)
-        return None if told is None else told.block
+        header = await self.header(tag)
+        return None if header is None else header.block
 
     async def header(self, tag: int | str) -> Header | None:
         """A block and its parent's hash. Errors: `chain_unavailable`, for a header too that does
         not hash to its block's name.
         """
-        told = await self._told(tag)
-        return None if told is None else await self._proved(told)
+        header = await self._told(tag)
+        return None if header is None else await self._proved(header)
 
     async def blocks(self, *numbers: int) -> tuple[BlockStamp | None, ...]:
         """Blocks by number, asked together; None for each that there is not."""
-        told = await self.node().facts(
+        answers = await self.node().facts(
             [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
         )
-        found = [
+        stamps = [
             None if one is None else self._header(one, n)
-            for n, one in zip(numbers, told, strict=True)
+            for n, one in zip(numbers, answers, strict=True)
         ]
-        return tuple([None if one is None else (await self._proved(one)).block for one in found])
+        return tuple([None if one is None else (await self._proved(one)).block for one in stamps])
 
     async def _told(self, tag: int | str) -> Header | None:
         by_hash = isinstance(tag, str) and len(tag) == 66
@@ -116,15 +116,15 @@ class BlockReader(OfflineChain):
 
         Errors: `chain_unavailable` where one of them is missing, or does not hash to its name.
         """
-        wanted = sorted(numbers)
-        told = await self.node().facts(
-            [("eth_getBlockByNumber", [hex(number), False]) for number in wanted]
+        heights = sorted(numbers)
+        answers = await self.node().facts(
+            [("eth_getBlockByNumber", [hex(number), False]) for number in heights]
         )
-        if None in told:
+        if None in answers:
             raise self.node().unavailable("a block in the middle of the chain is missing")
         return {
             n: await self._proved(self._header(one, n), whole=whole)
-            for n, one in zip(wanted, told, strict=True)
+            for n, one in zip(heights, answers, strict=True)
         }
 
     async def _proved(self, header: Header, *, whole: bool = False) -> Header:
@@ -135,12 +135,12 @@ class BlockReader(OfflineChain):
 
     def _header(self, raw: object, tag: int | str) -> Header:
         try:
-            found = decoding.header(raw)
+            header = decoding.header(raw)
         except decoding.NONSENSE:
             raise self.node().unavailable("a block without number, hash or time") from None
-        if tag not in (found.block.number, found.block.hash) and tag not in TAGS:
+        if tag not in (header.block.number, header.block.hash) and tag not in TAGS:
             raise self.node().unavailable("another block than the one asked for")
-        return found
+        return header
 
     async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
         """Run a view at one block.
@@ -161,10 +161,10 @@ class BlockReader(OfflineChain):
 
     async def balance(self, holder: str, block: BlockStamp) -> int:
         """USDC of a holder in base units. Errors: `chain_unavailable`, `not_configured`."""
-        found = await self.holding(self.configured("USDC", self.usdc), holder, block)
-        if found is None:
+        balance = await self.holding(self.configured("USDC", self.usdc), holder, block)
+        if balance is None:
             raise self.node().unavailable("the USDC contract tells no balance")
-        return found
+        return balance
 
     async def holding(self, token: str, holder: str, block: BlockStamp) -> int | None:
         """ERC-20 balance in base units; None where the contract tells none, for an empty answer is
@@ -172,10 +172,10 @@ class BlockReader(OfflineChain):
         """
         data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
         try:
-            told = await self.eth_call(token, data, block)
+            answer = await self.eth_call(token, data, block)
         except NodeError:
             return None
-        return int.from_bytes(told[:32], "big") if len(told) >= 32 else None
+        return int.from_bytes(answer[:32], "big") if len(answer) >= 32 else None
 
 
 def pinned(block: BlockStamp) -> dict[str, str]:

@@ -21,10 +21,10 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
     of which the node tells nonsense holds no other back: it is left out.
     Errors: `chain_unavailable`.
     """
-    wanted = list(dict.fromkeys(tx_hash.lower() for tx_hash in tx_hashes))
-    told = await _asked(chain, "eth_getTransactionReceipt", [[h] for h in wanted])
-    seen, where = {h: t for h, t in zip(wanted, told, strict=True) if t is not None}, {}
-    for tx_hash, one in seen.items():
+    hashes = list(dict.fromkeys(tx_hash.lower() for tx_hash in tx_hashes))
+    answers = await _asked(chain, "eth_getTransactionReceipt", [[h] for h in hashes])
+    mined_answers, where = {h: t for h, t in zip(hashes, answers, strict=True) if t is not None}, {}
+    for tx_hash, one in mined_answers.items():
         try:
             if str(one["transactionHash"]).lower() == tx_hash:
                 where[tx_hash] = decoding.block_hash(one["blockHash"])
@@ -32,19 +32,19 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
             continue
     blocks = await _blocks(chain, list(dict.fromkeys(where.values())))
     newest = await chain.latest()
-    data = await _calldata(chain, [h for h in where if _failed(seen[h])])
-    found: dict[str, Receipt | None] = {h: None for h in wanted if h not in seen}
+    data = await _calldata(chain, [h for h in where if _failed(mined_answers[h])])
+    result: dict[str, Receipt | None] = {h: None for h in hashes if h not in mined_answers}
     for tx_hash, mined_in in where.items():
         block = blocks.get(mined_in)
         try:
-            found[tx_hash] = (
-                mined(chain, seen[tx_hash], block, newest, data.get(tx_hash), None)
+            result[tx_hash] = (
+                mined(chain, mined_answers[tx_hash], block, newest, data.get(tx_hash), None)
                 if block is not None
                 else None  # it was reorganised away between two questions
             )
         except decoding.NONSENSE:
             continue
-    return found
+    return result
 
 
 async def agreed_receipts(
@@ -55,22 +55,22 @@ async def agreed_receipts(
 
     Errors: `chain_unavailable` where none answers.
     """
-    wanted, views = [h.lower() for h in tx_hashes], chain.views
+    hashes, views = [h.lower() for h in tx_hashes], chain.views
 
     def limit(tx_hash: str, statement: Mapping[int, Mapping[str, Receipt | None]]) -> list[int]:
-        there = {n: found[tx_hash] for n, found in statement.items() if tx_hash in found}
+        there = {n: by_hash[tx_hash] for n, by_hash in statement.items() if tx_hash in by_hash}
         return majority(len(views), {n: _fact(one) for n, one in there.items()})
 
     statement = await until(
         chain,
-        lambda view: receipts(view, wanted),
-        lambda statement: all(limit(h, statement) for h in wanted),
+        lambda view: receipts(view, hashes),
+        lambda statement: all(limit(h, statement) for h in hashes),
     )
     agreed: dict[str, Receipt | None] = {}
-    for tx_hash in wanted:
+    for tx_hash in hashes:
         same = limit(tx_hash, statement)
         if same:
-            own = {n: _fact(found.get(tx_hash)) for n, found in statement.items()}
+            own = {n: _fact(by_hash.get(tx_hash)) for n, by_hash in statement.items()}
             dissent(chain.node(), "a transaction", same, own)
             agreed[tx_hash] = _together([statement[n][tx_hash] for n in same], len(views))
     return agreed
@@ -83,25 +83,25 @@ def _fact(receipt: Receipt | None) -> Receipt | None:
 
 def _together(same: Sequence[Receipt | None], nodes: int) -> Receipt | None:
     """One of those that are alike, no deeper than any of them has it."""
-    told = [one for one in same if one is not None]
-    if not told:
+    names = [one for one in same if one is not None]
+    if not names:
         return None
-    data = [one.data for one in told if one.data is not None]
+    data = [one.data for one in names if one.data is not None]
     known = next((d for d in data if data.count(d) > nodes // 2), None)
-    return replace(told[0], depth=min(one.depth for one in told), data=known)
+    return replace(names[0], depth=min(one.depth for one in names), data=known)
 
 
-def _failed(told: Told) -> bool:
+def _failed(raw: Told) -> bool:
     try:
-        return int(told["status"], 16) != 1
+        return int(raw["status"], 16) != 1
     except decoding.NONSENSE:
         return False
 
 
 async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockStamp]:
-    told = await _asked(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
-    found = {}
-    for block_hash, one in zip(hashes, told, strict=True):
+    answers = await _asked(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
+    stamps = {}
+    for block_hash, one in zip(hashes, answers, strict=True):
         if one is None:
             continue
         try:
@@ -110,21 +110,21 @@ async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockS
             stamp = None
         if stamp is None or stamp.hash != block_hash:
             raise chain.node().unavailable("another block than the one asked for")
-        found[block_hash] = stamp
-    return found
+        stamps[block_hash] = stamp
+    return stamps
 
 
 async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]:
     """What was sent in transactions, as far as the node still knows it."""
-    told = await _asked(chain, "eth_getTransactionByHash", [[h] for h in hashes])
-    found = {}
-    for tx_hash, sent in zip(hashes, told, strict=True):
+    answers = await _asked(chain, "eth_getTransactionByHash", [[h] for h in hashes])
+    inputs = {}
+    for tx_hash, sent in zip(hashes, answers, strict=True):
         try:
             if sent is not None and sent.get("to"):
-                found[tx_hash] = decoding.calldata(sent)
+                inputs[tx_hash] = decoding.calldata(sent)
         except decoding.NONSENSE:
             continue
-    return found
+    return inputs
 
 
 async def _asked(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:

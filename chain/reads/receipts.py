@@ -37,30 +37,30 @@ async def receipt(chain: BlockReader, tx_hash: str) -> Receipt | None:
         raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
 
 
-async def _receipt(chain: BlockReader, told: Told, block: BlockStamp) -> Receipt:
+async def _receipt(chain: BlockReader, raw: Told, block: BlockStamp) -> Receipt:
     newest = await chain.latest()
-    ok = int(told["status"], 16) == 1
-    sent = None if ok else await _sent(chain, str(told["transactionHash"]))
+    ok = int(raw["status"], 16) == 1
+    sent = None if ok else await _sent(chain, str(raw["transactionHash"]))
     why = None if sent is None else await _why_reverted(chain, sent, block)
-    return mined(chain, told, block, newest, None if sent is None else decoding.calldata(sent), why)
+    return mined(chain, raw, block, newest, None if sent is None else decoding.calldata(sent), why)
 
 
 def mined(
     chain: BlockReader,
-    told: Told,
+    raw: Told,
     block: BlockStamp,
     newest: BlockStamp,
     data: str | None,
     why: Revert | None,
 ) -> Receipt:
     """A receipt as a node told it, in its block; of a failed one its calldata and reason too."""
-    logs = [decoding.log(g) for g in told["logs"]]
+    logs = [decoding.log(g) for g in raw["logs"]]
     transfers = map(chain.transfer, logs)
     return Receipt(
-        tx_hash=str(told["transactionHash"]).lower(),
-        ok=int(told["status"], 16) == 1,
-        sender=to_checksum_address(told["from"]),
-        to=to_checksum_address(told["to"]) if told.get("to") else None,
+        tx_hash=str(raw["transactionHash"]).lower(),
+        ok=int(raw["status"], 16) == 1,
+        sender=to_checksum_address(raw["from"]),
+        to=to_checksum_address(raw["to"]) if raw.get("to") else None,
         block=block,
         depth=max(0, newest.number - block.number),
         logs=tuple(log for g in logs if (log := chain.vault_log(g, block)) is not None),

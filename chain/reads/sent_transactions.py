@@ -85,19 +85,19 @@ class _Count:
 
 async def _grew(count: _Count, low: tuple[int, int], high: tuple[int, int]) -> list[int]:
     """The blocks in (low, high] that hold transactions of the account, in order."""
-    found: list[int] = []
+    blocks: list[int] = []
     ranges = [(low, high)]
     while ranges:
         (first, before), (last, after) = ranges.pop()
         if before >= after or first >= last:
             continue
         if last - first == 1:
-            found.append(last)
+            blocks.append(last)
             continue
         middle = (first + last) // 2
         at = (middle, await count.at(middle))
         ranges += [(at, (last, after)), ((first, before), at)]
-    return found
+    return blocks
 
 
 async def _of_block(rpc: NodePool, number: int, sender: str, to: str) -> list[_Sent]:

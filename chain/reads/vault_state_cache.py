@@ -38,8 +38,8 @@ class VaultStateCache:
 
     def get(self, vault: str) -> VaultState | None:
         """What the vault said last, marked as that; None where it was never read here."""
-        kept = self._states.get(vault)
-        return None if kept is None else replace(kept, last_known=True)
+        entry = self._states.get(vault)
+        return None if entry is None else replace(entry, last_known=True)
 
     def catch_up(self, vault: str) -> None:
         """Read a vault when the chain answers again, without anybody waiting for it."""

@@ -40,7 +40,7 @@ async def vault_states(
     Errors: `chain_unavailable` where none answers.
     """
     at = block if block is not None else await chain.latest()
-    found: dict[str, VaultState] = {}
+    states: dict[str, VaultState] = {}
     failed: list[Refused] = []
     lens, step = chain.facts.lens, 1 if chain.facts.lens is None else LENS_BATCH
     batches = [list(vaults[n : n + step]) for n in range(0, len(vaults), step)]
@@ -48,9 +48,9 @@ async def vault_states(
         batch = batches.pop()
         try:
             if lens is None:
-                found[batch[0]] = await _state_by_fields(chain, batch[0], at)
+                states[batch[0]] = await _state_by_fields(chain, batch[0], at)
             else:
-                found |= await _by_lens(chain, lens, batch, at)
+                states |= await _by_lens(chain, lens, batch, at)
         except (NodeError, DecodingError, *decoding.NONSENSE) as error:
             why = f"the vault does not answer ({type(error).__name__})"
             if len(batch) == 1:
@@ -58,17 +58,17 @@ async def vault_states(
             else:
                 middle = len(batch) // 2
                 batches += [batch[middle:], batch[:middle]]
-    if failed and not found:
+    if failed and not states:
         raise failed[0]
-    return {v: found[v] for v in vaults if v in found}
+    return {v: states[v] for v in vaults if v in states}
 
 
 async def _by_lens(
     chain: BlockReader, lens: str, batch: Sequence[str], block: BlockStamp
 ) -> dict[str, VaultState]:
     raw = await chain.eth_call(lens, abi_codec.calldata("VaultLens", "read", [tuple(batch)]), block)
-    _, _, told = abi_codec.outputs("VaultLens", "read", raw)
-    return {v: decoding.vault_state(v, block, s) for v, s in zip(batch, told, strict=True)}
+    _, _, answers = abi_codec.outputs("VaultLens", "read", raw)
+    return {v: decoding.vault_state(v, block, s) for v, s in zip(batch, answers, strict=True)}
 
 
 async def agreed_states(
@@ -89,16 +89,16 @@ async def agreed_states(
         return majority(len(views), {n: states.get(vault) for n, states in statement.items()})
 
     statement = await until(chain, read, lambda statement: all(limit(v, statement) for v in vaults))
-    found: dict[str, VaultState] = {}
+    agreed: dict[str, VaultState] = {}
     for vault in vaults:
         same = limit(vault, statement)
         own = {n: states.get(vault) for n, states in statement.items()}
         if same and (state := own[same[0]]) is not None:
             dissent(chain.node(), "a vault", same, own)
-            found[vault] = state
-    if vaults and not found:
+            agreed[vault] = state
+    if vaults and not agreed:
         raise chain.node().unavailable("its nodes do not say the same")
-    return found
+    return agreed
 
 
 async def agreed_head(chain: NodeAnswers[BlockReader]) -> BlockStamp:
@@ -147,7 +147,7 @@ async def _state_by_fields(chain: BlockReader, vault: str, block: BlockStamp) ->
     withdrawable, reason, until = await view("lockStatus")
     one = {n: (await view(n))[0] for n in _SINGLE}
     balance = await chain.balance(vault, block)
-    told = (
+    fields = (
         True,
         one["stoppedAt"] != 0,
         one["settled"],
@@ -169,4 +169,4 @@ async def _state_by_fields(chain: BlockReader, vault: str, block: BlockStamp) ->
         one["recorded"],
         values,
     )
-    return decoding.vault_state(vault, block, told)
+    return decoding.vault_state(vault, block, fields)

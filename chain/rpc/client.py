@@ -87,10 +87,10 @@ class RpcClient:
 
         Errors: RpcFault where the node answers one of them with an error.
         """
-        found: list[Any] = []
-        while len(found) < len(questions):
-            found += await self._some(questions[len(found) : len(found) + self._batch])
-        return found
+        results: list[Any] = []
+        while len(results) < len(questions):
+            results += await self._some(questions[len(results) : len(results) + self._batch])
+        return results
 
     async def fact(self, method: str, *params: Any) -> Any:
         """Call a method for which no error of the node's is an answer."""
@@ -256,14 +256,14 @@ class RpcClient:
         return await self._apart(questions)
 
     async def _apart(self, questions: Sequence[Question]) -> list[Any]:
-        found: dict[int, Any] = {}
+        results: dict[int, Any] = {}
         failed: list[Exception] = []
         rest = iter(enumerate(questions))
 
         async def some() -> None:
             for n, (method, params) in rest:
                 try:
-                    found[n] = await self.ask(method, *params)
+                    results[n] = await self.ask(method, *params)
                 except (NodeError, Refused) as error:
                     failed.append(error)
                 if failed:
@@ -274,7 +274,7 @@ class RpcClient:
                 group.start_soon(some)
         if failed:
             raise failed[0]
-        return [found[n] for n in range(len(questions))]
+        return [results[n] for n in range(len(questions))]
 
     async def _asked(self, put: Callable[[], Awaitable[Any]]) -> Any:
         """Put a question, again and again within the time; what the node does wrong is counted."""

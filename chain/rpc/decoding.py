@@ -69,9 +69,9 @@ def header(raw: object) -> Header:
     return Header(block=block, parent=block_hash(fields["parentHash"]), proved=proved)
 
 
-def log(told: object) -> Log:
+def log(entry: object) -> Log:
     """A JSON-RPC log. Errors: one of `NONSENSE`."""
-    one = _fields(told)
+    one = _fields(entry)
     topics = one["topics"]
     if not isinstance(topics, list):
         raise TypeError("topics that are no list")
@@ -100,34 +100,34 @@ def _fields(raw: object) -> Mapping[str, object]:
     return raw
 
 
-def _text(told: Mapping[str, object], name: str) -> str:
-    value = told[name]
+def _text(raw: Mapping[str, object], name: str) -> str:
+    value = raw[name]
     if not isinstance(value, str):
         raise TypeError(f"{name} is no text")
     return value
 
 
-def _number(told: Mapping[str, object], name: str) -> int:
+def _number(raw: Mapping[str, object], name: str) -> int:
     """A block's number, a time or a place: none that a column could not hold."""
-    text = _text(told, name)
+    text = _text(raw, name)
     if not _QUANTITY.fullmatch(text) or (value := int(text, 16)) > LARGEST:
         raise ValueError(f"{name} is no number of a block")
     return value
 
 
-def block_hash(told: object) -> str:
+def block_hash(header: object) -> str:
     """A hash of a block or a transaction, lower case. Errors: one of `NONSENSE`."""
-    if not isinstance(told, str) or len(raw(told)) != 32:
+    if not isinstance(header, str) or len(raw(header)) != 32:
         raise ValueError("a hash has 32 bytes")
-    return told.lower()
+    return header.lower()
 
 
 def calldata(sent: Any) -> str:
     """What a transaction carries, 0x hex. Errors: one of `NONSENSE`."""
-    told = sent["input"]
-    if not isinstance(told, str):
+    data = sent["input"]
+    if not isinstance(data, str):
         raise TypeError("calldata is 0x hex")
-    return "0x" + raw(told).hex()
+    return "0x" + raw(data).hex()
 
 
 def raw(text: str) -> bytes:
@@ -167,7 +167,7 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
     if not s["ok"]:
         return VaultState(address, block, exists=False)
     agent = to_checksum_address(s["agent"])
-    nobody = int(agent, 16) == 0
+    no_agent = int(agent, 16) == 0
 
     def money(name: str) -> Usdc:
         return Usdc(s[name]) if s[name] else ZERO
@@ -180,8 +180,8 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
         address,
         block,
         exists=True,
-        agent=None if nobody else agent,
-        paused=nobody and not s["stopped"] and not s["settled"],
+        agent=None if no_agent else agent,
+        paused=no_agent and not s["stopped"] and not s["settled"],
         stopped=s["stopped"],
         stop_reason=s["stopReason"],
         settled=s["settled"],
@@ -203,6 +203,6 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
     )
 
 
-def _probed(told: int) -> Usdc | None:
+def _probed(raw: int) -> Usdc | None:
     """A probe's value; one that says more than every USDC there is has not answered."""
-    return Usdc(told) if told <= LIMIT_MICROS else None
+    return Usdc(raw) if raw <= LIMIT_MICROS else None

@@ -111,11 +111,11 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
     """Seconds of a Retry-After header, which holds seconds or a date; a date counts from the
     answer's own Date.
     """
-    told = headers.get("Retry-After", "").strip()
-    if told.isdecimal():
-        return int(told[:6])
+    header = headers.get("Retry-After", "").strip()
+    if header.isdecimal():
+        return int(header[:6])
     try:
-        until, sent = parsedate_to_datetime(told), parsedate_to_datetime(headers.get("Date", ""))
+        until, sent = parsedate_to_datetime(header), parsedate_to_datetime(headers.get("Date", ""))
         return max(0, int((until - sent).total_seconds()))
     except (TypeError, ValueError):
         return None

@@ -51,17 +51,17 @@ _BESIDE: Final = frozenset(
 )
 
 
-def computed_hash(told: Mapping[str, object]) -> str | None:
+def computed_hash(raw: Mapping[str, object]) -> str | None:
     """keccak256(rlp(header)), 0x hex; None where a field is missing or one is not known here, as on
     chains whose headers hold more.
 
     Errors: ValueError for a field that is no hex.
     """
-    there = [name for name in FIELDS if told.get(name) is not None]
-    unknown = told.keys() - set(FIELDS) - _BESIDE
+    there = [name for name in FIELDS if raw.get(name) is not None]
+    unknown = raw.keys() - set(FIELDS) - _BESIDE
     if unknown or len(there) < ALWAYS or there != list(FIELDS[: len(there)]):
         return None
-    return "0x" + keccak(rlp.encode([_item(name, told[name]) for name in there])).hex()
+    return "0x" + keccak(rlp.encode([_item(name, raw[name]) for name in there])).hex()
 
 
 def _item(name: str, raw: object) -> bytes | int:

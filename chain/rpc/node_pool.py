@@ -112,12 +112,12 @@ class NodePool:
         fit = self.order()
         return [*fit, *(n for n in range(len(self.each)) if n not in fit)]
 
-    def worked(self, n: int, *, found: bool) -> None:
+    def worked(self, n: int, *, has_answer: bool) -> None:
         """A node answered a whole step: it is the first of the next one. Where nothing was found it
         was asked too little to be right again.
         """
         self._first = n
-        if found:
+        if has_answer:
             self.faults[n].pop("failed a step", None)
             self._steps += 1
 
@@ -136,9 +136,9 @@ class NodePool:
     def told(self) -> Iterator[tuple[int, str]]:
         """What is wrong with each node, by its place from 1 on."""
         for n, own in enumerate(self.faults, start=1):
-            found = next((own[fault] for fault in FAULTS if fault in own), None)
-            if found is not None:
-                yield n, found
+            fault_name = next((own[fault] for fault in FAULTS if fault in own), None)
+            if fault_name is not None:
+                yield n, fault_name
 
     # -- whether they agree
 

@@ -79,24 +79,24 @@ class Proxy:
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         headers = {n: v for n, v in request.headers.items() if n.lower() not in HOP}
-        asked = Seen(request.method, request.path, body)
+        before = Seen(request.method, request.path, body)
         # An agent that is gone must not take the request along: that is what a lost answer is.
         async with ClientSession(timeout=ClientTimeout(total=None), auto_decompress=False) as http:
-            for _ in range(2 if self.twice(asked) else 1):
+            for _ in range(2 if self.twice(before) else 1):
                 answer = await http.request(
                     request.method, self.service + request.raw_path, data=body, headers=headers
                 )
                 if answer.content_type == "text/event-stream":
                     return await self._stream(request, answer)
-                told = await answer.read()
-        seen = Seen(request.method, request.path, body, answer.status, told)
-        self.seen.append(seen)
-        if self.after is not None and not await self.after(seen):
+                payload = await answer.read()
+        exchange = Seen(request.method, request.path, body, answer.status, payload)
+        self.seen.append(exchange)
+        if self.after is not None and not await self.after(exchange):
             if request.transport is not None:
                 request.transport.abort()
             return web.Response(status=499)
-        kept = {n: v for n, v in answer.headers.items() if n.lower() not in HOP}
-        return web.Response(status=answer.status, body=told, headers=kept)
+        passed_on = {n: v for n, v in answer.headers.items() if n.lower() not in HOP}
+        return web.Response(status=answer.status, body=payload, headers=passed_on)
 
     @staticmethod
     async def _stream(request: web.Request, answer: ClientResponse) -> web.StreamResponse:

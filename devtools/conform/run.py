@@ -19,31 +19,31 @@ async def conform(
     only: Sequence[str],
     limit_s: int,
     as_json: bool,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> bool:
     """Play the scenarios one after the other; True only if the agent passed every one of them."""
-    found: dict[str, list[str]] = {}
+    findings: dict[str, list[str]] = {}
     async with staged(command, limit_s) as stage:
         for scenario in SCENARIOS:
             if only and scenario.name not in only:
                 continue
             try:
                 with anyio.fail_after(8 * limit_s):
-                    found[scenario.name] = await scenario.play(stage)
+                    findings[scenario.name] = await scenario.play(stage)
             except TimeoutError:
-                found[scenario.name] = ["it did not come to an end"]
+                findings[scenario.name] = ["it did not come to an end"]
             except StepFailed as failed:
-                found[scenario.name] = [str(failed)]
+                findings[scenario.name] = [str(failed)]
             if not as_json:
-                wrong = found[scenario.name]
-                say(
+                wrong = findings[scenario.name]
+                report(
                     f"{'FAIL' if wrong else 'pass'}  {scenario.name:<18} {scenario.what}"
                     + "".join(f"\n      - {w}" for w in wrong)
                 )
     if as_json:
-        raw: Any = {name: {"passed": not wrong, "wrong": wrong} for name, wrong in found.items()}
-        say(json.dumps(raw, indent=1))
-    passed = sum(not wrong for wrong in found.values())
+        raw: Any = {name: {"passed": not wrong, "wrong": wrong} for name, wrong in findings.items()}
+        report(json.dumps(raw, indent=1))
+    passed = sum(not wrong for wrong in findings.values())
     if not as_json:
-        say(f"{passed} of {len(found)} scenarios passed")
-    return passed == len(found)
+        report(f"{passed} of {len(findings)} scenarios passed")
+    return passed == len(findings)

@@ -96,11 +96,11 @@ async def ten_at_once(stage: Stage) -> list[str]:
         wrong.append("none of ten got through")
     if total > usdc("200"):
         wrong.append(f"spent {total} of 200 a day")
-    told = [r["tx_hash"] for r in reports]
-    if len(set(told)) != len(told):
+    hashes = [r["tx_hash"] for r in reports]
+    if len(set(hashes)) != len(hashes):
         wrong.append("one action is reported twice")
-    if len(told) != len(executed):
-        wrong.append(f"{len(executed)} actions, {len(told)} reports")
+    if len(hashes) != len(executed):
+        wrong.append(f"{len(executed)} actions, {len(hashes)} reports")
     if broken := await snapshot.violations():
         wrong.append(f"broke {', '.join(sorted(set(broken)))}")
     return wrong
@@ -193,17 +193,19 @@ async def _waiting(snapshot: Case, *, but: str, ended: int) -> str:
     """The id of an item that waits for the owner, another than one; empty when none had come by the
     end of so many runs of the agent.
     """
-    found = ""
-    while not found:
+    approval_id = ""
+    while not approval_id:
         over = len(snapshot.runs) >= ended
         raw: Any = await snapshot.stage.owner.ask(
             "GET", snapshot.path + "/approvals", status="pending"
         )
-        found = next((str(a["approval_id"]) for a in raw["items"] if a["approval_id"] != but), "")
+        approval_id = next(
+            (str(a["approval_id"]) for a in raw["items"] if a["approval_id"] != but), ""
+        )
         if over:
             break
         await anyio.sleep(0.2)
-    return found
+    return approval_id
 
 
 async def at_the_floor(stage: Stage) -> list[str]:

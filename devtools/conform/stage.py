@@ -168,18 +168,18 @@ class Case:
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
-        told = b""
+        output = b""
         try:
             with anyio.move_on_after(limit_s or stage.limit_s):
-                told, _ = await process.communicate()
+                output, _ = await process.communicate()
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             with anyio.CancelScope(shield=True):
                 await process.wait()
         done = Run(
-            process.returncode if told or process.returncode == 0 else None,
-            told.decode(errors="replace")[-2_000:],
+            process.returncode if output or process.returncode == 0 else None,
+            output.decode(errors="replace")[-2_000:],
         )
         self.runs.append(done)
         await self.settle()
@@ -199,8 +199,8 @@ class Case:
 
     async def events(self) -> list[JsonObject]:
         """The ledger, newest first."""
-        told = await self.stage.owner.ask("GET", self.path + "/events", limit=200)
-        return list(told["items"])
+        page = await self.stage.owner.ask("GET", self.path + "/events", limit=200)
+        return list(page["items"])
 
     async def executed(self) -> list[Usdc]:
         """What the chain says each executed call took out, oldest first."""
@@ -229,8 +229,8 @@ class Case:
 
     async def owner_sends(self, route: str) -> None:
         """Have the owner send one of the calls that the service makes for him."""
-        told = await self.stage.owner.ask("GET", self.path + route)
-        await self.stage.owner.send(told["call"])
+        call = await self.stage.owner.ask("GET", self.path + route)
+        await self.stage.owner.send(call["call"])
 
     async def market_halves(self) -> None:
         """Let the market lose half of what everybody has in it."""

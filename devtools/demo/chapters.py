@@ -67,9 +67,9 @@ async def signs(s: Stage) -> None:
     corrected = terms | {
         "daily_cap_usdc": "250", "markets": ["test-market"], "agent_id": s.seen["agent_id"],
     }  # fmt: skip
-    told = await s.owner.ask("PUT", s.path, corrected)
+    answer = await s.owner.ask("PUT", s.path, corrected)
     s.story.same(
-        "the owner corrects the cap per day to", told["mandate"]["daily_cap_usdc"], "250.000000"
+        "the owner corrects the cap per day to", answer["mandate"]["daily_cap_usdc"], "250.000000"
     )
     signable = await s.owner.ask("GET", s.path + "/terms")
     for clause in signable["clauses"]:
@@ -95,8 +95,8 @@ async def signs(s: Stage) -> None:
     fund = await s.owner.ask("GET", s.path + "/fund", amount="500")
     for call in fund["calls"]:
         s.seen["deposit_tx"] = await s.owner.send(call)
-    told = await s.owner.ask("POST", s.path + "/vault-tx", {"tx_hash": s.seen["deposit_tx"]})
-    s.story.same("500 USDC deposited; the mandate is", told["mandate"]["status"], "working")
+    answer = await s.owner.ask("POST", s.path + "/vault-tx", {"tx_hash": s.seen["deposit_tx"]})
+    s.story.same("500 USDC deposited; the mandate is", answer["mandate"]["status"], "working")
 
 
 async def acts(s: Stage, agent: Agent) -> None:
@@ -124,15 +124,15 @@ async def acts(s: Stage, agent: Agent) -> None:
     )
     await agent.call("mandate_accept", public_id=s.seen["id"])
     amount = Usdc.parse("60")
-    told = await agent.call(
+    answer = await agent.call(
         "mandate_execute_call",
         public_id=s.seen["id"],
         target=s.market,
         data=s.deposit_data(amount),
         approve_amount=str(amount),
     )
-    s.story.same("calldata that the simulation accepts", told["simulation"]["ok"], True)
-    ok, tx = await agent.execute(told)
+    s.story.same("calldata that the simulation accepts", answer["simulation"]["ok"], True)
+    ok, tx = await agent.execute(answer)
     s.story.hold(f"60 USDC into the market: {tx}", truth=ok)
     s.seen["first_tx"] = tx
     report = {
@@ -163,14 +163,14 @@ async def is_refused(s: Stage, agent: Agent) -> None:
     s.story.chapter(5, "Above the cap: refused before gas, reverted on chain, proven (SSE)")
     amount = Usdc.parse("150")
     data = s.deposit_data(amount)
-    told = await agent.attempt(
+    answer = await agent.attempt(
         "mandate_execute_call",
         public_id=s.seen["id"],
         target=s.market,
         data=data,
         approve_amount=str(amount),
     )
-    block = told["refusal"]
+    block = answer["refusal"]
     s.story.same("the service refuses with", block["error"], "over_per_tx_cap")
     s.story.say(
         f'"{block["reason"]}" who fixes it: {block["who_fixes"]}; possible now: '
@@ -204,16 +204,16 @@ async def asks(s: Stage, agent: Agent) -> None:
         "approve_amount": str(amount),
         "why": "a larger step while the rate holds",
     }
-    held = await agent.call("mandate_execute_call", **request)
-    s.story.same("held", held.get("status"), "pending_approval")
-    s.story.same("no calldata is handed out", held.get("data"), None)
-    item = held["approval"]["approval_id"]
+    refused = await agent.call("mandate_execute_call", **request)
+    s.story.same("held", refused.get("status"), "pending_approval")
+    s.story.same("no calldata is handed out", refused.get("data"), None)
+    item = refused["approval"]["approval_id"]
     again = await agent.call("mandate_execute_call", **request)
     s.story.same("asked again, the same item", again["approval"]["approval_id"], item)
     decided = await s.owner.ask("POST", f"{s.path}/approvals/{item}", {"decision": "approve"})
     s.story.same("the owner", decided["approval"]["status"], "approved")
-    told = await agent.call("mandate_execute_call", **request)
-    ok, tx = await agent.execute(told)
+    answer = await agent.call("mandate_execute_call", **request)
+    ok, tx = await agent.execute(answer)
     s.story.hold(f"90 USDC into the market: {tx}", truth=ok)
     report = await agent.call(
         "mandate_report_event",
@@ -231,9 +231,9 @@ async def asks(s: Stage, agent: Agent) -> None:
 async def _settled_ledger(s: Stage, *, spent: str) -> JsonObject:
     """The mandate read once the chain reader has brought everything in."""
     for _ in range(100):
-        told = await s.owner.ask("GET", s.path)
+        answer = await s.owner.ask("GET", s.path)
         chain_moves = [
-            e for e in told["events"] if e["kind"] == "move" and e["reported_by"] == "chain"
+            e for e in answer["events"] if e["kind"] == "move" and e["reported_by"] == "chain"
         ]
         if (
             sum(
@@ -243,7 +243,7 @@ async def _settled_ledger(s: Stage, *, spent: str) -> JsonObject:
             )
             == Usdc.parse(spent).micros
         ):
-            return told
+            return answer
         await anyio.sleep(0.1)
     raise StepFailed("the chain reader did not bring the vault's logs in")
 
@@ -251,10 +251,10 @@ async def _settled_ledger(s: Stage, *, spent: str) -> JsonObject:
 async def reads(s: Stage) -> None:
     """The mandate read agrees with the chain to the last digit."""
     s.story.chapter(7, "The record agrees with the chain")
-    told = await _settled_ledger(s, spent="150")
+    answer = await _settled_ledger(s, spent="150")
     vault = (await s.chain.vault_states([s.seen["vault"]]))[s.seen["vault"]]
     balance = (await s.chain.usdc_balances([s.seen["vault"]]))[s.seen["vault"]]
-    p, limits = told["progress"], told["limits"]
+    p, limits = answer["progress"], answer["limits"]
     s.story.same("cash in the ledger is the vault's USDC balance", p["cash"], str(balance))
     s.story.same(
         "worth is cash and positions by the vault's own probe",
@@ -268,8 +268,8 @@ async def reads(s: Stage) -> None:
         str(vault.spent_today),
     )
     s.story.same("nothing is reserved any more", limits["used"]["per_day"]["reserved"], "0.000000")
-    s.story.same("clauses", [c["n"] for c in told["clauses"]], list(range(1, 11)))
-    kinds = {step["kind"] for step in told["steps"]}
+    s.story.same("clauses", [c["n"] for c in answer["clauses"]], list(range(1, 11)))
+    kinds = {step["kind"] for step in answer["steps"]}
     s.story.hold(
         f"the record's steps: {', '.join(sorted(kinds))}",
         truth={"instruction", "funding", "action", "outcome", "consent", "control"} <= kinds,
@@ -279,7 +279,7 @@ async def reads(s: Stage) -> None:
     s.story.same("the approval is", used["items"][0]["status"], "used")
     s.story.same(
         "terms",
-        {k: told["terms_status"][k] for k in ("digest_matches", "signer_matches")},
+        {k: answer["terms_status"][k] for k in ("digest_matches", "signer_matches")},
         {"digest_matches": True, "signer_matches": True},
     )
     s.story.table(
@@ -290,6 +290,6 @@ async def reads(s: Stage) -> None:
             "leave now": p["leave_now_est"],
             "fees": p["fees"],
             "possible now": limits["remaining"]["value"],
-            "worst case ever": told["exposure"]["ever"],
+            "worst case ever": answer["exposure"]["ever"],
         },
     )

@@ -44,15 +44,17 @@ async def _earns(s: Stage) -> None:
 async def _stops(s: Stage) -> None:
     stopped = await s.owner.ask("POST", s.path + "/stop")
     await _sends(s, stopped["stop_call"])
-    told = await s.owner.ask("GET", s.path)
-    s.story.same("stopped on chain", told["chain_state"]["stopped"], True)
-    s.story.same("the open position holds the withdrawal back", told["lock"]["withdrawable"], False)
+    answer = await s.owner.ask("GET", s.path)
+    s.story.same("stopped on chain", answer["chain_state"]["stopped"], True)
+    s.story.same(
+        "the open position holds the withdrawal back", answer["lock"]["withdrawable"], False
+    )
 
 
 async def _unwinds(s: Stage) -> None:
     vault, block = s.seen["vault"], await s.chain.latest()
-    asked = abi_codec.calldata("TestMarket", "balanceOf", (vault,))
-    shares = int.from_bytes(await s.chain.eth_call(s.market, asked, block), "big")
+    query = abi_codec.calldata("TestMarket", "balanceOf", (vault,))
+    shares = int.from_bytes(await s.chain.eth_call(s.market, query, block), "big")
     data = abi_codec.calldata("TestMarket", "redeem", (shares, vault, vault))
     unwind = await s.owner.ask("GET", s.path + "/unwind-call", target=s.market, data=data)
     await _sends(s, unwind["call"])
@@ -68,10 +70,10 @@ async def _settles(s: Stage) -> None:
     ):
         settled = await response.json()
         s.story.same("the keeper settles, from chain facts", response.status, 200)
-    told = await _until_settled(s)
+    answer = await _until_settled(s)
     fee = (await s.chain.usdc_balances([agent]))[agent] - before
     s.story.say(f"settled by {', '.join(settled['transactions']) or 'the keeper tick'}")
-    prepaid_cost = Usdc.parse(told["fees"]["agent_fee"]["paid"])
+    prepaid_cost = Usdc.parse(answer["fees"]["agent_fee"]["paid"])
     s.story.hold(
         f"the agent's fee was paid on chain: {fee} USDC, 10% of the measured gain",
         truth=fee == prepaid_cost and fee.micros > 0,
@@ -81,12 +83,12 @@ async def _settles(s: Stage) -> None:
 
 async def _until_settled(s: Stage) -> JsonObject:
     for _ in range(100):
-        told = await s.owner.ask("GET", s.path)
+        answer = await s.owner.ask("GET", s.path)
         if (
-            told["mandate"]["status"] == "settled"
-            and told["fees"]["agent_fee"]["paid"] != "0.000000"
+            answer["mandate"]["status"] == "settled"
+            and answer["fees"]["agent_fee"]["paid"] != "0.000000"
         ):
-            return told
+            return answer
         await anyio.sleep(0.1)
     raise StepFailed("the settlement did not reach the record")
 
@@ -97,9 +99,9 @@ async def _withdraws(s: Stage) -> None:
     await _sends(s, withdraw["call"])
     left = (await s.chain.usdc_balances([vault]))[vault]
     s.story.same("the vault is empty", str(left), "0.000000")
-    told = await s.owner.ask("GET", s.path)
-    s.story.same("cash in the ledger", told["progress"]["cash"], "0.000000")
-    s.story.same("status", told["mandate"]["status"], "settled")
+    answer = await s.owner.ask("GET", s.path)
+    s.story.same("cash in the ledger", answer["progress"]["cash"], "0.000000")
+    s.story.same("status", answer["mandate"]["status"], "settled")
 
 
 async def _reads_the_statement(s: Stage) -> None:

@@ -77,8 +77,8 @@ async def _invests(s: Stage) -> tuple[str, str]:
 
 async def _exit(s: Stage, vault: str) -> str:
     """Calldata that takes everything out of the market."""
-    asked = abi_codec.calldata("TestMarket", "balanceOf", (vault,))
-    raw = await s.chain.eth_call(s.market, asked, await s.chain.latest())
+    data = abi_codec.calldata("TestMarket", "balanceOf", (vault,))
+    raw = await s.chain.eth_call(s.market, data, await s.chain.latest())
     return abi_codec.calldata("TestMarket", "redeem", (int.from_bytes(raw, "big"), vault, vault))
 
 

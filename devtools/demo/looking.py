@@ -35,11 +35,11 @@ async def settles_in(s: Stage) -> None:
     signature = s.owner.wallet.sign_typed(typed)
     await s.owner.ask("POST", path + "/sign", {"signature": signature})
     created = await s.owner.send((await s.owner.ask("GET", path + "/create-call"))["call"])
-    told = await s.owner.ask("POST", path + "/vault", {"tx_hash": created})
+    answer = await s.owner.ask("POST", path + "/vault", {"tx_hash": created})
     for call in (await s.owner.ask("GET", path + "/fund", amount="500"))["calls"]:
         funded = await s.owner.send(call)
     await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": funded})
-    await _acts(s, path, told["mandate"]["vault_address"])
+    await _acts(s, path, answer["mandate"]["vault_address"])
     await s.owner.ask("POST", "/wallet/mandates/draft", {"note": DRAFT, "save": True}, expect=201)
 
 

@@ -48,12 +48,12 @@ class Owner:
         async with self._http.request(
             method, self._base + path, json=body, params=params, headers=self._headers
         ) as response:
-            told: JsonObject = await response.json()
+            answer: JsonObject = await response.json()
             if response.status != expect:
                 raise StepFailed(
-                    f"{method} {path}: {response.status}, not {expect}: {json.dumps(told)[:600]}"
+                    f"{method} {path}: {response.status}, not {expect}: {json.dumps(answer)[:600]}"
                 )
-            return told
+            return answer
 
     async def sign_in(self) -> JsonObject:
         """SIWE: ask for a text, sign it, get a session."""
@@ -88,16 +88,16 @@ class Agent:
 
     async def call(self, tool: str, **arguments: Any) -> JsonObject:
         """Call a tool that must not refuse."""
-        told = await self.attempt(tool, **arguments)
-        if "refusal" in told:
-            raise StepFailed(f"{tool} was refused: {json.dumps(told['refusal'])[:600]}")
-        return told
+        answer = await self.attempt(tool, **arguments)
+        if "refusal" in answer:
+            raise StepFailed(f"{tool} was refused: {json.dumps(answer['refusal'])[:600]}")
+        return answer
 
     async def attempt(self, tool: str, **arguments: Any) -> JsonObject:
         """Call a tool; a refusal is an answer like another."""
         result = await self._client.call_tool(tool, arguments)
-        told: JsonObject = result.structured_content or {}
-        return told
+        answer: JsonObject = result.structured_content or {}
+        return answer
 
     async def execute(self, call: JsonObject) -> tuple[bool, str]:
         """Sign and send; whether it succeeded, and its hash."""

@@ -67,8 +67,8 @@ async def _agrees(s: Stage, owner: LocalWallet) -> tuple[str, str]:
     attached = await s.owner.ask("POST", path + "/vault", {"tx_hash": tx})
     for call in (await s.owner.ask("GET", path + "/fund", amount="200"))["calls"]:
         tx = await _sends(owner, call)
-    told = await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
-    s.story.same("200 USDC deposited; the mandate is", told["mandate"]["status"], "working")
+    answer = await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
+    s.story.same("200 USDC deposited; the mandate is", answer["mandate"]["status"], "working")
     return path, attached["mandate"]["vault_address"]
 
 
@@ -85,21 +85,21 @@ async def _acts(
         "approve_amount": str(amount),
     }
     await agent.call("mandate_accept", public_id=request["public_id"])
-    held = await agent.call("mandate_execute_call", **request)
-    s.story.same("90 USDC: held", held.get("status"), "pending_approval")
+    refused = await agent.call("mandate_execute_call", **request)
+    s.story.same("90 USDC: held", refused.get("status"), "pending_approval")
     bare = wire(chain.vault_call(vault, "execute", market, data, amount))
     await _reverts(s, chain, agent, bare, "sent past the service", "ApprovalNeeded")
-    decision = f"{path}/approvals/{held['approval']['approval_id']}"
+    decision = f"{path}/approvals/{refused['approval']['approval_id']}"
     alone = await s.owner.ask("POST", decision, {"decision": "approve"}, expect=409)
     s.story.same("the owner's session alone is refused", alone["error"], "signature_needed")
     signature = owner.sign_typed(alone["detail"]["typed_data"])
     body = {"decision": "approve", "signature": signature}
     decided = await s.owner.ask("POST", decision, body)
     s.story.same("with the owner's signature over it", decided["approval"]["status"], "approved")
-    told = await agent.call("mandate_execute_call", **request)
-    ok, tx = await agent.execute(told)
+    answer = await agent.call("mandate_execute_call", **request)
+    ok, tx = await agent.execute(answer)
     s.story.hold(f"executeApproved puts 90 USDC into the market: {tx}", truth=ok)
-    await _reverts(s, chain, agent, told, "the same once more", "ApprovalUsed")
+    await _reverts(s, chain, agent, answer, "the same once more", "ApprovalUsed")
     stop = await s.owner.ask("GET", path + "/stop-call")
     closed = {"tx_hash": await _sends(owner, stop["call"])}
     now = await s.owner.ask("POST", path + "/vault-tx", closed)
@@ -111,5 +111,5 @@ async def _reverts(
 ) -> None:
     _, tx = await agent.execute(call)
     receipt = await chain.receipt(tx)
-    found = receipt.revert.name if receipt is not None and receipt.revert is not None else None
-    s.story.same(f"{subject}, the vault reverts with", found, error)
+    error_name = receipt.revert.name if receipt is not None and receipt.revert is not None else None
+    s.story.same(f"{subject}, the vault reverts with", error_name, error)

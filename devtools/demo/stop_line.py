@@ -80,11 +80,11 @@ async def _signer(s: Stage) -> AsyncIterator[None]:
         *(sys.executable, "-m", "server", "signer"), env=env, stderr=asyncio.subprocess.PIPE
     )
     try:
-        told = await run.stderr.readline() if run.stderr else b""
+        line = await run.stderr.readline() if run.stderr else b""
         s.story.hold(
             "a signer in a process of its own holds the keeper's key",
-            truth=b"signing for user" in told,
-            shown=told,
+            truth=b"signing for user" in line,
+            shown=line,
         )
         yield
     finally:
@@ -115,8 +115,8 @@ async def _approves(s: Stage) -> None:
         "signature_chain_id": WALLET_CHAIN,
         "signature": signing.Signature.from_hex(signed).as_json(),
     }
-    told = await s.owner.ask("POST", "/wallet/own/enable/relay", body)
-    s.story.same("the owner approved it at the venue", told["venue"], "ok")
+    answer = await s.owner.ask("POST", "/wallet/own/enable/relay", body)
+    s.story.same("the owner approved it at the venue", answer["venue"], "ok")
     await s.owner.ask("POST", "/wallet/own/enable/verify", {})
     status = await s.owner.ask("GET", "/wallet/own/status")
     s.story.same(
@@ -142,8 +142,8 @@ async def _agrees(s: Stage) -> str:
     await s.owner.ask("POST", path + "/vault", {"tx_hash": await s.owner.send(create["call"])})
     for call in (await s.owner.ask("GET", path + "/fund", amount="50"))["calls"]:
         tx = await s.owner.send(call)
-    told = await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
-    s.story.same("50 USDC, floor 45; the mandate is", told["mandate"]["status"], "working")
+    answer = await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
+    s.story.same("50 USDC, floor 45; the mandate is", answer["mandate"]["status"], "working")
     return path
 
 
@@ -194,29 +194,29 @@ async def _buys(s: Stage, key: LocalWallet, path: str) -> None:
 async def _falls(s: Stage, path: str) -> None:
     """The market falls, and the keeper closes by itself."""
     before = (await s.owner.ask("GET", path))["progress"]
-    held = before["venue"]["positions"][0]
-    s.story.same("the mandate's record names the position", held["product"], COIN)
+    position = before["venue"]["positions"][0]
+    s.story.same("the mandate's record names the position", position["product"], COIN)
     await _steered(s, AFTER)
     s.story.say(f"{COIN} falls from {BEFORE} to {AFTER}")
     await set_switch(s.settings, "stop_line_dry_run", "off")
     await _until_sold(s, path)
-    told = await s.owner.ask("GET", path)
+    answer = await s.owner.ask("GET", path)
     await set_switch(s.settings, "live_terminal", "off")
     await set_allowed(s.settings, s.owner.wallet.address, "the demo", allowed=False)
-    s.story.same("the keeper stopped the mandate", told["mandate"]["status"], "stopped")
-    rows = [e for e in told["events"] if e["reported_by"] == "keeper" and e["kind"] != "note"]
+    s.story.same("the keeper stopped the mandate", answer["mandate"]["status"], "stopped")
+    rows = [e for e in answer["events"] if e["reported_by"] == "keeper" and e["kind"] != "note"]
     s.story.same(
         "its rows, in their order",
         [e["kind"] for e in reversed(rows)],
         ["buy", "stop", "sell"],
     )
     sold = rows[0]["payload"]["venue"]
-    s.story.same("all of it was sold", sold["size"], held["size"])
-    venue = told["progress"]["venue"]
+    s.story.same("all of it was sold", sold["size"], position["size"])
+    venue = answer["progress"]["venue"]
     s.story.hold(
         f"{venue['result_est']} USDC at the venue, from fills and never in the vault's worth",
         truth=Decimal(venue["result_est"]) < -5
-        and told["progress"]["worth_est"] == before["worth_est"] == "50.000000",
+        and answer["progress"]["worth_est"] == before["worth_est"] == "50.000000",
         shown=venue,
     )
     await nothing_open(s)

@@ -45,9 +45,9 @@ class Story:
         mark = "✓" if self._rich else "ok"
         self._console.print(f"   {mark} {subject}", markup=False)
 
-    def same(self, subject: str, found: Any, wanted: Any) -> None:
+    def same(self, subject: str, actual: Any, expected: Any) -> None:
         """Insist on an equality."""
-        self.hold(f"{subject}: {wanted}", truth=found == wanted, shown=found)
+        self.hold(f"{subject}: {expected}", truth=actual == expected, shown=actual)
 
     def table(self, title: str, rows: Mapping[str, object]) -> None:
         """Show names and values."""

@@ -64,8 +64,8 @@ async def _approves(story: Story, owner: Owner) -> str:
     other = {**body, "agent_address": address_of("0x" + secrets.token_hex(32))}
     refused = await owner.ask("POST", "/wallet/own/enable/relay", other, expect=400)
     story.same("another key under the same signature", refused["error"], "invalid_signature")
-    told = await owner.ask("POST", "/wallet/own/enable/relay", body)
-    story.same("the venue took the approval of the order key", told["venue"], "ok")
+    answer = await owner.ask("POST", "/wallet/own/enable/relay", body)
+    story.same("the venue took the approval of the order key", answer["venue"], "ok")
     verified = await owner.ask("POST", "/wallet/own/enable/verify", {})
     story.same("and names it", verified["agent"]["address"], key)
     status = await owner.ask("GET", "/wallet/own/status")
@@ -76,9 +76,9 @@ async def _approves(story: Story, owner: Owner) -> str:
 
 
 async def _looks(story: Story, owner: Owner) -> None:
-    told = await owner.ask("GET", "/wallet/indices")
-    story.hold("index perpetuals are listed with their prices", truth=bool(told["indices"]))
-    for one in told["indices"]:
+    answer = await owner.ask("GET", "/wallet/indices")
+    story.hold("index perpetuals are listed with their prices", truth=bool(answer["indices"]))
+    for one in answer["indices"]:
         figures = f"mark {one['mark_px']}, funding {one['funding_hourly']} an hour, {one['status']}"
         story.say(f"{one['sym']:<12} {one['display_name']:<16} {figures}")
     meta = await owner.ask("GET", "/wallet/info/meta", dex="xyz")

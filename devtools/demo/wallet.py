@@ -88,9 +88,9 @@ class DemoWallet:
                 case "eth_chainId":
                     return hex(chain)
                 case "wallet_switchEthereumChain":
-                    wanted = int(params[0]["chainId"], 16)
-                    self._of(wanted)
-                    return wanted
+                    chain_id = int(params[0]["chainId"], 16)
+                    self._of(chain_id)
+                    return chain_id
                 case "personal_sign":
                     return self._text(bytes.fromhex(params[0][2:]).decode())
                 case "eth_signTypedData_v4":
@@ -130,5 +130,5 @@ class DemoWallet:
         return "0x" + bytes(receipt["transactionHash"]).hex()
 
     async def _receipt(self, wallet: LocalWallet, tx_hash: str) -> object:
-        found = await wallet.receipt(tx_hash)
-        return None if found is None else {"status": hex(found["status"])}
+        receipt = await wallet.receipt(tx_hash)
+        return None if receipt is None else {"status": hex(receipt["status"])}

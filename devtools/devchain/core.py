@@ -71,15 +71,15 @@ class DevChain:
         self.next_timestamp: int | None = None
         self._snapshots: list[tuple[Block, int]] = []
         self._journal: TextIO | None = None
-        kept = read_journal(journal, chain_id) if journal is not None else []
-        self._genesis(kept[0]["genesis"] if kept else now())
-        for entry in kept[1:]:
+        entries = read_journal(journal, chain_id) if journal is not None else []
+        self._genesis(entries[0]["genesis"] if entries else now())
+        for entry in entries[1:]:
             self._again(entry)
-        if kept:  # time goes on where it stood, even if the journal was ahead of the clock
+        if entries:  # time goes on where it stood, even if the journal was ahead of the clock
             self.offset = max(0, self.head.timestamp - now())
         if journal is not None:
             self._journal = journal.open("a")
-            if not kept:
+            if not entries:
                 self._write({"genesis": self.head.timestamp, "chain_id": chain_id})
 
     def _genesis(self, at: int) -> None:
@@ -294,7 +294,7 @@ class DevChain:
     ) -> list[dict[str, Any]]:
         """Logs of blocks low..high, both inclusive; addresses and topics in lower case."""
         start = bisect_left(self._logs, low, key=lambda log: log.block)
-        found = []
+        logs = []
         for log in self._logs[start:]:
             if log.block > high:
                 break
@@ -304,8 +304,8 @@ class DevChain:
             if len(own) >= len(topics) and all(
                 w is None or own[i] in w for i, w in enumerate(topics)
             ):
-                found.append(log.json)
-        return found
+                logs.append(log.json)
+        return logs
 
     def created(self) -> list[str]:
         """Contracts that transactions created, EIP-55, oldest first."""

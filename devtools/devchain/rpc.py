@@ -177,21 +177,24 @@ def _receipt(chain: DevChain, params: list[Any]) -> dict[str, object] | None:
 
 
 def _get_logs(chain: DevChain, params: list[Any]) -> list[dict[str, object]]:
-    wanted = params[0]
-    if "blockHash" in wanted:
-        block = chain.by_hash.get(from_hex(wanted["blockHash"]))
+    log_filter = params[0]
+    if "blockHash" in log_filter:
+        block = chain.by_hash.get(from_hex(log_filter["blockHash"]))
         if block is None:
             raise RpcError(-32000, "unknown block")
         low = high = block.number
     else:
-        first, last = _block(chain, wanted.get("fromBlock")), _block(chain, wanted.get("toBlock"))
+        first, last = (
+            _block(chain, log_filter.get("fromBlock")),
+            _block(chain, log_filter.get("toBlock")),
+        )
         low = first.number if first else len(chain.blocks)
         high = last.number if last else chain.head.number
     return chain.logs(
         low,
         high,
-        _lowered(wanted.get("address")),
-        [_lowered(t) for t in wanted.get("topics") or ()],
+        _lowered(log_filter.get("address")),
+        [_lowered(t) for t in log_filter.get("topics") or ()],
     )
 
 

@@ -83,8 +83,8 @@ class Account:
 
     def setting(self, coin: str, max_leverage: int, cross_allowed: bool) -> tuple[bool, int]:
         """Whether cross, and the leverage, for a coin: the owner's, else the venue's default."""
-        kept = self.leverage.get(coin)
-        return kept or (cross_allowed, min(DEFAULT_LEVERAGE, max_leverage))
+        leverage = self.leverage.get(coin)
+        return leverage or (cross_allowed, min(DEFAULT_LEVERAGE, max_leverage))
 
     def position(self, coin: str) -> Decimal:
         """Signed size; zero without one."""

@@ -68,8 +68,8 @@ def approve_agent(state: State, account: Account, action: ApproveAgent) -> None:
     if taken or (state.rules.refuse_reused_agents and address in state.agents_ever):
         raise Refused(say.AGENT_USED)
     former = account.agents.get(name)
-    named = sum(1 for n in account.agents if n != UNNAMED)
-    if former is None and name != UNNAMED and named >= state.rules.extra_agents:
+    number = sum(1 for n in account.agents if n != UNNAMED)
+    if former is None and name != UNNAMED and number >= state.rules.extra_agents:
         raise Refused(say.too_many_agents(state.rules.extra_agents))
     if former is not None:
         _forget(state, former)
@@ -82,10 +82,10 @@ def approve_agent(state: State, account: Account, action: ApproveAgent) -> None:
     state.agents_ever.add(address)
 
 
-def _named(state: State, given: str) -> tuple[str, int]:
+def _named(state: State, label: str) -> tuple[str, int]:
     """The name and the end of its life, of a name with or without ` valid_until <ms>`."""
-    match = _VALID_UNTIL.fullmatch(given)
-    name = match[1] if match else given
+    match = _VALID_UNTIL.fullmatch(label)
+    name = match[1] if match else label
     if len(name) > MAX_NAME:
         raise Malformed
     return name, int(match[2]) if match else state.now() + DEFAULT_LIFE_MS

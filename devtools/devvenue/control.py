@@ -25,8 +25,8 @@ class _Body:
         return reader(self.told[name])
 
     def may(self, name: str, reader: Reader[T]) -> T | None:
-        given = self.told.get(name)
-        return None if given is None else reader(given)
+        value = self.told.get(name)
+        return None if value is None else reader(value)
 
 
 def _number(value: object) -> Decimal:
@@ -74,10 +74,10 @@ def _set(venue: DevVenue, body: _Body) -> None:
     """Rules by name; with a coin, switches of its market."""
     coin = body.may("coin", text)
     target: object = venue.rules if coin is None else venue.market(coin)
-    given = body.told.keys() - {"coin"}
-    if not given <= (RULES if coin is None else SWITCHES):
+    names = body.told.keys() - {"coin"}
+    if not names <= (RULES if coin is None else SWITCHES):
         raise Malformed
-    for name in given:
+    for name in names:
         if name == "ip_budget":
             venue.rules.ip_budget = body.may(name, integer)
         else:

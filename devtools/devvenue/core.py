@@ -94,8 +94,8 @@ class DevVenue:
 
     def prices(self, coin: str, mark: Number | None = None, oracle: Number | None = None) -> None:
         """Move the mark and the oracle alone."""
-        given = [None if px is None else _number(px) for px in (mark, oracle)]
-        events.set_prices(self.state, self.market(coin), *given)
+        prices = [None if px is None else _number(px) for px in (mark, oracle)]
+        events.set_prices(self.state, self.market(coin), *prices)
 
     def funding(self, coin: str, rate: Number) -> None:
         """The rate that the next full hour is settled with."""

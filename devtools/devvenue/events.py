@@ -118,7 +118,7 @@ def liquidate(state: State) -> None:
     """Close what is below its maintenance margin: into the book, the rest at the mark."""
     for account in list(state.accounts.values()):
         for market, position in [
-            (state.markets[coin], held) for coin, held in account.positions.items()
+            (state.markets[coin], holding) for coin, holding in account.positions.items()
         ]:
             if not position.is_cross and position.equity(market.mark) < (
                 abs(position.size) * market.mark * market.maintenance
@@ -130,13 +130,13 @@ def liquidate(state: State) -> None:
                 _liquidate(state, account, list(shared.crossed))
 
 
-def _liquidate(state: State, account: Account, held: list[tuple[Market, Position]]) -> None:
-    coins = {market.coin for market, _ in held}
-    value = sum((abs(p.size) * m.mark for m, p in held), ZERO)
-    rows = [{"coin": m.coin, "szi": wire(p.size)} for m, p in held]
+def _liquidate(state: State, account: Account, holdings: list[tuple[Market, Position]]) -> None:
+    coins = {market.coin for market, _ in holdings}
+    value = sum((abs(p.size) * m.mark for m, p in holdings), ZERO)
+    rows = [{"coin": m.coin, "szi": wire(p.size)} for m, p in holdings]
     for order in [o for o in account.orders.values() if o.coin in coins]:
         state.end(order, "liquidatedCanceled")
-    for market, position in held:
+    for market, position in holdings:
         order = _closing_order(state, account, market, position, _ANY_PRICE)
         cross(state, market, order, _liquidation(account, market, "market"))
         if market.coin in account.positions:
@@ -146,8 +146,8 @@ def _liquidate(state: State, account: Account, held: list[tuple[Market, Position
     delta = {
         "type": "liquidation",
         "liquidatedNtlPos": wire(value),
-        "accountValue": wire(pool(state, account, held[0][0].dex).cross_value),
-        "leverageType": "Cross" if held[0][1].is_cross else "Isolated",
+        "accountValue": wire(pool(state, account, holdings[0][0].dex).cross_value),
+        "leverageType": "Cross" if holdings[0][1].is_cross else "Isolated",
         "liquidatedPositions": rows,
     }
     account.ledger.append({"time": state.now(), "hash": "0x" + "00" * 32, "delta": delta})

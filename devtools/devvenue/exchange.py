@@ -115,12 +115,12 @@ def use_nonce(state: State, signer: str, nonce: int) -> None:
     Errors: `Refused`.
     """
     now = state.now()
-    kept = state.nonces.setdefault(signer, Nonces())
-    if kept.used(nonce):
+    nonces = state.nonces.setdefault(signer, Nonces())
+    if nonces.used(nonce):
         raise Refused(say.duplicate_nonce(nonce))
-    minimum = max(now - OLDEST_MS, kept.least() or 0)
+    minimum = max(now - OLDEST_MS, nonces.least() or 0)
     if nonce <= minimum:
         raise Refused(say.low_nonce(nonce, minimum))
     if nonce >= now + NEWEST_MS:
         raise Refused(say.high_nonce(nonce, now + NEWEST_MS))
-    kept.burn(nonce)
+    nonces.burn(nonce)

@@ -165,8 +165,8 @@ def _same_order(first: dict[str, object], second: dict[str, object]) -> bool:
     return bool(second["crossed"]) and all(first[key] == second[key] for key in keys)
 
 
-def _figure(told: dict[str, object], name: str) -> Decimal:
-    return Decimal(str(told[name]))
+def _figure(raw: dict[str, object], name: str) -> Decimal:
+    return Decimal(str(raw[name]))
 
 
 def _merged(first: dict[str, object], second: dict[str, object]) -> dict[str, object]:

@@ -75,14 +75,14 @@ class Pool:
 
     def summary(self, *, cross_only: bool) -> Summary:
         """The figures of `marginSummary` or of `crossMarginSummary`."""
-        held = self.crossed if cross_only else self.held
+        positions = self.crossed if cross_only else self.held
         value = self.cross_value
         used = self.cross_used
         if not cross_only:
             apart = sum((p.equity(m.mark) for m, p in self.held if not p.is_cross), ZERO)
             value, used = value + apart, used + apart
-        signed = sum((p.size * m.mark for m, p in held), ZERO)
-        notional = sum((abs(p.size) * m.mark for m, p in held), ZERO)
+        signed = sum((p.size * m.mark for m, p in positions), ZERO)
+        notional = sum((abs(p.size) * m.mark for m, p in positions), ZERO)
         return Summary(value=value, notional=notional, raw_usd=value - signed, used=used)
 
 
@@ -90,14 +90,14 @@ def pool(state: State, account: Account, dex: str) -> Pool:
     """The pool behind a dex: the dex alone, or every dex of the same collateral."""
     token = state.collateral(dex)
     dexes = {d for d in state.dexes if account.pooled and state.collateral(d) == token} | {dex}
-    held = tuple(
+    positions = tuple(
         (state.markets[coin], position)
         for coin, position in account.positions.items()
         if state.markets[coin].dex in dexes
     )
     return Pool(
         cash=account.cash(dex, token),
-        held=held,
+        held=positions,
         orders_margin=_orders_margin(state, account, dexes),
     )
 

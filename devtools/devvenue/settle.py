@@ -188,12 +188,12 @@ def sample(state: State, account: Account) -> None:
 def worth(state: State, account: Account) -> Decimal:
     """Everything of an account, over all dexes, in dollars."""
     spot = ZERO if account.pooled else sum(account.spot.values(), ZERO)
-    seen: set[int | str] = set()
+    counted: set[int | str] = set()
     total = spot
     for dex in state.dexes:
         key = state.collateral(dex) if account.pooled else dex
-        if key not in seen:
-            seen.add(key)
+        if key not in counted:
+            counted.add(key)
             total += pool(state, account, dex).summary(cross_only=False).value
     return total
 

@@ -166,9 +166,9 @@ def _record(form: type) -> Reader[dict[str, object]]:
             raise Malformed
         created: dict[str, object] = {}
         for key, reader, spare in fields:
-            given = value.get(key)
-            if given is not None:
-                created[key] = reader(given)
+            raw = value.get(key)
+            if raw is not None:
+                created[key] = reader(raw)
             elif not spare:
                 raise Malformed
         return created

@@ -68,12 +68,12 @@ _MESSAGES: Final = {kind: (form.__name__, _message(form)) for kind, form in USER
 
 def user_signed_digest(action: UserSigned) -> bytes:
     """What a user-signed action's signature is over. The domain has the chain that it names."""
-    told: Mapping[str, object] = action
+    message: Mapping[str, object] = action
     name, fields = _MESSAGES[action["type"]]
     declared = ",".join(f"{kind} {field}" for field, kind in fields)
     struct = keccak(text=f"HyperliquidTransaction:{name}({declared})")
     for field, kind in fields:
-        struct += _encoded(told[field], kind)
+        struct += _encoded(message[field], kind)
     chain_id = int(action["signatureChainId"], 16)
     domain = _domain("HyperliquidSignTransaction", chain_id)
     return keccak(b"\x19\x01" + domain + keccak(struct))

@@ -109,8 +109,8 @@ class State:
 
     def open_interest(self, market: Market) -> Decimal:
         """What the market had, and what the accounts here hold long."""
-        held = (a.position(market.coin) for a in self.accounts.values())
-        return market.open_interest + sum((size for size in held if size > 0), ZERO)
+        positions = (a.position(market.coin) for a in self.accounts.values())
+        return market.open_interest + sum((size for size in positions if size > 0), ZERO)
 
     def end(self, order: Order, status: str) -> None:
         """Close an order with a status, and take it out of the book and of the open ones."""

@@ -45,9 +45,9 @@ def place_batch(
     return [place(state, account, new_order(state, account, w, batch), batch) for w in orders]
 
 
-def new_order(state: State, account: Account, told: wires.Order, batch: Batch) -> Order:
+def new_order(state: State, account: Account, wire: wires.Order, batch: Batch) -> Order:
     """An order as its fields say, with an id of its own."""
-    kind = told["t"]
+    kind = wire["t"]
     tif, trigger = None, None
     if "limit" in kind:
         tif = kind["limit"]["tif"]
@@ -59,19 +59,19 @@ def new_order(state: State, account: Account, told: wires.Order, batch: Batch) -
             take_profit=waits["tpsl"] == "tp",
         )
     now = state.now()
-    sz = Decimal(told["s"])
+    sz = Decimal(wire["s"])
     return Order(
         oid=state.next_oid(),
         user=account.address,
-        coin=state.by_asset[told["a"]].coin,
-        asset=told["a"],
-        is_buy=told["b"],
-        px=Decimal(told["p"]),
+        coin=state.by_asset[wire["a"]].coin,
+        asset=wire["a"],
+        is_buy=wire["b"],
+        px=Decimal(wire["p"]),
         sz=sz,
         orig_sz=sz,
-        reduce_only=told["r"],
+        reduce_only=wire["r"],
         tif=tif,
-        cloid=told.get("c"),
+        cloid=wire.get("c"),
         timestamp=now,
         trigger=trigger,
         builder=batch.builder,
@@ -297,15 +297,15 @@ def cancel(state: State, account: Account, asset: int, key: int | str) -> Cancel
     return "success"
 
 
-def modify(state: State, account: Account, key: int | str, told: wires.Order) -> Status:
+def modify(state: State, account: Account, key: int | str, wire: wires.Order) -> Status:
     """Cancel an order and place another in its stead. Errors: `Refused`."""
     order = find_open(account, key)
     if order is None:
         raise Refused(say.CANNOT_MODIFY)
     batch = Batch("na", order.builder)
-    check_form(state, [told], "na")
+    check_form(state, [wire], "na")
     state.end(order, CANCELED)
-    return place(state, account, new_order(state, account, told, batch), batch)
+    return place(state, account, new_order(state, account, wire, batch), batch)
 
 
 def start_triggered(state: State, order: Order) -> None:

@@ -213,10 +213,10 @@ _CHAIN_ID: Final = re.compile(r"0x[0-9a-fA-F]{1,16}")
 
 
 def _chain_id(value: object) -> str:
-    told = text(value)
-    if not _CHAIN_ID.fullmatch(told):
+    digits = text(value)
+    if not _CHAIN_ID.fullmatch(digits):
         raise Malformed
-    return told
+    return digits
 
 
 _Bytes20 = Annotated[str, address, "address"]

@@ -59,7 +59,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
             for fact in facts:
                 group.start_soon(ask, str(fact.chain_id), partial(_asked, fact))
             database = await _database(settings)
-    found = [
+    findings = [
         database,
         _keeper(settings),
         _webhooks(settings),
@@ -67,7 +67,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
         _proxies(settings),
     ]
     if not facts:
-        found.append(
+        findings.append(
             DoctorFinding(
                 "chains",
                 True,
@@ -76,10 +76,10 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
             )
         )
     for fact in facts:
-        found += raw[str(fact.chain_id)]
-    found += raw["venue"]
+        findings += raw[str(fact.chain_id)]
+    findings += raw["venue"]
     switches = settings.switches()
-    found.append(
+    findings.append(
         DoctorFinding(
             "bot door",
             True,
@@ -87,7 +87,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
             "" if switches.door else "mandate_* tools are hidden",
         )
     )
-    return found
+    return findings
 
 
 async def _asked(fact: ChainConfig) -> list[DoctorFinding]:
@@ -99,7 +99,7 @@ async def _asked(fact: ChainConfig) -> list[DoctorFinding]:
 
 
 async def _venue(settings: Settings) -> list[DoctorFinding]:
-    return [DoctorFinding(*astuple(seen)) for seen in await examine_venue(settings)]
+    return [DoctorFinding(*astuple(finding)) for finding in await examine_venue(settings)]
 
 
 def _readable(url: str) -> str:
@@ -184,64 +184,64 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
     if not chain.rpc_set:
         return [DoctorFinding(name, True, "no RPC address", "it is not read")]
     nodes, head = await _nodes(name, chain, clock), chain.node()
-    found = list(nodes)
+    findings = list(nodes)
     try:
         newest = await chain.newest()
     except Refused as refused:
         effect = "nothing of it is believed" if chain.node_problem else "it is not read"
-        return [*found, DoctorFinding(name, False, refused.refusal.reason, effect)]
+        return [*findings, DoctorFinding(name, False, refused.refusal.reason, effect)]
     need = len(nodes) // 2 + 1
     if nodes and sum(node.works for node in nodes) < need:
         why = f"{need} of {len(nodes)} nodes have to agree"
         effect = "nothing is marked or settled"
-        found.append(DoctorFinding(f"{name} quorum", False, why, effect))
+        findings.append(DoctorFinding(f"{name} quorum", False, why, effect))
     if head.trouble is not None:
-        found.append(DoctorFinding(name, False, head.trouble, "nothing of it is believed"))
-        return found
+        findings.append(DoctorFinding(name, False, head.trouble, "nothing of it is believed"))
+        return findings
     times = (
         ""
         if newest.proved is not None
         else "its headers hold fields that are not known: block times are trusted"
     )
     state = f"block {newest.block.number}, {chain.facts.confirmations} confirmations"
-    found.append(DoctorFinding(name, True, state, times))
-    for what, address, effect in (
+    findings.append(DoctorFinding(name, True, state, times))
+    for subject, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "create-call answers configured: false"),
         ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
     ):
         if address is None:
-            found.append(DoctorFinding(f"{name} {what}", True, "not set", effect))
+            findings.append(DoctorFinding(f"{name} {subject}", True, "not set", effect))
             continue
         code = await chain.node().ask("eth_getCode", address, "latest")
         there = isinstance(code, str) and len(code) > 2
-        found.append(
+        findings.append(
             DoctorFinding(
-                f"{name} {what}",
+                f"{name} {subject}",
                 there,
                 address if there else f"{address}: no contract there",
                 "" if there else effect,
             )
         )
-        if there and what == "factory":
-            found.append(await _approvals(chain, name, address))
-    return found
+        if there and subject == "factory":
+            findings.append(await _approvals(chain, name, address))
+    return findings
 
 
 async def _approvals(chain: EvmChain, name: str, factory: str) -> DoctorFinding:
     """Who keeps approvals: the factory says it, and no setting."""
-    what = f"{name} approvals"
+    subject = f"{name} approvals"
     try:
         vault_keeps_approvals = await chain.approvals_on_chain(factory)
     except Refused as refused:
         return DoctorFinding(
-            what, False, refused.refusal.reason, "terms with an amount are refused"
+            subject, False, refused.refusal.reason, "terms with an amount are refused"
         )
     if vault_keeps_approvals:
         return DoctorFinding(
-            what, True, "kept by the vaults", "the owner signs each action above it"
+            subject, True, "kept by the vaults", "the owner signs each action above it"
         )
-    return DoctorFinding(what, True, "kept by the service", "the switch approval_gate decides")
+    return DoctorFinding(subject, True, "kept by the service", "the switch approval_gate decides")
 
 
 async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[DoctorFinding]:
@@ -272,13 +272,13 @@ async def _logs(chain: EvmChain, blocks: range) -> None:
 
 
 async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> DoctorFinding:
-    what = f"{name} node {n}"
+    subject = f"{name} node {n}"
     if fault is not None:
-        return DoctorFinding(what, False, fault, "it is left out")
+        return DoctorFinding(subject, False, fault, "it is left out")
     try:
-        return DoctorFinding(what, True, f"block {(await view.latest()).number}")
+        return DoctorFinding(subject, True, f"block {(await view.latest()).number}")
     except Refused as refused:
-        return DoctorFinding(what, False, refused.refusal.reason, "the others are asked")
+        return DoctorFinding(subject, False, refused.refusal.reason, "the others are asked")
 
 
 def render(findings: list[DoctorFinding]) -> None:

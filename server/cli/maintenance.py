@@ -66,8 +66,8 @@ async def end_link(settings: Settings, wallet: str, network: Network, reason: st
     now = SystemClock().now()
 
     def work(uow: UnitOfWork) -> bool:
-        found = uow.venue.link_to(wallet, network)
-        return found is not None and uow.venue.end_link(found.link_id, reason, now)
+        link = uow.venue.link_to(wallet, network)
+        return link is not None and uow.venue.end_link(link.link_id, reason, now)
 
     return await _with_store(settings, lambda store: store.write(work))
 
@@ -88,10 +88,10 @@ async def revoke_house_key(settings: Settings, key_id: str) -> bool:
 async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     """Every switch, its value, and whether it was set or is the default."""
     defaults = settings.switches()
-    told = await _with_store(
+    rows = await _with_store(
         settings, lambda s: s.read(lambda uow: operator.switches_now(uow, defaults))
     )
-    return {s["name"]: {"value": s["value"], "from": s["source"]} for s in told}
+    return {s["name"]: {"value": s["value"], "from": s["source"]} for s in rows}
 
 
 async def count(settings: Settings) -> dict[str, object]:

@@ -23,14 +23,16 @@ async def set_limits(
     settings: Settings,
     user_id: str,
     transport: TradingSurface,
-    given: Mapping[str, str | None],
+    limits: Mapping[str, str | None],
     reason: str,
 ) -> OrderLimits:
     """Set a person's limits, with a row in the log.
 
     Errors: `not_found`, `conflict`; `wallet_invalid_order` for what is no amount.
     """
-    per_order, per_day = (_amount(name, given[name]) for name in ("per_order_usdc", "per_day_usdc"))
+    per_order, per_day = (
+        _amount(name, limits[name]) for name in ("per_order_usdc", "per_day_usdc")
+    )
     start, now = first_limits(settings.trading()), SystemClock().now()
 
     def work(uow: UnitOfWork) -> OrderLimits:

@@ -38,10 +38,10 @@ def read_settings() -> Settings:
 def _sentence(error: ErrorDetails) -> str:
     """What is wrong with one setting. A rule of our own may name what it was given."""
     name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper()
-    what, given = str(error["msg"]), str(error.get("input", ""))
-    if any(part in what for part in re.findall(r"[^\s,;'\"]{3,}", given)):
-        what = "it does not have the form that this setting takes"
-    return f"{name}: {what}"
+    message, value = str(error["msg"]), str(error.get("input", ""))
+    if any(part in message for part in re.findall(r"[^\s,;'\"]{3,}", value)):
+        message = "it does not have the form that this setting takes"
+    return f"{name}: {message}"
 
 
 class _Unready(click.ClickException):

@@ -63,9 +63,9 @@ def limits(
     """Set the own limits of USER_ID's orders, up or down; the operator's caps stand above them."""
     from server.cli.order_limits import set_limits
 
-    given = {"per_order_usdc": per_order, "per_day_usdc": per_day}
-    told = run(lambda: set_limits(read_settings(), user_id, transport, given, reason))
-    say(f"{told.per_order} an order, {told.per_day} a day")
+    amounts = {"per_order_usdc": per_order, "per_day_usdc": per_day}
+    lines = run(lambda: set_limits(read_settings(), user_id, transport, amounts, reason))
+    say(f"{lines.per_order} an order, {lines.per_day} a day")
 
 
 def _allow(item: str, reason: str, *, allowed: bool) -> None:

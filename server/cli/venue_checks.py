@@ -67,11 +67,11 @@ async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[
             *(_network(networks.get(n), time, settings, live=n == live) for n in NETWORKS),
             _builder(networks.get(live), settings),
         ]
-        found = [seen for told in await asyncio.gather(*request) for seen in told]
+        findings = [finding for answers in await asyncio.gather(*request) for finding in answers]
     finally:
         await networks.close()
     return [
-        *found,
+        *findings,
         _live_trading(settings, now_on, stored),
         await _signer(settings),
         _keys(live, stored, why),
@@ -126,14 +126,14 @@ async def _network(
     if not uses:
         return [VenueFinding(name, True, "not used while venue_mainnet is as it is")]
     try:
-        told = await venue.time()
+        venue_time = await venue.time()
     except Refused as refused:
         # An address that nobody set is no fault of this setting; what it switches off is told.
         chosen = f"venue_{venue.network}_url" in settings.model_fields_set
         return [
             VenueFinding(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")
         ]
-    skew = abs(told - clock.now())
+    skew = abs(venue_time - clock.now())
     state = f"for {' and '.join(uses)}; its clock differs by {skew.total_seconds():.1f} s"
     if skew > SKEW_AT_MOST:
         return [
@@ -145,18 +145,18 @@ async def _network(
 async def _dexes(venue: Venue, settings: Settings) -> list[VenueFinding]:
     if venue.network != MARKET_NETWORK:
         return []
-    wanted = settings.trading().dexes
-    if not wanted:
+    allowed = settings.trading().dexes
+    if not allowed:
         return [VenueFinding("venue dexes", True, "none is set", "no index can be traded")]
     try:
         there = (await venue.dexes()).value
     except Refused as refused:
         return [VenueFinding("venue dexes", True, refused.refusal.reason, "no index is shown")]
-    missing = [d for d in wanted if d not in there]
+    missing = [d for d in allowed if d not in there]
     if missing:
         why = f"the venue has no {', '.join(missing)}"
         return [VenueFinding("venue dexes", False, why, "their indices are not shown")]
-    return [VenueFinding("venue dexes", True, ", ".join(wanted))]
+    return [VenueFinding("venue dexes", True, ", ".join(allowed))]
 
 
 async def _builder(venue: Venue, settings: Settings) -> list[VenueFinding]:
@@ -225,8 +225,8 @@ def _stop_line(
     leads = f"a process leads for {stored.lease_s} s" if stored.lease_s else "no process leads now"
     state = f"scope {settings.keeper_scope}, {leads}"
     if stored.stuck:
-        told = f"{stored.stuck} mandates stand at their line and nothing can be closed"
-        return VenueFinding(name, False, state, told)
+        text = f"{stored.stuck} mandates stand at their line and nothing can be closed"
+        return VenueFinding(name, False, state, text)
     if now.stop_line_dry_run:
         return VenueFinding(
             name, True, state, "dry run: it says what it would close, and does nothing"

@@ -183,9 +183,9 @@ async def _understood(
     answer = _object(body)
     if "jsonrpc" in answer:
         # An answer to what the service could not read has no id.
-        answered = json.dumps({**answer, "id": request.id}).encode()
+        answer_body = json.dumps({**answer, "id": request.id}).encode()
         headers = {SESSION: response.headers[SESSION]} if SESSION in response.headers else {}
-        return _ok(answered, headers)
+        return _ok(answer_body, headers)
     if isinstance(answer.get("error"), str) and isinstance(answer.get("reason"), str):
         return _to_response(refusal_response(request, answer, status))
     if status in (404, 405):

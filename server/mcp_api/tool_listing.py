@@ -64,7 +64,7 @@ class CatalogueListing:
 @cache
 def _published() -> Mapping[str, t.Tool]:
     listed = json.loads(files("server").joinpath("data/tools.json").read_bytes())
-    return {told["name"]: t.Tool.model_validate(told) for told in listed}
+    return {tool["name"]: t.Tool.model_validate(tool) for tool in listed}
 
 
 def _catalogue() -> Sequence[Operation]:

@@ -69,8 +69,8 @@ class _AsText(logging.Formatter):
         """The line, with names of request, operation, mandate where there are any."""
         record.message = record.getMessage()
         names = "".join(f" {name}={value}" for name, value in current_log_context().items())
-        told = super().format(record)
-        first, end, rest = told.partition("\n")
+        line = super().format(record)
+        first, end, rest = line.partition("\n")
         return f"{first}{names}{end}{rest}"
 
 
@@ -79,13 +79,13 @@ def secrets_of(settings: Settings) -> list[str]:
     host, where providers put their keys.
     """
     keys = (settings.keeper_private_key, settings.service_user_key, settings.webhook_key)
-    found = [key.get_secret_value() for key in keys if key is not None]
-    found += [key.removeprefix("0x") for key in found]
+    secrets = [key.get_secret_value() for key in keys if key is not None]
+    secrets += [key.removeprefix("0x") for key in secrets]
     for chain in settings.chains.values():
         for url in (chain.rpc_url, chain.paymaster_url, *chain.rpc_urls.split(",")):
-            found += _behind_host(url or "")
-    found += _of_database(settings.database_url)
-    return [secret for secret in found if len(secret) >= LEAST_SECRET]
+            secrets += _behind_host(url or "")
+    secrets += _of_database(settings.database_url)
+    return [secret for secret in secrets if len(secret) >= LEAST_SECRET]
 
 
 def _of_database(url: str) -> list[str]:
@@ -93,8 +93,8 @@ def _of_database(url: str) -> list[str]:
     is before its last @ may be of a password.
     """
     before, _, _ = url.partition("://")[2].rpartition("@")
-    found = [before.partition(":")[2], *re.findall(r"password=([^&#]*)", url)]
-    return found + [unquote(one) for one in found]
+    passwords = [before.partition(":")[2], *re.findall(r"password=([^&#]*)", url)]
+    return passwords + [unquote(one) for one in passwords]
 
 
 def _behind_host(url: str) -> list[str]:

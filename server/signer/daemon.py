@@ -230,13 +230,13 @@ def prepared(
     return signer, settings.signer_socket, settings.signer_peer_uid, networks.close
 
 
-async def run_signer(settings: Settings, say: Callable[[str], None]) -> None:
+async def run_signer(settings: Settings, report: Callable[[str], None]) -> None:
     """Hold the keys until SIGTERM or SIGINT. Errors: NotStarted."""
     signer, path, uid, close = prepared(settings, SystemClock())
     try:
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with listening(signer, path, uid):
-                say(f"wallet: signing for user {uid} at {path}")
+                report(f"wallet: signing for user {uid} at {path}")
                 async for _ in signals:
                     return
     finally:

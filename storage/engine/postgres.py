@@ -78,8 +78,8 @@ class PostgresStore:
 
         async def fetch(connection: ConnectionUse) -> Sequence[tuple[str, str, str]]:
             connection.reads = True
-            found: Sequence[tuple[str, str, str]] = await connection.connection.fetch(text, *values)
-            return found
+            rows: Sequence[tuple[str, str, str]] = await connection.connection.fetch(text, *values)
+            return rows
 
         return with_rows(empty, await self._connections.use(fetch))
 

@@ -242,10 +242,10 @@ class WriteBatcher:
             batch.ran = True
             if not batch.changed:
                 return frozenset()
-            given = values_of(snapshot, [*batch.changed.values()])
+            parameters = values_of(snapshot, [*batch.changed.values()])
             connection.sent = True
-            found = await connection.connection.fetch(FLUSH, *given)
-        return frozenset(row["public_id"] for row in found)
+            rows = await connection.connection.fetch(FLUSH, *parameters)
+        return frozenset(row["public_id"] for row in rows)
 
     def _is_news(self, snapshot: PrefetchedRows, public_id: str) -> bool:
         """Whether rows were written that this process does not know."""

@@ -192,7 +192,7 @@ class LedgerFeed:
         position = int(form[1])
         async with self._reading() as reader:
             rows = await _page(reader, position - 1, position)
-        if [told.cursor for told in rows] != [cursor]:
+        if [entry.cursor for entry in rows] != [cursor]:
             raise UnknownCursor(cursor)
         return position
 
@@ -248,9 +248,9 @@ async def _page(
 ) -> Sequence[FeedEntry]:
     """Up to a page of rows above `after`, exclusive, up to `upto`, inclusive."""
     place = _PLACE[reader.dialect]
-    named = "rowid AS position, *" if place == "rowid" else "*"
+    columns = "rowid AS position, *" if place == "rowid" else "*"
     rows = reader.rows(
-        f"SELECT {named} FROM ledger_events WHERE {place} > :after AND {place} <= :upto "
+        f"SELECT {columns} FROM ledger_events WHERE {place} > :after AND {place} <= :upto "
         f"ORDER BY {place} {'DESC' if newest else 'ASC'} LIMIT {1 if newest else PAGE}",
         after=after,
         upto=until_seq,

@@ -139,10 +139,12 @@ class PostgresReader:
 
     async def _fetched(self, text: str, limit: int, values: Row) -> AsyncIterator[Sequence[Row]]:
         statement, names = numbered(text)
-        given = [values[name] for name in names]
+        parameters = [values[name] for name in names]
         self._opened += 1
         cursor = f"long_rows_{self._opened}"
-        await self._connection.execute(f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *given)
+        await self._connection.execute(
+            f"DECLARE {cursor} NO SCROLL CURSOR FOR {statement}", *parameters
+        )
         while page := await self._connection.fetch(f"FETCH {limit} FROM {cursor}"):
             yield page
         await self._connection.execute(f"CLOSE {cursor}")

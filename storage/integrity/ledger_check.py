@@ -67,10 +67,10 @@ class VerificationReport:
         """Shape `{ok, ledgers, rows, checkpoints, balances, paper_books, paper_entries, findings[]
         {of, seq, what}}`.
         """
-        found = [{"of": f.of, "seq": f.seq, "what": f.what} for f in self.findings]
+        findings = [{"of": f.of, "seq": f.seq, "what": f.what} for f in self.findings]
         names = ("ok", "ledgers", "rows", "checkpoints", "balances", "paper_books", "paper_entries")
         raw = {n: getattr(self, n) for n in names}
-        return raw | {"findings": found}
+        return raw | {"findings": findings}
 
 
 class LedgerWalk:
@@ -126,15 +126,15 @@ class LedgerWalk:
         """The cash that a log was observed with is that of the rows before its place, and the sum
         of a mark is that of its probes.
         """
-        seen, what = event.content.observed, event.content.body
-        if seen is None or event.reported_by is not Reporter.CHAIN:
+        observed, body = event.content.observed, event.content.body
+        if observed is None or event.reported_by is not Reporter.CHAIN:
             return
-        if isinstance(what, Marked) and seen.is_complete and seen.positions:
-            if what.positions.micros != sum(p.value.micros for p in seen.positions if p.value):
+        if isinstance(body, Marked) and observed.is_complete and observed.positions:
+            if body.positions.micros != sum(p.value.micros for p in observed.positions if p.value):
                 self.find("the mark is not the sum of its probes", event.seq)
         elif event.log_index is not None or event.content.restates is not None:
             cash = max(0, before.journal.cash_after(place_of(event), event))
-            if cash != seen.cash.micros:
+            if cash != observed.cash.micros:
                 self.find("the observed cash is not that of the rows before it", event.seq)
 
     def _past(self) -> tuple[Event, ...]:
@@ -147,12 +147,12 @@ class LedgerWalk:
         if not can_pair(event):
             return None
         waiting = self._open.setdefault(tx_hash, {})
-        found = partner(event, waiting.values())
-        if found is None:
+        match = partner(event, waiting.values())
+        if match is None:
             waiting[event.seq] = event
         else:
-            del waiting[found.seq]
-        return found
+            del waiting[match.seq]
+        return match
 
     def ends(self, seq: int, last_hash: str, created_at: int) -> None:
         """Compare with a stored head."""
@@ -265,19 +265,19 @@ def _checkpoint(walk: LedgerWalk, text: str) -> None:
 async def _paper(reader: LongReader, report: VerificationReport) -> None:
     """Replay every paper book against the snapshots that filled it."""
     for book in await books_of(reader):
-        entries, found = await check_stored_book(reader, book)
+        entries, faults = await check_stored_book(reader, book)
         report.paper_books += 1
         report.paper_entries += entries
-        report.findings += [Finding(*told) for told in found]
-    report.findings += [Finding(*told) for told in await prove_snapshots(reader)]
+        report.findings += [Finding(*fault) for fault in faults]
+    report.findings += [Finding(*fault) for fault in await prove_snapshots(reader)]
 
 
 async def _balances(places: AsyncIterator[Row], report: VerificationReport) -> None:
     """Compare the kept sum of every place with its deltas."""
     async for at in places:
         report.balances += at["deltas"] > 0
-        kept, summed = int(at["kept"]), int(at["summed"])
-        if kept != summed:
+        stored, summed = int(at["kept"]), int(at["summed"])
+        if stored != summed:
             where = f"{at['state']} {at['asset']} on chain {at['chain_id']}"
-            what = f"{where} is {kept}, its deltas sum up to {summed}"
-            report.findings.append(Finding(at["agent_id"], None, what))
+            text = f"{where} is {stored}, its deltas sum up to {summed}"
+            report.findings.append(Finding(at["agent_id"], None, text))

@@ -36,39 +36,39 @@ async def books_of(reader: LongReader) -> list[PaperBook]:
 async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Found]]:
     """The entries of a book, and what is wrong with them."""
     rows = [row async for row in reader.rows(ENTRIES_OF, book=book.book)]
-    found: list[Found] = [(book.book, n, what) for n, what in _chained(rows)]
+    faults: list[Found] = [(book.book, n, text) for n, text in _chained(rows)]
     entries: list[Entry] = []
     for row in rows:
         try:
             entries.append(entry_of(row))
         except (ValueError, TypeError, KeyError, ArithmeticError) as error:
-            found.append((book.book, int(row["n"]), f"the entry cannot be read: {error!r}"))
-            return len(rows), found
+            faults.append((book.book, int(row["n"]), f"the entry cannot be read: {error!r}"))
+            return len(rows), faults
     fills = [e for e in entries if isinstance(e.payload, Filled)]
     snapshots = await _snapshots(reader, fills)
-    found += [(book.book, n, what) for n, what in check_book(book, entries, snapshots)]
-    kept = [row async for row in reader.rows(CHECKPOINTS, book=book.book)]
-    found += [(book.book, n, what) for n, what in faults_of(book, entries, rows, kept)]
+    faults += [(book.book, n, text) for n, text in check_book(book, entries, snapshots)]
+    checkpoints = [row async for row in reader.rows(CHECKPOINTS, book=book.book)]
+    faults += [(book.book, n, text) for n, text in faults_of(book, entries, rows, checkpoints)]
     for entry in fills:
         if not await _told_alike(reader, entry):
-            found.append((book.book, entry.n, "its order does not tell of this fill"))
-    return len(rows), found
+            faults.append((book.book, entry.n, "its order does not tell of this fill"))
+    return len(rows), faults
 
 
 async def prove_snapshots(reader: LongReader) -> list[Found]:
     """What is wrong with snapshots: their own hash, or more taken of a level than its share."""
-    found: list[Found] = []
+    faults: list[Found] = []
     for row in [row async for row in reader.rows(SNAPSHOTS)]:
-        seen = snapshot_of(row)
-        if book_hash(seen.coin, seen.at, seen.bids, seen.asks) != seen.hash:
-            found.append((seen.hash, None, "the snapshot does not have its hash"))
-        fills = [told async for told in reader.rows(FILLS_ON, hash=seen.hash)]
-        found += [(seen.hash, None, what) for what in _overtaken(seen, fills)]
+        snapshot = snapshot_of(row)
+        if book_hash(snapshot.coin, snapshot.at, snapshot.bids, snapshot.asks) != snapshot.hash:
+            faults.append((snapshot.hash, None, "the snapshot does not have its hash"))
+        fills = [row_on_it async for row_on_it in reader.rows(FILLS_ON, hash=snapshot.hash)]
+        faults += [(snapshot.hash, None, text) for text in _overtaken(snapshot, fills)]
     async for row in reader.rows(BOTH_FILLS):
         if row["told"] != row["booked"]:
-            what = f"orders tell of {row['told']} fills, the books of {row['booked']}"
-            found.append(("paper", None, what))
-    return found
+            text = f"orders tell of {row['told']} fills, the books of {row['booked']}"
+            faults.append(("paper", None, text))
+    return faults
 
 
 def _chained(rows: list[Row]) -> Iterator[tuple[int, str]]:
@@ -86,11 +86,11 @@ def _chained(rows: list[Row]) -> Iterator[tuple[int, str]]:
 
 async def _snapshots(reader: LongReader, fills: list[Entry]) -> Mapping[str, OrderBook]:
     names = {e.payload.snapshot for e in fills if isinstance(e.payload, Filled)}
-    found = {}
+    snapshots = {}
     for name in sorted(names):
         async for row in reader.rows(SNAPSHOT, hash=name):
-            found[name] = snapshot_of(row)
-    return found
+            snapshots[name] = snapshot_of(row)
+    return snapshots
 
 
 async def _told_alike(reader: LongReader, entry: Entry) -> bool:
@@ -106,7 +106,7 @@ async def _told_alike(reader: LongReader, entry: Entry) -> bool:
     return own == (*(Decimal(raw[n]) for n in ("px", "size", "fee")), raw["snapshot"])
 
 
-def _overtaken(seen: OrderBook, fills: list[Row]) -> Iterator[str]:
+def _overtaken(snapshot: OrderBook, fills: list[Row]) -> Iterator[str]:
     """Levels of which all books together had more than the largest share."""
     taken: dict[tuple[bool, Decimal], Decimal] = {}
     limit = Decimal(0)
@@ -116,6 +116,6 @@ def _overtaken(seen: OrderBook, fills: list[Row]) -> Iterator[str]:
         taken[at] = taken.get(at, Decimal(0)) + Decimal(body["size"])
         limit = max(limit, model_of(json.loads(row["model"])).depth_share)
     for (is_buy, px), size in taken.items():
-        shown = {v.px: v.size for v in facing(seen, is_buy=is_buy)}
+        shown = {v.px: v.size for v in facing(snapshot, is_buy=is_buy)}
         if size > shown.get(px, Decimal(0)) * limit:
             yield f"{size} was taken at {px}, more than its share"

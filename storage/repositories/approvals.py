@@ -148,7 +148,7 @@ class ApprovalRepository:
         Each stored status is a range of one index, read no further than the page.
         """
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
-        found: list[Approval] = []
+        items: list[Approval] = []
         for stored, when in _STORED_AS[status]:
             rows = self._sql.rows(
                 "SELECT * FROM approvals WHERE owner_id = :owner AND status = :status "
@@ -161,8 +161,8 @@ class ApprovalRepository:
                 most=limit,
                 **({"now": micros(now)} if when else {}),
             )
-            found += [_item(r) for r in rows]
-        return sorted(found, key=lambda i: (i.expires_at, i.approval_id), reverse=True)[:limit]
+            items += [_item(r) for r in rows]
+        return sorted(items, key=lambda i: (i.expires_at, i.approval_id), reverse=True)[:limit]
 
 
 _GOOD, _OVER = " AND expires_at > :now", " AND expires_at <= :now"

@@ -41,8 +41,8 @@ class DepositAddressRepository:
 
     def address(self, agent_id: str, chain_id: int) -> str | None:
         """The agent's wallet on file for a chain, lower case."""
-        found = self.on_file(agent_id, chain_id)
-        return found.address if found else None
+        stored = self.on_file(agent_id, chain_id)
+        return stored.address if stored else None
 
     def has_any(self, agent_id: str) -> bool:
         """True where the agent put a wallet on file for any chain."""
@@ -97,14 +97,14 @@ class DepositAddressRepository:
 
     def holders(self, chain_id: int, addresses: Iterable[str]) -> dict[str, str]:
         """Address to agent id, of those among `addresses` that were proven."""
-        wanted, found = sorted({a.lower() for a in addresses}), dict[str, str]()
-        for start in range(0, len(wanted), IN_A_QUESTION):
-            some = {f"a{n}": a for n, a in enumerate(wanted[start : start + IN_A_QUESTION])}
+        lowered, holders = sorted({a.lower() for a in addresses}), dict[str, str]()
+        for start in range(0, len(lowered), IN_A_QUESTION):
+            some = {f"a{n}": a for n, a in enumerate(lowered[start : start + IN_A_QUESTION])}
             rows = self._sql.rows(
                 "SELECT address, agent_id FROM proven_addresses WHERE chain_id = :chain "
                 f"AND address IN ({', '.join(':' + n for n in some)})",
                 chain=chain_id,
                 **some,
             )
-            found |= {r["address"]: r["agent_id"] for r in rows}
-        return found
+            holders |= {r["address"]: r["agent_id"] for r in rows}
+        return holders

@@ -115,15 +115,15 @@ def _hashed(row: Row) -> Row:
     }
 
 
-def _canonical(told: Row) -> bytes:
+def _canonical(row: Row) -> bytes:
     """The bytes of `canonical` of a row whose columns are sorted, in a fraction of its time where
     the text is plain.
     """
     try:
-        plain = orjson.dumps(told)
+        plain = orjson.dumps(row)
     except TypeError:  # an integer beyond 64 bits, half of a surrogate pair
-        return canonical(told).encode()
-    return plain if _is_canonical(plain) else canonical(told).encode()
+        return canonical(row).encode()
+    return plain if _is_canonical(plain) else canonical(row).encode()
 
 
 def _is_canonical(plain: bytes) -> bool:

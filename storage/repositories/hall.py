@@ -242,8 +242,8 @@ class HallRepository:
             "COALESCE(SUM(usdc_working), 0) AS usdc, COALESCE(SUM(calls), 0) AS calls "
             "FROM hall_agents WHERE mandates > 0",
         )
-        told = (int(row[n]) for n in ("agents", "working", "usdc", "calls")) if row else (0,) * 4
-        return HallTotals(*told)
+        numbers = (int(row[n]) for n in ("agents", "working", "usdc", "calls")) if row else (0,) * 4
+        return HallTotals(*numbers)
 
 
 def page_query(sort: str, *, accepting: bool) -> str:

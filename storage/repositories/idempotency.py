@@ -71,11 +71,11 @@ class IdempotencyRepository:
         if until is None and self._sql.dialect == "sqlite":
             # Nobody else writes while this transaction runs, which completes the claim or leaves
             # nothing behind: the row is written once, with its answer.
-            found = self.find(scope, key)
-            if found is None and (scope, key) not in self._made:
+            record = self.find(scope, key)
+            if record is None and (scope, key) not in self._made:
                 self._made[scope, key] = {"hash": request_hash, "at": micros(now)}
                 return IdempotencyRecord(True, request_hash)
-            return found if found is not None else IdempotencyRecord(False, request_hash)
+            return record if record is not None else IdempotencyRecord(False, request_hash)
         created = self._sql.run(
             CLAIM,
             scope=scope,
@@ -86,8 +86,8 @@ class IdempotencyRepository:
         )
         if created == 1:
             return IdempotencyRecord(True, request_hash, until=until)
-        found = self.find(scope, key)
-        return found if found is not None else IdempotencyRecord(False, request_hash)
+        record = self.find(scope, key)
+        return record if record is not None else IdempotencyRecord(False, request_hash)
 
     def find(self, scope: str, key: str) -> IdempotencyRecord | None:
         """The record of a key."""

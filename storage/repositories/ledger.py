@@ -68,9 +68,9 @@ class LedgerRepository(HouseEventRepository):
 
     def head_row(self, public_id: str) -> Row | None:
         """The stored head: seq, row_hash, created_at."""
-        kept = self._heads.get(public_id)
-        if kept is not None:
-            return kept
+        head = self._heads.get(public_id)
+        if head is not None:
+            return head
         row = first(self._sql, HEAD, public_id=public_id)
         # On SQLite nobody else writes in this transaction: the head that was read stays the head.
         if row is not None and not self._lock:
@@ -93,9 +93,9 @@ class LedgerRepository(HouseEventRepository):
         chain's, by public id; until its end nobody else adds any.
         """
         heads = self._sql.rows(HEADS[self._sql.dialect], ids=self._array(sorted(transactions)))
-        held = {str(head["public_id"]): head for head in heads}
-        self._heads |= held
-        name = {(of, tx.lower()): None for of in held for tx in transactions[of]}
+        by_id = {str(head["public_id"]): head for head in heads}
+        self._heads |= by_id
+        name = {(of, tx.lower()): None for of in by_id for tx in transactions[of]}
         self._held |= {key: [] for key in name}
         rows = self._sql.rows(
             BY_TRANSACTIONS[self._sql.dialect],
@@ -157,11 +157,11 @@ class LedgerRepository(HouseEventRepository):
         return event
 
     def _has_log(self, public_id: str, tx_hash: str | None, new: NewEvent) -> bool:
-        held = self._held.get((public_id, tx_hash or ""))
-        if held is not None:
-            by_chain = [e.log_index for e in held if e.reported_by is Reporter.CHAIN]
+        preloaded = self._held.get((public_id, tx_hash or ""))
+        if preloaded is not None:
+            by_chain = [e.log_index for e in preloaded if e.reported_by is Reporter.CHAIN]
             return new.log_index in by_chain
-        found = first(
+        row = first(
             self._sql,
             "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id "
             "AND tx_hash = :tx_hash "
@@ -170,7 +170,7 @@ class LedgerRepository(HouseEventRepository):
             tx_hash=tx_hash,
             log_index=new.log_index,
         )
-        return found is not None
+        return row is not None
 
     def _partner(self, public_id: str, new: NewEvent, tx_hash: str) -> Event | None:
         """The earliest row that tells of the same action from the other side and has no partner
@@ -178,9 +178,9 @@ class LedgerRepository(HouseEventRepository):
         """
         if not can_pair(new):
             return None
-        held = self._held.get((public_id, tx_hash))
-        if held is not None:
-            return partner(new, held)
+        preloaded = self._held.get((public_id, tx_hash))
+        if preloaded is not None:
+            return partner(new, preloaded)
         other = other_side(new)
         rows = self._sql.rows(
             PARTNERS[other],
@@ -210,11 +210,11 @@ class LedgerRepository(HouseEventRepository):
     def _state_at_head(self, public_id: str, seq: int, row_hash: str) -> LedgerState:
         if seq == 0:
             return EMPTY
-        kept = self._cache.get(public_id, row_hash)
-        if kept is None:
-            kept = self._continued(public_id, seq) or self._folded(public_id, seq)
-            self._cache.put(public_id, row_hash, kept)
-        return kept
+        cached = self._cache.get(public_id, row_hash)
+        if cached is None:
+            cached = self._continued(public_id, seq) or self._folded(public_id, seq)
+            self._cache.put(public_id, row_hash, cached)
+        return cached
 
     def _continued(self, public_id: str, last: int) -> LedgerState | None:
         """The fold on from the newest state that is kept, or from a checkpoint where others wrote
@@ -273,8 +273,8 @@ class LedgerRepository(HouseEventRepository):
         """The newest checkpoint at or before a row. One that is none is no shortcut; `db verify`
         tells of it.
         """
-        found = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
-        return checkpointed(found["state"], found["row_hash"]) if found else None
+        row = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
+        return checkpointed(row["state"], row["row_hash"]) if row else None
 
     def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
         while True:
@@ -293,24 +293,24 @@ class LedgerRepository(HouseEventRepository):
             state = apply(state, event, partner, past)
         return state
 
-    def _by_seq(self, public_id: str, wanted: Sequence[int]) -> dict[int | None, Event]:
-        found: dict[int | None, Event] = {}
-        for seq in wanted:
+    def _by_seq(self, public_id: str, seqs: Sequence[int]) -> dict[int | None, Event]:
+        events: dict[int | None, Event] = {}
+        for seq in seqs:
             row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
             if row is not None:
-                found[seq] = event_of(row)
-        return found
+                events[seq] = event_of(row)
+        return events
 
     def newest(self, public_id: str, limit: int = 50) -> tuple[Event, ...]:
         """The newest rows, newest first; the same object again while nothing is added."""
         head = self.head_row(public_id)
         if head is None:
             return ()
-        kept = self._cache.page(public_id, head["row_hash"], limit)
-        if kept is None:
-            kept = self._grown(public_id, head["seq"], limit)
-            self._cache.keep_page(public_id, head["row_hash"], kept, limit)
-        return kept
+        cached = self._cache.page(public_id, head["row_hash"], limit)
+        if cached is None:
+            cached = self._grown(public_id, head["seq"], limit)
+            self._cache.keep_page(public_id, head["row_hash"], cached, limit)
+        return cached
 
     def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...]:
         """The newest page: the one that is kept and the rows above it, else all of its rows."""
@@ -388,8 +388,8 @@ class LedgerRepository(HouseEventRepository):
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
-        held = self._held.get((public_id, tx_hash.lower()))
-        if held is not None:
-            return held.copy()
+        preloaded = self._held.get((public_id, tx_hash.lower()))
+        if preloaded is not None:
+            return preloaded.copy()
         rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
         return [event_of(r) for r in rows]

@@ -47,7 +47,7 @@ class MandatePollingRepository:
 
     def live_vault_naming(self, agent_id: str, chain_id: int) -> bool:
         """True while an open mandate with a vault on the chain names the agent."""
-        found = first(
+        row = first(
             self._sql,
             "SELECT 1 AS one FROM mandates WHERE agent_id = :agent AND chain_id = :chain "
             "AND vault_lower IS NOT NULL "
@@ -55,7 +55,7 @@ class MandatePollingRepository:
             agent=agent_id,
             chain=chain_id,
         )
-        return found is not None
+        return row is not None
 
     def created_since(
         self, owner_id: str, since: datetime, limit: int, *, proposed_only: bool = False

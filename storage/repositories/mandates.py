@@ -207,15 +207,15 @@ class MandateRepository(MandatePollingRepository):
         """
         open_for = "accepted_at IS NULL AND status IN ('draft', 'signed', 'working') AND "
         name, at, last = keys_of(after, (int, int, str)) if after else (1, 2**62, "")
-        found: list[Mandate] = []
+        offers: list[Mandate] = []
         if name:
             where = open_for + "agent_id = :agent"
-            found = self._page(where, cursor_of(at, last), limit, {"agent": agent_id})
+            offers = self._page(where, cursor_of(at, last), limit, {"agent": agent_id})
             at, last = 2**62, ""
-        if len(found) < limit:
+        if len(offers) < limit:
             where = open_for + "agent_id IS NULL AND open_board = 1"
-            found += self._page(where, cursor_of(at, last), limit - len(found), {})
-        return found
+            offers += self._page(where, cursor_of(at, last), limit - len(offers), {})
+        return offers
 
     def by_vault(self, chain_id: int, address: str, *, lock: bool = False) -> Mandate | None:
         """The mandate of a vault; `lock` as in `get`."""
@@ -233,12 +233,12 @@ class MandateRepository(MandatePollingRepository):
             chain=chain_id,
             vaults=vaults if on_postgres else canonical(vaults),
         )
-        found = [self._mandate(row) for row in rows]
+        mandates = [self._mandate(row) for row in rows]
         self._held |= dict.fromkeys((chain_id, vault) for vault in vaults)
-        for mandate in found:
+        for mandate in mandates:
             self._held[chain_id, (mandate.vault_address or "").lower()] = mandate
             self._held[mandate.public_id,] = mandate
-        return found
+        return mandates
 
     def non_draft_of_owner(self, owner_id: str, *, after: str | None, limit: int) -> list[Mandate]:
         """A page of an owner's mandates but drafts and cancelled ones, oldest first."""

@@ -75,7 +75,7 @@ def order_of(row: Row, fills: tuple[OrderFill, ...]) -> Order:
     plain = {name: body[name] for name in _PLAIN}
     # Rows of before name the ids of earlier pricings alone; their bytes ended long ago.
     former = tuple(_action(o, o["cloid"]) for o in body["former"] if isinstance(o, dict))
-    seen = body["seen"]
+    venue_state = body["seen"]
     status: Status = row["status"]
     return Order(
         **plain,
@@ -103,8 +103,10 @@ def order_of(row: Row, fills: tuple[OrderFill, ...]) -> Order:
         filled_size=_figure(body["filled_size"]),
         avg_px=_figure(body["avg_px"]),
         seen=None
-        if seen is None
-        else SeenAtVenue(oid=seen[0], status=seen[1], checked_at=moment(seen[2])),
+        if venue_state is None
+        else SeenAtVenue(
+            oid=venue_state[0], status=venue_state[1], checked_at=moment(venue_state[2])
+        ),
         fills=fills,
     )
 
@@ -121,8 +123,8 @@ def _envelope_body(envelope: Envelope | None) -> list[int] | None:
     return None if envelope is None else [envelope.nonce, envelope.expires_after]
 
 
-def _envelope(told: Sequence[int] | None) -> Envelope | None:
-    return None if told is None else Envelope(nonce=told[0], expires_after=told[1])
+def _envelope(numbers: Sequence[int] | None) -> Envelope | None:
+    return None if numbers is None else Envelope(nonce=numbers[0], expires_after=numbers[1])
 
 
 def _action_body(action: OrderAction) -> dict[str, object]:

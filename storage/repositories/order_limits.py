@@ -61,13 +61,13 @@ class OrderCounterRepository:
         name |= {f"d{n}": c.day for n, c in enumerate(counters)}
         which = " OR ".join(f"(scope = :s{n} AND day = :d{n})" for n, _ in enumerate(counters))
         rows = self._sql.rows(f"SELECT * FROM order_counters WHERE {which}", **name)
-        held = {
+        spent = {
             (r["scope"], r["day"]): DayUse(
                 used=Usdc(r["used_micros"]), reserved=Usdc(r["reserved_micros"])
             )
             for r in rows
         }
-        return {c: held.get((c.scope, c.day), DayUse()) for c in counters}
+        return {c: spent.get((c.scope, c.day), DayUse()) for c in counters}
 
 
 class OwnLimitRepository:

@@ -151,8 +151,8 @@ class OrderRepository:
 
     def moved_at(self, owner_id: str) -> datetime | None:
         """When the newest of a person's live orders was sent or ended."""
-        found = [order for _, order in self.live_of(owner_id, None, _NEWEST)]
-        times = (at for o in found for at in (o.sent_at, o.done_at))
+        orders = [order for _, order in self.live_of(owner_id, None, _NEWEST)]
+        times = (at for o in orders for at in (o.sent_at, o.done_at))
         return max((at for at in times if at is not None), default=None)
 
     def pending_of_agent(self, agent_id: str, now: datetime) -> int:
@@ -197,7 +197,7 @@ class OrderRepository:
         first.
         """
         whose = "owner_id = :who AND " if owner_id is not None else ""
-        given = {"who": owner_id} if owner_id is not None else {}
+        parameters = {"who": owner_id} if owner_id is not None else {}
         rows = self._sql.rows(
             in_turns(
                 "orders t",
@@ -207,7 +207,7 @@ class OrderRepository:
             ),
             now=micros(now),
             most=limit,
-            **given,
+            **parameters,
         )
         return self._orders(rows)
 
@@ -306,11 +306,11 @@ class OrderRepository:
 
     def _fills(self, order_ids: Sequence[str]) -> dict[str, list[OrderFill]]:
         """The fills of each of some orders, in one statement."""
-        found: dict[str, list[OrderFill]] = {order_id: [] for order_id in order_ids}
-        if not found:
-            return found
+        fills: dict[str, list[OrderFill]] = {order_id: [] for order_id in order_ids}
+        if not fills:
+            return fills
         # One text for any number of them, as both databases take a list.
-        ids: object = list(found)
+        ids: object = list(fills)
         those = "order_id = ANY(:ids::text[])"
         if not self._lock:
             ids, those = canonical(ids), "order_id IN (SELECT value FROM json_each(:ids))"
@@ -318,5 +318,5 @@ class OrderRepository:
             f"SELECT order_id, body FROM order_fills WHERE {those} ORDER BY order_id, n", ids=ids
         )
         for row in rows:
-            found[row["order_id"]].append(fill_of(row["body"]))
-        return found
+            fills[row["order_id"]].append(fill_of(row["body"]))
+        return fills

@@ -105,14 +105,14 @@ class PaperBookRepository:
         return self._seen(rows)
 
     def _seen(self, rows: Iterable[Row]) -> list[PaperBook]:
-        found = [book_of(row) for row in rows]
-        self._books |= {book.book: book for book in found}
-        return found
+        books = [book_of(row) for row in rows]
+        self._books |= {book.book: book for book in books}
+        return books
 
     # -- entries
 
     def append(
-        self, book: str, ref: str, at: datetime, marks: Mapping[str, Decimal], what: EntryPayload
+        self, book: str, ref: str, at: datetime, marks: Mapping[str, Decimal], body: EntryPayload
     ) -> Entry | None:
         """Write an entry, None where there is one with this `ref` of its kind. The book is
         locked.
@@ -125,11 +125,11 @@ class PaperBookRepository:
         row: dict[str, object] = {
             "book": book,
             "n": int(last["n"]) + 1 if last else 1,
-            "kind": NAMES[type(what)],
+            "kind": NAMES[type(body)],
             "ref": ref,
             "at": micros(at),
-            "snapshot": what.snapshot if isinstance(what, Filled) else None,
-            "body": canonical({"marks": prices(marks), **body_of(what)}),
+            "snapshot": body.snapshot if isinstance(body, Filled) else None,
+            "body": canonical({"marks": prices(marks), **body_of(body)}),
             "prev_hash": last["row_hash"] if last else "",
         }
         row["row_hash"] = paper_hash(row)
@@ -158,7 +158,7 @@ class PaperBookRepository:
 
     # -- snapshots
 
-    def keep(self, seen: OrderBook, *, known: bool = False) -> None:
+    def keep(self, snapshot: OrderBook, *, known: bool = False) -> None:
         """Store a snapshot that is about to fill something, unless it is `known` to be, and keep
         other writers off it.
         """
@@ -167,13 +167,13 @@ class PaperBookRepository:
                 "INSERT INTO paper_snapshots "
                 + columns(("hash", "coin", "at", "body"))
                 + " ON CONFLICT DO NOTHING",
-                hash=seen.hash,
-                coin=seen.coin,
-                at=micros(seen.at),
-                body=canonical({"bids": levels(seen.bids), "asks": levels(seen.asks)}),
+                hash=snapshot.hash,
+                coin=snapshot.coin,
+                at=micros(snapshot.at),
+                body=canonical({"bids": levels(snapshot.bids), "asks": levels(snapshot.asks)}),
             )
         if self._lock:
-            first(self._sql, SNAPSHOT + self._lock, hash=seen.hash)
+            first(self._sql, SNAPSHOT + self._lock, hash=snapshot.hash)
 
     def taken(self, snapshot: str, *, is_buy: bool) -> tuple[ConsumedDepth, int]:
         """What paper orders took of one side of a snapshot, by level; and the number of fills on
@@ -221,7 +221,7 @@ class PaperBookRepository:
         )
         return [(str(r["book"]), moment(r["seen_at"])) for r in rows]
 
-    def looked(self, book: str, seen: datetime, now: datetime, due: datetime | None) -> bool:
+    def looked(self, book: str, expected_at: datetime, now: datetime, due: datetime | None) -> bool:
         """Say that a book was looked at, once for each time that it was due; None: nothing there
         needs another look.
         """
@@ -229,7 +229,7 @@ class PaperBookRepository:
             "UPDATE paper_watch SET seen_at = :now, due_at = :due "
             "WHERE book = :book AND seen_at = :seen AND due_at IS NOT NULL",
             book=book,
-            seen=micros(seen),
+            seen=micros(expected_at),
             now=micros(now),
             due=None if due is None else micros(due),
         )

@@ -71,12 +71,12 @@ class PaperCheckpointRepository:
         )
         if head is None:
             return open_account(book.start_micros)
-        kept = self._cache.get(head["row_hash"])
-        if kept is None:
+        cached = self._cache.get(head["row_hash"])
+        if cached is None:
             at = self._nearest(book, "c.n <= :most", most=2**62)
-            kept = _folded(at, self._behind(book.book, at.n)).account
-            self._cache.put(head["row_hash"], kept)
-        return kept
+            cached = _folded(at, self._behind(book.book, at.n)).account
+            self._cache.put(head["row_hash"], cached)
+        return cached
 
     def entered(self, row: Row, entry: Entry) -> None:
         """Go on from a kept account to the entry that was just written behind it."""
@@ -136,10 +136,10 @@ class PaperCheckpointRepository:
         row = first(
             self._sql, _NEAREST + where + " ORDER BY c.n DESC LIMIT 1", book=book.book, **given
         )
-        found = None if row is None else checkpointed(row["state"], row["row_hash"])
-        if row is None or found is None or found.start != book.start_micros:
+        checkpoint = None if row is None else checkpointed(row["state"], row["row_hash"])
+        if row is None or checkpoint is None or checkpoint.start != book.start_micros:
             return AccountAt(account=open_account(book.start_micros))
-        return AccountAt(account=found, n=int(row["n"]))
+        return AccountAt(account=checkpoint, n=int(row["n"]))
 
 
 def _folded(at: AccountAt, entries: Sequence[Entry]) -> AccountAt:
@@ -157,8 +157,8 @@ def checkpoint_text(account: PaperAccount, row_hash: str) -> str:
 
 def checkpointed(text: str, row_hash: str) -> PaperAccount | None:
     """The account of a checkpoint; None where it was not made by this replay at this very entry."""
-    told, _, body = text.partition(":")
-    return from_json(json.loads(body)) if told == _digest(row_hash, body) else None
+    stored_hash, _, body = text.partition(":")
+    return from_json(json.loads(body)) if stored_hash == _digest(row_hash, body) else None
 
 
 def _digest(row_hash: str, body: str) -> str:
@@ -170,13 +170,13 @@ def faults_of(
 ) -> list[tuple[int, str]]:
     """Checkpoints that are not what the replay comes to there, with their entry's number."""
     due = {int(c["n"]): c for c in checkpoints}
-    account, last, found = open_account(book.start_micros), 0, []
+    account, last, faults = open_account(book.start_micros), 0, []
     for entry, row in zip(entries, rows, strict=True):
         account, last = apply_entry(account, entry), max(last, int(row["at"]))
-        told = due.pop(entry.n, None)
-        if told is None:
+        stored = due.pop(entry.n, None)
+        if stored is None:
             continue
-        same = told["state"] == checkpoint_text(account, row["row_hash"])
-        if not same or int(told["last_at"]) != last:
-            found.append((entry.n, "the checkpoint is not what the entries come to"))
-    return found + [(n, "the checkpoint stands at no entry") for n in sorted(due)]
+        same = stored["state"] == checkpoint_text(account, row["row_hash"])
+        if not same or int(stored["last_at"]) != last:
+            faults.append((entry.n, "the checkpoint is not what the entries come to"))
+    return faults + [(n, "the checkpoint stands at no entry") for n in sorted(due)]

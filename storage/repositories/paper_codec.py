@@ -86,8 +86,8 @@ def snapshot_of(row: Row) -> OrderBook:
 
 def paper_hash(row: Row) -> str:
     """SHA-256 over an entry's columns, the hash of the one before among them."""
-    told = canonical({n: row[n] for n in COLUMNS if n != "row_hash"})
-    return hashlib.sha256(told.encode()).hexdigest()
+    text = canonical({n: row[n] for n in COLUMNS if n != "row_hash"})
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def model_body(model: Model) -> dict[str, object]:
@@ -114,9 +114,9 @@ def _fields(created: type[EntryPayload]) -> Iterable[str]:
     return created.__dataclass_fields__
 
 
-def body_of(what: EntryPayload) -> dict[str, object]:
+def body_of(payload: EntryPayload) -> dict[str, object]:
     """What an entry says, in its stored form."""
-    return {name: _written(name, getattr(what, name)) for name in _fields(type(what))}
+    return {name: _written(name, getattr(payload, name)) for name in _fields(type(payload))}
 
 
 def _written(name: str, value: Any) -> Any:

@@ -47,21 +47,21 @@ class StateCache:
         """The event behind a row; the newest rows are read again and again, and a row hash names
         one row for good.
         """
-        kept = self._events.get(row["row_hash"])
-        if kept is None:
-            kept = event_of(row)
-            self._keep(row["row_hash"], kept)
-        return kept
+        cached = self._events.get(row["row_hash"])
+        if cached is None:
+            cached = event_of(row)
+            self._keep(row["row_hash"], cached)
+        return cached
 
     def keep_event(self, row: Row, event: Event) -> Event:
         """Keep the event of a row that is written now, and give it as it will be read; where the
         row is taken back, none has its hash.
         """
-        kept = event
+        cached = event
         if not _reads_as(row["payload"], event.payload):
-            kept = replace(event, payload=as_stored(row), parsed=event.content)
-        self._keep(row["row_hash"], kept)
-        return kept
+            cached = replace(event, payload=as_stored(row), parsed=event.content)
+        self._keep(row["row_hash"], cached)
+        return cached
 
     def _keep(self, row_hash: str, event: Event) -> None:
         with self._lock:
@@ -88,8 +88,8 @@ class StateCache:
 
     def newest(self, public_id: str) -> tuple[str, LedgerState] | None:
         """(row hash, state) that was last kept."""
-        kept = self._states.get(public_id)
-        return kept[0] if kept else None
+        states = self._states.get(public_id)
+        return states[0] if states else None
 
     def get(self, public_id: str, row_hash: str) -> LedgerState | None:
         """The state at that row, if it is kept."""
@@ -101,16 +101,18 @@ class StateCache:
     def rewind(self, public_id: str, row_hash: str) -> None:
         """Forget what was kept after the state at this row: it never became the record."""
         with self._lock:
-            kept = self._states.get(public_id, ())
-            at = next((n for n, (of, _) in enumerate(kept) if of == row_hash), len(kept))
-            self._states[public_id] = kept[at:]
+            states = self._states.get(public_id, ())
+            at = next((n for n, (of, _) in enumerate(states) if of == row_hash), len(states))
+            self._states[public_id] = states[at:]
 
     def put(self, public_id: str, row_hash: str, state: LedgerState) -> None:
         """Keep a state; the mandate least lately put goes first."""
         with self._lock:
             others = self._states.pop(public_id, ())
             if row_hash in [of for of, _ in others]:
-                others = tuple(kept for kept in others if kept[0] != row_hash)
+                others = tuple(
+                    state_of_hash for state_of_hash in others if state_of_hash[0] != row_hash
+                )
             self._states[public_id] = ((row_hash, state), *others[: STATES_A_MANDATE - 1])
             while len(self._states) > CACHED:
                 self._states.popitem(last=False)
@@ -138,8 +140,8 @@ def checkpointed(text: str, row_hash: str) -> LedgerState | None:
     """The state of a checkpoint; None where it was not made by this fold at this very row, so that
     a changed one is never shown.
     """
-    told, _, body = text.partition(":")
-    if told != _digest(row_hash, body):
+    stored_hash, _, body = text.partition(":")
+    if stored_hash != _digest(row_hash, body):
         return None
     return from_json(json.loads(body))
 

@@ -171,8 +171,8 @@ class TransferRepository:
 
     def booked(self, agent_id: str, chain_id: int, tx_hash: str) -> bool:
         """True where what the transaction moved of this agent's is in its balances."""
-        found = self.events_of(agent_id, REF_CONFIRMED, tx_hash)
-        return any(e.delta.chain_id == chain_id for e in found)
+        events = self.events_of(agent_id, REF_CONFIRMED, tx_hash)
+        return any(e.delta.chain_id == chain_id for e in events)
 
     def _row(self, report: StoredTransfer) -> dict[str, object]:
         row: dict[str, object] = {f.name: getattr(report, f.name) for f in fields(report)}

@@ -153,7 +153,7 @@ class VenueAccountRepository:
         )
         if row is None:
             return None
-        found = LinkChallenge(
+        challenge = LinkChallenge(
             challenge_id=row["challenge_id"],
             user_id=row["user_id"],
             network=row["network"],
@@ -163,7 +163,7 @@ class VenueAccountRepository:
             terms_sha256=row["terms_sha256"],
             expires_at=moment(row["expires_at"]),
         )
-        return found, row["used_at"] is not None
+        return challenge, row["used_at"] is not None
 
     def burn(self, challenge_id: str, now: datetime) -> bool:
         """Use a text up; False where somebody did before."""

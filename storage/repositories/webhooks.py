@@ -199,8 +199,8 @@ class WebhookRepository:
         taken = []
         for row in rows:
             webhook = _hook(row)
-            found = self._next(webhook.webhook_id)
-            if found is None or found.next_at > now:
+            delivery = self._next(webhook.webhook_id)
+            if delivery is None or delivery.next_at > now:
                 self._rest(webhook, now, away_until=None)
                 continue
             self._sql.run(
@@ -208,7 +208,7 @@ class WebhookRepository:
                 until=micros(until),
                 id=webhook.webhook_id,
             )
-            taken.append((webhook, found))
+            taken.append((webhook, delivery))
         return taken
 
     def _next(self, webhook_id: str) -> Delivery | None:
@@ -220,40 +220,40 @@ class WebhookRepository:
         )
         return _delivery(row) if row else None
 
-    def tried(self, webhook: Webhook, delivery: Delivery, told: DeliveryAttempt) -> None:
+    def tried(self, webhook: Webhook, delivery: Delivery, attempt: DeliveryAttempt) -> None:
         """Note what became of a try, and let the webhook go."""
-        status = "delivered" if told.ok else "dead" if told.again_at is None else "waiting"
+        status = "delivered" if attempt.ok else "dead" if attempt.again_at is None else "waiting"
         self._sql.run(
             "UPDATE webhook_deliveries SET status = :status, attempts = attempts + 1, "
             "last_at = :at, answered = :answered, fault = :fault, next_at = :next "
             "WHERE delivery_id = :id AND status = 'waiting'",
             status=status,
-            at=micros(told.at),
-            answered=told.answered,
-            fault=told.fault,
-            next=micros(told.again_at or told.at),
+            at=micros(attempt.at),
+            answered=attempt.answered,
+            fault=attempt.fault,
+            next=micros(attempt.again_at or attempt.at),
             id=delivery.delivery_id,
         )
-        failures = 0 if told.ok else webhook.failures + 1
+        failures = 0 if attempt.ok else webhook.failures + 1
         self._sql.run(
             "UPDATE webhooks SET failures = :n, busy_until = 0 WHERE webhook_id = :id",
             n=failures,
             id=webhook.webhook_id,
         )
-        self._rest(webhook, told.at, away_until=told.again_at if failures >= AWAY else None)
+        self._rest(webhook, attempt.at, away_until=attempt.again_at if failures >= AWAY else None)
         self._sql.run(
             "DELETE FROM webhook_deliveries WHERE webhook_id = :id AND status <> 'waiting' "
             "AND made_at < :old",
             id=webhook.webhook_id,
-            old=micros(told.at - timedelta(days=KEPT_DAYS)),
+            old=micros(attempt.at - timedelta(days=KEPT_DAYS)),
         )
 
     def _rest(self, webhook: Webhook, now: datetime, *, away_until: datetime | None) -> None:
         """Say when the webhook is called next: as its next delivery is due, but one that is away is
         left alone until then.
         """
-        found = self._next(webhook.webhook_id)
-        at = None if found is None else max(found.next_at, away_until or found.next_at)
+        delivery = self._next(webhook.webhook_id)
+        at = None if delivery is None else max(delivery.next_at, away_until or delivery.next_at)
         self._sql.run(
             "UPDATE webhooks SET next_at = :at WHERE webhook_id = :id",
             at=None if at is None else micros(at),

@@ -33,7 +33,7 @@ _REVISIONS: Final = Path(__file__).parents[1] / "migrations" / "versions"
 def latest() -> str:
     """The newest revision that this version ships; their files are named for them."""
     names = (re.match(r"r(\d{4})_", path.name) for path in _REVISIONS.glob("r*.py"))
-    return max(found[1] for found in names if found)
+    return max(match[1] for match in names if match)
 
 
 def database_name(url: str) -> str:
@@ -42,8 +42,8 @@ def database_name(url: str) -> str:
     """
     if url.startswith("sqlite:///"):
         return url
-    found = _PLAIN.fullmatch(url)
-    return found[1] if found and found[1] else UNNAMED
+    match = _PLAIN.fullmatch(url)
+    return match[1] if match and match[1] else UNNAMED
 
 
 async def revision(url: str) -> str | None:
@@ -106,14 +106,14 @@ async def on_postgres(url: str) -> str | None:
     try:
         ours: bool = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", _OURS)
         try:
-            found = await connection.fetchval("SELECT version_num FROM alembic_version")
+            version = await connection.fetchval("SELECT version_num FROM alembic_version")
         except asyncpg.UndefinedTableError:
-            found = None
+            version = None
     finally:
         await connection.close()
-    if ours != (found is not None):
+    if ours != (version is not None):
         raise Unavailable(FOREIGN)
-    return None if found is None else str(found)
+    return None if version is None else str(version)
 
 
 def _refusal_of(error: BaseException) -> str:

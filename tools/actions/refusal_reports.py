@@ -112,8 +112,8 @@ def _known(uow: UnitOfWork, mandate: Mandate, tx_hash: str) -> Event | None:
 
 def _error_of(event: Event) -> str | None:
     """The vault's error that a receipt proved."""
-    what = event.content.body
-    proof = what.proof if isinstance(what, RefusedAttempt) else None
+    body = event.content.body
+    proof = body.proof if isinstance(body, RefusedAttempt) else None
     return None if proof is None else str(proof["error"])
 
 

@@ -197,10 +197,10 @@ class MergedFeed:
 
 
 def _item_body(item: Item) -> Any:
-    (_, source, _), what = item
-    if isinstance(what, BalanceEvent):
-        return to_json(BalanceActivity.model_validate(balance_body(what)), BalanceActivity)
-    return event_body(source.removeprefix(LEDGER), what)
+    (_, source, _), kind = item
+    if isinstance(kind, BalanceEvent):
+        return to_json(BalanceActivity.model_validate(balance_body(kind)), BalanceActivity)
+    return event_body(source.removeprefix(LEDGER), kind)
 
 
 def _below(at: Key, source: str) -> tuple[int, int]:

@@ -110,9 +110,9 @@ def _take(
     config = deps.config
     if caller.credential is not None:
         limit = config.rate_writes if op.writes else config.rate_reads
-        what = "writes" if op.writes else READS
-        deps.rates.acquire(what, caller.credential, limit, now, cost=cost, force=force)
-        _take_of_owner(deps, caller, what, limit, now, cost=cost, force=force)
+        subject = "writes" if op.writes else READS
+        deps.rates.acquire(subject, caller.credential, limit, now, cost=cost, force=force)
+        _take_of_owner(deps, caller, subject, limit, now, cost=cost, force=force)
     elif address is not None:
         deps.rates.acquire(ANONYMOUS, address, config.rate_anonymous, now, cost=cost, force=force)
 

@@ -145,7 +145,7 @@ def _narrow(text: str) -> str:
     times as long folded as it was sent.
     """
     normalized = {c: unicodedata.normalize("NFKC", c) for c in set(text)}
-    wide = {ord(c): told[:WIDEST] for c, told in normalized.items() if len(told) > WIDEST}
+    wide = {ord(c): form[:WIDEST] for c, form in normalized.items() if len(form) > WIDEST}
     return text.translate(wide) if wide else text
 
 

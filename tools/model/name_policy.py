@@ -25,8 +25,10 @@ def reads_as(name: str) -> frozenset[str]:
     without marks and punctuation.
     """
     plain = "".join(unicodedata.normalize("NFKC", name).casefold().split())
-    seen = confusable_skeleton(to_latin(name)).translate(_AS_ONE)
-    return frozenset({plain, "".join(c for c in seen if unicodedata.category(c)[0] not in "PZ")})
+    skeleton = confusable_skeleton(to_latin(name)).translate(_AS_ONE)
+    return frozenset(
+        {plain, "".join(c for c in skeleton if unicodedata.category(c)[0] not in "PZ")}
+    )
 
 
 def is_equal_to_one(name: str, names: Iterable[str]) -> bool:
@@ -62,8 +64,8 @@ def _mixed(name: str) -> str | None:
         if "LATIN" not in unique_aliases(word):  # type: ignore[no-untyped-call]  # no stubs
             continue
         alike = is_confusable(word, greedy=True, preferred_aliases=["latin"])  # type: ignore[no-untyped-call]  # no stubs
-        for found in alike or ():
-            if found["alias"] not in ("LATIN", "COMMON", "INHERITED"):
-                script = found["alias"].capitalize()
+        for match in alike or ():
+            if match["alias"] not in ("LATIN", "COMMON", "INHERITED"):
+                script = match["alias"].capitalize()
                 return f"a word of Latin letters holds a {script} one that looks like them"
     return None

@@ -138,11 +138,11 @@ def targets(terms: ProposeIn, ctx: RequestContext[Any, Any], chain_id: int) -> t
     listed: tuple[Target, ...] = ()
     markets = from_config(ctx.config.markets)
     if terms.allowed_targets is not None:
-        given = validate_targets(terms.allowed_targets, ctx.chains.address)
-        listed = label_targets(given, markets, chain_id)
+        validated = validate_targets(terms.allowed_targets, ctx.chains.address)
+        listed = label_targets(validated, markets, chain_id)
     if terms.markets:
-        found = resolve(terms.markets, markets, chain_id)
-        listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *found)))
+        resolved = resolve(terms.markets, markets, chain_id)
+        listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *resolved)))
     check_entry_count(listed, "markets" if terms.markets else "allowed_targets")
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 

@@ -144,12 +144,12 @@ def _not_too_many(
     limits = [(most, "drafts and proposals", False)]
     if proposed:
         limits.append((max(1, most // 2), "proposals", True))
-    for limit, what, of_agents in limits:
+    for limit, subject, of_agents in limits:
         created = uow.mandates.created_since(
             owner_id, ctx.now - hour, limit, proposed_only=of_agents
         )
         if len(created) >= limit:
-            why = f"More than {limit} {what} an hour for one owner."
+            why = f"More than {limit} {subject} an hour for one owner."
             raise Refused(refusal("rate_limited", why=why, retry_at=created[-1] + hour))
 
 

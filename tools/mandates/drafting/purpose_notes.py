@@ -160,8 +160,8 @@ def _typed(terms: NotedTerms | None) -> dict[str, object]:
     """The fields that were typed, by name."""
     if terms is None:
         return {}
-    given = {n: getattr(terms, n) for n in sorted(terms.model_fields_set)}
-    typed = {n: v for n, v in given.items() if v is not None or n in _MAY_BE_NULL}
+    values = {n: getattr(terms, n) for n in sorted(terms.model_fields_set)}
+    typed = {n: v for n, v in values.items() if v is not None or n in _MAY_BE_NULL}
     if "payout_rule" in typed:
         kind, bps = payout(terms)
         typed["payout_rule"] = {"kind": kind, "bps": bps}

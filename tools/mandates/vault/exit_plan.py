@@ -71,7 +71,11 @@ def close_all_plan(
         stop = owner_call(chain, mandate, vault, "stop")
         why = "Stop the vault and revoke the agent."
         steps.append(_sent(chain, "stop", why, stop, ctx.facts.simulation))
-    steps += [_exit(snapshot, key, held) for key, held in at.positions.items() if held.value > 0]
+    steps += [
+        _exit(snapshot, key, position)
+        for key, position in at.positions.items()
+        if position.value > 0
+    ]
     if state is None or not state.settled:
         settle = owner_call(chain, mandate, vault, "settle")
         steps.append(_sent(chain, "settle", "Fix the result, once; the keeper may too.", settle))

@@ -73,8 +73,8 @@ async def products(deps: Deps, caller: Caller, request: Nothing) -> OperationRes
     live = live_here(on)
     rows = [
         _row(deps, venue, perp, indices, live=live)
-        for held in read
-        for perp in held.value
+        for cached in read
+        for perp in cached.value
         if perp.collateral_token in (None, _USDC)
     ]
     as_of = min((h.as_of for h in read), default=now)

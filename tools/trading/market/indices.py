@@ -147,7 +147,7 @@ async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> Operat
     included = [
         row for _, rows in read for row in rows if request.include or row["status"] != "planned"
     ]
-    parts: list[CachedValue[Any]] = [categories, *(held for held, _ in read)]
+    parts: list[CachedValue[Any]] = [categories, *(cached for cached, _ in read)]
     body = {
         "network": venue.network,
         "as_of": timestamp(min(p.as_of for p in parts)),

@@ -64,10 +64,10 @@ def end_order(
     if why is not None:
         return doubted(uow, order, end, why, now)
     status = next_status(order.status, end.transition)
-    seen, done = _seen(order, end, now), status in DONE
+    venue_state, done = _seen(order, end, now), status in DONE
     # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
     # ring.
-    store_fills(uow, order, end.fills, now, seen)
+    store_fills(uow, order, end.fills, now, venue_state)
     size = _size(order, end, done)
     whole = order.fills_whole or end.fills_complete
     # A close counts against no day, and its fees are asked for all the same.
@@ -77,7 +77,7 @@ def end_order(
         status=status,
         filled_size=size,
         avg_px=average(end.fills) or end.avg_px or order.avg_px,
-        seen=seen,
+        seen=venue_state,
         verified=end.verified if done or status == "resting" else order.verified,
         refusal=_refusal(order, end),
         fills_whole=whole,
@@ -162,10 +162,10 @@ def traded(order: Order, limit: Usdc) -> Usdc:
 
 def _size(order: Order, end: OrderEnd, done: bool) -> Decimal | None:
     known = order.filled_size
-    told = end.size if end.size is not None else filled_size(end.fills) if end.fills else None
-    if told is None:
+    filled = end.size if end.size is not None else filled_size(end.fills) if end.fills else None
+    if filled is None:
         return Decimal(0) if done and known is None else known
-    return told if known is None else max(told, known)
+    return filled if known is None else max(filled, known)
 
 
 def _seen(order: Order, end: OrderEnd, now: datetime) -> SeenAtVenue | None:
@@ -266,17 +266,19 @@ def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
 
 def _not_over(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
     """What becomes of an order that was sent, and whose end the venue does not tell."""
-    seen, more = news.seen, news.more
-    lost = _lost(order, now) if seen is None else None
+    venue_state, more = news.seen, news.more
+    lost = _lost(order, now) if venue_state is None else None
     if lost is not None:
         return end_order(uow, order, lost, now)
     if more is not None:
         venue_message = (
-            SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now) if seen else order.seen
+            SeenAtVenue(oid=venue_state.oid, status=venue_state.status, checked_at=now)
+            if venue_state
+            else order.seen
         )
         later = asks_next(order.status, 0, now)
         return filled_more(uow, order, more, now, seen=venue_message, next_check_at=later, tries=0)
-    return _ask_later(uow, order, seen, now)
+    return _ask_later(uow, order, venue_state, now)
 
 
 def _priced_as(uow: UnitOfWork, order: Order, action: OrderAction) -> Order:
@@ -315,13 +317,15 @@ def _lost(order: Order, now: datetime) -> OrderEnd | None:
     return OrderEnd(transition="lose") if order.status == "executing" else None
 
 
-def _ask_later(uow: UnitOfWork, order: Order, seen: OrderSeen | None, now: datetime) -> Order:
-    stands = seen is not None and seen.state == "open"
+def _ask_later(
+    uow: UnitOfWork, order: Order, venue_state: OrderSeen | None, now: datetime
+) -> Order:
+    stands = venue_state is not None and venue_state.state == "open"
     after = replace(order, tries=0 if stands else order.tries + 1)
-    if seen is not None:
-        venue_message = SeenAtVenue(oid=seen.oid, status=seen.status, checked_at=now)
+    if venue_state is not None:
+        venue_message = SeenAtVenue(oid=venue_state.oid, status=venue_state.status, checked_at=now)
         after = replace(after, seen=venue_message, verified=order.verified or stands)
-    unseen = order.status == "recorded" and seen is None
+    unseen = order.status == "recorded" and venue_state is None
     if unseen and now >= (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS:
         after = replace(release(uow, after), next_check_at=None)
     else:

@@ -86,15 +86,23 @@ async def agreed(venue: Venue, order: Order, placed: Placed, priority: Priority)
         return end
     denied = replace(end, transition="lose", size=None, avg_px=None)
     try:
-        seen = await venue.order_status(order.wallet or "", order.action.cloid, priority=priority)
+        venue_state = await venue.order_status(
+            order.wallet or "", order.action.cloid, priority=priority
+        )
     except Refused:
         return end if end.transition == "fill" and end.size == order.action.size else denied
     if end.transition == "refuse":
-        says_so = seen is None or refused_unfilled(order, seen)
-        return replace(end, verified=seen is not None) if says_so else denied
-    if seen is None or seen.state != "filled" or identity_doubt(order, seen) is not None:
+        says_so = venue_state is None or refused_unfilled(order, venue_state)
+        return replace(end, verified=venue_state is not None) if says_so else denied
+    if (
+        venue_state is None
+        or venue_state.state != "filled"
+        or identity_doubt(order, venue_state) is not None
+    ):
         return denied
-    return replace(end, verified=True) if filled_by_status(order, seen) == end.size else denied
+    return (
+        replace(end, verified=True) if filled_by_status(order, venue_state) == end.size else denied
+    )
 
 
 async def sync_status(
@@ -108,14 +116,14 @@ async def sync_status(
     """
     venue = venue_of(deps, order.network)
     priority = priority or _lane(order)
-    action, seen = await seen_of(venue, order, priority)
+    action, venue_state = await seen_of(venue, order, priority)
     end = more = None
-    if seen is not None:
-        end = await _end_seen(venue, replace(order, action=action), seen, priority)
-        more = await _filled_more(venue, order, seen, priority) if end is None else None
-    if end is None and _named_no_more(order, seen, forgotten):
-        end = await _forgotten(venue, order, seen, priority)
-    news = News(action=action, seen=seen, end=end, more=more)
+    if venue_state is not None:
+        end = await _end_seen(venue, replace(order, action=action), venue_state, priority)
+        more = await _filled_more(venue, order, venue_state, priority) if end is None else None
+    if end is None and _named_no_more(order, venue_state, forgotten):
+        end = await _forgotten(venue, order, venue_state, priority)
+    news = News(action=action, seen=venue_state, end=end, more=more)
     now = deps.clock.now()
     return await deps.store.write(lambda uow: learn(uow, order, news, now))
 
@@ -127,9 +135,9 @@ async def seen_of(
     it has none. Errors: `venue_unavailable`.
     """
     for action in (order.action, *reversed(order.former)):
-        seen = await venue.order_status(order.wallet or "", action.cloid, priority=priority)
-        if seen is not None:
-            return action, seen
+        venue_state = await venue.order_status(order.wallet or "", action.cloid, priority=priority)
+        if venue_state is not None:
+            return action, venue_state
     return order.action, None
 
 
@@ -141,67 +149,71 @@ def _lane(order: Order) -> Priority:
 
 
 async def _end_seen(
-    venue: Venue, order: Order, seen: OrderSeen, priority: Priority
+    venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
 ) -> OrderEnd | None:
     """What the venue's word for an order comes to; None where that is no news, or not known."""
-    doubt = identity_doubt(order, seen)
+    doubt = identity_doubt(order, venue_state)
     if doubt is not None:
-        return OrderEnd(transition="lose", oid=seen.oid, venue_message=seen.status, doubt=doubt)
-    if seen.state == "unknown":
+        return OrderEnd(
+            transition="lose", oid=venue_state.oid, venue_message=venue_state.status, doubt=doubt
+        )
+    if venue_state.state == "unknown":
         return None
-    if seen.state == "open":
+    if venue_state.state == "open":
         if order.status == "resting":
             return None
-        return OrderEnd(transition="rest", oid=seen.oid, venue_message=seen.status)
-    if refused_unfilled(order, seen):
+        return OrderEnd(transition="rest", oid=venue_state.oid, venue_message=venue_state.status)
+    if refused_unfilled(order, venue_state):
         if was_open(order):
             return None  # what stood in the book was not refused
-        why = rejected(VenueRejection(sentence=seen.status, kind=kind_of(seen.status)))
+        why = rejected(
+            VenueRejection(sentence=venue_state.status, kind=kind_of(venue_state.status))
+        )
         # One word: what its answer did not refuse too is looked for until its bytes have ended.
         end = OrderEnd(
             transition="refuse", size=Decimal(0), refusal=why, fills_complete=True, verified=False
         )
-        return replace(end, oid=seen.oid, venue_message=seen.status)
-    return await _end_traded(venue, order, seen, priority)
+        return replace(end, oid=venue_state.oid, venue_message=venue_state.status)
+    return await _end_traded(venue, order, venue_state, priority)
 
 
 async def _end_traded(
-    venue: Venue, order: Order, seen: OrderSeen, priority: Priority
+    venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
 ) -> OrderEnd | None:
     """The end of an order that trades no more, with its fills; None while nobody tells how much
     of it traded.
     """
-    filled = filled_by_status(order, seen)
-    as_asked = seen.size in (None, order.action.size)
-    told: OrderEnd | None = OrderEnd(transition="fill")
+    filled = filled_by_status(order, venue_state)
+    as_asked = venue_state.size in (None, order.action.size)
+    end: OrderEnd | None = OrderEnd(transition="fill")
     if filled != 0 or not as_asked:
-        told = await _fills(venue, order, seen.oid, priority)
-    if told is None and (filled is None or not as_asked):
+        end = await _fills(venue, order, venue_state.oid, priority)
+    if end is None and (filled is None or not as_asked):
         return None
-    told = told or OrderEnd(transition="fill")
-    traded = filled_size(told.fills)
+    end = end or OrderEnd(transition="fill")
+    traded = filled_size(end.fills)
     size = traded if filled is None else max(filled, traded) if filled >= 0 else filled
     # Fills may be told later than the order's end; the others are asked for again.
     return replace(
-        told,
-        transition="fill" if seen.state == "filled" else "cancel",
+        end,
+        transition="fill" if venue_state.state == "filled" else "cancel",
         size=size,
-        oid=seen.oid,
-        venue_message=seen.status,
+        oid=venue_state.oid,
+        venue_message=venue_state.status,
         fills_complete=traded >= size,
     )
 
 
 async def _filled_more(
-    venue: Venue, order: Order, seen: OrderSeen, priority: Priority
+    venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
 ) -> OrderEnd | None:
     """The fills of an order that rests, where there are more than are known."""
-    filled = filled_by_status(order, seen)
-    if seen.state != "open" or filled is None or filled <= (order.filled_size or Decimal(0)):
+    filled = filled_by_status(order, venue_state)
+    if venue_state.state != "open" or filled is None or filled <= (order.filled_size or Decimal(0)):
         return None
-    found = await _fills(venue, order, seen.oid, priority)
-    more = found is not None and filled_size(found.fills) > (order.filled_size or Decimal(0))
-    return found if more else None
+    end = await _fills(venue, order, venue_state.oid, priority)
+    more = end is not None and filled_size(end.fills) > (order.filled_size or Decimal(0))
+    return end if more else None
 
 
 async def _fills(
@@ -221,21 +233,23 @@ async def _fills(
         return None
 
 
-def _named_no_more(order: Order, seen: OrderSeen | None, forgotten: bool) -> bool:
+def _named_no_more(order: Order, venue_state: OrderSeen | None, forgotten: bool) -> bool:
     """True for an order that the venue named before, and by now has not known, or called by a word
     that says nothing, for several looks in a row.
     """
     name = order.seen is not None and order.seen.oid is not None
     if order.status != "resting" and not (order.status == "unknown" and name):
         return False
-    silent = seen is None or seen.state == "unknown"
-    if not silent and not (was_open(order) and seen is not None and seen.state == "refused"):
+    silent = venue_state is None or venue_state.state == "unknown"
+    if not silent and not (
+        was_open(order) and venue_state is not None and venue_state.state == "refused"
+    ):
         return False
     return forgotten or order.tries >= FORGOTTEN_AFTER
 
 
 async def _forgotten(
-    venue: Venue, order: Order, seen: OrderSeen | None, priority: Priority
+    venue: Venue, order: Order, venue_state: OrderSeen | None, priority: Priority
 ) -> OrderEnd | None:
     """The end of an order that the venue knows no more and does not name as open: what its fills
     say. Errors: `venue_unavailable`.
@@ -244,13 +258,13 @@ async def _forgotten(
     oid = order.seen.oid if order.seen is not None else None
     if any(o.cloid == order.action.cloid or o.oid == oid for o in standing):
         return None
-    told = await _fills(venue, order, oid, priority)
-    if told is None or contradiction(order, told) is not None:
-        told = OrderEnd(transition="cancel")
-    word = "unknownOid" if seen is None else seen.status
-    size = max(filled_size(told.fills), order.filled_size or Decimal(0))
+    end = await _fills(venue, order, oid, priority)
+    if end is None or contradiction(order, end) is not None:
+        end = OrderEnd(transition="cancel")
+    word = "unknownOid" if venue_state is None else venue_state.status
+    size = max(filled_size(end.fills), order.filled_size or Decimal(0))
     return replace(
-        told,
+        end,
         transition="cancel",
         size=size,
         venue_message=word,
@@ -268,14 +282,14 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
         return order
     # Nothing waits for the fees of an order that is done: they take nothing of the reserve.
     venue = venue_of(deps, order.network)
-    told = await _fills(venue, order, order.seen.oid, priority)
+    end = await _fills(venue, order, order.seen.oid, priority)
     now = deps.clock.now()
-    found = told or OrderEnd(transition="fill")
-    whole = _explained(order, found)
-    over = told is not None and not whole and _told_by_now(order, now)
+    news = end or OrderEnd(transition="fill")
+    whole = _explained(order, news)
+    over = end is not None and not whole and _told_by_now(order, now)
     agrees: bool | None = True
-    if over and order.verified and contradiction(order, found) is None:
-        agrees = await _agrees(venue, order, found, priority)
+    if over and order.verified and contradiction(order, news) is None:
+        agrees = await _agrees(venue, order, news, priority)
         over = agrees is not None
 
     def work(uow: UnitOfWork) -> Order:
@@ -287,7 +301,7 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
         return filled_more(
             uow,
             was,
-            found,
+            news,
             now,
             last=over and agrees is True,
             fills_whole=whole or over,
@@ -299,23 +313,29 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
     return await deps.store.write(work)
 
 
-def _explained(order: Order, found: OrderEnd) -> bool:
+def _explained(order: Order, end: OrderEnd) -> bool:
     """True where fills come to all that an order is said to have filled."""
     known = order.filled_size
-    return bool(found.fills) and (known is None or filled_size(found.fills) >= known)
+    return bool(end.fills) and (known is None or filled_size(end.fills) >= known)
 
 
-async def _agrees(venue: Venue, order: Order, found: OrderEnd, priority: Priority) -> bool | None:
+async def _agrees(venue: Venue, order: Order, end: OrderEnd, priority: Priority) -> bool | None:
     """True where the order's own status says by now that its fills are all that traded; None where
     it is silent.
     """
     try:
-        seen = await venue.order_status(order.wallet or "", order.action.cloid, priority=priority)
+        venue_state = await venue.order_status(
+            order.wallet or "", order.action.cloid, priority=priority
+        )
     except Refused:
         return None
-    if seen is None or seen.state in ("open", "unknown") or identity_doubt(order, seen) is not None:
+    if (
+        venue_state is None
+        or venue_state.state in ("open", "unknown")
+        or identity_doubt(order, venue_state) is not None
+    ):
         return False
-    return filled_by_status(order, seen) == filled_size(found.fills)
+    return filled_by_status(order, venue_state) == filled_size(end.fills)
 
 
 def _told_by_now(order: Order, now: datetime) -> bool:

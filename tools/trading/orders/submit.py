@@ -118,10 +118,10 @@ def require_known_outcome(order: Order, deps: Deps) -> Order:
 
 async def reload(deps: Deps, order: Order) -> Order:
     """An order as it stands now."""
-    found = await deps.store.read(lambda uow: uow.orders.get(order.order_id))
-    if found is None:
+    stored = await deps.store.read(lambda uow: uow.orders.get(order.order_id))
+    if stored is None:
         raise Refused(refusal("not_found", what="order"))
-    return found
+    return stored
 
 
 async def _checked(
@@ -137,54 +137,56 @@ async def _checked(
         return SubmissionCheck(link=link, bad=outage_reason(refused))
     if link is None:
         return SubmissionCheck(link=None)
-    found = SubmissionCheck(link=link, signer=signer)
+    check = SubmissionCheck(link=link, signer=signer)
     try:
         if signer != link.wallet:
-            found = replace(found, agents=(await agents_of(venue, link)).value)
+            check = replace(check, agents=(await agents_of(venue, link)).value)
     except Refused as refused:
-        return replace(found, silent=outage_reason(refused))
+        return replace(check, silent=outage_reason(refused))
     if order.closing:
-        return await _position(deps, venue, order, link, found)
-    return await _opening(deps, venue, order, link, found)
+        return await _position(deps, venue, order, link, check)
+    return await _opening(deps, venue, order, link, check)
 
 
 async def _opening(
-    deps: Deps, venue: Venue, order: Order, link: Link, found: SubmissionCheck
+    deps: Deps, venue: Venue, order: Order, link: Link, check: SubmissionCheck
 ) -> SubmissionCheck:
     """Whether the market is still where it was, and the account's leverage within the limit."""
-    seen = await product(venue, deps, order.product)
-    fault, silent = seen.fault, seen.silent
-    if seen.perp is not None and out_of_band(order.action.limit_px, seen.perp):
+    market = await product(venue, deps, order.product)
+    fault, silent = market.fault, market.silent
+    if market.perp is not None and out_of_band(order.action.limit_px, market.perp):
         fault = FieldProblem(field="limit_px", rule="the market moved away; prepare it again")
-    if seen.perp is not None and seen.perp.delisted:
+    if market.perp is not None and market.perp.delisted:
         fault = FieldProblem(
             field="product", rule="it is delisted; the venue has settled its positions"
         )
     if fault is None and silent is None and not order.action.reduce_only:
         try:
-            told = await venue.leverage(link.wallet, order.product, priority="order", max_age_s=0)
-            fault = too_high(told.value.value, deps.config.trading.max_leverage)
+            leverage = await venue.leverage(
+                link.wallet, order.product, priority="order", max_age_s=0
+            )
+            fault = too_high(leverage.value.value, deps.config.trading.max_leverage)
         except Refused as refused:
             silent = outage_reason(refused)
     marks = await marks_of_mandate(deps, order.mandate_id)
-    return replace(found, fault=fault, silent=silent, marks=marks)
+    return replace(check, fault=fault, silent=silent, marks=marks)
 
 
 async def _position(
-    deps: Deps, venue: Venue, order: Order, link: Link, found: SubmissionCheck
+    deps: Deps, venue: Venue, order: Order, link: Link, check: SubmissionCheck
 ) -> SubmissionCheck:
     """Whether the venue shows now what the close takes off, at a price that is near."""
     try:
         place: LocatedPosition | None = await place_of(venue, link, order.product)
         book = await venue.book(order.product, priority="close", max_age_s=1)
     except Refused as refused:
-        return replace(found, position="unreadable", silent=outage_reason(refused))
+        return replace(check, position="unreadable", silent=outage_reason(refused))
     if place is None or not only_reduces(order.action, place.position):
         now = place.as_item() if place is not None else None
-        return replace(found, position="none", position_now=now)
+        return replace(check, position="none", position_now=now)
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
-        return replace(found, position="open", silent=quote.reason)
+        return replace(check, position="open", silent=quote.reason)
     bps = order.slippage_bps or 0
     is_buy = order.action.is_buy
     touch = quote.touch(order.side)
@@ -192,8 +194,8 @@ async def _position(
         fault = FieldProblem(
             field="limit_px", rule="the market moved beyond the slippage; prepare again"
         )
-        return replace(found, position="open", fault=fault)
-    return replace(found, position="open")
+        return replace(check, position="open", fault=fault)
+    return replace(check, position="open")
 
 
 def _marked(
@@ -307,10 +309,10 @@ async def _sent(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, 
     """Post the bytes once, and know within a few seconds what became of them, or say so."""
     with anyio.move_on_after(deps.config.trading.result_s):
         await _carried(deps, venue, order, signature)
-    found = await reload(deps, order)
-    if found.status == "executing":
-        found = await ended(deps, found, OrderEnd(transition="lose"))
-    return found
+    stored = await reload(deps, order)
+    if stored.status == "executing":
+        stored = await ended(deps, stored, OrderEnd(transition="lose"))
+    return stored
 
 
 async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[str, object]) -> None:

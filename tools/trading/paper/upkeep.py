@@ -52,7 +52,7 @@ async def run_paper_round(store: Store, clock: Clock, trading: Trading, venue: V
     coins_held = sorted({coin for _, _, coins in due for coin in coins})
     perps = await figures(venue, dexes_of(coins_held, trading.dexes))
     now = clock.now()
-    hours_owed = _owed(min(seen for _, seen, _ in due), now)
+    hours_owed = _owed(min(looked_at for _, looked_at, _ in due), now)
     market = MarketFigures(perps=perps, rates=await _rates(venue, coins_held, hours_owed))
     for book, checked_at, _ in due:
         await store.write(partial(_update_book, book, checked_at, market, now))
@@ -127,8 +127,8 @@ def _settle(uow: UnitOfWork, book: PaperBook, market: MarketFigures, now: dateti
         perp, account = market.perps.get(coin), uow.paper.account(book)
         if perp is None or not perp.delisted or perp.mark_px is None:
             continue
-        what = DelistedClose(coin=coin, size=account.size(coin), px=perp.mark_px)
-        _append(uow, book, f"{coin}@{timestamp(now)}", now, market, account, what)
+        payload = DelistedClose(coin=coin, size=account.size(coin), px=perp.mark_px)
+        _append(uow, book, f"{coin}@{timestamp(now)}", now, market, account, payload)
 
 
 def _fund(
@@ -153,17 +153,17 @@ def _fund(
             gap = Gap(since=hour, until=now)
             _append(uow, book, f"{coin}@{timestamp(hour)}", now, market, then, gap)
             continue
-        what = funding(coin, holding.size, hour, oracle=perp.oracle_px, rate=rate)
-        _append(uow, book, f"{coin}@{timestamp(hour)}", now, market, then, what)
+        payload = funding(coin, holding.size, hour, oracle=perp.oracle_px, rate=rate)
+        _append(uow, book, f"{coin}@{timestamp(hour)}", now, market, then, payload)
 
 
 def _end(uow: UnitOfWork, book: PaperBook, market: MarketFigures, now: datetime) -> None:
     """Liquidate a book that stands below its maintenance margin."""
     account = uow.paper.account(book)
     tenths = {coin: fee_tenths_bps(perp, crossed=True) for coin, perp in market.perps.items()}
-    what = liquidation(account, marks_of(market.perps), tenths)
-    if what is not None:
-        _append(uow, book, timestamp(now), now, market, account, what)
+    payload = liquidation(account, marks_of(market.perps), tenths)
+    if payload is not None:
+        _append(uow, book, timestamp(now), now, market, account, payload)
 
 
 def _append(
@@ -173,7 +173,7 @@ def _append(
     now: datetime,
     market: MarketFigures,
     account: PaperAccount,
-    what: EntryPayload,
+    payload: EntryPayload,
 ) -> None:
     marks = {c: px for c, px in marks_of(market.perps).items() if c in account.holdings}
-    uow.paper.append(book.book, ref, now, marks, what)
+    uow.paper.append(book.book, ref, now, marks, payload)

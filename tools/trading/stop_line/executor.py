@@ -154,7 +154,7 @@ class StopLineExecutor:
         log.warning("%s on %s: %s: %s", *w.id, BLOCKED, reason)
 
     def _append(
-        self, uow: UnitOfWork, w: TrackedMandate, kind: LedgerKind, what: Stopped | Noted
+        self, uow: UnitOfWork, w: TrackedMandate, kind: LedgerKind, payload: Stopped | Noted
     ) -> None:
         now = self.deps.clock.now()
         row = NewEvent(
@@ -162,7 +162,7 @@ class StopLineExecutor:
             reported_by=Reporter.KEEPER,
             occurred_at=now,
             chain_id=w.mandate.chain_id,
-            payload=written(what),
+            payload=written(payload),
         )
         uow.ledger.append(w.mandate.public_id, row, event_id=self.deps.ids.short("ev_"), now=now)
 

@@ -202,7 +202,9 @@ class VenueSnapshot:
         if vault is None or any(delays_reading(o, w.now) for o in w.orders):
             return None
         own = {
-            coin: held for coin, held in own_positions(w.orders).items() if held != OwnPosition()
+            coin: position
+            for coin, position in own_positions(w.orders).items()
+            if position != OwnPosition()
         }
         if not own:
             return None
