@@ -208,7 +208,7 @@ async def test_a_market_that_is_pressed_in_the_block_of_the_record_is_recorded_a
         told = await read(*request)
         if looks == 1:
             monkeypatch.setattr(
-                value_recording, "stands", lambda *_: True
+                value_recording, "fall_persists", lambda *_: True
             )  # it was looked at before
             await worth(world, target, "380")
         return told
