@@ -198,7 +198,7 @@ class EvmChain(BlockReader):
 
     async def is_pending(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
-        return await receipts.waiting(self, tx_hash)
+        return await receipts.is_pending(self, tx_hash)
 
     async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
         """What an account sent to a contract after a block, told by its nonces."""
@@ -340,7 +340,7 @@ class EvmChains:
 
     def faults(self) -> Mapping[int, Mapping[int, str]]:
         """What is wrong with nodes, by chain and by the node's place in the settings."""
-        raw = {c.chain_id: dict(c.node().told()) for c in self.with_rpc()}
+        raw = {c.chain_id: dict(c.node().fault_names()) for c in self.with_rpc()}
         return {chain_id: nodes for chain_id, nodes in raw.items() if nodes}
 
     def gauges(self) -> Mapping[str, int]:

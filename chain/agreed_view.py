@@ -124,7 +124,7 @@ async def ground(chain: EvmChain, now: datetime) -> Ground:
         nodes.note(n, "stands still", _stands(head.block) if still else None)
         if not still:
             moving[n] = head
-    moving = _whole(nodes, moving, need)
+    moving = _agreeing_heads(nodes, moving, need)
     if len(moving) < need:
         _too_few(nodes, len(heads) - len(moving), need, now)
     number = sorted((h.block.number for h in moving.values()), reverse=True)[need - 1]
@@ -138,7 +138,7 @@ async def ground(chain: EvmChain, now: datetime) -> Ground:
     return Ground(chain, number, {n: h for n, h in moving.items() if h.block.number >= number})
 
 
-def _whole(nodes: NodePool, heads: dict[int, Header], need: int) -> dict[int, Header]:
+def _agreeing_heads(nodes: NodePool, heads: dict[int, Header], need: int) -> dict[int, Header]:
     """Where most nodes tell headers that can be held against their hashes, the others do not hide
     behind a field that is missing.
     """

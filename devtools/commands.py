@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from server.cli.output import run, say
+from server.cli.output import print_line, run
 
 
 @click.command()
@@ -38,7 +38,7 @@ def devnet(
     from devtools.devnet import run_devnet
 
     at = venue_port if venue else None
-    run(lambda: run_devnet(host, port, chain_id, journal, say, venue_port=at))
+    run(lambda: run_devnet(host, port, chain_id, journal, print_line, venue_port=at))
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -52,7 +52,7 @@ async def devnet(
                 url, chain_id, deployer, keeper_address, approvals_on_chain=approvals_on_chain
             )
             if fresh
-            else _again(chain)
+            else _replayed_contracts(chain)
         )
         yield Devnet(chain, url, deployed, keeper)
     finally:
@@ -60,7 +60,7 @@ async def devnet(
         chain.close()
 
 
-def _again(chain: DevChain) -> Deployed:
+def _replayed_contracts(chain: DevChain) -> Deployed:
     """Where a replayed journal has the contracts: the first five creations, in their order.
 
     Errors: ValueError for a journal of an earlier edition, which made four.

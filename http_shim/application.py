@@ -275,7 +275,7 @@ def _route(op: Operation) -> Handler:
 async def _caller(op: Operation, request: web.Request) -> Caller:
     """Who calls; a key that is presumed to be good is looked up, unless the call does it."""
     deps, asker = request.app[DEPS], request[ASKER]
-    caller = asker.named()
+    caller = asker.require_caller()
     if caller.from_cache and op.read_set is None:
         caller = await identify(deps, request.headers, address=asker.address)
     request[CALLER] = caller

@@ -37,7 +37,7 @@ REQUEST_ID_LINE: Final = re.compile(
 NO_HTTP: Final = "it is not well-formed HTTP"
 
 
-def most() -> int:
+def connection_limit() -> int:
     """How many connections there are files for."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST if files == resource.RLIM_INFINITY else max(FILES_KEPT, files - FILES_KEPT)
@@ -54,7 +54,7 @@ class Crowd:
     def __init__(self, deps: Deps | None, metrics: Metrics | None = None):
         self.deps = deps
         self.each = 0 if deps is None else deps.config.connections_per_address
-        self._most = most()
+        self._most = connection_limit()
         self._by_address: dict[str, dict[Connection, None]] = {}
         self._all = 0
         self._metrics, self._seldom, self._faults = metrics, Seldom(), Seldom()

@@ -211,7 +211,7 @@ def _refused(status: int, codes: Sequence[str]) -> Schema:
     return raw
 
 
-def _named(name: str) -> Schema:
+def _component_ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -258,8 +258,8 @@ def _about() -> Schema:
         "Ready": _closed(
             ok=yes,
             database=yes,
-            chains={"type": "array", "items": _named("ChainTrouble")},
-            nodes={"type": "array", "items": _named("NodeTrouble")},
+            chains={"type": "array", "items": _component_ref("ChainTrouble")},
+            nodes={"type": "array", "items": _component_ref("NodeTrouble")},
         ),
         "ChainTrouble": _closed(
             chain_id={"type": "integer"},
@@ -270,7 +270,7 @@ def _about() -> Schema:
             node={"type": "integer", "description": "its place in the settings, from 1"},
             fault={"type": "string", "description": "why it is left out"},
         ),
-        "McpTools": _closed(tools={"type": "array", "items": _named("McpTool")}),
+        "McpTools": _closed(tools={"type": "array", "items": _component_ref("McpTool")}),
         "McpTool": tool,
     }
 
@@ -315,7 +315,7 @@ def _texts() -> Schema:
         return {status: _answer("The answer", schema, media)}
 
     return {
-        "/": get("index", "service", "Where everything is", ok(_named("Index"))),
+        "/": get("index", "service", "Where everything is", ok(_component_ref("Index"))),
         "/wallet/door": get(
             "door",
             "door",
@@ -327,14 +327,14 @@ def _texts() -> Schema:
             "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
         ),
         "/wallet/mcp-tools": _some_tools(
-            get("mcp_tools", "door", "The MCP tools", ok(_named("McpTools")), off)
+            get("mcp_tools", "door", "The MCP tools", ok(_component_ref("McpTools")), off)
         ),
         "/wallet/refusals.md": get(
             "refusals", "service", "Every refusal, one by one", ok(text, "text/markdown")
         ),
-        "/healthz": get("healthz", "service", "The process runs", ok(_named("Alive"))),
+        "/healthz": get("healthz", "service", "The process runs", ok(_component_ref("Alive"))),
         "/readyz": get(
-            "readyz", "service", "The database takes writes", ok(_named("Ready")), failing
+            "readyz", "service", "The database takes writes", ok(_component_ref("Ready")), failing
         ),
         "/openapi.json": get("openapi", "service", "This document", ok(free)),
         "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),

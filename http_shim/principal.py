@@ -34,7 +34,7 @@ class RequestPrincipal:
     trouble: Refused | Unavailable | None = None
     prepaid_cost: int = 0
 
-    def named(self) -> Caller:
+    def require_caller(self) -> Caller:
         """Who calls. Errors: `unauthenticated`, `rate_limited`, `Unavailable`."""
         if self.trouble is not None:
             raise _anew(self.trouble)

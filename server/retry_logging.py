@@ -16,10 +16,10 @@ def tell_retries() -> None:
     """Tell them by the standard library's logging: by default the line would go to stdout, which
     belongs to what a command prints, and to MCP on stdio.
     """
-    set_on_retry_hooks([_tell])
+    set_on_retry_hooks([_log_retry])
 
 
-def _tell(details: RetryDetails) -> None:
+def _log_retry(details: RetryDetails) -> None:
     """The kind of fault alone: its text may quote an address that holds a key."""
     kind, wait_s = type(details.caused_by).__name__.lstrip("_"), details.wait_for
     log.info("try %d failed (%s), again in %.2f s", details.retry_num, kind, wait_s)

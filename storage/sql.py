@@ -119,7 +119,7 @@ def inserting(text: str) -> str | None:
     )
 
 
-def _told(rows: Sequence[Row]) -> str | None:
+def _json_rows(rows: Sequence[Row]) -> str | None:
     """Rows as JSON; None where a value of theirs is none of JSON's."""
     try:
         return orjson.dumps([*rows]).decode()
@@ -163,7 +163,7 @@ class PostgresSql:
         """Run a statement for each of some rows: one way there and back; an INSERT of plain values
         is one statement for all of them.
         """
-        many, rows_of = inserting(text), _told(rows)
+        many, rows_of = inserting(text), _json_rows(rows)
         if many is not None and rows_of is not None:
             if rows:
                 self._answer(self._connection.execute(many, rows_of))

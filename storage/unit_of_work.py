@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from storage.lazy_property import lazy_property
-from storage.prefetch.write_counter import Counting
+from storage.prefetch.write_counter import WriteCounter
 from storage.repositories.approvals import ApprovalRepository, ReservationRepository
 from storage.repositories.buffered_writes import BufferedWrites
 from storage.repositories.builder_fees import BuilderFeeRepository
@@ -55,9 +55,9 @@ class UnitOfWork:
         for created in ("ledger", "mandates"):
             self.__dict__.pop(created, None)
 
-    def counting(self) -> tuple[UnitOfWork, Counting]:
+    def counting(self) -> tuple[UnitOfWork, WriteCounter]:
         """The same transaction, and what counts the bytes that are stored by it from now on."""
-        sql = Counting(self.sql)
+        sql = WriteCounter(self.sql)
         return UnitOfWork(sql, self._cache), sql
 
     @lazy_property

@@ -64,7 +64,7 @@ class _UnusableAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class VenueAnswer(Generic[T]):
     """A read's answer, cut to its known form; `size` is that of its body in bytes."""
 
     data: T
@@ -108,7 +108,7 @@ class Client:
 
     async def ask(
         self, read: InfoQuery[T], priority: Priority, *, payer: str = "", **parameters: object
-    ) -> Answer[T]:
+    ) -> VenueAnswer[T]:
         """Make one read; a busy or broken venue is asked again, within the same time. The weight
         counts for the account that the read is about, of a relay for its `payer`.
 
@@ -145,7 +145,7 @@ class Client:
 
     async def _request_info(
         self, read: InfoQuery[T], priority: Priority, body: Mapping[str, object], account: str
-    ) -> Answer[T]:
+    ) -> VenueAnswer[T]:
         spending = await self._budget.take(priority, read.worst, account)
         try:
             async with self._http().post(
@@ -262,7 +262,7 @@ def unavailable(reason: str, retry_after_s: int = 2) -> Refused:
     )
 
 
-def _read(read: InfoQuery[T], raw: bytes) -> tuple[Answer[T] | None, int]:
+def _read(read: InfoQuery[T], raw: bytes) -> tuple[VenueAnswer[T] | None, int]:
     """The answer in its known form, and what it cost; None where it has another form."""
     tally = Tally()
     try:
@@ -270,7 +270,7 @@ def _read(read: InfoQuery[T], raw: bytes) -> tuple[Answer[T] | None, int]:
     except orjson.JSONDecodeError:
         return None, read.worst
     try:
-        return Answer(read.value(body, tally), len(raw), tally), read.cost(body)
+        return VenueAnswer(read.value(body, tally), len(raw), tally), read.cost(body)
     except ValidationError:
         return None, read.cost(body)
 

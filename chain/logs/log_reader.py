@@ -327,7 +327,7 @@ class LogReader:
         node = self.chain.node()
         log_filter = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
         creations = self._list(await node.fact("eth_getLogs", log_filter))
-        name = sorted(vaults.union(_made(creations)))
+        name = sorted(vaults.union(_created_vaults(creations)))
         for n in range(0, len(name), ADDRESSES_PER_CALL):
             some = {"address": name[n : n + ADDRESSES_PER_CALL], **at}
             creations += self._list(await node.fact("eth_getLogs", _of("MandateVault") | some))
@@ -340,7 +340,7 @@ class LogReader:
             return []
         log_filter = _of("MandateVaultFactory") | {"address": factory}
         logs = await self._logs(log_filter, low, high)
-        vaults |= _made(logs)
+        vaults |= _created_vaults(logs)
         if not vaults:
             return logs
         if len(vaults) > ADDRESSES_PER_CALL:
@@ -388,7 +388,7 @@ def _of(contract: str) -> dict[str, object]:
     return {"topics": [list(abi_codec.event_topics(contract))]}
 
 
-def _made(logs: Iterable[Log]) -> set[str]:
+def _created_vaults(logs: Iterable[Log]) -> set[str]:
     """The vaults whose making is among some logs of the factory."""
     decoded = (abi_codec.decode_log("MandateVaultFactory", g.topics, g.data) for g in logs)
     return {str(one[1]["vault"]).lower() for one in decoded if one and one[0] == "MandateCreated"}

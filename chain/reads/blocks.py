@@ -55,7 +55,7 @@ class BlockReader(OfflineChain):
         """The newest block with its parent's hash. What it says of its time is not checked here:
         nobody makes a row of it, and a wrong time alone stops no keeper.
         """
-        header = await self._told("latest")
+        header = await self._read_header("latest")
         if header is None:
             raise self.node().unavailable("the node has no newest block")
         block, slack, highest = header.block, 2 * self.facts.confirmations, self._highest
@@ -90,7 +90,7 @@ class BlockReader(OfflineChain):
         """A block and its parent's hash. Errors: `chain_unavailable`, for a header too that does
         not hash to its block's name.
         """
-        header = await self._told(tag)
+        header = await self._read_header(tag)
         return None if header is None else await self._proved(header)
 
     async def blocks(self, *numbers: int) -> tuple[BlockStamp | None, ...]:
@@ -104,7 +104,7 @@ class BlockReader(OfflineChain):
         ]
         return tuple([None if one is None else (await self._proved(one)).block for one in stamps])
 
-    async def _told(self, tag: int | str) -> Header | None:
+    async def _read_header(self, tag: int | str) -> Header | None:
         by_hash = isinstance(tag, str) and len(tag) == 66
         method = "eth_getBlockByHash" if by_hash else "eth_getBlockByNumber"
         raw = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)

@@ -22,7 +22,7 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
     Errors: `chain_unavailable`.
     """
     hashes = list(dict.fromkeys(tx_hash.lower() for tx_hash in tx_hashes))
-    answers = await _asked(chain, "eth_getTransactionReceipt", [[h] for h in hashes])
+    answers = await _ask_each(chain, "eth_getTransactionReceipt", [[h] for h in hashes])
     mined_answers, where = {h: t for h, t in zip(hashes, answers, strict=True) if t is not None}, {}
     for tx_hash, one in mined_answers.items():
         try:
@@ -99,7 +99,7 @@ def _failed(raw: Told) -> bool:
 
 
 async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockStamp]:
-    answers = await _asked(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
+    answers = await _ask_each(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
     stamps = {}
     for block_hash, one in zip(hashes, answers, strict=True):
         if one is None:
@@ -116,7 +116,7 @@ async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockS
 
 async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]:
     """What was sent in transactions, as far as the node still knows it."""
-    answers = await _asked(chain, "eth_getTransactionByHash", [[h] for h in hashes])
+    answers = await _ask_each(chain, "eth_getTransactionByHash", [[h] for h in hashes])
     inputs = {}
     for tx_hash, sent in zip(hashes, answers, strict=True):
         try:
@@ -127,6 +127,6 @@ async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]
     return inputs
 
 
-async def _asked(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:
+async def _ask_each(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:
     request: list[Question] = [(method, one) for one in params]
     return await chain.node().facts(request) if request else []

@@ -70,7 +70,7 @@ def mined(
     )
 
 
-async def waiting(chain: BlockReader, tx_hash: str) -> bool:
+async def is_pending(chain: BlockReader, tx_hash: str) -> bool:
     """True for a transaction that the node knows and no block holds yet."""
     raw = await chain.node().ask("eth_getTransactionByHash", tx_hash)
     if raw is not None and not isinstance(raw, dict):

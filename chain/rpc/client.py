@@ -89,7 +89,7 @@ class RpcClient:
         """
         results: list[Any] = []
         while len(results) < len(questions):
-            results += await self._some(questions[len(results) : len(results) + self._batch])
+            results += await self._ask_batch(questions[len(results) : len(results) + self._batch])
         return results
 
     async def fact(self, method: str, *params: Any) -> Any:
@@ -176,7 +176,7 @@ class RpcClient:
             if self._unproved != unproved:  # it failed for all who waited
                 raise self.unavailable(self._why or "it does not say its chain")
             try:
-                raw = await self._asked(lambda: self._transport.one(("eth_chainId", [])))
+                raw = await self._ask_retrying(lambda: self._transport.one(("eth_chainId", [])))
             except Refused:
                 self._unproved += 1
                 raise
@@ -226,7 +226,7 @@ class RpcClient:
         if not self._proved:
             await self._prove()
         try:
-            answer = await self._asked(put)
+            answer = await self._ask_retrying(put)
         except NodeError:
             self._breaker.succeeded()
             raise
@@ -243,7 +243,7 @@ class RpcClient:
 
     # -- one question, or many
 
-    async def _some(self, questions: Sequence[Question]) -> list[Any]:
+    async def _ask_batch(self, questions: Sequence[Question]) -> list[Any]:
         if len(questions) > 1:
             try:
                 return list(await self._believed(lambda: self._transport.many(questions)))
@@ -276,7 +276,7 @@ class RpcClient:
             raise failed[0]
         return [results[n] for n in range(len(questions))]
 
-    async def _asked(self, put: Callable[[], Awaitable[Any]]) -> Any:
+    async def _ask_retrying(self, put: Callable[[], Awaitable[Any]]) -> Any:
         """Put a question, again and again within the time; what the node does wrong is counted."""
         try:
             async for attempt in stamina.retry_context(

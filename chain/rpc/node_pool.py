@@ -47,23 +47,23 @@ class NodePool:
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Call a method and return its result. Errors: RpcFault."""
-        return await self._one(lambda rpc: rpc.ask(method, *params))
+        return await self._first_answer(lambda rpc: rpc.ask(method, *params))
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Any]:
         """The results of many questions, all of one node. Errors: RpcFault."""
-        return await self._one(lambda rpc: rpc.ask_all(questions))
+        return await self._first_answer(lambda rpc: rpc.ask_all(questions))
 
     async def fact(self, method: str, *params: Any) -> Any:
         """Call a method for which no error of the node's is an answer."""
-        return await self._one(lambda rpc: rpc.fact(method, *params))
+        return await self._first_answer(lambda rpc: rpc.fact(method, *params))
 
     async def facts(self, questions: Sequence[Question]) -> list[Any]:
         """The same for many questions."""
-        return await self._one(lambda rpc: rpc.facts(questions))
+        return await self._first_answer(lambda rpc: rpc.facts(questions))
 
     async def quantity(self, method: str, *params: Any) -> int:
         """Call a method whose result is a number."""
-        return await self._one(lambda rpc: rpc.quantity(method, *params))
+        return await self._first_answer(lambda rpc: rpc.quantity(method, *params))
 
     def number(self, raw: Any) -> int:
         """Read a JSON-RPC quantity."""
@@ -133,7 +133,7 @@ class NodePool:
         if self.faults[n].get(fault) == reason:
             del self.faults[n][fault]
 
-    def told(self) -> Iterator[tuple[int, str]]:
+    def fault_names(self) -> Iterator[tuple[int, str]]:
         """What is wrong with each node, by its place from 1 on."""
         for n, own in enumerate(self.faults, start=1):
             fault_name = next((own[fault] for fault in FAULTS if fault in own), None)
@@ -152,7 +152,7 @@ class NodePool:
         if now - self._since >= after:
             self.trouble = reason
 
-    async def _one(self, question: Callable[[RpcClient], Awaitable[T]]) -> T:
+    async def _first_answer(self, question: Callable[[RpcClient], Awaitable[T]]) -> T:
         refused: list[Refused] = []
         order = self.order()
         for n, place in enumerate(order):

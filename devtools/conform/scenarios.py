@@ -10,7 +10,7 @@ from typing import Any, Final
 import anyio
 
 from devtools.conform.proxy import Seen
-from devtools.conform.stage import Case, Stage
+from devtools.conform.stage import ScenarioRun, Stage
 from domain.money import Usdc
 
 TEN: Final = 10
@@ -32,7 +32,7 @@ def usdc(text: str) -> Usdc:
     return Usdc.parse(text)
 
 
-async def _done_once(snapshot: Case, amount: str) -> list[str]:
+async def _done_once(snapshot: ScenarioRun, amount: str) -> list[str]:
     """The action was executed once, reported once with its transaction, and nothing was broken."""
     wrong = []
     executed, reports = await snapshot.executed(), await snapshot.reports()
@@ -166,7 +166,7 @@ async def approval_expires(stage: Stage) -> list[str]:
     snapshot = await stage.case(approval_above_usdc="10")
     async with anyio.create_task_group() as group:
         group.start_soon(snapshot.run, "20")
-        first = await _waiting(snapshot, but="", ended=1)
+        first = await _pending_approval(snapshot, but="", ended=1)
         if first:
             await anyio.sleep(PATIENCE_S)  # time enough for an agent that does not wait
             if snapshot.transactions():
@@ -174,10 +174,10 @@ async def approval_expires(stage: Stage) -> list[str]:
             await stage.forward_to(stage.clock.now() + timedelta(hours=24, seconds=5))
             # An agent that gave up is started again: the next question must not lean on what ran
             # out.
-            again = await _waiting(snapshot, but=first, ended=1)
+            again = await _pending_approval(snapshot, but=first, ended=1)
             if not again:
                 group.start_soon(snapshot.run, "20")
-                again = await _waiting(snapshot, but=first, ended=len(snapshot.runs) + 1)
+                again = await _pending_approval(snapshot, but=first, ended=len(snapshot.runs) + 1)
             if again:
                 await stage.owner.ask(
                     "POST", f"{snapshot.path}/approvals/{again}", {"decision": "approve"}
@@ -189,7 +189,7 @@ async def approval_expires(stage: Stage) -> list[str]:
     return await _done_once(snapshot, "20")
 
 
-async def _waiting(snapshot: Case, *, but: str, ended: int) -> str:
+async def _pending_approval(snapshot: ScenarioRun, *, but: str, ended: int) -> str:
     """The id of an item that waits for the owner, another than one; empty when none had come by the
     end of so many runs of the agent.
     """

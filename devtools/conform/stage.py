@@ -84,7 +84,7 @@ class Stage:
         self.net.chain.mine()
         await self.owner.sign_in()
 
-    async def case(self, **terms: Any) -> Case:
+    async def case(self, **terms: Any) -> ScenarioRun:
         """A working mandate for a fresh agent account."""
         self.proxy.reset()
         key = "0x" + self.net.chain.keys[AGENT].hex()
@@ -119,7 +119,9 @@ class Stage:
         for call in (await ask("GET", path + "/fund", amount=body["budget_usdc"]))["calls"]:
             funded = await self.owner.send(call)
         await ask("POST", path + "/vault-tx", {"tx_hash": funded})
-        return Case(self, path, vault, agent["key"], key, address, self.net.chain.head.number)
+        return ScenarioRun(
+            self, path, vault, agent["key"], key, address, self.net.chain.head.number
+        )
 
 
 @dataclass
@@ -131,7 +133,7 @@ class Run:
 
 
 @dataclass
-class Case:
+class ScenarioRun:
     """One mandate and its agent: what the agent did is read from the chain and the ledger, never
     from what it prints.
     """

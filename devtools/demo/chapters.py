@@ -30,7 +30,9 @@ async def registers(s: Stage) -> None:
         "POST", "/wallet/agents", {"name": "Scout", "address": s.agent_wallet.address}, expect=201
     )
     s.seen |= {"agent_id": agent["agent_id"], "agent_key": agent["key"]}
-    s.story.say(f"agent {agent['agent_id']} with a key that is shown once: {agent['key'][:6]}…")
+    s.story.print_line(
+        f"agent {agent['agent_id']} with a key that is shown once: {agent['key'][:6]}…"
+    )
     policy = await s.owner.ask(
         "PUT", f"/wallet/agents/{agent['agent_id']}/policy", {"accepts_mandates": True}
     )
@@ -40,12 +42,12 @@ async def registers(s: Stage) -> None:
 async def signs(s: Stage) -> None:
     """A note becomes a draft, is corrected, read, signed; the vault is created and funded."""
     s.story.chapter(3, "Plain words become signed terms and a funded vault")
-    s.story.say(f'note: "{NOTE}"')
+    s.story.print_line(f'note: "{NOTE}"')
     read = await s.owner.ask(
         "POST", "/wallet/mandates/draft", {"note": NOTE, "save": True}, expect=201
     )
     s.seen["id"] = read["public_id"]
-    s.story.say(
+    s.story.print_line(
         "understood: " + "; ".join(f"{u['term']} = {u['value']}" for u in read["understood"])
     )
     d = read["draft"]
@@ -73,9 +75,9 @@ async def signs(s: Stage) -> None:
     )
     signable = await s.owner.ask("GET", s.path + "/terms")
     for clause in signable["clauses"]:
-        s.story.say(f"{clause['n']:2}. {clause['text_en']} [{clause['enforced_by']}]")
+        s.story.print_line(f"{clause['n']:2}. {clause['text_en']} [{clause['enforced_by']}]")
     worst = signable["exposure"]
-    s.story.say(
+    s.story.print_line(
         f"worst case: {worst['before_pause']} before a pause lands, {worst['today']} today, "
         f"{worst['ever']} ever"
     )
@@ -172,7 +174,7 @@ async def is_refused(s: Stage, agent: Agent) -> None:
     )
     block = answer["refusal"]
     s.story.same("the service refuses with", block["error"], "over_per_tx_cap")
-    s.story.say(
+    s.story.print_line(
         f'"{block["reason"]}" who fixes it: {block["who_fixes"]}; possible now: '
         f"{block['remaining']['value']}"
     )

@@ -38,7 +38,7 @@ async def _sends(s: Stage, call: Any) -> None:
 async def _earns(s: Stage) -> None:
     mint = abi_codec.calldata("TestUSDC", "mint", (s.market, Usdc.parse("15")))
     await s.owner.wallet.send(Call(CHAIN_ID, s.net.deployed.usdc, mint))
-    s.story.say("the market earns 15 USDC")
+    s.story.print_line("the market earns 15 USDC")
 
 
 async def _stops(s: Stage) -> None:
@@ -72,7 +72,7 @@ async def _settles(s: Stage) -> None:
         s.story.same("the keeper settles, from chain facts", response.status, 200)
     answer = await _until_settled(s)
     fee = (await s.chain.usdc_balances([agent]))[agent] - before
-    s.story.say(f"settled by {', '.join(settled['transactions']) or 'the keeper tick'}")
+    s.story.print_line(f"settled by {', '.join(settled['transactions']) or 'the keeper tick'}")
     prepaid_cost = Usdc.parse(answer["fees"]["agent_fee"]["paid"])
     s.story.hold(
         f"the agent's fee was paid on chain: {fee} USDC, 10% of the measured gain",

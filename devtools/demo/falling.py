@@ -37,11 +37,11 @@ async def falls(s: Stage, number: int) -> None:
     )
     lose = abi_codec.calldata("TestMarket", "lose", (Usdc.parse(LOST),))
     await s.agent_wallet.send(Call(CHAIN_ID, s.market, lose))
-    s.story.say(f"the market loses {LOST} of {PUT_IN} USDC, more than a fair exit may lose")
+    s.story.print_line(f"the market loses {LOST} of {PUT_IN} USDC, more than a fair exit may lose")
     refused = await exits(expect=409)
     raw = refused["detail"]["recorded_value_stale"]
     s.story.same("below the line the agent's exit is refused", refused["error"], "below_stop_line")
-    s.story.say(
+    s.story.print_line(
         f"recorded {raw['recorded']}, now {raw['now']}: an exit of everything has to bring "
         f"{raw['least_returned']}; {' or '.join(raw['who_may_record'])} may record"
     )

@@ -117,20 +117,20 @@ async def _on_stage(
         devnet("127.0.0.1", 0, ASKING_CHAIN_ID, approvals_on_chain=True) as asking,
         venues("127.0.0.1", 0, _people(net)) as both,
     ):
-        story.say(f"embedded EVM (chain {CHAIN_ID}) at {net.rpc_url}")
-        story.say(f"another, whose vaults keep approvals (chain {ASKING_CHAIN_ID})")
+        story.print_line(f"embedded EVM (chain {CHAIN_ID}) at {net.rpc_url}")
+        story.print_line(f"another, whose vaults keep approvals (chain {ASKING_CHAIN_ID})")
         for name, address in (
             ("test USDC", net.deployed.usdc),
             ("vault factory", net.deployed.factory),
             ("ERC-4626 market", net.deployed.market),
         ):
-            story.say(f"{name} at {address}")
+            story.print_line(f"{name} at {address}")
         markets = folder / "markets.toml"
         markets.write_text(
             market_entry(net, CHAIN_ID)
             + market_entry(asking, ASKING_CHAIN_ID, "signed-market", "Signed Market")
         )
-        story.say(
+        story.print_line(
             f"local trading venue at {both.mainnet_url} (mainnet) and {both.testnet_url} (testnet)"
         )
         settings = _settings(folder, net, asking, markets, http_server.address_of(sock), both)

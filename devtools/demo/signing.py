@@ -58,7 +58,7 @@ async def _agrees(s: Stage, owner: LocalWallet) -> tuple[str, str]:
     path = f"/wallet/mandates/{created['public_id']}"
     terms = await s.owner.ask("GET", path + "/terms")
     asking = terms["clauses"][5]
-    s.story.say(f" 6. {asking['text_en']} [{asking['enforced_by']}]")
+    s.story.print_line(f" 6. {asking['text_en']} [{asking['enforced_by']}]")
     s.story.same("clause 6 is kept by the", asking["enforced_by"], "Contract")
     signature = owner.sign_typed(terms["typed_data"])
     await s.owner.ask("POST", path + "/sign", {"signature": signature})

@@ -135,7 +135,7 @@ async def _agrees(s: Stage) -> str:
     path = f"/wallet/mandates/{created['public_id']}"
     terms = await s.owner.ask("GET", path + "/terms")
     closing = terms["clauses"][6]
-    s.story.say(f" 7. {closing['text_en']} [{closing['enforced_by']}]")
+    s.story.print_line(f" 7. {closing['text_en']} [{closing['enforced_by']}]")
     signature = s.owner.wallet.sign_typed(terms["typed_data"])
     await s.owner.ask("POST", path + "/sign", {"signature": signature})
     create = await s.owner.ask("GET", path + "/create-call")
@@ -197,7 +197,7 @@ async def _falls(s: Stage, path: str) -> None:
     position = before["venue"]["positions"][0]
     s.story.same("the mandate's record names the position", position["product"], COIN)
     await _steered(s, AFTER)
-    s.story.say(f"{COIN} falls from {BEFORE} to {AFTER}")
+    s.story.print_line(f"{COIN} falls from {BEFORE} to {AFTER}")
     await set_switch(s.settings, "stop_line_dry_run", "off")
     await _until_sold(s, path)
     answer = await s.owner.ask("GET", path)

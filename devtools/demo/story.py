@@ -30,7 +30,7 @@ class Story:
         else:
             self._console.print(f"\n== {number}. {title}", markup=False)
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Tell a fact."""
         self._console.print(f"   {text}", markup=False)
 
@@ -53,7 +53,7 @@ class Story:
         """Show names and values."""
         if not self._rich:
             for name, value in rows.items():
-                self.say(f"{name}: {value}")
+                self.print_line(f"{name}: {value}")
             return
         table = Table(title=title, show_header=False)
         for name, value in rows.items():

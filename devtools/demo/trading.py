@@ -22,7 +22,7 @@ async def trades(story: Story, owner: Owner, number: int) -> str:
     """
     story.chapter(number, "An own account at the trading venue, on paper")
     terms = await owner.ask("GET", "/wallet/own/terms")
-    story.say(f"terms version {terms['version']}, sha256 {terms['sha256'][:16]}…")
+    story.print_line(f"terms version {terms['version']}, sha256 {terms['sha256'][:16]}…")
     request = {"address": owner.wallet.address, "terms_sha256": terms["sha256"]}
     challenge = await owner.ask("POST", "/wallet/own/link/challenge", request, expect=201)
     story.hold(
@@ -71,7 +71,7 @@ async def _approves(story: Story, owner: Owner) -> str:
     status = await owner.ask("GET", "/wallet/own/status")
     story.same("enabled", status["enabled"], True)
     story.same("live trading is off here, so the mode is", status["mode"], "paper")
-    story.say(f"worth at the venue: {status['equity_usdc']} USDC")
+    story.print_line(f"worth at the venue: {status['equity_usdc']} USDC")
     return secret
 
 
@@ -80,6 +80,6 @@ async def _looks(story: Story, owner: Owner) -> None:
     story.hold("index perpetuals are listed with their prices", truth=bool(answer["indices"]))
     for one in answer["indices"]:
         figures = f"mark {one['mark_px']}, funding {one['funding_hourly']} an hour, {one['status']}"
-        story.say(f"{one['sym']:<12} {one['display_name']:<16} {figures}")
+        story.print_line(f"{one['sym']:<12} {one['display_name']:<16} {figures}")
     meta = await owner.ask("GET", "/wallet/info/meta", dex="xyz")
     story.same("the same from the relay, keyless, source", meta["source"], "venue")

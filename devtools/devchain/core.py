@@ -74,7 +74,7 @@ class DevChain:
         entries = read_journal(journal, chain_id) if journal is not None else []
         self._genesis(entries[0]["genesis"] if entries else now())
         for entry in entries[1:]:
-            self._again(entry)
+            self._replay(entry)
         if entries:  # time goes on where it stood, even if the journal was ahead of the clock
             self.offset = max(0, self.head.timestamp - now())
         if journal is not None:
@@ -90,7 +90,7 @@ class DevChain:
         first = Block(0, at, b"\0" * 32, state.state_root, ())
         self.blocks, self.by_hash = [first], {first.hash: first}
 
-    def _again(self, entry: dict[str, Any]) -> None:
+    def _replay(self, entry: dict[str, Any]) -> None:
         """Do once more what one line of the journal says."""
         if "raw" in entry:
             self.send_raw(from_hex(entry["raw"]), entry["at"])

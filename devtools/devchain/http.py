@@ -46,7 +46,7 @@ async def _loopback_pages(
     if (origin is not None and not _from_here(origin)) or (
         here and not _from_here("//" + request.host)
     ):
-        return _said(error(None, -32600, "only for this machine"), status=403)
+        return _json_response(error(None, -32600, "only for this machine"), status=403)
     response = await handler(request)
     if origin is not None:
         response.headers["Access-Control-Allow-Origin"] = origin
@@ -55,7 +55,7 @@ async def _loopback_pages(
     return response
 
 
-def _said(body: Any, status: int = 200) -> web.Response:
+def _json_response(body: Any, status: int = 200) -> web.Response:
     return web.json_response(body, status=status)
 
 
@@ -73,10 +73,14 @@ async def serve(
         try:
             body = json.loads(await request.read())
         except web.HTTPRequestEntityTooLarge:
-            return _said(error(None, -32600, f"a body holds at most {MAX_BODY} bytes"), status=413)
+            return _json_response(
+                error(None, -32600, f"a body holds at most {MAX_BODY} bytes"), status=413
+            )
         except (ValueError, RecursionError):
-            return _said(error(None, -32700, "parse error"))
-        return _said(await asyncio.get_running_loop().run_in_executor(worker, answer, chain, body))
+            return _json_response(error(None, -32700, "parse error"))
+        return _json_response(
+            await asyncio.get_running_loop().run_in_executor(worker, answer, chain, body)
+        )
 
     async def options(_: web.Request) -> web.Response:
         return web.Response(status=204)

@@ -4,7 +4,7 @@
     venue.deposit(address, "1000", "xyz")                 # an address exists once it has money
     runner, url = await serve(venue)                      # /info, /exchange, and /dev/ to steer
     venue.move("BTC", 64_000)                             # quotes, mark and oracle
-    venue.faults.add(Fault(effect="lost", kind="order", times=1))
+    venue.faults.add(VenueFault(effect="lost", kind="order", times=1))
     await runner.cleanup()
 
 What it does is what the documents of the venue say and its testnet was seen to do. Where nothing is
@@ -13,16 +13,16 @@ there is no websocket.
 """
 
 from devtools.devvenue.core import DevVenue
-from devtools.devvenue.faults import Fault
+from devtools.devvenue.faults import VenueFault
 from devtools.devvenue.refusals import Malformed
 from devtools.devvenue.server import application, serve, serve_in_thread
 from devtools.devvenue.state import Rules
 
 __all__ = [
     "DevVenue",
-    "Fault",
     "Malformed",
     "Rules",
+    "VenueFault",
     "application",
     "serve",
     "serve_in_thread",

@@ -54,7 +54,7 @@ def own_account(state: State, signer: str) -> Account:
 
 def approve_agent(state: State, account: Account, action: ApproveAgent) -> None:
     """Add, rotate or (address zero) remove an agent. Errors: `Refused`."""
-    name, valid_until = _named(state, action["agentName"])
+    name, valid_until = _parse_name(state, action["agentName"])
     address, now = action["agentAddress"], state.now()
     prune_agents(state, account)
     if not now < valid_until <= now + LONGEST_LIFE_MS:
@@ -82,7 +82,7 @@ def approve_agent(state: State, account: Account, action: ApproveAgent) -> None:
     state.agents_ever.add(address)
 
 
-def _named(state: State, label: str) -> tuple[str, int]:
+def _parse_name(state: State, label: str) -> tuple[str, int]:
     """The name and the end of its life, of a name with or without ` valid_until <ms>`."""
     match = _VALID_UNTIL.fullmatch(label)
     name = match[1] if match else label

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final, get_args
 
 from devtools.devvenue.core import DevVenue
-from devtools.devvenue.faults import Effect, Fault
+from devtools.devvenue.faults import Effect, VenueFault
 from devtools.devvenue.refusals import Malformed
 from devtools.devvenue.shapes import Reader, T, boolean, integer, text
 
@@ -52,7 +52,7 @@ def _path(value: object) -> tuple[str | int, ...]:
 
 def _fault(venue: DevVenue, body: _Body) -> object:
     status = body.may("status", integer)
-    fault = Fault(
+    fault = VenueFault(
         effect=body.must("effect", lambda value: _EFFECTS[value]),
         route=body.may("route", text),
         kind=body.may("kind", text),

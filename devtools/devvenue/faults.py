@@ -25,7 +25,7 @@ HUGE: Final = 3 * 2**20
 
 
 @dataclass(slots=True, kw_only=True)
-class Fault:
+class VenueFault:
     """One fault. `path` is where in the answer, for `malformed`: keys and list places."""
 
     effect: Effect
@@ -47,10 +47,10 @@ class Fault:
 class Faults:
     """The faults that are set, oldest first."""
 
-    rows: list[Fault] = field(default_factory=list)
-    holding: list[Fault] = field(default_factory=list)
+    rows: list[VenueFault] = field(default_factory=list)
+    holding: list[VenueFault] = field(default_factory=list)
 
-    def add(self, fault: Fault) -> Fault:
+    def add(self, fault: VenueFault) -> VenueFault:
         """Set one more."""
         self.rows.append(fault)
         return fault
@@ -62,7 +62,7 @@ class Faults:
         self.rows.clear()
         self.holding.clear()
 
-    def take(self, route: str, kind: str) -> Fault | None:
+    def take(self, route: str, kind: str) -> VenueFault | None:
         """The fault of a request, counted down."""
         for fault in self.rows:
             if fault.fits(route, kind):
@@ -76,7 +76,7 @@ class Faults:
         return None
 
 
-def spoiled(answer: object, fault: Fault, request: object = None) -> object:
+def spoiled(answer: object, fault: VenueFault, request: object = None) -> object:
     """An answer with the change that a fault asks for; the answer itself stays whole."""
     if fault.effect == "frozen":
         return fault.first.setdefault(str(request), answer)

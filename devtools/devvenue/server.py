@@ -15,7 +15,7 @@ from aiohttp import web
 
 from devtools.devvenue.control import control
 from devtools.devvenue.core import DevVenue
-from devtools.devvenue.faults import HUGE, Fault, spoiled
+from devtools.devvenue.faults import HUGE, VenueFault, spoiled
 from devtools.devvenue.limits import IpBudget, answer_weight, exchange_weight, info_weight
 from devtools.devvenue.refusals import UNDESERIALIZABLE, Malformed
 
@@ -77,7 +77,7 @@ async def _answer(
     return web.json_response(answer)
 
 
-async def _unanswered(fault: Fault) -> web.Response:
+async def _unanswered(fault: VenueFault) -> web.Response:
     if "hang" in fault.effect:
         await fault.lifted.wait()
         return web.Response(status=504)
@@ -85,7 +85,7 @@ async def _unanswered(fault: Fault) -> web.Response:
 
 
 async def _faulty(
-    request: web.Request, answer: object, fault: Fault, body: object
+    request: web.Request, answer: object, fault: VenueFault, body: object
 ) -> web.StreamResponse:
     """The answer of a request that was executed, spoiled."""
     if fault.effect == "lost":

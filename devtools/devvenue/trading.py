@@ -89,8 +89,10 @@ def place(state: State, account: Account, order: Order, batch: Batch) -> Status:
         if order.trigger is not None:
             order.waiting = True
             account.orders[order.oid] = order
-            return {"resting": _named(order)} if batch.grouping == "na" else "waitingForTrigger"
-        return _told(order, run(state, account, market, order))
+            return (
+                {"resting": _reference_of(order)} if batch.grouping == "na" else "waitingForTrigger"
+            )
+        return _status_of(order, run(state, account, market, order))
     except OrderRefused as refused:
         return _refused(state, order, refused)
 
@@ -101,16 +103,22 @@ def _refused(state: State, order: Order, refused: OrderRefused) -> Failed:
     return {"error": refused.text if plain else f"{refused.text} asset={order.asset}"}
 
 
-def _named(order: Order) -> Named:
+def _reference_of(order: Order) -> Named:
     return {"oid": order.oid, "cloid": order.cloid} if order.cloid else {"oid": order.oid}
 
 
-def _told(order: Order, fills: list[Fill]) -> Rests | Filled:
+def _status_of(order: Order, fills: list[Fill]) -> Rests | Filled:
     if not fills:
-        return {"resting": _named(order)}
+        return {"resting": _reference_of(order)}
     total = sum((fill.sz for fill in fills), ZERO)
     average = sum((fill.sz * fill.px for fill in fills), ZERO) / total
-    return {"filled": {"totalSz": wire(total), "avgPx": wire(rounded(average, 8)), **_named(order)}}
+    return {
+        "filled": {
+            "totalSz": wire(total),
+            "avgPx": wire(rounded(average, 8)),
+            **_reference_of(order),
+        }
+    }
 
 
 def run(state: State, account: Account, market: Market, order: Order) -> list[Fill]:

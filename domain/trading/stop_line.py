@@ -284,11 +284,11 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class NothingOpen:
     """Nothing of the mandate's is open, and nothing can open again."""
 
 
-Move = Close | Wait | Blocked | Ended
+Move = Close | Wait | Blocked | NothingOpen
 
 
 def bytes_live(order: Order, now: datetime) -> bool:
@@ -331,7 +331,7 @@ def next_move(view: StopLineView) -> Move:
         return Wait("an order of the mandate stands at the venue and is not cancelled yet")
     if any(bytes_live(o, view.now) for o in view.orders if o.source != "keeper"):
         return Wait("an order that was given out to sign may still come")
-    return Ended()
+    return NothingOpen()
 
 
 def _plan_closes(

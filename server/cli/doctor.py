@@ -57,7 +57,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
         async with anyio.create_task_group() as group:
             group.start_soon(ask, "venue", partial(_venue, settings))
             for fact in facts:
-                group.start_soon(ask, str(fact.chain_id), partial(_asked, fact))
+                group.start_soon(ask, str(fact.chain_id), partial(_chain_findings, fact))
             database = await _database(settings)
     findings = [
         database,
@@ -90,7 +90,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
     return findings
 
 
-async def _asked(fact: ChainConfig) -> list[DoctorFinding]:
+async def _chain_findings(fact: ChainConfig) -> list[DoctorFinding]:
     chain = EvmChain(fact)
     try:
         return await _chain(chain)
@@ -257,7 +257,7 @@ async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[DoctorFinding
             await _logs(chain, range(max(0, high - LOGS_OF + 1), high + 1))
     if len(chain.views) == 1:
         return []  # what is told of the chain is told of the node
-    faults = dict(nodes.told())
+    faults = dict(nodes.fault_names())
     return [
         await _node(name, n, view, faults.get(n)) for n, view in enumerate(chain.views, start=1)
     ]

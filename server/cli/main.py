@@ -11,9 +11,9 @@ import click
 from domain.settings import SWITCHES
 from server.cli import trading
 from server.cli.development import CommandGroup
+from server.cli.output import print_line as _say
 from server.cli.output import read_settings as _settings
 from server.cli.output import run as _run
-from server.cli.output import say as _say
 
 HOUSE_ROLES = ("admin", "keeper")
 

@@ -76,6 +76,6 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
         raise click.ClickException(str(error)) from None
 
 
-def say(value: Any) -> None:
+def print_line(value: Any) -> None:
     """Print a text, or anything else as JSON."""
     click.echo(value if isinstance(value, str) else json.dumps(value, indent=2, default=str))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.cli.output import read_settings, run, say
+from server.cli.output import print_line, read_settings, run
 
 if TYPE_CHECKING:
     from domain.trading.modes import TradingSurface
@@ -23,7 +23,7 @@ def allowlist_list() -> None:
     """Show the wallets and people on the list."""
     from server.cli.maintenance import list_allowed
 
-    say(run(lambda: list_allowed(read_settings())))
+    print_line(run(lambda: list_allowed(read_settings())))
 
 
 @allowlist.command("add")
@@ -48,7 +48,7 @@ def allowlist_log(newest: int) -> None:
     """Show the limit log: every change of who may trade live, and of how much."""
     from server.cli.maintenance import limit_log
 
-    say(run(lambda: limit_log(read_settings(), newest)))
+    print_line(run(lambda: limit_log(read_settings(), newest)))
 
 
 @click.command()
@@ -65,7 +65,7 @@ def limits(
 
     amounts = {"per_order_usdc": per_order, "per_day_usdc": per_day}
     lines = run(lambda: set_limits(read_settings(), user_id, transport, amounts, reason))
-    say(f"{lines.per_order} an order, {lines.per_day} a day")
+    print_line(f"{lines.per_order} an order, {lines.per_day} a day")
 
 
 def _allow(item: str, reason: str, *, allowed: bool) -> None:
@@ -102,10 +102,10 @@ def signer() -> None:
     settings = read_settings()
     prepare_logging(settings)
     try:
-        run(lambda: run_signer(settings, _told))
+        run(lambda: run_signer(settings, _print_lines))
     except NotStarted as error:
         raise click.ClickException(str(error)) from None
 
 
-def _told(text: str) -> None:
+def _print_lines(text: str) -> None:
     click.echo(text, err=True)

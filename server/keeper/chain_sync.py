@@ -93,7 +93,7 @@ class ChainSync:
                 return True
             if self._agreed is None or self._agreed.since.block != cursor.deep:
                 self._agreed = await self._read_by_quorum(cursor, vaults)
-            known = await self._known(cursor, self._agreed.cursor.block)
+            known = await self._known_hash(cursor, self._agreed.cursor.block)
             if known not in (None, self._agreed.cursor.hash):
                 return await self._rewind(at)
             self._agreed = await self._run_in_parts(partial(self._make_deep, self._agreed))
@@ -149,7 +149,7 @@ class ChainSync:
         )
         return BlockRange(logs, (), ReadCursor(cursor.deep, None), ReadCursor(high, end.hash), end)
 
-    async def _known(self, cursor: KeptCursor, block: int) -> str | None:
+    async def _known_hash(self, cursor: KeptCursor, block: int) -> str | None:
         """The hash of a block as it was read."""
         if block == cursor.block:
             return cursor.hash

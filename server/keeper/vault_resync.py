@@ -207,7 +207,7 @@ class VaultResync:
         self, public_id: str, done: ResyncProgress, logs: Sequence[VaultLog], uow: UnitOfWork
     ) -> None:
         """Keep what a step found and how far it came."""
-        uow.readings.found(public_id, map(staged, logs))
+        uow.readings.add_logs(public_id, map(staged, logs))
         uow.readings.keep(public_id, done)
 
 

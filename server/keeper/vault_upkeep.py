@@ -113,7 +113,7 @@ class VaultUpkeep:
                 [m.vault_address for m in mandates if m.vault_address], agreed=True
             )
         low: set[str] = set()
-        for some in _some(mandates):
+        for some in _chunks(mandates):
             low |= await self.deps.store.write(partial(self._mark, some, state_by_vault))
         now = self.deps.clock.now()
         states = {
@@ -123,7 +123,7 @@ class VaultUpkeep:
         }
         await self._act(mandates, states, low)
         await self.compare(mandates)
-        for some in _some(mandates):
+        for some in _chunks(mandates):
             await expire_claims(self.deps, chain, some)
 
     def _mark(
@@ -187,7 +187,7 @@ class VaultUpkeep:
         vaults = [m.vault_address for m in mandates if m.vault_address]
         states = await chain.vault_states(vaults, agreed=True, block=at)
         differing: list[Mismatch] = []
-        for some in _some(mandates):
+        for some in _chunks(mandates):
             differing += await self.deps.store.write(partial(self._compared, some, states))
         # A part of the time, and those first whose turn was longest ago: others are kept too.
         differing.sort(key=lambda one: self._turns.get(one.mandate.public_id, 0))
@@ -299,7 +299,7 @@ class VaultUpkeep:
         uow.work.rest_fee(public_id, self.deps.clock.now() + timedelta(seconds=REST_S))
 
 
-def _some(mandates: Sequence[Mandate]) -> Iterator[Sequence[Mandate]]:
+def _chunks(mandates: Sequence[Mandate]) -> Iterator[Sequence[Mandate]]:
     return (mandates[n : n + A_TURN] for n in range(0, len(mandates), A_TURN))
 
 

@@ -110,7 +110,7 @@ class Tools:
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
             key, arguments = _arguments(self._shelf.tools()[op.name], raw_arguments)
             asker = await self._asker(ctx)
-            caller = asker.named()
+            caller = asker.require_caller()
         except Refused as refused:
             return refused_reply(refused, self.deps.clock.now())
         except Unavailable as error:

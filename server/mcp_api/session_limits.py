@@ -322,7 +322,7 @@ def _holder(asker: RequestPrincipal) -> tuple[bool, str, str | None]:
     """
     if asker.limited is not None:
         raise asker.limited
-    caller = asker.named() if isinstance(asker.trouble, Unavailable) else asker.caller
+    caller = asker.require_caller() if isinstance(asker.trouble, Unavailable) else asker.caller
     if caller.credential is None:
         return False, asker.address or "?", None
     return True, caller.credential, caller.owner_id

@@ -47,7 +47,7 @@ class PostgresStore:
         if single:
             with suppress(PrefetchMiss):
                 return await self._connections.use(partial(self._single, work))
-        return await self._connections.use(partial(self._shown, work))
+        return await self._connections.use(partial(self._read, work))
 
     async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
         """What some handlers need, by one statement. Errors: `Unavailable`."""
@@ -88,7 +88,7 @@ class PostgresStore:
         sql = SingleQuery(PostgresSql(connection.connection))
         return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
 
-    async def _shown(self, work: Work[T], connection: ConnectionUse) -> T:
+    async def _read(self, work: Work[T], connection: ConnectionUse) -> T:
         connection.reads = True
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             return await self._run(work, connection.connection)

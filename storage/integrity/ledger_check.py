@@ -199,17 +199,17 @@ def verify_export(lines: Iterable[str]) -> VerificationReport:
 
 
 def _line(
-    told: Mapping[str, Any], walk: LedgerWalk | None, report: VerificationReport
+    row: Mapping[str, Any], walk: LedgerWalk | None, report: VerificationReport
 ) -> LedgerWalk | None:
-    head = told.get("head")
-    public_id = str((head or told)["public_id"])
+    head = row.get("head")
+    public_id = str((head or row)["public_id"])
     if walk is None or walk.public_id != public_id:
         _no_head(report, walk)
         walk = LedgerWalk(public_id)
         report.ledgers += 1
     if head is None:
         report.rows += 1
-        walk.step(told)
+        walk.step(row)
         return walk
     walk.ends(head["seq"], head["row_hash"], head["created_at"])
     report.findings += walk.findings

@@ -11,7 +11,7 @@ from storage.sql import Row, Sql
 A_ROW: Final = 100
 
 
-class Counting:
+class WriteCounter:
     """A connection that counts what its statements add: rows, and the bytes of their text."""
 
     def __init__(self, sql: Sql):

@@ -270,7 +270,7 @@ class ChainIndexRepository:
             chain=chain_id,
             address=address.lower(),
         )
-        return None if row is None else _known(row)
+        return None if row is None else _vault_of(row)
 
     def vaults_in(self, chain_id: int, low: int, high: int) -> list[KnownVault]:
         """The vaults that were made in some blocks, both inclusive."""
@@ -281,7 +281,7 @@ class ChainIndexRepository:
             low=low,
             high=high,
         )
-        return [_known(r) for r in rows]
+        return [_vault_of(r) for r in rows]
 
     def move_vault(self, chain_id: int, address: str, block: int) -> None:
         """The vault stands, and its creation is looked for from this block on."""
@@ -364,7 +364,7 @@ class ChainIndexRepository:
         ]
 
 
-def _known(row: Row) -> KnownVault:
+def _vault_of(row: Row) -> KnownVault:
     return KnownVault(
         row["address_lower"], row["digest"], int(row["block_number"]), bool(row["deep"])
     )

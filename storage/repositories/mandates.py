@@ -104,9 +104,9 @@ class MandateRepository(MandatePollingRepository):
 
     def get(self, public_id: str, *, lock: bool = False) -> Mandate | None:
         """One mandate; `lock` keeps other writers off it until the end of the transaction."""
-        return self._found((public_id,), BY_ID, lock=lock, id=public_id)
+        return self._page_of((public_id,), BY_ID, lock=lock, id=public_id)
 
-    def _found(
+    def _page_of(
         self, key: tuple[object, ...], query: str, *, lock: bool, **values: object
     ) -> Mandate | None:
         if lock and key in self._held:
@@ -220,7 +220,7 @@ class MandateRepository(MandatePollingRepository):
     def by_vault(self, chain_id: int, address: str, *, lock: bool = False) -> Mandate | None:
         """The mandate of a vault; `lock` as in `get`."""
         vault = address.lower()
-        return self._found((chain_id, vault), BY_VAULT, lock=lock, chain=chain_id, vault=vault)
+        return self._page_of((chain_id, vault), BY_VAULT, lock=lock, chain=chain_id, vault=vault)
 
     def hold_vaults(self, chain_id: int, addresses: Iterable[str]) -> list[Mandate]:
         """Lock the mandates of some vaults at once; until the end of the transaction neither they

@@ -85,7 +85,9 @@ class PaperBookRepository:
         if lock and self._lock:
             first(self._sql, "SELECT book FROM paper_watch WHERE book = :b" + self._lock, b=book)
         if book not in self._books:
-            self._seen(self._sql.rows("SELECT * FROM paper_books WHERE book = :book", book=book))
+            self._lock_read(
+                self._sql.rows("SELECT * FROM paper_books WHERE book = :book", book=book)
+            )
         return self._books.get(book)
 
     def of_agent(self, agent_id: str) -> list[PaperBook]:
@@ -94,7 +96,7 @@ class PaperBookRepository:
             "SELECT * FROM paper_books WHERE agent_id = :who ORDER BY created_at, book",
             who=agent_id,
         )
-        return self._seen(rows)
+        return self._lock_read(rows)
 
     def of_owner(self, owner_id: str) -> list[PaperBook]:
         """A person's books, oldest first."""
@@ -102,9 +104,9 @@ class PaperBookRepository:
             "SELECT * FROM paper_books WHERE owner_id = :who ORDER BY created_at, book",
             who=owner_id,
         )
-        return self._seen(rows)
+        return self._lock_read(rows)
 
-    def _seen(self, rows: Iterable[Row]) -> list[PaperBook]:
+    def _lock_read(self, rows: Iterable[Row]) -> list[PaperBook]:
         books = [book_of(row) for row in rows]
         self._books |= {book.book: book for book in books}
         return books

@@ -274,7 +274,9 @@ class PersonRepository:
         )
         if rows:
             names = {f"i{n}": r["token_hash"] for n, r in enumerate(rows)}
-            self._sql.run(f"DELETE FROM sessions WHERE token_hash IN ({_named(names)})", **names)
+            self._sql.run(
+                f"DELETE FROM sessions WHERE token_hash IN ({_placeholders(names)})", **names
+            )
             self._forget(sorted({str(r["user_id"]) for r in rows}))
         return len(rows)
 
@@ -292,7 +294,7 @@ class PersonRepository:
         if not users:
             return
         names = {f"i{n}": user for n, user in enumerate(users)}
-        ids, places = _named(names), {"sessions": "user_id"} | OF_PERSONS
+        ids, places = _placeholders(names), {"sessions": "user_id"} | OF_PERSONS
         nowhere = " ".join(
             f"AND user_id NOT IN (SELECT {column} FROM {table} WHERE {column} IN ({ids}))"
             for table, column in places.items()
@@ -300,7 +302,7 @@ class PersonRepository:
         self._sql.run(f"DELETE FROM users WHERE user_id IN ({ids}) {nowhere}", **names)
 
 
-def _named(values: Mapping[str, object]) -> str:
+def _placeholders(values: Mapping[str, object]) -> str:
     """The parameters of a list in a statement."""
     return ", ".join(f":{name}" for name in values)
 

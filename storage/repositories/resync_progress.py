@@ -64,7 +64,7 @@ class ResyncRepository:
             rests=maybe_micros(done.rests_until) or 0,
         )
 
-    def found(self, public_id: str, logs: Iterable[Staged]) -> None:
+    def add_logs(self, public_id: str, logs: Iterable[Staged]) -> None:
         """Keep logs that were found on the path."""
         self._sql.run_all(
             "INSERT INTO vault_reading_logs (public_id, block_number, log_index, block_hash, "

@@ -138,7 +138,7 @@ class TransferRepository:
         )
         return [_report(r) for r in rows]
 
-    def asked(self, when: Sequence[tuple[StoredTransfer, datetime]]) -> None:
+    def mark_polled(self, when: Sequence[tuple[StoredTransfer, datetime]]) -> None:
         """Note when each of some reports is to be asked about again."""
         rows = [{"at": micros(at), "chain": one.chain_id, "hash": one.tx_hash} for one, at in when]
         self._sql.run_all(

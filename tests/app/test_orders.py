@@ -14,7 +14,7 @@ from app.pages import trading
 from app.templates import render
 from app.views import orders
 from app.words.refusals import SENTENCES, WHO
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.refusals import REFUSALS
 from tests.app.desks import (
     TradingSite,
@@ -247,7 +247,7 @@ async def test_an_order_of_which_nobody_knows_is_shown_as_that_and_not_sent_agai
         browser = await site.signed_in(t.person)
         page = await prepared(browser)
         for route, kind in (("/exchange", "order"), ("/info", "orderStatus")):
-            site.desk.main.faults.add(Fault(effect="hang", route=route, kind=kind))
+            site.desk.main.faults.add(VenueFault(effect="hang", route=route, kind=kind))
         shown = await follow(browser, await hand_in(t, browser, page))
         assert "Not known yet" in shown.said
         assert "Do not send it again" in shown.said
@@ -377,7 +377,7 @@ async def test_a_close_that_cannot_be_verified_says_what_to_do_at_the_venue(
     await follow(browser, await hand_in(t, browser, await prepared(browser)))
     site.desk.clock.at += timedelta(seconds=3)
     at = await browser.get("/app/orders")
-    site.desk.main.faults.add(Fault(effect="status", route="/info", kind="l2Book", status=500))
+    site.desk.main.faults.add(VenueFault(effect="status", route="/info", kind="l2Book", status=500))
     page = await browser.post(
         "/app/orders/close",
         {"csrf": at.token(), "product": "BTC", "mode_seen": "live", "key": "c_1"},

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.trading.venue_account import NOBODY, agent_name
 from tests.app.desks import TradingSite, a_trading_site, form, live_at_the_door, said, sent_to
 from tests.app.site import Browser, Page
@@ -169,7 +169,7 @@ async def test_a_keeper_key_that_the_venue_does_not_name_is_not_called_approved(
     browser = await site.signed_in(p)
     async with a_signer(site.desk):
         key = "".join((await browser.get("/app/own")).one("dd", id="keeper-key").text.split())
-        site.desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+        site.desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
         await handed_in(site, browser, p, "keeper-enable", key)
         page = await browser.get("/app/own")
     assert said(page, "keeper").startswith("Keeper keyNot confirmed by the venue")
@@ -210,7 +210,9 @@ async def test_a_key_that_the_venue_does_not_name_yet_can_be_asked_for_again(
 ) -> None:
     p = await site.desk.linked()
     browser = await site.signed_in(p)
-    site.desk.test.faults.add(Fault(effect="status", route="/info", kind="extraAgents", status=500))
+    site.desk.test.faults.add(
+        VenueFault(effect="status", route="/info", kind="extraAgents", status=500)
+    )
     await approved(site, browser, p, order_key(3))
     page = await browser.get("/app/own")
     assert "Not confirmed by the venue" in page.said

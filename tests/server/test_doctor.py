@@ -14,7 +14,7 @@ import pytest
 import stamina
 from eth_account import Account
 
-from devtools.devvenue import DevVenue, Fault, serve
+from devtools.devvenue import DevVenue, VenueFault, serve
 from domain.trading.venue_account import milliseconds
 from server.cli.doctor import examine
 from server.cli.venue_checks import VenueFinding, examine_venue
@@ -84,7 +84,7 @@ async def test_a_venue_that_was_set_and_does_not_answer_is_a_fault_and_says_what
 ) -> None:
     clock = Clock()
     async with both(clock) as (main, _, urls):
-        main.faults.add(Fault(effect="status", status=500))
+        main.faults.add(VenueFault(effect="status", status=500))
         found = await seen(sqlite_url, clock, **urls)
     assert not found["venue mainnet"].works
     assert found["venue mainnet"].effect == "no relays, indices and paper prices"
@@ -144,7 +144,7 @@ async def test_keys_that_end_soon_or_that_the_venue_does_not_name_are_told(sqlit
         await desk.enabled(named, order_key(1), lasts=timedelta(days=3))
         await desk.ok("own_enable_verify", named.caller)
         await desk.enabled(other, order_key(2), lasts=timedelta(days=20))
-        desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+        desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
         await desk.ok("own_enable_verify", other.caller)
         async with both(desk.clock) as (_, _, urls):
             found = await seen(sqlite_url, desk.clock, **urls)

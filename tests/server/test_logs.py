@@ -132,7 +132,7 @@ async def test_probes_write_one_line_a_minute(
             async with http.get(s.base + path) as r:
                 assert r.status == 200
     assert [r.getMessage() for r in caplog.records if r.name == "wallet.http"] == [
-        "1 probes of health since this was last said"
+        "1 probes of health since this was last said, the last answered 200"
     ]
 
 

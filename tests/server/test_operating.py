@@ -21,7 +21,7 @@ from grafana_foundation_sdk.models import prometheus
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from pydantic import SecretStr
 
-from devtools.devvenue import DevVenue, Fault, serve
+from devtools.devvenue import DevVenue, VenueFault, serve
 from domain.trading.venue_account import milliseconds
 from http_shim.http_server import bound
 from server.runtime.keeper_process import keep
@@ -81,7 +81,7 @@ async def test_every_metric_of_dashboard_and_rules_is_shown_by_a_running_service
 ) -> None:
     clock = Clock()
     venue = DevVenue(lambda: milliseconds(clock.now()), mainnet=True)
-    venue.faults.add(Fault(effect="unknown_field", kind="meta", times=1))
+    venue.faults.add(VenueFault(effect="unknown_field", kind="meta", times=1))
     site, venue_url = await serve(venue)
     port = free_port()
     settings = Settings(

@@ -18,7 +18,7 @@ import pytest
 from eth_account import Account
 
 from chain.contracts import eip712
-from devtools.devvenue import DevVenue, Fault, Rules, serve
+from devtools.devvenue import DevVenue, Rules, VenueFault, serve
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.refusals import Refused
@@ -236,7 +236,7 @@ async def test_without_a_fresh_two_sided_book_nothing_is_signed(stage: Stage) ->
     stage.test.book(COIN, [], [("10010", "1")])
     assert "other side" in await stage.refused(action=close)
     stage.clock.forward(seconds=10)
-    stage.test.faults.add(Fault(effect="status", status=500))
+    stage.test.faults.add(VenueFault(effect="status", status=500))
     assert "cannot be read" in await stage.refused(action=close)
 
 

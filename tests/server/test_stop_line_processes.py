@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.mandates.mandate import Mandate, Status
 from tests.tools.trading import conftest
 from tests.tools.trading.conftest import Person, a_desk
@@ -91,7 +91,7 @@ async def test_a_process_killed_while_its_order_is_on_its_way_is_followed_by_one
     lines: Lines, tmp_path: Path
 ) -> None:
     p, m = await holding(lines)
-    lines.desk.test.faults.add(Fault(effect="executed_hang", kind="order", times=1))
+    lines.desk.test.faults.add(VenueFault(effect="executed_hang", kind="order", times=1))
     with lines.only_shrinks(p, "BTC"):
         async with keeping(lines, tmp_path) as first:
 

@@ -25,9 +25,9 @@ async def test_a_readings_progress_and_what_it_found_come_back(store: Store) -> 
     later = replace(BEGUN, low=9, high=2**40, misses=3, rests_until=m.later(60))
     await store.write(lambda uow: uow.readings.keep("m_1", later))
     assert await store.read(lambda uow: uow.readings.of("m_1")) == later
-    await store.write(lambda uow: uow.readings.found("m_1", [log(2**40, 1), log(9, 2)]))
-    await store.write(lambda uow: uow.readings.found("m_1", [log(9, 1), log(9, 2, "b")]))
-    await store.write(lambda uow: uow.readings.found("m_2", [log(9, 1)]))
+    await store.write(lambda uow: uow.readings.add_logs("m_1", [log(2**40, 1), log(9, 2)]))
+    await store.write(lambda uow: uow.readings.add_logs("m_1", [log(9, 1), log(9, 2, "b")]))
+    await store.write(lambda uow: uow.readings.add_logs("m_2", [log(9, 1)]))
     found = await store.read(lambda uow: uow.readings.logs("m_1"))
     assert found == [log(9, 1), log(9, 2, "b"), log(2**40, 1)], "the newest word of a place holds"
     await store.write(lambda uow: uow.readings.forget("m_1"))

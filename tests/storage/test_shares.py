@@ -133,13 +133,13 @@ async def test_what_was_just_asked_about_comes_behind_what_was_not(store: Store)
 
     def round_(uow: UnitOfWork) -> list[str]:
         due = uow.transfers.due(1, REPORTED, None, m.later(50), 3)
-        uow.transfers.asked([(one, m.later(50)) for one in due])
+        uow.transfers.mark_polled([(one, m.later(50)) for one in due])
         return [one.tx_hash for one in due]
 
     first, second = [await store.write(round_) for _ in range(2)]
     assert second[0] not in first
     await store.write(
-        lambda uow: uow.transfers.asked([(_one(uow, n), m.later(51)) for n in range(4)])
+        lambda uow: uow.transfers.mark_polled([(_one(uow, n), m.later(51)) for n in range(4)])
     )
     assert await store.write(round_) == []
 

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer, make_mocked_request
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from http_shim.application import build
 from http_shim.response_cache import LONGEST_KEY, ResponseCache
 from tests.tools.trading.conftest import Desk, a_desk
@@ -62,7 +62,7 @@ async def test_a_stale_answer_and_a_refusal_are_never_held(sqlite_url: str) -> N
     async with over_http(sqlite_url) as (desk, get):
         await get("/wallet/info/meta")
         desk.clock.forward(minutes=2)
-        fault = desk.main.faults.add(Fault(effect="status", status=500))
+        fault = desk.main.faults.add(VenueFault(effect="status", status=500))
         status, body, caching = await get("/wallet/info/meta")
         assert (status, caching) == (200, "public, max-age=0")
         assert b'"stale":true' in body

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.trading.outcome import PARTS
 from domain.trading.venue_values import NETWORKS
 from http_shim.application import about_itself, build
@@ -34,12 +34,12 @@ async def test_unknown_fields_and_words_are_counted_by_kind_and_never_by_name(
     hostile = 'x"} 1\nwallet_requests_total{a="b'
     async with a_desk(sqlite_url) as desk:
         p = await desk.linked()
-        desk.main.faults.add(Fault(effect="unknown_field", kind="meta", times=1))
+        desk.main.faults.add(VenueFault(effect="unknown_field", kind="meta", times=1))
         desk.test.faults.add(
-            Fault(effect="malformed", kind="userAbstraction", value=hostile, times=1)
+            VenueFault(effect="malformed", kind="userAbstraction", value=hostile, times=1)
         )
         refused = {"status": "err", "response": "Nobody has heard this"}
-        desk.test.faults.add(Fault(effect="malformed", route="/exchange", value=refused))
+        desk.test.faults.add(VenueFault(effect="malformed", route="/exchange", value=refused))
         app = build(desk.deps, OPERATIONS)
         service, watched = TestServer(app), TestServer(about_itself(app[DEPS], app[GAUGES]))
         await service.start_server()
@@ -54,7 +54,9 @@ async def test_unknown_fields_and_words_are_counted_by_kind_and_never_by_name(
             async with http.get(service.make_url("/wallet/info/meta")) as r:
                 assert r.status == 200
             await desk.ok("own_status", p.caller)
-            desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=5, times=1))
+            desk.test.faults.add(
+                VenueFault(effect="malformed", kind="extraAgents", value=5, times=1)
+            )
             desk.clock.forward(minutes=10)
             await desk.ok("own_status", p.caller)
             await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.chain_facts import TransferLog
 from tests.tools.trading.conftest import a_desk
 from tests.tools.trading.orders import trader
@@ -85,8 +85,8 @@ async def test_an_order_of_which_nobody_knows_what_became_is_told(sqlite_url: st
         t = await trader(desk)
         hook = await hooked(desk.deps, t.caller, "order.unknown")
         made = await t.prepare()
-        desk.test.faults.add(Fault(effect="lost", route="/exchange", times=1))
-        desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+        desk.test.faults.add(VenueFault(effect="lost", route="/exchange", times=1))
+        desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
         assert (await t.execute(made)).status == 504
         (notice,) = await told(desk.deps, t.caller, hook)
         assert (notice["order_id"], notice["mode"]) == (made["order"]["order_id"], "live")

@@ -105,7 +105,7 @@ def proves(receipt: Receipt | None, mandate: Mandate) -> bool:
     )
 
 
-def _known(uow: UnitOfWork, mandate: Mandate, tx_hash: str) -> Event | None:
+def _earlier_report(uow: UnitOfWork, mandate: Mandate, tx_hash: str) -> Event | None:
     rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
     return next((e for e in rows if isinstance(e.content.body, RefusedAttempt)), None)
 
@@ -123,7 +123,10 @@ def report_refusal(
     """Store a refused attempt: at most 60 a day and mandate, one a transaction."""
     request = ctx.request
     mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
-    if request.tx_hash is not None and (known := _known(uow, mandate, request.tx_hash)) is not None:
+    if (
+        request.tx_hash is not None
+        and (known := _earlier_report(uow, mandate, request.tx_hash)) is not None
+    ):
         raw = {
             "event": ledger_row(known),
             "proven": known.reported_by is Reporter.CHAIN,

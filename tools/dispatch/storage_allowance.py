@@ -15,7 +15,7 @@ from domain.times import day_of
 from storage.prefetch.read_set import ReadSet
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Caller, Deps, Operation
-from tools.model.stored_bytes import Day
+from tools.model.stored_bytes import OwnerDay
 
 T = TypeVar("T")
 STEP: Final = 65_536
@@ -54,7 +54,7 @@ async def admit(deps: Deps, op: Operation, caller: Caller) -> None:
 
 
 async def _admit_beside_all(
-    deps: Deps, owner_id: str, allowance_mb: int, day: Day, now: datetime
+    deps: Deps, owner_id: str, allowance_mb: int, day: OwnerDay, now: datetime
 ) -> None:
     """Let a write of an owner through of whom no vault was funded yet, beside all others of whom
     none was. Errors: `rate_limited`.
@@ -68,7 +68,7 @@ async def _admit_beside_all(
         raise _full("Too much was stored today for owners of whom no vault was funded yet.", now)
 
 
-def _is_within(allowance_mb: int, day: Day, every: Day) -> bool:
+def _is_within(allowance_mb: int, day: OwnerDay, every: OwnerDay) -> bool:
     """Whether an owner's day has room in what is left of everybody's."""
     limit, mine = allowance_mb * MB * TOGETHER_TIMES, day.written + day.since
     left = limit - every.written - every.since
@@ -80,7 +80,7 @@ def _full(reason: str, now: datetime) -> Refused:
     return Refused(refusal("rate_limited", why=reason, retry_at=midnight))
 
 
-async def _day(deps: Deps, owner_id: str, now: datetime) -> Day:
+async def _day(deps: Deps, owner_id: str, now: datetime) -> OwnerDay:
     """An owner's day as this process knows it."""
     day = deps.stored.days.get(owner_id)
     if day is None or day.day != day_of(now):
@@ -88,19 +88,19 @@ async def _day(deps: Deps, owner_id: str, now: datetime) -> Day:
     return day
 
 
-def _limit_of(allowance_mb: int, day: Day, caller: Caller) -> int:
+def _limit_of(allowance_mb: int, day: OwnerDay, caller: Caller) -> int:
     limit = allowance_mb * MB * (FUNDED_TIMES if day.funded else 1)
     return limit * AGENTS_QUARTERS // 4 if caller.role == "agent" else limit
 
 
-async def _looked_up(deps: Deps, owner_id: str, now: datetime) -> Day:
+async def _looked_up(deps: Deps, owner_id: str, now: datetime) -> OwnerDay:
     name = day_of(now)
     written, funded = await deps.store.read(
         lambda uow: (uow.stored.of(owner_id, name), uow.stored.funded(owner_id))
     )
     known = deps.stored.days.get(owner_id)
     since = known.since if known is not None and known.day == name else 0
-    return deps.stored.keep(owner_id, Day(name, written, funded, since))
+    return deps.stored.keep(owner_id, OwnerDay(name, written, funded, since))
 
 
 async def written(

@@ -229,7 +229,7 @@ class TransferConfirmer:
         if due:
             # Before they are asked about: one at which a node fails comes last the next time.
             retries = [(one, self._retry_at(one, now)) for one in due]
-            await deps.store.write(lambda uow: uow.transfers.asked(retries))
+            await deps.store.write(lambda uow: uow.transfers.mark_polled(retries))
         chain, done = deps.chains.get(chain_id), 0
         for one in due:
             done += await self._judged(chain, one, await chain.receipt(one.tx_hash))

@@ -140,12 +140,14 @@ async def gather_decision(deps: Deps, caller: Caller, request: Decision) -> Deci
     )
 
 
-def _typed_data(uow: UnitOfWork, chain: Chain, m: Mandate, item: Approval) -> JsonObject | None:
+def _typed_data(
+    uow: UnitOfWork, chain: Chain, signed: Mandate, item: Approval
+) -> JsonObject | None:
     """What the owner signs to approve the item; None before the terms are signed."""
-    mandate, factory = signed_digest(chain, m), factory_of(chain, m)
+    mandate, factory = signed_digest(chain, signed), factory_of(chain, signed)
     if mandate is None or factory is None:
         return None
-    until = good_until(item, uow.approvals.of_action(m.public_id, item.action_hash))
+    until = good_until(item, uow.approvals.of_action(signed.public_id, item.action_hash))
     return chain.approve_action(factory, mandate, item.action_hash, until)
 
 

@@ -10,7 +10,7 @@ OWNERS_MAX: Final = 10_000
 
 
 @dataclass(slots=True)
-class Day:
+class OwnerDay:
     """An owner's day: what the database says of it, and what is not written down yet."""
 
     day: str
@@ -20,12 +20,12 @@ class Day:
 
 
 @dataclass(slots=True)
-class Stored:
+class OwnerDays:
     """The days of owners of whom this process stored something, the last of them."""
 
-    days: OrderedDict[str, Day] = field(default_factory=OrderedDict)
+    days: OrderedDict[str, OwnerDay] = field(default_factory=OrderedDict)
 
-    def keep(self, owner_id: str, day: Day) -> Day:
+    def keep(self, owner_id: str, day: OwnerDay) -> OwnerDay:
         """Remember a day."""
         self.days[owner_id] = day
         self.days.move_to_end(owner_id)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from domain.trading.paper.entries import Gap
-from domain.trading.paper.replay import Holding, PaperAccount
+from domain.trading.paper.replay import PaperAccount, PaperHolding
 
 _PLAIN: Final = (
     "start", "realized", "fees", "builder_fees", "funding", "trades", "peak", "drawdown_bps",
@@ -32,7 +32,9 @@ def to_json(account: PaperAccount) -> dict[str, object]:
 def from_json(raw: Any) -> PaperAccount:
     """Read `to_json`'s form back. Errors: KeyError, ValueError, TypeError for what is none."""
     holdings = {
-        coin: Holding(size=Decimal(size), cost=cost, leverage=leverage, maintenance_x=maintenance)
+        coin: PaperHolding(
+            size=Decimal(size), cost=cost, leverage=leverage, maintenance_x=maintenance
+        )
         for coin, (size, cost, leverage, maintenance) in raw["holdings"].items()
     }
     gaps = tuple(

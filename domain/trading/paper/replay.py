@@ -17,7 +17,7 @@ GAPS_KEPT: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class PaperHolding:
     """One open position.
 
     Units: `size` in the coin, negative when short; `cost` micro-USDC that it was entered for, of
@@ -68,7 +68,7 @@ class PaperAccount:
     builder_fees: int = 0
     funding: int = 0
     trades: int = 0
-    holdings: Mapping[str, Holding] = field(default_factory=lambda: MappingProxyType({}))
+    holdings: Mapping[str, PaperHolding] = field(default_factory=lambda: MappingProxyType({}))
     peak: int = 0
     drawdown_bps: int = 0
     first_fill_at: datetime | None = None
@@ -157,7 +157,7 @@ def _apply_fill(account: PaperAccount, fill: Filled, at: datetime) -> PaperAccou
     )
 
 
-def _position_after(holding: Holding | None, fill: Filled) -> Holding | None:
+def _position_after(holding: PaperHolding | None, fill: Filled) -> PaperHolding | None:
     """The position after a fill, None where nothing of it is left."""
     signed = fill.size if fill.is_buy else -fill.size
     if holding is not None and (holding.size > 0) != fill.is_buy:
@@ -170,7 +170,9 @@ def _position_after(holding: Holding | None, fill: Filled) -> Holding | None:
         signed, holding = (opened if fill.is_buy else -opened), None
     cost = _cost(signed, fill.px) + (holding.cost if holding else 0)
     size = signed + (holding.size if holding else Decimal(0))
-    return Holding(size=size, cost=cost, leverage=fill.leverage, maintenance_x=fill.maintenance_x)
+    return PaperHolding(
+        size=size, cost=cost, leverage=fill.leverage, maintenance_x=fill.maintenance_x
+    )
 
 
 def _cost(signed: Decimal, px: Decimal) -> int:
@@ -178,7 +180,7 @@ def _cost(signed: Decimal, px: Decimal) -> int:
     return micros_up(times(signed, px))
 
 
-def _released(holding: Holding, closing: Decimal) -> int:
+def _released(holding: PaperHolding, closing: Decimal) -> int:
     """The part of the cost that goes with a part of the position, rounded against the person; the
     last part takes what is left.
     """
@@ -190,7 +192,7 @@ def _released(holding: Holding, closing: Decimal) -> int:
     return divide_up(holding.cost * part, total)
 
 
-def _proceeds(holding: Holding, closing: Decimal, px: Decimal) -> int:
+def _proceeds(holding: PaperHolding, closing: Decimal, px: Decimal) -> int:
     """Proceeds of closing a part: positive for a long, negative for a short."""
     return micros_down(times(closing if holding.size > 0 else -closing, px))
 

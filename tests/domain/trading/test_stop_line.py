@@ -17,7 +17,7 @@ from domain.trading.stop_line import (
     LADDER_BPS,
     MAX_READING_GAP,
     Close,
-    Ended,
+    NothingOpen,
     OwnPosition,
     ReduceOrder,
     Residual,
@@ -163,7 +163,7 @@ def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(
     view: StopLineView,
 ) -> None:
     move = next_move(view)
-    if not isinstance(move, Ended):
+    if not isinstance(move, NothingOpen):
         return
     assert view.open is not None
     assert view.positions is not None

@@ -12,7 +12,7 @@ from domain.mandates.mandate import Status
 from tests.world import START, Mandated, World, signed
 from tools.dispatch import storage_allowance
 from tools.model.operation import Caller, OperationResult
-from tools.model.stored_bytes import Stored
+from tools.model.stored_bytes import OwnerDays
 
 pytestmark = pytest.mark.anyio
 ALLOWANCE = 120_000
@@ -108,7 +108,7 @@ async def test_owners_without_a_vault_share_a_day_and_funded_ones_never_notice(
     assert refused["retry_at"] == "2026-11-21T00:00:00.000Z"
     assert sum(taken) + few < 2 * ALLOWANCE / 900
     # Another process finds the same.
-    small.deps = replace(small.deps, stored=Stored())
+    small.deps = replace(small.deps, stored=OwnerDays())
     assert (await told(greedy[0], greedy[0].agent, 0)).refused
     for n in range(100):
         assert not (await told(funded, funded.agent, n)).refused
@@ -121,7 +121,7 @@ async def test_owners_without_a_vault_share_a_day_and_funded_ones_never_notice(
 async def test_another_process_knows_what_was_stored(small: World) -> None:
     m = await signed(small)
     await until_refused(m, m.agent)
-    small.deps = replace(small.deps, stored=Stored())
+    small.deps = replace(small.deps, stored=OwnerDays())
     taken, _ = await until_refused(m, m.agent)
     assert taken * 900 < 2 * storage_allowance.STEP
     rows = await small.store.read(lambda uow: uow.sql.rows("SELECT * FROM stored_days"))

@@ -17,7 +17,7 @@ from eth_account.signers.local import LocalAccount
 
 from chain.adapter import EvmChains
 from chain.contracts.sign_in import SiweSignIn
-from devtools.devvenue import DevVenue, Fault, Rules, serve
+from devtools.devvenue import DevVenue, Rules, VenueFault, serve
 from devtools.devvenue.faults import Faults
 from domain.settings import Config, Switches, Trading
 from domain.trading.venue_account import TERMS, agent_name, milliseconds
@@ -58,7 +58,7 @@ class Silences(Faults):
         self.outlasted = 0
         self.after: dict[str, float] = {}
 
-    def take(self, route: str, kind: str) -> Fault | None:
+    def take(self, route: str, kind: str) -> VenueFault | None:
         fault = super().take(route, kind)
         held = fault is not None and "hang" in fault.effect
         self.outlasted += held

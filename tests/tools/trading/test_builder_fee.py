@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.money import Usdc
 from domain.trading.builder_fee import fee_of, order_fee, rate_text, tenths_of
 from tests.tools.trading.conftest import BUILDER, Desk, Person, a_desk
@@ -163,7 +163,7 @@ async def test_while_the_venue_is_silent_its_last_word_stands_as_stale(desk: Des
     approve(desk, p, "0.1%")
     first = await record(desk, p)
     desk.clock.forward(minutes=5)
-    desk.test.faults.add(Fault(effect="status", status=500))
+    desk.test.faults.add(VenueFault(effect="status", status=500))
     status = await desk.ok("builder_fee_status", p.caller)
     assert (status["approved"], status["stale"], status["source"], status["checked_at"]) == (
         True,
@@ -175,7 +175,7 @@ async def test_while_the_venue_is_silent_its_last_word_stands_as_stale(desk: Des
 
 async def test_a_record_while_the_venue_is_silent_is_pending(desk: Desk) -> None:
     p = await desk.linked()
-    desk.test.faults.add(Fault(effect="status", status=500))
+    desk.test.faults.add(VenueFault(effect="status", status=500))
     told = await record(desk, p)
     assert (
         told["recorded"],

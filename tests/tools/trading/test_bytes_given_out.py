@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import Trader, day_use, trader
 from tools.trading.orders.status_sync import sync_due_orders
@@ -120,7 +120,7 @@ async def test_a_word_by_which_an_order_ended_is_asked_about_until_nobody_can_se
     t = await trader(desk)
     made = await t.prepare()
     order_id, size = made["order"]["order_id"], made["order"]["size"]
-    silent = Fault(effect="malformed", kind="orderStatus", value={"status": "unknownOid"})
+    silent = VenueFault(effect="malformed", kind="orderStatus", value={"status": "unknownOid"})
     desk.test.faults.add(silent)
     if ends == "taken back":
         await desk.ok("order_cancel", t.caller, order_id=order_id)
@@ -130,7 +130,9 @@ async def test_a_word_by_which_an_order_ended_is_asked_about_until_nobody_can_se
     else:
         lie = [{"error": "Insufficient margin to place order. asset=0"}]
         path = ("response", "data", "statuses")
-        desk.test.faults.add(Fault(effect="malformed", kind="order", path=path, value=lie, times=1))
+        desk.test.faults.add(
+            VenueFault(effect="malformed", kind="order", path=path, value=lie, times=1)
+        )
         await t.execute(made)
         found = await t.stored(order_id)
         assert (found.status, found.verified) == ("rejected", False)

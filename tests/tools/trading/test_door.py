@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, allow, day_use
 from tools.model.operation import Caller
@@ -263,7 +263,7 @@ async def test_a_close_whose_position_cannot_be_read_says_how_to_close_directly(
         t = await door(desk)
         await t.bring(await t.door())
         made = (await t.close()).body
-        desk.main.faults.add(Fault(effect="status", kind="clearinghouseState", status=500))
+        desk.main.faults.add(VenueFault(effect="status", kind="clearinghouseState", status=500))
         for reply in (await t.close(), await t.bring(made, "trade_close")):
             assert code(reply) == (503, "wallet_venue_unavailable")
             assert reply.body["next"][0]["text"] == "Close directly at the venue"
@@ -367,8 +367,8 @@ async def test_positions_are_shown_while_live_is_off_and_null_while_the_venue_is
     )
     assert (held["can_close"], held["est"], held["leverage"]) == (True, False, 3)
     p = await desk.linked()
-    desk.main.faults.add(Fault(effect="status", status=500))
-    desk.test.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
+    desk.test.faults.add(VenueFault(effect="status", status=500))
     told = await desk.ok("trade_positions", p.caller)
     assert (told["live"], told["stale"]) == (None, True)
 

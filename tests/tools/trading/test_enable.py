@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from devtools.devvenue import Fault, Rules
+from devtools.devvenue import Rules, VenueFault
 from domain.refusals import Refused, refusal
 from domain.trading.venue_account import NOBODY, agent_name, milliseconds
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed, signed_name
@@ -204,7 +204,7 @@ async def test_abuse_09_a_key_revoked_one_second_ago_is_dead_though_the_venue_st
     desk.clock.forward(seconds=1)
     told = await desk.ok("own_enable_relay", p.caller, **await revocation(desk, p))
     assert told["agent"] is None
-    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=still))
+    desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=still))
     desk.clock.forward(seconds=1)
     assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
     status = await desk.ok("own_status", p.caller)
@@ -215,7 +215,7 @@ async def test_a_revocation_that_gets_no_answer_ends_the_key_here_at_once(desk: 
     p = await desk.linked()
     await desk.enabled(p, order_key(1))
     desk.clock.forward(seconds=1)
-    desk.test.faults.add(Fault(effect="status", status=500))
+    desk.test.faults.add(VenueFault(effect="status", status=500))
     assert await refused(desk, p, **await revocation(desk, p)) == (504, "outcome_unknown")
     desk.test.faults.clear()
     desk.clock.forward(seconds=5)
@@ -289,7 +289,7 @@ async def test_a_key_that_the_venue_names_no_longer_is_not_enabled(desk: Desk) -
     p = await desk.linked()
     await desk.enabled(p, order_key(1))
     assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
-    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+    desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
     desk.clock.forward(minutes=2)
     assert (await desk.ok("own_status", p.caller))["enabled"] is False
     assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
@@ -298,7 +298,7 @@ async def test_a_key_that_the_venue_names_no_longer_is_not_enabled(desk: Desk) -
 async def test_a_key_that_is_listed_a_moment_later_is_found_at_the_second_look(desk: Desk) -> None:
     p = await desk.linked()
     await desk.enabled(p, order_key(1))
-    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[], times=1))
+    desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[], times=1))
     assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
 
 
@@ -307,7 +307,7 @@ async def test_while_the_venue_is_silent_what_was_verified_stands_and_says_so(de
     await desk.enabled(p, order_key(1))
     await desk.ok("own_enable_verify", p.caller)
     desk.clock.forward(minutes=5)
-    desk.test.faults.add(Fault(effect="status", status=500))
+    desk.test.faults.add(VenueFault(effect="status", status=500))
     status = await desk.ok("own_status", p.caller)
     assert (status["enabled"], status["stale"]) == (True, True)
     assert (await desk.refused("own_enable_verify", p.caller)).body["error"] == "venue_unavailable"
@@ -354,7 +354,7 @@ async def test_an_answer_lost_after_execution_is_found_in_the_venues_list(
     effect: Any, desk: Desk
 ) -> None:
     p = await desk.linked()
-    desk.test.faults.add(Fault(effect=effect, route="/exchange"))
+    desk.test.faults.add(VenueFault(effect=effect, route="/exchange"))
     told = await desk.enabled(p, order_key(1))
     assert told["venue"] == "ok"
     assert len(posted(desk)) == 1
@@ -362,7 +362,7 @@ async def test_an_answer_lost_after_execution_is_found_in_the_venues_list(
 
 async def test_a_429_that_executed_nothing_is_sent_again_in_identical_bytes(desk: Desk) -> None:
     p = await desk.linked()
-    desk.test.faults.add(Fault(effect="status", status=429, route="/exchange", times=1))
+    desk.test.faults.add(VenueFault(effect="status", status=429, route="/exchange", times=1))
     await desk.enabled(p, order_key(1))
     assert len(posted(desk)) == 1
 
@@ -370,8 +370,8 @@ async def test_a_429_that_executed_nothing_is_sent_again_in_identical_bytes(desk
 async def test_where_nobody_can_say_the_request_may_come_again_and_acts_once(desk: Desk) -> None:
     p = await desk.linked()
     asked = desk.approval(p, order_key(1))
-    desk.test.faults.add(Fault(effect="executed_status", status=500, route="/exchange"))
-    desk.test.faults.add(Fault(effect="status", status=500, route="/info"))
+    desk.test.faults.add(VenueFault(effect="executed_status", status=500, route="/exchange"))
+    desk.test.faults.add(VenueFault(effect="status", status=500, route="/info"))
     reply = await desk.refused("own_enable_relay", p.caller, **asked)
     assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")
     assert {n["route"] for n in reply.body["next"] if "route" in n} == {
@@ -485,7 +485,7 @@ async def test_an_approval_that_was_lost_on_the_way_spends_the_key_once_its_nonc
     p = await desk.linked()
     async with a_signer(desk):
         first = (await desk.ok("own_status", p.caller))["enable_keeper"]["agent_address"]
-        desk.test.faults.add(Fault(effect="status", status=500))
+        desk.test.faults.add(VenueFault(effect="status", status=500))
         asked = desk.approval(p, first, kind="keeper")
         assert await refused(desk, p, **asked) == (504, "outcome_unknown")
         desk.test.faults.clear()

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from devtools.devvenue.faults import Effect
 from domain.refusals import Refused
 from domain.trading.venue_account import TERMS
@@ -65,7 +65,7 @@ async def in_time(ingest_context: Desk, name: str, who: Caller, **request: Any) 
 
 def broken(ingest_context: Desk, effect: Effect, more: dict[str, Any]) -> None:
     for venue in (ingest_context.main, ingest_context.test):
-        venue.faults.add(Fault(effect=effect, **more))
+        venue.faults.add(VenueFault(effect=effect, **more))
 
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
@@ -245,7 +245,9 @@ async def test_abuse_35_an_exhausted_address_or_unknown_words_are_refused_in_the
 ) -> None:
     p = await desk.linked()
     desk.test.faults.add(
-        Fault(effect="malformed", route="/exchange", value={"status": "err", "response": words})
+        VenueFault(
+            effect="malformed", route="/exchange", value={"status": "err", "response": words}
+        )
     )
     reply = await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
     assert (reply.status, reply.body["error"]) == (409, "conflict")
@@ -261,7 +263,7 @@ async def test_abuse_35_while_an_address_is_exhausted_the_lanes_of_closes_and_th
     p = await desk.linked()
     words = "Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $1.0."
     refused = {"status": "err", "response": words}
-    desk.test.faults.add(Fault(effect="malformed", route="/exchange", value=refused))
+    desk.test.faults.add(VenueFault(effect="malformed", route="/exchange", value=refused))
     budget = desk.networks.get("testnet").client._budget
     tried = 0
     while tried < 2_000:
@@ -293,8 +295,8 @@ async def test_abuse_45_an_ok_with_an_unknown_object_is_unknown_and_not_a_succes
     ):
         desk.test.faults.clear()
         desk.clock.forward(minutes=1)
-        desk.test.faults.add(Fault(effect="malformed", route="/exchange", value=value))
-        desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+        desk.test.faults.add(VenueFault(effect="malformed", route="/exchange", value=value))
+        desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
         reply = await desk.refused(
             "own_enable_relay", p.caller, **desk.approval(p, order_key(desk.next_nonce()))
         )

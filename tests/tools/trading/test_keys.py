@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.trading.venue_account import NOBODY, agent_name
 from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
@@ -71,7 +71,7 @@ async def test_one_that_the_venue_names_no_more_is_kept_so_and_logged(
 ) -> None:
     await with_keeper(signing)
     signing.clock.forward(hours=2)
-    signing.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+    signing.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
     with caplog.at_level(logging.WARNING, logger="wallet.venue"):
         assert await check_due(signing.deps, "k_1") == 1
     assert [r["listed"] for r in await key_rows(signing)] == [0]
@@ -93,7 +93,7 @@ async def test_a_silent_venue_changes_nothing_and_is_asked_again(
     await with_keeper(signing)
     signing.clock.forward(hours=2)
     before = await key_rows(signing)
-    signing.test.faults.add(Fault(**fault))
+    signing.test.faults.add(VenueFault(**fault))
     assert await check_due(signing.deps, "k_1") == 0
     assert await key_rows(signing) == before
     signing.test.faults.clear()
@@ -118,7 +118,7 @@ async def test_the_keepers_round_asks_too(signing: Desk) -> None:
     ticks = KeeperScheduler(
         Runtime(Settings(), signing.deps, signing.deps.chains, signing.networks)
     )  # type: ignore[arg-type]
-    signing.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+    signing.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
     await ticks.round()
     assert [r["listed"] for r in await key_rows(signing)] == [0]
 
@@ -168,7 +168,7 @@ async def test_a_key_revoked_at_the_venue_is_told(desk: Desk) -> None:
     await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
     assert await step(desk, p) is None
     desk.clock.forward(minutes=10)
-    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+    desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
     for _ in range(2):  # it stays told once the venue's answer is kept
         told = await step(desk, p)
         assert told is not None
@@ -191,5 +191,5 @@ async def test_a_key_revoked_here_is_told_and_a_new_one_ends_it(desk: Desk) -> N
 async def test_a_key_just_approved_and_not_yet_listed_is_to_be_checked(desk: Desk) -> None:
     p = await desk.linked()
     await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
-    desk.test.faults.add(Fault(effect="malformed", kind="extraAgents", value=[]))
+    desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
     assert await step(desk, p) == ("verify", "Check the approval")

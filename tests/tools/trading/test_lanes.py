@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault, Rules
+from devtools.devvenue import Rules, VenueFault
 from domain.refusals import Refused
 from domain.trading.venue_values import Priority
 from tests.tools.trading.conftest import Desk, Person, a_desk
@@ -114,7 +114,7 @@ async def test_a_rate_that_is_missing_holds_only_its_own_product(desk: Desk) -> 
 
 async def test_a_rate_that_cannot_be_read_holds_no_look_at_a_book(desk: Desk) -> None:
     book = await over_the_hour(desk, "BTC")
-    desk.main.faults.add(Fault(effect="status", kind="fundingHistory", status=500))
+    desk.main.faults.add(VenueFault(effect="status", kind="fundingHistory", status=500))
     desk.main.prices("BTC", "1000")
     desk.clock.forward(hours=1)  # as the last mark is old, the new one is the price
     assert desk.deps.paper is not None
@@ -129,9 +129,9 @@ async def test_a_live_order_is_settled_while_relays_and_pages_have_spent_all_of_
     async with a_desk(sqlite_url, result_s=30) as desk:
         t = await trader(desk)
         made = await t.prepare()
-        silent = desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+        silent = desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
         desk.test.faults.after["orderStatus"] = 30
-        desk.test.faults.add(Fault(effect="lost", route="/exchange", times=1))
+        desk.test.faults.add(VenueFault(effect="lost", route="/exchange", times=1))
         await t.execute(made)
         desk.test.faults.rows.remove(silent)
         assert (await t.stored(made["order"]["order_id"])).status == "unknown"

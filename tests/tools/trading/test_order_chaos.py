@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from devtools.devvenue.accounts import Account
 from domain.trading.orders import DONE, Order
 from domain.trading.outcome import filled_size
@@ -232,7 +232,9 @@ class Play:
             if kind in self.lied:
                 continue
             self.lied.add(kind)
-            faults.add(Fault(effect="malformed", kind=kind, path=path, value=value, times=times))
+            faults.add(
+                VenueFault(effect="malformed", kind=kind, path=path, value=value, times=times)
+            )
             told.append((kind, path, value, times))
         for _ in range(self.rng.randint(0, 2)):
             kind, effect = self.rng.choice(KINDS), self.rng.choice(SILENT)
@@ -240,7 +242,7 @@ class Play:
             if kind in self.lied:
                 continue
             self.lied.add(kind)
-            faults.add(Fault(effect=effect, kind=kind, times=times))  # type: ignore[arg-type]
+            faults.add(VenueFault(effect=effect, kind=kind, times=times))  # type: ignore[arg-type]
             told.append((kind, effect, times))
         return told
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from devtools.devvenue.faults import Effect
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
@@ -48,7 +48,7 @@ async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
         before, orders = await day_use(desk), await desk.rows("orders")
         desk.clock.forward(seconds=65)  # nothing that is held is fresh any more
         for venue in (desk.main, desk.test):
-            venue.faults.add(Fault(effect=effect, route="/info", **more))
+            venue.faults.add(VenueFault(effect=effect, route="/info", **more))
         for name, call in ROUTES.items():
             reply = await in_time(desk, call(t, made))
             assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
@@ -78,7 +78,7 @@ async def test_an_order_is_not_sent_while_its_account_cannot_be_looked_at(
         t = await trader(desk)
         made = await t.prepare()
         desk.clock.forward(seconds=65)
-        desk.test.faults.add(Fault(effect=effect, route="/info", kind="extraAgents", **more))
+        desk.test.faults.add(VenueFault(effect=effect, route="/info", kind="extraAgents", **more))
         reply = await in_time(desk, t.execute(made))
         assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
             reply.body

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.money import Usdc
 from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk
@@ -56,7 +56,7 @@ async def test_fills_that_the_venue_tells_one_after_the_other_are_waited_for(bot
     t = await trader(both)
     both.test.book("BTC", [("63990", "1")], [("64000", "0.0003"), ("64010", "0.0003")])
     made = await t.prepare(size="0.0006", notional_usdc=None)
-    both.test.faults.add(Fault(effect="lost", route="/exchange", times=1))
+    both.test.faults.add(VenueFault(effect="lost", route="/exchange", times=1))
     info = both.test.info
 
     def late(body: Any) -> Any:

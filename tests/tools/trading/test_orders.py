@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import Desk, order_key
 from tests.tools.trading.orders import agent, day_use, trader
@@ -193,7 +193,7 @@ async def test_while_the_venue_is_silent_what_the_browser_may_have_sent_is_not_c
     t = await trader(desk)
     made = await t.prepare()
     order_id = made["order"]["order_id"]
-    desk.test.faults.add(Fault(effect="status", kind="orderStatus"))
+    desk.test.faults.add(VenueFault(effect="status", kind="orderStatus"))
     refused = await desk.refused("order_cancel", t.caller, order_id=order_id)
     assert code(refused) == (503, "wallet_venue_unavailable")
     assert (await t.stored(order_id)).status == "awaiting_signature"

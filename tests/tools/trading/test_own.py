@@ -13,7 +13,7 @@ import pytest
 from eth_account import Account
 from siwe import SiweMessage
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.trading.venue_account import TERMS
 from tests.tools.trading.conftest import Desk, Person, order_key, signed
 
@@ -234,7 +234,7 @@ async def test_a_role_that_is_not_known_links_nothing(desk: Desk) -> None:
     p = await desk.person()
     told = await desk.challenge(p)
     desk.test.faults.add(
-        Fault(effect="malformed", kind="userRole", path=("role",), value="emperor")
+        VenueFault(effect="malformed", kind="userRole", path=("role",), value="emperor")
     )
     assert (
         await link_refused(desk, p, told["challenge_id"], signed(p.wallet, told["message"]))
@@ -392,7 +392,7 @@ async def test_abuse_15_money_on_another_dex_counts_where_it_is(desk: Desk) -> N
 
 async def test_while_the_venue_is_silent_the_status_says_unknown_and_never_zero(desk: Desk) -> None:
     p = await desk.linked()
-    desk.test.faults.add(Fault(effect="status", status=500))
+    desk.test.faults.add(VenueFault(effect="status", status=500))
     told = await desk.ok("own_status", p.caller)
     assert (told["linked"], told["stale"], told["equity_usdc"], told["funded"]) == (
         True,
@@ -405,7 +405,7 @@ async def test_while_the_venue_is_silent_the_status_says_unknown_and_never_zero(
 async def test_an_unreadable_balance_is_unknown_and_never_zero(desk: Desk) -> None:
     p = await desk.linked()
     desk.test.faults.add(
-        Fault(
+        VenueFault(
             effect="malformed",
             kind="clearinghouseState",
             path=("marginSummary", "accountValue"),
@@ -529,7 +529,7 @@ async def test_abuse_43_no_signature_is_ever_logged(
         p = await desk.linked()
         asked = desk.approval(p, order_key(1))
         await desk.ok("own_enable_relay", p.caller, **asked)
-        desk.test.faults.add(Fault(effect="lost", route="/exchange"))
+        desk.test.faults.add(VenueFault(effect="lost", route="/exchange"))
         lost = desk.approval(p, order_key(2))
         await desk.do("own_enable_relay", p.caller, **lost)
         bad = desk.approval(p, order_key(3)) | {

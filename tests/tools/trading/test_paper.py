@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.money import ZERO, Usdc
 from domain.trading.paper.entries import DelistedClose, Entry, Filled, Funded, Gap, Liquidated
 from domain.trading.paper.order_execution import MarketSnapshot
@@ -154,7 +154,7 @@ async def test_without_a_fresh_second_book_nothing_is_filled_and_nothing_stays_r
     order_id = await prepare(desk, p.caller, notional_usdc="40")
 
     def silent() -> None:
-        desk.main.faults.add(Fault(effect="status", status=500))
+        desk.main.faults.add(VenueFault(effect="status", status=500))
 
     if fault == "stale":
         desk.main.stale_book("BTC", int((desk.clock.now().timestamp() - 10) * 1_000))
@@ -328,7 +328,7 @@ async def test_an_agent_trades_on_paper_only_in_a_book_that_was_opened_for_it(de
 async def test_a_book_shows_no_worth_while_the_venue_is_silent(desk: Desk) -> None:
     p = await desk.person()
     told = await paper(desk, p, notional_usdc="40")
-    desk.main.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
     desk.clock.forward(seconds=60)
     book = await whole(desk, p, told["book"])
     assert (book["equity_usdc"], book["unrealized_usdc"], book["stale"]) == (None, None, True)

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import ClientSession
 from yarl import URL
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.trading.indices import change_bps, text, usdc_text
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.test_relay import over_http
@@ -90,7 +90,9 @@ async def test_an_index_without_either_figure_of_a_two_sided_book_is_halted(
     assert (await listed(desk))["xyz:XYZ100"]["status"] == "paper"
     place = [m.coin for m in desk.main.state.of_dex("xyz")].index("xyz:XYZ100")
     path = (1, place, figure)
-    desk.main.faults.add(Fault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=None))
+    desk.main.faults.add(
+        VenueFault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=None)
+    )
     desk.clock.forward(seconds=65)
     assert (await listed(desk))["xyz:XYZ100"]["status"] == "halted"
 
@@ -121,7 +123,7 @@ async def test_one_is_found_by_its_full_name_and_by_its_base_where_only_one_dex_
 
 async def test_an_ambiguous_base_is_told_with_its_candidates(desk: Desk) -> None:
     rows = [["xyz:SP500", "indices"], ["km:SP500", "indices"], ["xyz:GOLD", "metals"]]
-    desk.main.faults.add(Fault(effect="malformed", kind="perpCategories", value=rows))
+    desk.main.faults.add(VenueFault(effect="malformed", kind="perpCategories", value=rows))
     refused = await desk.refused("index_get", sym="SP500")
     assert (refused.status, refused.body["error"]) == (409, "conflict")
     assert refused.body["detail"]["candidates"] == ["km:SP500", "xyz:SP500"]
@@ -145,13 +147,13 @@ async def test_a_colon_in_the_path_is_decoded_once(desk: Desk) -> None:
 
 
 async def test_an_outage_gives_the_last_list_as_stale_and_without_one_503(desk: Desk) -> None:
-    desk.main.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
     refused = await desk.refused("indices_list")
     assert (refused.status, refused.body["error"]) == (503, "venue_unavailable")
     desk.main.faults.clear()
     first = await desk.ok("indices_list")
     desk.clock.forward(minutes=10)
-    desk.main.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
     again = await desk.ok("indices_list")
     assert (again["stale"], again["as_of"]) == (True, first["as_of"])
     assert [i["mark_px"] for i in again["indices"]] == [i["mark_px"] for i in first["indices"]]
@@ -172,7 +174,9 @@ async def test_a_malformed_figure_is_null_and_never_zero(desk: Desk) -> None:
         desk.main.faults.clear()
         desk.clock.forward(minutes=1)
         desk.main.faults.add(
-            Fault(effect="malformed", kind="metaAndAssetCtxs", path=(*place, field), value="a lot")
+            VenueFault(
+                effect="malformed", kind="metaAndAssetCtxs", path=(*place, field), value="a lot"
+            )
         )
         one = (await desk.ok("indices_list"))["indices"]
         bad = next(i for i in one if i["asset_id"] == 110_000)
@@ -189,7 +193,7 @@ async def test_a_malformed_figure_is_null_and_never_zero(desk: Desk) -> None:
 
 async def test_no_index_is_shown_that_the_venue_does_not_have(desk: Desk) -> None:
     desk.main.faults.add(
-        Fault(effect="malformed", kind="perpCategories", value=[["xyz:GHOST", "indices"]])
+        VenueFault(effect="malformed", kind="perpCategories", value=[["xyz:GHOST", "indices"]])
     )
     assert await listed(desk) == {}
     assert (await desk.refused("index_get", sym="xyz:GHOST")).body["error"] == "not_found"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from devtools.devvenue import Fault, Rules
+from devtools.devvenue import Rules, VenueFault
 from http_shim.application import build
 from http_shim.http_server import listen
 from tests.tools.trading.conftest import Desk, a_desk
@@ -51,7 +51,7 @@ async def test_a_relay_says_where_and_when_its_data_is_from(
 async def test_an_outage_gives_the_last_answer_as_stale_and_without_one_503_with_retry_after(
     name: str, asked: dict[str, Any], kind: str, desk: Desk
 ) -> None:
-    desk.main.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
     refused = await desk.refused(name, **asked)
     assert (refused.status, refused.body["error"]) == (503, "venue_unavailable")
     assert int(refused.headers["Retry-After"]) >= 1
@@ -59,7 +59,7 @@ async def test_an_outage_gives_the_last_answer_as_stale_and_without_one_503_with
     desk.clock.forward(seconds=5)
     first = await desk.ok(name, **asked)
     desk.clock.forward(minutes=10)
-    desk.main.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
     again = await desk.ok(name, **asked)
     assert again["stale"] is True
     assert (again["as_of"], again["data"]) == (first["as_of"], first["data"])
@@ -67,7 +67,7 @@ async def test_an_outage_gives_the_last_answer_as_stale_and_without_one_503_with
 
 async def test_a_cached_answer_asks_the_venue_nothing(desk: Desk) -> None:
     first = await desk.ok("info_meta")
-    desk.main.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
     desk.clock.forward(seconds=59)
     again = await desk.ok("info_meta")
     assert again == first
@@ -77,7 +77,7 @@ async def test_decimal_strings_pass_unchanged_and_unknown_fields_are_cut(desk: D
     plain = await desk.ok("info_fees", user=WHO)
     assert isinstance(plain["data"]["userCrossRate"], str)
     desk.clock.forward(minutes=2)
-    desk.main.faults.add(Fault(effect="unknown_field"))
+    desk.main.faults.add(VenueFault(effect="unknown_field"))
     again = await desk.ok("info_fees", user=WHO)
     assert again["data"] == plain["data"]
     assert "unheardOf" not in str(again)
@@ -85,7 +85,7 @@ async def test_decimal_strings_pass_unchanged_and_unknown_fields_are_cut(desk: D
 
 async def test_a_malformed_figure_is_null_and_never_zero(desk: Desk) -> None:
     desk.main.faults.add(
-        Fault(effect="malformed", kind="userFees", path=("userCrossRate",), value="1e-5x")
+        VenueFault(effect="malformed", kind="userFees", path=("userCrossRate",), value="1e-5x")
     )
     assert (await desk.ok("info_fees", user=WHO))["data"]["userCrossRate"] is None
 
@@ -142,7 +142,7 @@ async def test_a_malformed_user_is_refused_where_the_venue_would_say_nothing(
 async def test_abuse_33_a_coin_with_quotes_ten_kilobytes_unicode_or_a_star_never_reaches_the_venue(
     coin: str, desk: Desk
 ) -> None:
-    desk.main.faults.add(Fault(effect="status", status=500))
+    desk.main.faults.add(VenueFault(effect="status", status=500))
     refused = await desk.refused("info_funding", coin=coin)
     assert (refused.status, refused.body["error"]) == (400, "invalid_request")
     assert coin not in str(refused.body["detail"]) or coin == ""
@@ -195,7 +195,7 @@ async def test_one_period_of_a_portfolio(desk: Desk) -> None:
 
 async def test_pairs_whose_token_is_missing_are_left_out_and_counted(desk: Desk) -> None:
     desk.main.faults.add(
-        Fault(
+        VenueFault(
             effect="malformed", kind="spotMeta", path=("universe", 0, "tokens"), value=[99_999, 0]
         )
     )
@@ -239,7 +239,9 @@ async def test_abuse_34_two_thousand_orders_of_ten_accounts_are_answered_within_
         "order": {"coin": "TON", "side": "B", "limitPx": "3.2502", "sz": "81.7", "oid": 1, "timestamp": 1, "cloid": None},
         "status": "filled", "statusTimestamp": 1,
     }  # fmt: skip
-    desk.main.faults.add(Fault(effect="malformed", kind="historicalOrders", value=[row] * 2_000))
+    desk.main.faults.add(
+        VenueFault(effect="malformed", kind="historicalOrders", value=[row] * 2_000)
+    )
     replies = [
         await desk.do("info_order_history", user=f"0x{n:040x}", limit=200) for n in range(10)
     ]
@@ -259,7 +261,7 @@ async def test_an_answer_may_be_kept_by_whoever_gets_it_for_as_long_as_it_is_fre
         async with http.get(f"{base}/wallet/info/meta") as r:
             assert r.headers["Cache-Control"] == "public, max-age=40"
         desk.clock.forward(minutes=5)
-        desk.main.faults.add(Fault(effect="status", status=500))
+        desk.main.faults.add(VenueFault(effect="status", status=500))
         async with http.get(f"{base}/wallet/info/meta") as r:
             assert (r.headers["Cache-Control"], (await r.json())["stale"]) == (
                 "public, max-age=0",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from devtools.devvenue.faults import Effect
 from tests.tools.trading.conftest import Desk, a_desk, order_key
 from tests.tools.trading.orders import BTC, agent, day_use, trader
@@ -224,7 +224,7 @@ async def test_abuse_45_an_answer_of_an_unknown_form_is_never_a_success(sqlite_u
         made = await t.prepare()
         desk.test.faults.after["orderStatus"] = RESULT_S
         desk.test.faults.add(
-            Fault(
+            VenueFault(
                 effect="malformed",
                 route="/exchange",
                 path=("response", "data", "statuses"),
@@ -232,7 +232,7 @@ async def test_abuse_45_an_answer_of_an_unknown_form_is_never_a_success(sqlite_u
                 times=1,
             )
         )
-        desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+        desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
         assert code(await t.execute(made)) == (504, "wallet_outcome_unknown")
         assert (await t.stored(made["order"]["order_id"])).status == "unknown"
         desk.test.faults.clear()
@@ -264,7 +264,7 @@ async def test_a_lost_answer_is_asked_after_and_never_sent_again(
         made = await t.prepare()
         if not happened:  # asked after, it is not there, until the time for that is over
             desk.test.faults.after["orderStatus"] = RESULT_S
-        desk.test.faults.add(Fault(effect=effect, route="/exchange", **more))
+        desk.test.faults.add(VenueFault(effect=effect, route="/exchange", **more))
         reply = await t.execute(made)
         order_id = made["order"]["order_id"]
         if happened:
@@ -291,8 +291,8 @@ async def test_while_the_venue_is_silent_about_it_an_order_stays_unknown_and_res
         t = await trader(desk)
         made = await t.prepare()
         desk.test.faults.after["orderStatus"] = RESULT_S
-        desk.test.faults.add(Fault(effect="lost", route="/exchange", times=1))
-        desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=503))
+        desk.test.faults.add(VenueFault(effect="lost", route="/exchange", times=1))
+        desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=503))
         assert code(await t.execute(made)) == (504, "wallet_outcome_unknown")
         await settled(desk, seconds=200, rounds=4)
         assert (await t.stored(made["order"]["order_id"])).status == "unknown"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate, Status
@@ -348,7 +348,7 @@ async def test_an_order_that_the_venue_forgot_holds_no_close(
     lines.desk.test.account(p.wallet.address).orders.clear()
     path = () if word is None else ("order", "status")
     value = {"status": "unknownOid"} if word is None else word
-    lie = Fault(effect="malformed", kind="orderStatus", path=path, value=value)
+    lie = VenueFault(effect="malformed", kind="orderStatus", path=path, value=value)
     lines.desk.test.faults.add(lie)
     await lines.tick()
     assert lines.held(p) == 0
@@ -372,7 +372,7 @@ async def test_an_order_that_cannot_be_cancelled_holds_no_close_and_its_owner_is
     await lines.resting(p, m, "BTC", "0.001", "30000")
     words = {"status": "err", "response": "Cancelling is closed for now"}
     lines.desk.test.faults.add(
-        Fault(effect="malformed", kind="cancelByCloid", path=(), value=words)
+        VenueFault(effect="malformed", kind="cancelByCloid", path=(), value=words)
     )
     place = lines.desk.test.exchange
 
@@ -398,7 +398,7 @@ async def test_open_orders_that_cannot_be_read_hold_no_close_and_no_end_comes_wi
 ) -> None:
     p, m = await at_line(lines)
     await lines.resting(p, m, "BTC", "0.001", "30000")
-    lines.desk.test.faults.add(Fault(effect="status", kind="openOrders", status=422))
+    lines.desk.test.faults.add(VenueFault(effect="status", kind="openOrders", status=422))
     for _ in range(3):
         await lines.tick()
     assert lines.held(p) == 0
@@ -418,7 +418,7 @@ async def test_a_tick_at_the_line_that_does_nothing_tells_its_owner_why_each_rea
     lines.desk.test.book("BTC", [], [("58100", "9")])
     await lines.tick()
     silent = lines.desk.test.faults.add(
-        Fault(effect="status", kind="clearinghouseState", status=422)
+        VenueFault(effect="status", kind="clearinghouseState", status=422)
     )
     for _ in range(3):
         await lines.tick()
@@ -439,7 +439,7 @@ async def test_one_answer_that_shows_no_position_ends_nothing(lines: Lines) -> N
     await lines.tick()
     assert lines.held(p) == Decimal("0.006")
     lines.desk.test.faults.add(
-        Fault(
+        VenueFault(
             effect="malformed",
             kind="clearinghouseState",
             path=("assetPositions",),

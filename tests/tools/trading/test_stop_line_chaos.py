@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.mandates.mandate import Mandate, Status
 from domain.trading.outcome import filled_size
 from tests.tools.trading.conftest import Person, a_desk
@@ -200,9 +200,9 @@ async def faulty(lines: Lines, seed: int) -> None:
     for _ in range(rng.randint(1, 6)):
         kind = rng.choice(KINDS)
         if rng.random() < 0.2:
-            fault = Fault(effect="malformed", kind=kind, times=1, value=rng.choice(STRANGE))
+            fault = VenueFault(effect="malformed", kind=kind, times=1, value=rng.choice(STRANGE))
         else:
-            fault = Fault(
+            fault = VenueFault(
                 effect=rng.choice(EFFECTS),
                 kind=kind,
                 times=rng.randint(1, 4),
@@ -225,7 +225,9 @@ async def lying(lines: Lines, seed: int) -> None:
     made = await scene(lines)
     told = rng.sample(LIES, rng.randint(1, 4))
     for kind, path, value in told:
-        lie = Fault(effect="malformed", kind=kind, path=path, value=value, times=rng.randint(1, 5))
+        lie = VenueFault(
+            effect="malformed", kind=kind, path=path, value=value, times=rng.randint(1, 5)
+        )
         lines.desk.test.faults.add(lie)
     fate = Fate(rng.randint(1, 60), rng.random() < 0.5) if rng.random() < 0.4 else Fate()
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault, Rules
+from devtools.devvenue import Rules, VenueFault
 from devtools.devvenue.limits import info_weight
 from domain.ledger.events.event import Reporter
 from domain.mandates.mandate import Mandate, Status
@@ -193,7 +193,7 @@ async def test_an_answer_that_is_lost_is_settled_by_its_id_and_never_sent_again(
         ((p, m),) = await holding(lines, 1)
         lines.desk.test.move("BTC", "58000")
         await lines.tick()
-        lines.desk.test.faults.add(Fault(effect=effect, kind="order", times=1))  # type: ignore[arg-type]
+        lines.desk.test.faults.add(VenueFault(effect=effect, kind="order", times=1))  # type: ignore[arg-type]
         await lines.tick()
         (close,) = await lines.closes(m)
         assert close.status == "unknown"
@@ -207,7 +207,7 @@ async def test_what_never_arrived_is_void_before_the_same_rung_is_tried_anew(lin
     ((p, m),) = await holding(lines, 1)
     lines.desk.test.move("BTC", "58000")
     await lines.tick()
-    lines.desk.test.faults.add(Fault(effect="status", kind="order", times=1, status=500))
+    lines.desk.test.faults.add(VenueFault(effect="status", kind="order", times=1, status=500))
     n = len(lines.log.closes())
     for _ in range(5):
         await lines.tick()
@@ -224,13 +224,13 @@ async def test_an_account_that_cannot_be_read_whole_closes_nothing(lines: Lines)
     await lines.tick()
     size = ("assetPositions", 0, "position", "szi")
     lines.desk.test.faults.add(
-        Fault(effect="malformed", kind="clearinghouseState", path=size, value="NaN")
+        VenueFault(effect="malformed", kind="clearinghouseState", path=size, value="NaN")
     )
     for _ in range(3):
         await lines.tick()
     assert (await lines.stored(m)).status is Status.WORKING
     lines.desk.test.faults.clear()
-    late = Fault(effect="malformed", kind="clearinghouseState", path=("time",), value=1)
+    late = VenueFault(effect="malformed", kind="clearinghouseState", path=("time",), value=1)
     lines.desk.test.faults.add(late)
     for _ in range(3):
         await lines.tick()

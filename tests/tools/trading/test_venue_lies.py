@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from devtools.devvenue import Fault
+from devtools.devvenue import VenueFault
 from domain.trading.orders import Order, SeenAtVenue
 from domain.trading.outcome import Part
 from tests.tools.trading.conftest import Desk
@@ -24,13 +24,13 @@ UNHEARD = {"status": "err", "response": "Something else went wrong"}
 
 def answers(ingest_context: Desk, value: Any, *path: str | int, times: int = 1) -> None:
     """The next order is done, and answered otherwise."""
-    lie = Fault(effect="malformed", kind="order", path=path, value=value, times=times)
+    lie = VenueFault(effect="malformed", kind="order", path=path, value=value, times=times)
     ingest_context.test.faults.add(lie)
 
 
-def says(ingest_context: Desk, kind: str, value: Any, *path: str | int) -> Fault:
+def says(ingest_context: Desk, kind: str, value: Any, *path: str | int) -> VenueFault:
     return ingest_context.test.faults.add(
-        Fault(effect="malformed", kind=kind, path=path, value=value)
+        VenueFault(effect="malformed", kind=kind, path=path, value=value)
     )
 
 
@@ -119,7 +119,7 @@ async def test_a_refusal_that_the_orders_status_does_not_deny_is_final_and_verif
 async def test_a_refusal_is_not_final_while_the_orders_status_is_silent(desk: Desk) -> None:
     t = await trader(desk)
     made = await t.prepare()
-    silent = desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    silent = desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
     desk.test.faults.after["orderStatus"] = 30
     answers(desk, [{"error": "Insufficient margin to place order. asset=0"}], *STATUSES)
     await t.execute(made)
@@ -171,7 +171,7 @@ async def test_a_part_of_a_fill_is_not_the_end_while_the_orders_status_is_silent
         type="limit", tif="gtc", limit_px="64000", notional_usdc=None, size="0.0004"
     )
     desk.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
-    desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
     desk.test.faults.after["orderStatus"] = 30
     await t.execute(made)
     order_id = made["order"]["order_id"]
@@ -189,7 +189,7 @@ async def test_a_size_that_only_an_answer_claimed_gives_way_to_the_fills(both: D
     both.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
     whole = {"filled": {"totalSz": f"{size:f}", "avgPx": "64000", "oid": 1}}
     answers(both, [whole], *STATUSES)
-    both.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    both.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
     await t.execute(made)
     order_id = made["order"]["order_id"]
     assert (await t.stored(order_id)).filled_size == size
@@ -263,7 +263,7 @@ async def test_a_status_of_another_product_or_side_is_not_this_orders(desk: Desk
         assert (await t.stored(order.order_id)).status == "resting"
 
 
-async def overstated(ingest_context: Desk) -> tuple[Trader, Order, Fault]:
+async def overstated(ingest_context: Desk) -> tuple[Trader, Order, VenueFault]:
     """An order of which a part filled, and whose status says that more of it did."""
     t = await trader(ingest_context)
     made = await t.prepare(notional_usdc=None, size="0.0004")
@@ -304,7 +304,7 @@ async def test_a_status_that_goes_on_to_deny_the_fills_is_not_verified_and_count
 async def test_fills_that_a_status_denied_wait_for_it_while_it_is_silent(desk: Desk) -> None:
     t, order, _ = await overstated(desk)
     desk.test.faults.clear()
-    silent = desk.test.faults.add(Fault(effect="status", kind="orderStatus", status=500))
+    silent = desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
     await settled(desk, rounds=9)
     found = await t.stored(order.order_id)
     assert (found.filled_size, found.verified) == (Decimal("0.0003"), True)
@@ -494,7 +494,9 @@ async def test_a_listing_that_no_market_can_have_is_none(
 ) -> None:
     t = await trader(desk)
     desk.clock.forward(seconds=65)
-    desk.main.faults.add(Fault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=value))
+    desk.main.faults.add(
+        VenueFault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=value)
+    )
     reply = await desk.refused(
         "trade_order", t.caller, **{**BTC, "mode_seen": "paper", "book": None}
     )
@@ -508,7 +510,9 @@ async def test_a_mark_far_from_the_last_one_is_none(px: str, desk: Desk) -> None
     assert was.mark_px is not None
     place = [p.coin for p in (await venue.perps("")).value].index("BTC")
     path = (1, place, "markPx")
-    desk.main.faults.add(Fault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=px))
+    desk.main.faults.add(
+        VenueFault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=px)
+    )
     desk.clock.forward(seconds=65)
     (now, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
     assert (now.mark_px, now.oracle_px is None) == (None, False)

@@ -11,7 +11,7 @@ import aiohttp
 import anyio
 import pytest
 
-from devtools.devvenue import Fault, Rules, serve
+from devtools.devvenue import Rules, VenueFault, serve
 from tests.venue.devvenue.material import ALICE, Desk, limit
 from tests.waiting import STUCK_S
 
@@ -122,7 +122,7 @@ async def test_a_body_that_is_no_json_or_has_a_key_twice_is_refused(line: Line) 
 async def test_a_refusal_before_execution_leaves_nothing_behind(line: Line) -> None:
     for status in (429, 500, 502):
         line.desk.venue.faults.add(
-            Fault(effect="status", route="/exchange", kind="order", status=status, times=1)
+            VenueFault(effect="status", route="/exchange", kind="order", status=status, times=1)
         )
         body = line.buy()
         assert (await line.post("/exchange", body))[0] == status
@@ -132,7 +132,7 @@ async def test_a_refusal_before_execution_leaves_nothing_behind(line: Line) -> N
 
 
 async def test_a_lost_answer_is_an_executed_order_and_cannot_be_sent_again(line: Line) -> None:
-    line.desk.venue.faults.add(Fault(effect="lost", kind="order", times=1))
+    line.desk.venue.faults.add(VenueFault(effect="lost", kind="order", times=1))
     body = line.buy()
     with pytest.raises(aiohttp.ClientError):
         await line.post("/exchange", body)
@@ -142,7 +142,7 @@ async def test_a_lost_answer_is_an_executed_order_and_cannot_be_sent_again(line:
 
 
 async def test_an_error_after_execution_looks_like_one_before(line: Line) -> None:
-    fault = Fault(effect="executed_status", kind="order", status=503, times=1)
+    fault = VenueFault(effect="executed_status", kind="order", status=503, times=1)
     line.desk.venue.faults.add(fault)
     assert (await line.post("/exchange", line.buy()))[0] == 503
     assert await line.bought() == "filled"
@@ -152,7 +152,7 @@ async def test_an_error_after_execution_looks_like_one_before(line: Line) -> Non
 async def test_a_hanging_request_hangs_until_it_is_let_go(
     line: Line, effect: Any, after: str
 ) -> None:
-    line.desk.venue.faults.add(Fault(effect=effect, kind="order", times=1))
+    line.desk.venue.faults.add(VenueFault(effect=effect, kind="order", times=1))
     with anyio.fail_after(STUCK_S):
         waiting = asyncio.create_task(line.post("/exchange", line.buy()))
         while not line.desk.venue.faults.holding:
@@ -165,23 +165,23 @@ async def test_a_hanging_request_hangs_until_it_is_let_go(
 
 async def test_figures_are_spoiled_fields_added_and_bodies_broken(line: Line) -> None:
     faults = line.desk.venue.faults
-    spoil = Fault(
+    spoil = VenueFault(
         effect="malformed", kind="l2Book", path=("levels", 0, 0, "px"), value="1e", times=1
     )
     faults.add(spoil)
     told = await line.info("l2Book", coin="BTC")
     assert told["levels"][0][0]["px"] == "1e"
     assert (await line.info("l2Book", coin="BTC"))["levels"][0][0]["px"] == "63999.0"
-    faults.add(Fault(effect="unknown_field", kind="meta", times=1))
+    faults.add(VenueFault(effect="unknown_field", kind="meta", times=1))
     told = await line.info("meta")
     assert "unheardOf" in told
     assert "unheardOf" in told["universe"][0]
     for effect in ("not_json", "truncated"):
-        faults.add(Fault(effect=effect, times=1))  # type: ignore[arg-type]
+        faults.add(VenueFault(effect=effect, times=1))  # type: ignore[arg-type]
         _, text = await line.post("/info", {"type": "meta"})
         with pytest.raises(ValueError, match=r"."):
             json.loads(text)
-    faults.add(Fault(effect="huge", times=1))
+    faults.add(VenueFault(effect="huge", times=1))
     assert len((await line.post("/info", {"type": "meta"}))[1]) > 2 * 2**20
 
 

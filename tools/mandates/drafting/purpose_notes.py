@@ -248,7 +248,7 @@ def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> Operation
         "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
         "exposure": None if _MONEY_AT_RISK & set(unclear) else exposure(at_risk),
         "understood": [
-            {"term": u.term, "value": _shown(mandate, u.term, u.value), "text": u.text}
+            {"term": u.term, "value": _display_value(mandate, u.term, u.value), "text": u.text}
             for u in read.understood
         ],
         "assumed": [{"term": a.term, "value": a.value, "why": a.reason} for a in read.assumed],
@@ -268,7 +268,7 @@ def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> Operation
     return OperationResult(201 if ctx.request.save else 200, raw)
 
 
-def _shown(mandate: Mandate, term: str, value: object) -> object:
+def _display_value(mandate: Mandate, term: str, value: object) -> object:
     """A value as it is told; calls with the labels of the service."""
     return [t.as_shown() for t in mandate.allowed_targets] if term == "allowed_targets" else value
 

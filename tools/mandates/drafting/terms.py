@@ -124,10 +124,10 @@ def stale(mandate: Mandate, now: datetime) -> bool:
 async def gather_terms(deps: Deps, caller: Caller, request: OneMandate) -> bool | None:
     """Who keeps approvals: nobody signs an approval amount of which that is not known."""
     mandate = await load_mandate(deps, caller, request.public_id)
-    return await _kept(deps, mandate)
+    return await _vault_keeps_approvals(deps, mandate)
 
 
-async def _kept(deps: Deps, mandate: Mandate) -> bool | None:
+async def _vault_keeps_approvals(deps: Deps, mandate: Mandate) -> bool | None:
     if mandate.approval_above_usdc is None or mandate.status is not Status.DRAFT:
         return await approval_keeping_if_readable(deps, mandate)
     return await vault_keeps_approvals(deps, mandate)
@@ -229,7 +229,7 @@ async def check_sign(deps: Deps, caller: Caller, request: SignTermsIn) -> SignFa
         return SignFacts("", None)
     _, digest = terms_of(chain, mandate)
     proof = await chain.check_signature(digest, request.signature, mandate.owner_address)
-    return SignFacts(digest, proof, await _kept(deps, mandate))
+    return SignFacts(digest, proof, await _vault_keeps_approvals(deps, mandate))
 
 
 def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> OperationResult:

@@ -118,7 +118,9 @@ def _unchanged(step: Step) -> Step:
     return step
 
 
-def one(uow: UnitOfWork, ctx: RequestContext[StatementIn, RenderedResult]) -> RenderedResult:
+def show_statement(
+    uow: UnitOfWork, ctx: RequestContext[StatementIn, RenderedResult]
+) -> RenderedResult:
     """One mandate's week."""
     return ctx.facts
 
@@ -172,7 +174,7 @@ OPERATIONS: Final = (
         response_model=Statement,
         weight=HEAVY,
         gather=walk_one,
-        handler=one,
+        handler=show_statement,
         family="statements",
         refusals=("not_found",),
     ),

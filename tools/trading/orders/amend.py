@@ -53,7 +53,7 @@ from tools.trading.orders.routes import (
     visible_order,
 )
 from tools.trading.orders.signing_request import confirm_hash, confirm_id
-from tools.trading.orders.status_sync import seen_of, sync_status
+from tools.trading.orders.status_sync import sync_status, venue_state_of
 from tools.trading.orders.submit import SignedConfirmation, reload
 from tools.trading.orders.trader_context import counted, standing, surface_of, trader_context
 
@@ -84,7 +84,7 @@ async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Rep
     sent = False
     if order.envelope is not None and order.wallet is not None:
         try:
-            _, venue_state = await seen_of(venue_of(deps, order.network), order, "order")
+            _, venue_state = await venue_state_of(venue_of(deps, order.network), order, "order")
         except Refused as refused:
             why = outage_reason(refused)
             raise Refused(refusal("wallet_venue_unavailable", why=why)) from None

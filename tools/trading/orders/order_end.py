@@ -64,7 +64,7 @@ def end_order(
     if why is not None:
         return doubted(uow, order, end, why, now)
     status = next_status(order.status, end.transition)
-    venue_state, done = _seen(order, end, now), status in DONE
+    venue_state, done = _venue_state(order, end, now), status in DONE
     # Before the counters: who appends to a ledger holds none of them yet, so that none waits in a
     # ring.
     store_fills(uow, order, end.fills, now, venue_state)
@@ -106,7 +106,7 @@ def doubted(uow: UnitOfWork, order: Order, end: OrderEnd, doubt: Doubt, now: dat
     after = replace(
         order,
         status=order.status if known else next_status(order.status, "lose"),
-        seen=_seen(order, end, now),
+        seen=_venue_state(order, end, now),
         tries=order.tries + 1,
         next_check_at=next_poll_at(order.tries, now),
     )
@@ -168,7 +168,7 @@ def _size(order: Order, end: OrderEnd, done: bool) -> Decimal | None:
     return filled if known is None else max(filled, known)
 
 
-def _seen(order: Order, end: OrderEnd, now: datetime) -> SeenAtVenue | None:
+def _venue_state(order: Order, end: OrderEnd, now: datetime) -> SeenAtVenue | None:
     if end.venue_message is None:
         return order.seen
     oid = end.oid if end.oid is not None else (order.seen.oid if order.seen else None)
@@ -185,12 +185,12 @@ def asks_next(status: Status, tries: int, now: datetime) -> datetime:
 def _refusal(order: Order, end: OrderEnd) -> dict[str, str] | None:
     """Why it came to nothing. What traded after all was refused by nobody."""
     if end.refusal is not None:
-        return _told(end.refusal)
+        return _reason_of(end.refusal)
     came = end.transition in ("refuse", "lose", "void")
     return dict(order.refusal) if came and order.refusal is not None else None
 
 
-def _told(refused: Refusal) -> dict[str, str]:
+def _reason_of(refused: Refusal) -> dict[str, str]:
     raw = {"error": refused.kind.code, "reason": refused.reason}
     kind = (refused.remaining or {}).get("venue_kind")
     return raw | ({"venue_kind": str(kind)} if kind else {})

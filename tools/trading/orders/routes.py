@@ -166,14 +166,14 @@ def finish(
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class SentOrder:
     """An order that somebody says was sent, and whether that is news."""
 
     order: Order
     news: bool
 
 
-def begin_record(uow: UnitOfWork, ctx: RequestContext[RecordOrderIn, None]) -> Claimed:
+def begin_record(uow: UnitOfWork, ctx: RequestContext[RecordOrderIn, None]) -> SentOrder:
     """Keep what is claimed; the truth is asked of the venue.
 
     An owner names the confirm id; an agent's word is only a reason to look.
@@ -181,16 +181,16 @@ def begin_record(uow: UnitOfWork, ctx: RequestContext[RecordOrderIn, None]) -> C
     request = ctx.request.sent()
     order = visible_order(uow, ctx.caller, require_text(request, "order_id"), lock=True)
     if ctx.caller.role == "agent":
-        return Claimed(order, news=False)
+        return SentOrder(order, news=False)
     if order.status != "awaiting_signature":
-        return Claimed(order, news=False)
+        return SentOrder(order, news=False)
     if not confirm_id_matches(order, require_text(request, "confirm_id")):
         why = "the confirm_id is not this order's"
         raise Refused(refusal("wallet_signature_invalid", why=why))
     claim = _claim(request)
     order = recorded(uow, order, ctx.now)
     updated = replace(order, claimed=claim) if claim else order
-    return Claimed(uow.orders.save(updated, order) if claim else order, news=True)
+    return SentOrder(uow.orders.save(updated, order) if claim else order, news=True)
 
 
 def _claim(request: Mapping[str, object]) -> dict[str, object]:
@@ -206,7 +206,7 @@ def _claim(request: Mapping[str, object]) -> dict[str, object]:
     return {n: v for n, v in (("venue_response", raw), ("oid", oid)) if v is not None}
 
 
-async def reconcile(deps: Deps, caller: Caller, started: Claimed) -> Order:
+async def reconcile(deps: Deps, caller: Caller, started: SentOrder) -> Order:
     """Ask the venue; where it says nothing the order stays as it was."""
     order = started.order
     if order.mode == "paper" or order.status in DONE or order.envelope is None:

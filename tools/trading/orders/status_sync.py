@@ -116,19 +116,19 @@ async def sync_status(
     """
     venue = venue_of(deps, order.network)
     priority = priority or _lane(order)
-    action, venue_state = await seen_of(venue, order, priority)
+    action, venue_state = await venue_state_of(venue, order, priority)
     end = more = None
     if venue_state is not None:
         end = await _end_seen(venue, replace(order, action=action), venue_state, priority)
         more = await _filled_more(venue, order, venue_state, priority) if end is None else None
-    if end is None and _named_no_more(order, venue_state, forgotten):
+    if end is None and _is_forgotten(order, venue_state, forgotten):
         end = await _forgotten(venue, order, venue_state, priority)
     news = News(action=action, seen=venue_state, end=end, more=more)
     now = deps.clock.now()
     return await deps.store.write(lambda uow: learn(uow, order, news, now))
 
 
-async def seen_of(
+async def venue_state_of(
     venue: Venue, order: Order, priority: Priority
 ) -> tuple[OrderAction, OrderSeen | None]:
     """Which of an order's pricings the venue has, and where it stands; the last one and None where
@@ -233,7 +233,7 @@ async def _fills(
         return None
 
 
-def _named_no_more(order: Order, venue_state: OrderSeen | None, forgotten: bool) -> bool:
+def _is_forgotten(order: Order, venue_state: OrderSeen | None, forgotten: bool) -> bool:
     """True for an order that the venue named before, and by now has not known, or called by a word
     that says nothing, for several looks in a row.
     """

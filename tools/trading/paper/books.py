@@ -25,7 +25,7 @@ from domain.trading.paper.entries import (
 )
 from domain.trading.paper.margin import liquidation_px
 from domain.trading.paper.order_execution import marks_of
-from domain.trading.paper.replay import Holding, PaperAccount, at_equity, curve, open_account
+from domain.trading.paper.replay import PaperAccount, PaperHolding, at_equity, curve, open_account
 from storage.cursors import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
@@ -285,7 +285,7 @@ def _maybe(at: datetime | None) -> str | None:
 
 
 def _position(state: PaperBookState, coin: str) -> dict[str, object]:
-    holding: Holding = state.account.holdings[coin]
+    holding: PaperHolding = state.account.holdings[coin]
     mark = state.marks.get(coin)
     end = liquidation_px(state.account, coin, state.marks)
     return {

@@ -24,7 +24,7 @@ from domain.trading.stop_line import (
     RETRY_AFTER,
     Blocked,
     Close,
-    Ended,
+    NothingOpen,
     ReduceOrder,
     State,
     StopLineState,
@@ -235,7 +235,7 @@ class StopLineExecutor:
         w = await self._settled(w, positions)
         view = await self.sight.view(w, stored.episode, standing, positions)
         move = next_move(view)
-        if stored.why == NOTHING_HELD and not isinstance(move, Ended):
+        if stored.why == NOTHING_HELD and not isinstance(move, NothingOpen):
             await self.deps.store.write(partial(self._since_now, w, None))
         if isinstance(move, Close):
             await self._all(w, view, move.orders)
@@ -243,7 +243,7 @@ class StopLineExecutor:
             await self.waits(w, move.reason)
         elif isinstance(move, Blocked):
             await self._note_reason(w, "blocked", move.reason)
-        elif isinstance(move, Ended):
+        elif isinstance(move, NothingOpen):
             await self._ends(w)
 
     async def _ends(self, w: TrackedMandate) -> None:
