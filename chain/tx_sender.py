@@ -158,10 +158,10 @@ class TxSender:
         """
         signed = self._account.sign_transaction(transaction.as_json())
         raw = "0x" + bytes(signed.raw_transaction).hex()
-        await each_node(chain, lambda view: self._given(view, raw))
+        await each_node(chain, lambda view: self._hand_over(view, raw))
         return "0x" + bytes(signed.hash).hex()
 
-    async def _given(self, view: EvmChain, raw: str) -> None:
+    async def _hand_over(self, view: EvmChain, raw: str) -> None:
         try:
             await view.node().ask("eth_sendRawTransaction", raw)
         except NodeError as fault:

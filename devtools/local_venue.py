@@ -16,7 +16,7 @@ FUNDED_DEXES: Final = ("", "xyz")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Venues:
+class LocalVenues:
     """The two networks of a running local venue, with the addresses that they answer at."""
 
     mainnet: DevVenue
@@ -35,7 +35,7 @@ class Venues:
 @asynccontextmanager
 async def venues(
     host: str, port: int, funded: Iterable[str], clock: Clock | None = None
-) -> AsyncIterator[Venues]:
+) -> AsyncIterator[LocalVenues]:
     """Run both networks, testnet one port above mainnet (0: any two).
 
     Each of the addresses has 10,000 USDC on the first dex and on `xyz`, on both networks.
@@ -55,4 +55,4 @@ async def venues(
             runner, url = await serve(venue, host, port + n if port else 0)
             stack.push_async_callback(runner.cleanup)
             urls.append(url)
-        yield Venues(**created, mainnet_url=urls[0], testnet_url=urls[1])
+        yield LocalVenues(**created, mainnet_url=urls[0], testnet_url=urls[1])

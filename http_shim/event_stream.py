@@ -94,7 +94,7 @@ class LedgerStreamHub:
         self._tasks: list[asyncio.Task[None]] = []
         self._ready = asyncio.Event()
         self._closed = False
-        self.told = 0
+        self.rows_sent = 0
 
     @property
     def listening(self) -> int:
@@ -103,7 +103,7 @@ class LedgerStreamHub:
 
     def gauges(self) -> Mapping[str, int]:
         """For the metrics."""
-        return {"wallet_streams": self.listening, "wallet_stream_rows_total": self.told}
+        return {"wallet_streams": self.listening, "wallet_stream_rows_total": self.rows_sent}
 
     def start(self) -> None:
         """Begin to follow; the first listener does it, and who else needs the tail."""
@@ -151,7 +151,7 @@ class LedgerStreamHub:
             return
         event = event_of(entry.row)
         chunk = _row(event.seq, entry.row["row_hash"], encoded(KEPT.row(event)))
-        self.told += len(listeners)
+        self.rows_sent += len(listeners)
         for listener in tuple(listeners):
             listener.offer(event.seq, chunk)
 

@@ -299,7 +299,7 @@ def _texts() -> Schema:
     failing = {"503": _answer("The database does not answer", free)}
 
     def get(name: str, tag: str, summary: str, *answers: Schema) -> Schema:
-        responses = {status: answer for told in answers for status, answer in told.items()}
+        responses = {status: answer for group in answers for status, answer in group.items()}
         responses |= _unread() | {"429": _refused(429, ["rate_limited"])}
         return {
             "get": {

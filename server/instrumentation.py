@@ -52,11 +52,11 @@ class _Kind:
         self._seconds = metrics.store_seconds.labels(kind)
         self._unavailable = metrics.store_unavailable.labels(kind)
 
-    async def timed(self, run: Callable[..., Awaitable[Any]], *given: Any, **name: Any) -> Any:
+    async def timed(self, run: Callable[..., Awaitable[Any]], *arguments: Any, **name: Any) -> Any:
         started = time.perf_counter()
         self._queue.inc()
         try:
-            return await run(*given, **name)
+            return await run(*arguments, **name)
         except Unavailable:
             self._unavailable.inc()
             raise

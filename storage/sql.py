@@ -182,13 +182,13 @@ class SingleQuery:
     """One query and no more: without a transaction a second one would see another moment."""
 
     def __init__(self, sql: Sql):
-        self._sql, self._asked, self.dialect = sql, False, sql.dialect
+        self._sql, self._has_run, self.dialect = sql, False, sql.dialect
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query. Errors: `PrefetchMiss`, the second time."""
-        if self._asked:
+        if self._has_run:
             raise PrefetchMiss(text)
-        self._asked = True
+        self._has_run = True
         return self._sql.rows(text, **values)
 
     def run(self, text: str, /, **values: Any) -> int:

@@ -28,7 +28,7 @@ from eth_typing import Address
 
 from chain.adapter import EvmChains
 from devtools.devchain import DevChain, RpcError
-from devtools.devchain.blocks import Block, Log, Mined
+from devtools.devchain.blocks import Block, ExecutedLog, Mined
 from storage.sqlite_files import sqlite_path
 from storage.store import SqliteStore
 
@@ -47,7 +47,7 @@ class Outcome:
 
     database: bytes
     blocks: tuple[Block, ...]
-    logs: tuple[Log, ...]
+    logs: tuple[ExecutedLog, ...]
     offset: int
     at: datetime
     wallets: int

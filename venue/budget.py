@@ -92,11 +92,11 @@ class WeightWindow:
     def wait_s(self, priority: Priority, weight: int, now_s: int, who: str = "") -> int:
         """Seconds until the lane may spend; 0 where it may now."""
         rest = self.at(now_s)
-        waited = 0
+        pause_s = 0
         while rest.spent and not rest.fits(priority, weight, who):
-            waited = rest.spent[0][0] + SPAN_S + 1 - now_s
-            rest = rest.at(now_s + waited)
-        return waited
+            pause_s = rest.spent[0][0] + SPAN_S + 1 - now_s
+            rest = rest.at(now_s + pause_s)
+        return pause_s
 
     def plus(self, now_s: int, priority: Priority, weight: int, who: str = "") -> WeightWindow:
         """The window with one more spending, or with less of an earlier one (`weight` below 0)."""

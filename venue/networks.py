@@ -207,7 +207,7 @@ class VenueNetwork:
             max_age_s,
             priority,
             reads.ACCOUNT,
-            lambda told: values.account(dex, told),
+            lambda raw: values.account(dex, raw),
             fresh,
             user=key[1],
             dex=dex,

@@ -25,7 +25,7 @@ class VaultStateCache:
     def __init__(self, read: Callable[[Sequence[str]], Awaitable[Mapping[str, VaultState]]]):
         self._read = read
         self._states: OrderedDict[str, VaultState] = OrderedDict()
-        self._wanted: dict[str, None] = {}
+        self._requested: dict[str, None] = {}
         self._catching_up: asyncio.Task[None] | None = None
 
     def keep(self, states: Mapping[str, VaultState]) -> None:
@@ -43,17 +43,17 @@ class VaultStateCache:
 
     def catch_up(self, vault: str) -> None:
         """Read a vault when the chain answers again, without anybody waiting for it."""
-        if len(self._wanted) < KEPT:
-            self._wanted[vault] = None
+        if len(self._requested) < KEPT:
+            self._requested[vault] = None
         if self._catching_up is None or self._catching_up.done():
             loop = asyncio.get_running_loop()
             self._catching_up = loop.create_task(self._on(), context=without_deadline())
 
     async def _on(self) -> None:
-        while self._wanted:
-            some = list(self._wanted)[:AT_ONCE]
+        while self._requested:
+            some = list(self._requested)[:AT_ONCE]
             # One that fails waits for the next who asks for it.
-            self._wanted = dict.fromkeys(list(self._wanted)[AT_ONCE:])
+            self._requested = dict.fromkeys(list(self._requested)[AT_ONCE:])
             with suppress(Refused):
                 await self._read(some)
 

@@ -161,9 +161,9 @@ SILENT: Final = 2**256 - 1
 """What the vault tells of a probe that did not answer."""
 
 
-def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultState:
+def vault_state(address: str, block: BlockStamp, answers: Sequence[Any]) -> VaultState:
     """A vault's state out of the lens's tuple."""
-    s = dict(zip(_FIELDS, told, strict=True))
+    s = dict(zip(_FIELDS, answers, strict=True))
     if not s["ok"]:
         return VaultState(address, block, exists=False)
     agent = to_checksum_address(s["agent"])
@@ -174,7 +174,7 @@ def vault_state(address: str, block: BlockStamp, told: Sequence[Any]) -> VaultSt
 
     values = tuple(_probed(v) for v in s["values"])
     beyond = sum(
-        v for v, told in zip(s["values"], values, strict=True) if v != SILENT and told is None
+        v for v, value in zip(s["values"], values, strict=True) if v != SILENT and value is None
     )
     return VaultState(
         address,

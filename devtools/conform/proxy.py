@@ -16,21 +16,21 @@ HOP: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProxiedCall:
     """One request and the service's answer to it; both doors are told apart by what is asked, not
     by the path.
     """
 
     method: str
     path: str
-    asked: bytes
+    request_body: bytes
     status: int = 0
     answer: bytes = b""
 
     def is_call(self, route: str, tool: str) -> bool:
         """True for a route over HTTP, or for its tool over MCP."""
         return self.path.endswith(route) or (
-            self.path == "/mcp" and f'"{tool}"'.encode() in self.asked
+            self.path == "/mcp" and f'"{tool}"'.encode() in self.request_body
         )
 
     @property
@@ -56,9 +56,9 @@ class Proxy:
     """
 
     service: str
-    twice: Callable[[Seen], bool] = lambda _: False
-    after: Callable[[Seen], Awaitable[bool]] | None = None
-    seen: list[Seen] = field(default_factory=list)
+    twice: Callable[[ProxiedCall], bool] = lambda _: False
+    after: Callable[[ProxiedCall], Awaitable[bool]] | None = None
+    seen: list[ProxiedCall] = field(default_factory=list)
 
     def reset(self) -> None:
         """Behave again, and forget."""
@@ -79,7 +79,7 @@ class Proxy:
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         headers = {n: v for n, v in request.headers.items() if n.lower() not in HOP}
-        before = Seen(request.method, request.path, body)
+        before = ProxiedCall(request.method, request.path, body)
         # An agent that is gone must not take the request along: that is what a lost answer is.
         async with ClientSession(timeout=ClientTimeout(total=None), auto_decompress=False) as http:
             for _ in range(2 if self.twice(before) else 1):
@@ -89,7 +89,7 @@ class Proxy:
                 if answer.content_type == "text/event-stream":
                     return await self._stream(request, answer)
                 payload = await answer.read()
-        exchange = Seen(request.method, request.path, body, answer.status, payload)
+        exchange = ProxiedCall(request.method, request.path, body, answer.status, payload)
         self.seen.append(exchange)
         if self.after is not None and not await self.after(exchange):
             if request.transport is not None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import anyio
 
-from devtools.conform.proxy import Seen
+from devtools.conform.proxy import ProxiedCall
 from devtools.conform.stage import ScenarioRun, Stage
 from domain.money import Usdc
 
@@ -59,9 +59,9 @@ async def plain(stage: Stage) -> list[str]:
 async def lost_answer(stage: Stage) -> list[str]:
     """The service's answer to the first report does not arrive, though the report did."""
     snapshot = await stage.case()
-    lost: list[Seen] = []
+    lost: list[ProxiedCall] = []
 
-    async def after(seen: Seen) -> bool:
+    async def after(seen: ProxiedCall) -> bool:
         if seen.is_report and not lost:
             lost.append(seen)
             return False
@@ -138,9 +138,9 @@ async def paused_in_flight(stage: Stage) -> list[str]:
     reported as refused.
     """
     snapshot = await stage.case()
-    paused: list[Seen] = []
+    paused: list[ProxiedCall] = []
 
-    async def after(seen: Seen) -> bool:
+    async def after(seen: ProxiedCall) -> bool:
         if seen.has_calldata and not paused:
             paused.append(seen)
             await snapshot.owner_sends("/pause-call")

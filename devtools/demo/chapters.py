@@ -6,8 +6,8 @@ from typing import Final
 
 import anyio
 
-from devtools.demo.people import Agent
-from devtools.demo.stage import Stage
+from devtools.demo.people import DemoAgent
+from devtools.demo.stage import DemoStage
 from devtools.demo.story import StepFailed
 from domain.money import Usdc
 from domain.wire_fields import JsonObject
@@ -19,7 +19,7 @@ NOTE: Final = (
 )
 
 
-async def registers(s: Stage) -> None:
+async def registers(s: DemoStage) -> None:
     """The owner signs in, registers an agent, lets it accept mandates."""
     s.story.chapter(2, "The owner signs in and registers an agent")
     session = await s.owner.sign_in()
@@ -39,7 +39,7 @@ async def registers(s: Stage) -> None:
     s.story.same("its policy accepts mandates", policy["policy"]["accepts_mandates"], True)
 
 
-async def signs(s: Stage) -> None:
+async def signs(s: DemoStage) -> None:
     """A note becomes a draft, is corrected, read, signed; the vault is created and funded."""
     s.story.chapter(3, "Plain words become signed terms and a funded vault")
     s.story.print_line(f'note: "{NOTE}"')
@@ -101,7 +101,7 @@ async def signs(s: Stage) -> None:
     s.story.same("500 USDC deposited; the mandate is", answer["mandate"]["status"], "working")
 
 
-async def acts(s: Stage, agent: Agent) -> None:
+async def acts(s: DemoStage, agent: DemoAgent) -> None:
     """Over stdio: tools, offer, acceptance, calldata, a transaction, a report and its
     repetition.
     """
@@ -158,7 +158,7 @@ async def acts(s: Stage, agent: Agent) -> None:
     s.story.same("broken rules", first["violation"], False)
 
 
-async def is_refused(s: Stage, agent: Agent) -> None:
+async def is_refused(s: DemoStage, agent: DemoAgent) -> None:
     """Over SSE: above the cap per action; refused before gas, reverted by the vault, reported and
     proven.
     """
@@ -195,7 +195,7 @@ async def is_refused(s: Stage, agent: Agent) -> None:
     s.story.same("the refused attempt is proven by the receipt", report["proven"], True)
 
 
-async def asks(s: Stage, agent: Agent) -> None:
+async def asks(s: DemoStage, agent: DemoAgent) -> None:
     """Above the approval amount: held, approved, executed."""
     s.story.chapter(6, "Above the approval amount: the owner is asked")
     amount = Usdc.parse("90")
@@ -230,7 +230,7 @@ async def asks(s: Stage, agent: Agent) -> None:
     s.seen["approval"] = item
 
 
-async def _settled_ledger(s: Stage, *, spent: str) -> JsonObject:
+async def _settled_ledger(s: DemoStage, *, spent: str) -> JsonObject:
     """The mandate read once the chain reader has brought everything in."""
     for _ in range(100):
         answer = await s.owner.ask("GET", s.path)
@@ -250,7 +250,7 @@ async def _settled_ledger(s: Stage, *, spent: str) -> JsonObject:
     raise StepFailed("the chain reader did not bring the vault's logs in")
 
 
-async def reads(s: Stage) -> None:
+async def reads(s: DemoStage) -> None:
     """The mandate read agrees with the chain to the last digit."""
     s.story.chapter(7, "The record agrees with the chain")
     answer = await _settled_ledger(s, spent="150")

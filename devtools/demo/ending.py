@@ -9,7 +9,7 @@ import anyio
 from aiohttp import ClientSession
 
 from chain.contracts import abi_codec
-from devtools.demo.stage import CHAIN_ID, Stage
+from devtools.demo.stage import CHAIN_ID, DemoStage
 from devtools.demo.story import StepFailed
 from domain.chain_facts import Call
 from domain.money import Usdc
@@ -17,7 +17,7 @@ from domain.wire_fields import JsonObject
 from server.cli.maintenance import verify_ledgers
 
 
-async def leaves(s: Stage) -> None:
+async def leaves(s: DemoStage) -> None:
     """A gain, the stop, the unwinding, settlement, the agent's fee, withdrawal, the statement."""
     s.story.chapter(8, "The owner stops, the keeper settles, the agent is paid, the owner is out")
     await _earns(s)
@@ -30,18 +30,18 @@ async def leaves(s: Stage) -> None:
     s.story.same("`wallet db verify` finds every ledger whole", checked["ok"], True)
 
 
-async def _sends(s: Stage, call: Any) -> None:
+async def _sends(s: DemoStage, call: Any) -> None:
     """The owner sends a call of the vault, and tells the service of it."""
     await s.owner.ask("POST", s.path + "/vault-tx", {"tx_hash": await s.owner.send(call)})
 
 
-async def _earns(s: Stage) -> None:
+async def _earns(s: DemoStage) -> None:
     mint = abi_codec.calldata("TestUSDC", "mint", (s.market, Usdc.parse("15")))
     await s.owner.wallet.send(Call(CHAIN_ID, s.net.deployed.usdc, mint))
     s.story.print_line("the market earns 15 USDC")
 
 
-async def _stops(s: Stage) -> None:
+async def _stops(s: DemoStage) -> None:
     stopped = await s.owner.ask("POST", s.path + "/stop")
     await _sends(s, stopped["stop_call"])
     answer = await s.owner.ask("GET", s.path)
@@ -51,7 +51,7 @@ async def _stops(s: Stage) -> None:
     )
 
 
-async def _unwinds(s: Stage) -> None:
+async def _unwinds(s: DemoStage) -> None:
     vault, block = s.seen["vault"], await s.chain.latest()
     query = abi_codec.calldata("TestMarket", "balanceOf", (vault,))
     shares = int.from_bytes(await s.chain.eth_call(s.market, query, block), "big")
@@ -60,7 +60,7 @@ async def _unwinds(s: Stage) -> None:
     await _sends(s, unwind["call"])
 
 
-async def _settles(s: Stage) -> None:
+async def _settles(s: DemoStage) -> None:
     agent = s.agent_wallet.address
     before = (await s.chain.usdc_balances([agent]))[agent]
     headers = {"Authorization": f"Bearer {s.keeper_key}"}
@@ -81,7 +81,7 @@ async def _settles(s: Stage) -> None:
     )
 
 
-async def _until_settled(s: Stage) -> JsonObject:
+async def _until_settled(s: DemoStage) -> JsonObject:
     for _ in range(100):
         answer = await s.owner.ask("GET", s.path)
         if (
@@ -93,7 +93,7 @@ async def _until_settled(s: Stage) -> JsonObject:
     raise StepFailed("the settlement did not reach the record")
 
 
-async def _withdraws(s: Stage) -> None:
+async def _withdraws(s: DemoStage) -> None:
     vault = s.seen["vault"]
     withdraw = await s.owner.ask("GET", s.path + "/withdraw-call")
     await _sends(s, withdraw["call"])
@@ -104,7 +104,7 @@ async def _withdraws(s: Stage) -> None:
     s.story.same("status", answer["mandate"]["status"], "settled")
 
 
-async def _reads_the_statement(s: Stage) -> None:
+async def _reads_the_statement(s: DemoStage) -> None:
     year, week, _ = datetime.now(UTC).isocalendar()
     report = await s.owner.ask("GET", s.path + "/statement", week=f"{year:04d}-W{week:02d}")
     s.story.table(

@@ -10,7 +10,7 @@ from typing import Final
 import anyio
 
 from chain.contracts import abi_codec
-from devtools.demo.stage import CHAIN_ID, Stage
+from devtools.demo.stage import CHAIN_ID, DemoStage
 from devtools.demo.story import StepFailed
 from domain.chain_facts import Call
 from domain.money import Usdc
@@ -27,7 +27,7 @@ LOOKS: Final = 300
 LOOK_S: Final = 0.1
 
 
-async def falls(s: Stage, number: int) -> None:
+async def falls(s: DemoStage, number: int) -> None:
     """Put 150 of 200 USDC into the market, lose 10 of it, and get out all the same."""
     s.story.chapter(number, "A market falls: the exit that is refused, the record, the exit")
     path, vault = await _invests(s)
@@ -53,7 +53,7 @@ async def falls(s: Stage, number: int) -> None:
     await _leaves(s, path, vault)
 
 
-async def _invests(s: Stage) -> tuple[str, str]:
+async def _invests(s: DemoStage) -> tuple[str, str]:
     """Terms, a vault, 200 USDC in it, 150 of them in the market; its route and its vault."""
     agent = s.owner.with_key(s.seen["agent_key"], s.agent_wallet)
     body = TERMS | {"agent_id": s.seen["agent_id"]}
@@ -75,14 +75,14 @@ async def _invests(s: Stage) -> tuple[str, str]:
     return path, vault
 
 
-async def _exit(s: Stage, vault: str) -> str:
+async def _exit(s: DemoStage, vault: str) -> str:
     """Calldata that takes everything out of the market."""
     data = abi_codec.calldata("TestMarket", "balanceOf", (vault,))
     raw = await s.chain.eth_call(s.market, data, await s.chain.latest())
     return abi_codec.calldata("TestMarket", "redeem", (int.from_bytes(raw, "big"), vault, vault))
 
 
-async def _until_recorded(s: Stage, path: str) -> None:
+async def _until_recorded(s: DemoStage, path: str) -> None:
     """Let the fall stand for some blocks; the keeper then records it, though it is in dry run."""
     for _ in range(LOOKS):
         await s.chain.node().ask("evm_mine")
@@ -96,7 +96,7 @@ async def _until_recorded(s: Stage, path: str) -> None:
     raise StepFailed("the keeper did not record what the market left")
 
 
-async def _leaves(s: Stage, path: str, vault: str) -> None:
+async def _leaves(s: DemoStage, path: str, vault: str) -> None:
     """The owner takes everything out."""
     state = (await s.chain.vault_states([vault]))[vault]
     s.story.hold(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from chain.contracts import abi_codec
-from devtools.demo.stage import Stage
+from devtools.demo.stage import DemoStage
 from domain.money import Usdc
 
 TERMS: Final = {
@@ -26,7 +26,7 @@ WHY: Final = "The rate holds; a larger step saves gas."
 DRAFT: Final = "200 USDC for lending, at most 20 in one action, for two weeks"
 
 
-async def settles_in(s: Stage) -> None:
+async def settles_in(s: DemoStage) -> None:
     """Make them, as an owner and an agent do over HTTP."""
     body = TERMS | {"agent_id": s.seen["agent_id"]}
     made = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
@@ -43,7 +43,7 @@ async def settles_in(s: Stage) -> None:
     await s.owner.ask("POST", "/wallet/mandates/draft", {"note": DRAFT, "save": True}, expect=201)
 
 
-async def _acts(s: Stage, path: str, vault: str) -> None:
+async def _acts(s: DemoStage, path: str, vault: str) -> None:
     """The agent lends 40 and reports it, then asks for 90."""
     agent = s.owner.with_key(s.seen["agent_key"], s.agent_wallet)
 

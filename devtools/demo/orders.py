@@ -10,7 +10,7 @@ from typing import Any, Final
 import anyio
 from aiohttp import ClientSession
 
-from devtools.demo.stage import Stage
+from devtools.demo.stage import DemoStage
 from devtools.demo.story import StepFailed
 from devtools.local_wallet import LocalWallet
 from server.cli.maintenance import set_allowed, set_switch
@@ -23,7 +23,7 @@ PATIENCE_S: Final = 30
 LOOK_S: Final = 0.5
 
 
-async def orders(s: Stage, secret: str, number: int) -> None:
+async def orders(s: DemoStage, secret: str, number: int) -> None:
     """The owner trades: first for nothing, then with a key that the service never sees."""
     s.story.chapter(number, "Orders: on paper, live by the owner's own key, and out in any case")
     await _on_paper(s)
@@ -40,7 +40,7 @@ async def orders(s: Stage, secret: str, number: int) -> None:
         await key.close()
 
 
-async def _on_paper(s: Stage) -> None:
+async def _on_paper(s: DemoStage) -> None:
     book = await s.owner.ask("POST", "/wallet/own/paper/books", {"name": "Trial"}, expect=201)
     request = BUY | {"mode_seen": "paper", "book": book["book"]}
     raw = (await s.owner.ask("POST", "/app/trade/order", request))["order"]
@@ -53,7 +53,7 @@ async def _on_paper(s: Stage) -> None:
     s.story.same("the book is the replay of its entries; trades", shown["trades"], 1)
 
 
-async def _sets_leverage(s: Stage, secret: str) -> None:
+async def _sets_leverage(s: DemoStage, secret: str) -> None:
     """What an owner does once at the venue itself; the service never changes it."""
     action = {
         "type": "updateLeverage",
@@ -77,7 +77,7 @@ def _signature(key: LocalWallet, to_sign: Any) -> object:
     return signing.Signature.from_hex(key.sign_typed(to_sign["typed_data"])).as_json()
 
 
-async def _live(s: Stage, key: LocalWallet) -> None:
+async def _live(s: DemoStage, key: LocalWallet) -> None:
     request = BUY | {"mode_seen": "live"}
     created = await s.owner.ask("POST", "/wallet/order", request, expect=201)
     s.story.same("live it waits for a signature", created["order"]["status"], "awaiting_signature")
@@ -101,7 +101,7 @@ async def _live(s: Stage, key: LocalWallet) -> None:
     s.story.same("the same once more sends nothing", again["order_id"], done["order_id"])
 
 
-async def _out(s: Stage, key: LocalWallet) -> None:
+async def _out(s: DemoStage, key: LocalWallet) -> None:
     request = BUY | {"mode_seen": "live"}
     refused = await s.owner.ask("POST", "/wallet/order", request, expect=403)
     s.story.same("the switch is off again; a new order", refused["error"], "wallet_live_off")
@@ -116,7 +116,7 @@ async def _out(s: Stage, key: LocalWallet) -> None:
     await nothing_open(s)
 
 
-async def nothing_open(s: Stage) -> None:
+async def nothing_open(s: DemoStage) -> None:
     """Look until the account is read anew; it is shown for a few seconds as it was."""
     live: object = None
     with anyio.move_on_after(PATIENCE_S):

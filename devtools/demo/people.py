@@ -76,7 +76,7 @@ class Owner:
         return "0x" + bytes(receipt["transactionHash"]).hex()
 
 
-class Agent:
+class DemoAgent:
     """A harness: an MCP client and a wallet."""
 
     def __init__(self, client: Client, wallet: LocalWallet):
@@ -106,7 +106,7 @@ class Agent:
 
 
 @asynccontextmanager
-async def harness(transport: Any, wallet: LocalWallet) -> AsyncIterator[Agent]:
+async def harness(transport: Any, wallet: LocalWallet) -> AsyncIterator[DemoAgent]:
     """An agent on a transport."""
     async with Client(transport) as client:
-        yield Agent(client, wallet)
+        yield DemoAgent(client, wallet)

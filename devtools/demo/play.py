@@ -28,13 +28,13 @@ from devtools.demo.looking import settles_in
 from devtools.demo.orders import orders
 from devtools.demo.people import Owner, harness
 from devtools.demo.signing import signs_each
-from devtools.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, Stage
+from devtools.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, DemoStage
 from devtools.demo.stop_line import keeps
 from devtools.demo.story import StepFailed, Story
 from devtools.demo.trading import trades
 from devtools.demo.wallet import DemoWallet
 from devtools.devnet import Devnet, devnet
-from devtools.local_venue import Venues, venues
+from devtools.local_venue import LocalVenues, venues
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc
@@ -177,7 +177,7 @@ def _facts(net: Devnet) -> ChainSettings:
 
 
 def _settings(
-    folder: Path, net: Devnet, asking: Devnet, markets: Path, base: str, both: Venues
+    folder: Path, net: Devnet, asking: Devnet, markets: Path, base: str, both: LocalVenues
 ) -> Settings:
     return Settings(
         database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
@@ -222,7 +222,7 @@ async def _cast(
     settings: Settings,
     base: str,
     http: ClientSession,
-) -> Stage:
+) -> DemoStage:
     owner_wallet, agent_wallet = (
         LocalWallet("0x" + net.chain.keys[n].hex(), net.rpc_url) for n in (2, 3)
     )
@@ -236,10 +236,10 @@ async def _cast(
     keeper = await create_house_key(settings, "keeper")
     chain = EvmChain(chain_facts(settings)[0])
     people = owner, agent_wallet
-    return Stage(story, folder, net, settings, base, *people, chain, asking, keeper["key"])
+    return DemoStage(story, folder, net, settings, base, *people, chain, asking, keeper["key"])
 
 
-async def _leave(stage: Stage, demo: DemoWallet | None) -> None:
+async def _leave(stage: DemoStage, demo: DemoWallet | None) -> None:
     with anyio.CancelScope(shield=True):
         for wallet in (stage.owner.wallet, stage.agent_wallet):
             await wallet.close()
@@ -248,7 +248,7 @@ async def _leave(stage: Stage, demo: DemoWallet | None) -> None:
         await stage.chain.close()
 
 
-async def _chapters(stage: Stage) -> None:
+async def _chapters(stage: DemoStage) -> None:
     await registers(stage)
     await signs(stage)
     stdio = StdioServerParameters(
@@ -271,7 +271,7 @@ async def _chapters(stage: Stage) -> None:
     await keeps(stage, secret, 13)
 
 
-async def _stay(s: Stage) -> None:
+async def _stay(s: DemoStage) -> None:
     """Serve until SIGTERM or Ctrl-C; then everything that was made goes."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         _invite(s)
@@ -279,7 +279,7 @@ async def _stay(s: Stage) -> None:
             return
 
 
-def _invite(s: Stage) -> None:
+def _invite(s: DemoStage) -> None:
     """Say how to connect."""
     key = s.seen["agent_key"]
     print("\nThe service stays up, with the door on. Ctrl-C ends it.\n")

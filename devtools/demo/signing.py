@@ -8,8 +8,8 @@ from mcp.client.sse import sse_client
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
-from devtools.demo.people import Agent, as_call, harness
-from devtools.demo.stage import ASKING_CHAIN_ID, Stage
+from devtools.demo.people import DemoAgent, as_call, harness
+from devtools.demo.stage import ASKING_CHAIN_ID, DemoStage
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc
@@ -26,7 +26,7 @@ TERMS = {
 }
 
 
-async def signs_each(s: Stage, number: int) -> None:
+async def signs_each(s: DemoStage, number: int) -> None:
     """On a chain whose factory keeps approvals: no session and no switch stands for a signature."""
     s.story.chapter(number, "Where the vault keeps approvals: the owner signs the very action")
     owner, actor = (
@@ -49,7 +49,7 @@ async def _sends(wallet: LocalWallet, call: Any) -> str:
     return "0x" + bytes(receipt["transactionHash"]).hex()
 
 
-async def _agrees(s: Stage, owner: LocalWallet) -> tuple[str, str]:
+async def _agrees(s: DemoStage, owner: LocalWallet) -> tuple[str, str]:
     """Terms, a vault, money in it; gives the mandate's route and its vault."""
     mint = abi_codec.calldata("TestUSDC", "mint", (owner.address, Usdc.parse("200")))
     await owner.send(Call(ASKING_CHAIN_ID, s.asking.deployed.usdc, mint))
@@ -73,7 +73,7 @@ async def _agrees(s: Stage, owner: LocalWallet) -> tuple[str, str]:
 
 
 async def _acts(
-    s: Stage, chain: EvmChain, agent: Agent, owner: LocalWallet, path: str, vault: str
+    s: DemoStage, chain: EvmChain, agent: DemoAgent, owner: LocalWallet, path: str, vault: str
 ) -> None:
     """Held, tried past the service, tried with the session alone, signed, done, tried again."""
     market, amount = s.asking.deployed.market or "", Usdc.parse("90")
@@ -107,7 +107,7 @@ async def _acts(
 
 
 async def _reverts(
-    s: Stage, chain: EvmChain, agent: Agent, call: Any, subject: str, error: str
+    s: DemoStage, chain: EvmChain, agent: DemoAgent, call: Any, subject: str, error: str
 ) -> None:
     _, tx = await agent.execute(call)
     receipt = await chain.receipt(tx)

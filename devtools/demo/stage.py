@@ -21,7 +21,7 @@ ASKING_CHAIN_ID: Final = 31338  # whose factory keeps approvals
 
 
 @dataclass(slots=True)
-class Stage:
+class DemoStage:
     """What the chapters share."""
 
     story: Story

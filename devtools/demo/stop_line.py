@@ -21,7 +21,7 @@ from mcp.client.sse import sse_client
 from chain.contracts import abi_codec
 from devtools.demo.orders import LOOK_S, PATIENCE_S, nothing_open
 from devtools.demo.people import harness
-from devtools.demo.stage import CHAIN_ID, Stage
+from devtools.demo.stage import CHAIN_ID, DemoStage
 from devtools.demo.story import StepFailed
 from devtools.demo.trading import KEY_DAYS, WALLET_CHAIN
 from devtools.local_wallet import LocalWallet
@@ -45,7 +45,7 @@ TERMS: Final = {
 }
 
 
-async def keeps(s: Stage, secret: str, number: int) -> None:
+async def keeps(s: DemoStage, secret: str, number: int) -> None:
     """A mandate that trades at the venue falls below its line, and is closed there."""
     s.story.chapter(number, "The stop line closes a position at the venue")
     async with _signer(s):
@@ -60,7 +60,7 @@ async def keeps(s: Stage, secret: str, number: int) -> None:
 
 
 @asynccontextmanager
-async def _signer(s: Stage) -> AsyncIterator[None]:
+async def _signer(s: DemoStage) -> AsyncIterator[None]:
     """`wallet signer` in a process of its own, as an operator runs it under another user."""
     settings = s.settings
     seal = settings.signer_seal_file
@@ -94,7 +94,7 @@ async def _signer(s: Stage) -> AsyncIterator[None]:
             await run.wait()
 
 
-async def _approves(s: Stage) -> None:
+async def _approves(s: DemoStage) -> None:
     """The owner approves the signer's key at the venue; the service never has it."""
     status = await s.owner.ask("GET", "/wallet/own/status")
     offered, nonce = status["enable_keeper"], time.time_ns() // 1_000_000
@@ -124,7 +124,7 @@ async def _approves(s: Stage) -> None:
     )
 
 
-async def _agrees(s: Stage) -> str:
+async def _agrees(s: DemoStage) -> str:
     """Terms with an entry at the venue, a vault, money in it, an agent; the mandate's route."""
     policy = f"/wallet/agents/{s.seen['agent_id']}/policy"
     await s.owner.ask("PUT", policy, {"accepts_mandates": True, "venues": ["hyperliquid"]})
@@ -147,7 +147,7 @@ async def _agrees(s: Stage) -> str:
     return path
 
 
-async def _steered(s: Stage, px: Decimal) -> None:
+async def _steered(s: DemoStage, px: Decimal) -> None:
     """Move the local venue's market."""
     body = {"coin": COIN, "mid": str(px), "size": DEEP}
     url = f"{s.settings.venue_testnet_url}/dev/move"
@@ -156,7 +156,7 @@ async def _steered(s: Stage, px: Decimal) -> None:
             raise StepFailed(f"the local venue did not move: {await answer.text()}")
 
 
-async def _buys(s: Stage, key: LocalWallet, path: str) -> None:
+async def _buys(s: DemoStage, key: LocalWallet, path: str) -> None:
     """The agent prepares over MCP; nothing is sent before the owner's own key has signed."""
     await _steered(s, BEFORE)
     await set_switch(s.settings, "live_terminal", "on")
@@ -191,7 +191,7 @@ async def _buys(s: Stage, key: LocalWallet, path: str) -> None:
     s.story.same("signed by the owner's order key, it is", done["status"], "executed")
 
 
-async def _falls(s: Stage, path: str) -> None:
+async def _falls(s: DemoStage, path: str) -> None:
     """The market falls, and the keeper closes by itself."""
     before = (await s.owner.ask("GET", path))["progress"]
     position = before["venue"]["positions"][0]
@@ -224,7 +224,7 @@ async def _falls(s: Stage, path: str) -> None:
     s.story.same("`wallet db verify` finds every ledger whole", checked["ok"], True)
 
 
-async def _until_sold(s: Stage, path: str) -> None:
+async def _until_sold(s: DemoStage, path: str) -> None:
     """Wait for the row of the keeper's fill. Errors: StepFailed past 30 seconds."""
     with anyio.move_on_after(PATIENCE_S):
         while True:

@@ -37,7 +37,7 @@ def from_hex(text: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class ExecutedLog:
     """One log, in the words of JSON-RPC."""
 
     block: int

@@ -28,7 +28,7 @@ from devtools.devchain.blocks import (
     BASE_FEE,
     GAS_LIMIT,
     Block,
-    Log,
+    ExecutedLog,
     Mined,
     RpcError,
     from_hex,
@@ -67,7 +67,7 @@ class DevChain:
         self.blocks: list[Block] = []
         self.txs: dict[bytes, tuple[Block, Mined]] = {}
         self.by_hash: dict[bytes, Block] = {}
-        self._logs: list[Log] = []
+        self._logs: list[ExecutedLog] = []
         self.next_timestamp: int | None = None
         self._snapshots: list[tuple[Block, int]] = []
         self._journal: TextIO | None = None
@@ -153,7 +153,9 @@ class DevChain:
             self.txs[mined.hash] = (block, mined)
             for address, topics, data in mined.logs:
                 self._logs.append(
-                    Log(number, log_json(block, mined, position, index, address, topics, data))
+                    ExecutedLog(
+                        number, log_json(block, mined, position, index, address, topics, data)
+                    )
                 )
                 index += 1
         return block

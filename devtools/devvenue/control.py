@@ -19,13 +19,13 @@ _EFFECTS: Final[Mapping[object, Effect]] = {effect: effect for effect in get_arg
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    told: Mapping[str, object]
+    fields: Mapping[str, object]
 
     def must(self, name: str, reader: Reader[T]) -> T:
-        return reader(self.told[name])
+        return reader(self.fields[name])
 
     def may(self, name: str, reader: Reader[T]) -> T | None:
-        value = self.told.get(name)
+        value = self.fields.get(name)
         return None if value is None else reader(value)
 
 
@@ -59,7 +59,7 @@ def _fault(venue: DevVenue, body: _Body) -> object:
         times=body.may("times", integer),
         status=500 if status is None else status,
         path=body.may("path", _path) or (),
-        value=body.told.get("value", "NaN"),
+        value=body.fields.get("value", "NaN"),
     )
     venue.faults.add(fault)
     return {"faults": len(venue.faults.rows)}
@@ -74,7 +74,7 @@ def _set(venue: DevVenue, body: _Body) -> None:
     """Rules by name; with a coin, switches of its market."""
     coin = body.may("coin", text)
     target: object = venue.rules if coin is None else venue.market(coin)
-    names = body.told.keys() - {"coin"}
+    names = body.fields.keys() - {"coin"}
     if not names <= (RULES if coin is None else SWITCHES):
         raise Malformed
     for name in names:

@@ -33,7 +33,7 @@ class LazyMcpApp:
     def __init__(self, deps: Deps):
         self._deps = deps
         self._server: WalletServer | None = None
-        self._wanted = asyncio.Event()
+        self._requested = asyncio.Event()
         self._app: asyncio.Future[Starlette] = asyncio.get_running_loop().create_future()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -46,7 +46,7 @@ class LazyMcpApp:
 
     async def load(self) -> Starlette:
         """The application behind it. Errors: whatever keeps it from being loaded."""
-        self._wanted.set()
+        self._requested.set()
         # One that gives up waiting must not take the others' application along.
         return await asyncio.shield(self._app)
 
@@ -61,7 +61,7 @@ class LazyMcpApp:
         await receive()
         await send({"type": "lifespan.startup.complete"})
         ended = asyncio.ensure_future(receive())
-        requested = asyncio.ensure_future(self._wanted.wait())
+        requested = asyncio.ensure_future(self._requested.wait())
         await asyncio.wait({ended, requested}, return_when=asyncio.FIRST_COMPLETED)
         requested.cancel()
         if not ended.done():

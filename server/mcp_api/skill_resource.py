@@ -29,7 +29,7 @@ class GetSkill(t.RequestParams):
 def add_skill(server: Server[Any], skill: Skill) -> None:
     """Register the extension and the resource."""
 
-    async def wanted(uri: str) -> str:
+    async def text_of(uri: str) -> str:
         text = await skill() if uri == SKILL_URI else None
         if text is None:
             raise MCPError(t.INVALID_PARAMS, "Resource not found", {"uri": uri})
@@ -40,7 +40,7 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
         return _uncached({"skills": [] if text is None else [_entry(text)]})
 
     async def skills_get(ctx: Context, params: GetSkill) -> dict[str, object]:
-        return _uncached({"skill": _entry(await wanted(params.uri))})
+        return _uncached({"skill": _entry(await text_of(params.uri))})
 
     async def resources(ctx: Context, params: Any) -> t.ListResourcesResult:
         name = t.Resource(
@@ -51,7 +51,7 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
 
     async def read(ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
         content = t.TextResourceContents(
-            uri=SKILL_URI, text=await wanted(str(params.uri)), mime_type=MARKDOWN
+            uri=SKILL_URI, text=await text_of(str(params.uri)), mime_type=MARKDOWN
         )
         return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")
 

@@ -20,7 +20,7 @@ Fetch = Callable[[Sequence[ReadSet]], Awaitable[PrefetchedRows]]
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:
     read_set: ReadSet
-    brought: asyncio.Future[PrefetchedRows]
+    rows: asyncio.Future[PrefetchedRows]
 
 
 class PrefetchBatcher:
@@ -37,7 +37,7 @@ class PrefetchBatcher:
         self._queue.append(one)
         if len(self._lanes) < LANES:
             self._lanes.add(asyncio.create_task(self._lane()))
-        return await one.brought
+        return await one.rows
 
     async def _lane(self) -> None:
         try:
@@ -50,16 +50,16 @@ class PrefetchBatcher:
         while self._queue:
             batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
             try:
-                found = await self._fetch([one.read_set for one in batch])
+                snapshot = await self._fetch([one.read_set for one in batch])
             except Exception as error:
                 for one in batch:
-                    if not one.brought.done():
-                        one.brought.set_exception(error)
+                    if not one.rows.done():
+                        one.rows.set_exception(error)
             except BaseException:
                 for one in batch:
-                    one.brought.cancel()
+                    one.rows.cancel()
                 raise
             else:
                 for one in batch:
-                    if not one.brought.done():
-                        one.brought.set_result(found)
+                    if not one.rows.done():
+                        one.rows.set_result(snapshot)

@@ -32,7 +32,7 @@ _TABLES: Final[Mapping[str, Sequence[str]]] = {
 }  # fmt: skip
 
 
-def _given(table: str) -> str:
+def _out_of(table: str) -> str:
     """The rows that are to be written to a table, in their order, of mandates that won."""
     names = _TABLES[table]
     typed = ", ".join(f"{n} {'bigint' if n in _NUMBERS else 'text'}" for n in names)
@@ -75,14 +75,14 @@ WITH guard AS MATERIALIZED (
   UNION ALL SELECT f.public_id FROM fit f WHERE f.seq = 0
     AND NOT EXISTS (SELECT 1 FROM ledger_heads h WHERE h.public_id = f.public_id)
 ), events AS (
-  INSERT INTO ledger_events ({", ".join(COLUMNS)}) SELECT {_all(COLUMNS)} {_given("event")}
+  INSERT INTO ledger_events ({", ".join(COLUMNS)}) SELECT {_all(COLUMNS)} {_out_of("event")}
 ), claims AS (
-  INSERT INTO idempotency ({", ".join(_CLAIM[1:])}) SELECT {_all(_CLAIM[1:])} {_given("claim")}
+  INSERT INTO idempotency ({", ".join(_CLAIM[1:])}) SELECT {_all(_CLAIM[1:])} {_out_of("claim")}
 ), checks AS (
-  INSERT INTO ledger_checkpoints ({", ".join(_CHECK)}) SELECT {_all(_CHECK)} {_given("check")}
+  INSERT INTO ledger_checkpoints ({", ".join(_CHECK)}) SELECT {_all(_CHECK)} {_out_of("check")}
   ON CONFLICT (public_id, seq) DO NOTHING
 ), held AS (
-  INSERT INTO reservations ({", ".join(KEPT)}) SELECT {_all(KEPT)} {_given("held")} {RENEW}
+  INSERT INTO reservations ({", ".join(KEPT)}) SELECT {_all(KEPT)} {_out_of("held")} {RENEW}
 )
 SELECT public_id FROM won"""
 FLUSH, _NAMES = numbered(_FLUSH)
@@ -102,19 +102,19 @@ class MandateWrite:
 
 def standing(snapshot: PrefetchedRows, public_id: str) -> MandateWrite | None:
     """How a mandate stands; None where there is none."""
-    found = snapshot.of("mandate", public_id)
-    if not found:
+    rows = snapshot.of("mandate", public_id)
+    if not rows:
         return None
     seq, row_hash, _ = head_of(snapshot, public_id)
-    return MandateWrite(public_id, found[0]["version"], found[0]["turn"], seq, row_hash)
+    return MandateWrite(public_id, rows[0]["version"], rows[0]["turn"], seq, row_hash)
 
 
 def head_of(snapshot: PrefetchedRows, public_id: str) -> tuple[int, str, int]:
     """(seq, row hash, time) of the newest row."""
-    found = snapshot.of("head", public_id)
-    if not found:
+    rows = snapshot.of("head", public_id)
+    if not rows:
         return 0, "", 0
-    return int(found[0]["seq"]), str(found[0]["row_hash"]), int(found[0]["created_at"])
+    return int(rows[0]["seq"]), str(rows[0]["row_hash"]), int(rows[0]["created_at"])
 
 
 def values_of(snapshot: PrefetchedRows, changed: Sequence[MandateWrite]) -> list[object]:

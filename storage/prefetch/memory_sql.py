@@ -90,7 +90,7 @@ class BufferedSql:
         """The rows of a key as they are now."""
         return self._snapshot.of(kind, key)
 
-    def asked(self, key: str) -> bool:
+    def covers(self, key: str) -> bool:
         """Whether a claim, or a transaction's rows, were brought."""
         return key in self._snapshot.pairs
 
@@ -115,7 +115,7 @@ def _answered(
 def _add_row(b: BufferedSql, row: Row) -> int:
     b.put("row", b.public_id, *b.known("row", b.public_id), row)
     named = pair(b.public_id, row["tx_hash"] or "")
-    if b.asked(named):
+    if b.covers(named):
         b.put("of_tx", named, *b.known("of_tx", named), row)
     b.changes.events.append(row)
     return 1
@@ -143,7 +143,7 @@ def _check(b: BufferedSql, row: Row) -> int:
 def _claim(b: BufferedSql, values: Row) -> int:
     key = pair(values["scope"], values["key"])
     # What is done outside is claimed until a time; it has a transaction of its own.
-    if not b.asked(key) or values["until"] is not None:
+    if not b.covers(key) or values["until"] is not None:
         raise PrefetchMiss(key)
     if b.known("claim", key):
         return 0

@@ -141,12 +141,12 @@ def statement(*, mandates: bool, credentials: bool, writes: bool) -> tuple[str, 
     parts = dict(_OF_MANDATES) if mandates else {}
     parts |= _OF_WRITES if writes else {}
     parts |= _OF_CREDENTIALS if credentials else {}
-    told = "\nUNION ALL ".join(f"SELECT '{t}' AS t, p.* FROM ({q}) p" for t, q in parts.items())
+    query = "\nUNION ALL ".join(f"SELECT '{t}' AS t, p.* FROM ({q}) p" for t, q in parts.items())
     known = (
         f"WITH m AS MATERIALIZED ({_THEMSELVES}),\n"
         f"l AS MATERIALIZED ({_AT}),\nr AS MATERIALIZED ({_ABOVE})\n"
     )
-    return numbered(known + told if mandates else told)
+    return numbered(known + query if mandates else query)
 
 
 def pair(first: str, second: str) -> str:
@@ -220,8 +220,8 @@ def _shown(cache: StateCache, public_id: str) -> int:
     return page[0].seq if page else 0
 
 
-def with_rows(snapshot: PrefetchedRows, found: Iterable[tuple[str, str, str]]) -> PrefetchedRows:
+def with_rows(snapshot: PrefetchedRows, answer: Iterable[tuple[str, str, str]]) -> PrefetchedRows:
     """The snapshot with what the statement gave: (kind, key, row as JSON)."""
-    for kind, key, row in found:
+    for kind, key, row in answer:
         snapshot.rows.setdefault(kind, {}).setdefault(key, []).append(orjson.loads(row))
     return snapshot

@@ -59,10 +59,10 @@ def _tail(s: PrefetchedRows, values: Row) -> Sequence[Row]:
 def _row(s: PrefetchedRows, values: Row) -> Sequence[Row]:
     rows = _of(s, "row", values["public_id"])
     rows = [*rows, *s.of("pair", values["public_id"])]
-    found = [row for row in rows if row["seq"] == values["seq"]][:1]
-    if not found:
+    match = [row for row in rows if row["seq"] == values["seq"]][:1]
+    if not match:
         raise PrefetchMiss(values["public_id"])
-    return found
+    return match
 
 
 def _items(status: str) -> Answer:

@@ -239,7 +239,7 @@ class OrderRepository:
         return self._newest("owner_id = :who AND mode = 'live'", before, limit, who=owner_id)
 
     def _newest(
-        self, whose: str, before: Sequence[Any] | None, limit: int, **given: Any
+        self, whose: str, before: Sequence[Any] | None, limit: int, **values: Any
     ) -> list[tuple[int, Order]]:
         rows = self._sql.rows(
             f"SELECT * FROM orders WHERE {whose} "
@@ -248,7 +248,7 @@ class OrderRepository:
             at=before[0] if before else _LAST,
             id=before[1] if before else "",
             most=limit,
-            **given,
+            **values,
         )
         return [
             (int(r["created_at"]), order) for r, order in zip(rows, self._orders(rows), strict=True)

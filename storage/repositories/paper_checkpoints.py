@@ -129,12 +129,12 @@ class PaperCheckpointRepository:
         )
         return [entry_of(row) for row in rows]
 
-    def _nearest(self, book: PaperBook, where: str, **given: int) -> AccountAt:
+    def _nearest(self, book: PaperBook, where: str, **values: int) -> AccountAt:
         """The newest checkpoint that fits; the begin of the book where there is none, or where what
         is stored is none: a changed one is never shown, and `db verify` tells of it.
         """
         row = first(
-            self._sql, _NEAREST + where + " ORDER BY c.n DESC LIMIT 1", book=book.book, **given
+            self._sql, _NEAREST + where + " ORDER BY c.n DESC LIMIT 1", book=book.book, **values
         )
         checkpoint = None if row is None else checkpointed(row["state"], row["row_hash"])
         if row is None or checkpoint is None or checkpoint.start != book.start_micros:

@@ -60,7 +60,7 @@ class PaperExchange(Protocol):
         """
         ...
 
-    async def sight(
+    async def snapshot(
         self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
     ) -> MarketSnapshot:
         """The snapshot that fills an order which is accepted now: it is taken the latency later.

@@ -42,14 +42,14 @@ def upgrade() -> None:
 
 def _name_open_approvals() -> None:
     db = op.get_bind()
-    found = db.execute(
+    rows = db.execute(
         sa.text(
             "SELECT a.approval_id, a.body, m.vault_lower FROM approvals a "
             "JOIN mandates m ON m.public_id = a.public_id "
             "WHERE a.status IN ('pending', 'approved') AND m.vault_lower IS NOT NULL"
         )
     ).all()
-    for approval_id, body, vault in found:
+    for approval_id, body, vault in rows:
         raw = json.loads(body)
         data_hash = keccak(hexstr=raw["data"])
         words = [_word(vault), _word(raw["target"]["address"]), data_hash]

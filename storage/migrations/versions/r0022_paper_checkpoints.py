@@ -26,8 +26,10 @@ def upgrade() -> None:
     )
     op.create_index("paper_checkpoints_at", "paper_checkpoints", ["book", "last_at"], unique=False)
     op.add_column("orders", sa.Column("book", sa.Text(), nullable=True))
-    found = op.get_bind().execute(sa.text("SELECT order_id, body FROM orders WHERE mode = 'paper'"))
-    for order_id, body in found.fetchall():
+    orders = op.get_bind().execute(
+        sa.text("SELECT order_id, body FROM orders WHERE mode = 'paper'")
+    )
+    for order_id, body in orders.fetchall():
         op.get_bind().execute(
             sa.text("UPDATE orders SET book = :book WHERE order_id = :id"),
             {"book": json.loads(body).get("book"), "id": order_id},

@@ -45,7 +45,7 @@ def upgrade() -> None:
 
 def _signed(connection: sa.Connection) -> dict[str, int]:
     """By owner: 0 for one whose key signed a mandate, else the chain of the first contract's."""
-    found: dict[str, int] = {}
+    chains: dict[str, int] = {}
     rows = connection.execute(
         sa.text(
             "SELECT owner_id, chain_id, body FROM mandates WHERE status <> 'draft' "
@@ -56,5 +56,5 @@ def _signed(connection: sa.Connection) -> dict[str, int]:
         signed = json.loads(body).get("signed")
         if signed is not None:
             by_key = signed.get("signer_type", "eoa") == "eoa"
-            found[owner_id] = 0 if by_key else found.get(owner_id, chain_id)
-    return found
+            chains[owner_id] = 0 if by_key else chains.get(owner_id, chain_id)
+    return chains

@@ -228,7 +228,7 @@ async def test_a_paper_order_that_a_dead_process_left_is_rejected(desk: Desk) ->
     async def dies(*args: Any) -> Any:
         raise RuntimeError("gone")
 
-    paper_desk.sight = dies  # type: ignore[method-assign]
+    paper_desk.snapshot = dies  # type: ignore[method-assign]
     assert (await desk.do("order_execute", p.caller, order_id=order_id)).status == 504
     assert (await desk.ok("order_get", p.caller, order_id=order_id))["status"] == "executing"
     desk.clock.forward(seconds=61)

@@ -62,7 +62,7 @@ async def ahead(deps: Deps, product: str, *, latency: timedelta, reduces: bool) 
     """
     venue = venue_of(deps, MARKET_NETWORK)
     try:
-        return await desk_of(deps).sight(venue, product, latency=latency, reduces=reduces)
+        return await desk_of(deps).snapshot(venue, product, latency=latency, reduces=reduces)
     except Refused as refused:
         return refused
 

@@ -39,7 +39,7 @@ async def fill_paper(deps: Deps, marked: Order) -> Order:
     exchange, venue = desk_of(deps), venue_of(deps, marked.network)
     latency = await deps.store.read(lambda uow: exchange.latency(uow, marked.owner_id, marked.book))
     try:
-        market_snapshot = await exchange.sight(
+        market_snapshot = await exchange.snapshot(
             venue, marked.product, latency=latency, reduces=is_reduce_only(marked)
         )
     except Refused as refused:

@@ -127,7 +127,7 @@ class SimulatedExchange:
 
     # -- an order that arrives
 
-    async def sight(
+    async def snapshot(
         self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
     ) -> MarketSnapshot:
         """The snapshot that fills an order, with the figures of its product."""

@@ -80,7 +80,7 @@ class StopLineExecutor:
     def __init__(
         self, deps: Deps, market_snapshot: VenueSnapshot, leads: Callable[[UnitOfWork], bool]
     ):
-        self.deps, self.sight, self._leads = deps, market_snapshot, leads
+        self.deps, self.market, self._leads = deps, market_snapshot, leads
 
     # -- on record
 
@@ -202,16 +202,16 @@ class StopLineExecutor:
     async def would(self, w: TrackedMandate) -> None:
         """Say what would be done, to the last field; nothing is signed, sent or written."""
         episode = w.keeping.episode if w.keeping else 1
-        standing = await self.sight.open(w)
+        standing = await self.market.open(w)
         if standing is not None and any(o.action.cloid in standing for o in w.orders):
             log.warning("%s on %s: would cancel", *w.id)
         move = next_move(
-            await self.sight.view(w, episode, standing, await self.sight.positions_of(w))
+            await self.market.view(w, episode, standing, await self.market.positions_of(w))
         )
         if isinstance(move, Close):
             for cut in move.orders:
                 cloid = cloid_of(*w.id, cut.coin, episode, 0)
-                signing = self.sight.venue.to_sign(
+                signing = self.market.venue.to_sign(
                     close_action(cut, cloid), Envelope(nonce=0, expires_after=0)
                 )
                 log.warning("%s on %s: would_close %s", *w.id, signing.action_json)
@@ -228,12 +228,12 @@ class StopLineExecutor:
         stored = w.keeping
         if stored is None or stored.state != "open":
             return
-        standing = await self.sight.open(w)
+        standing = await self.market.open(w)
         if standing is not None:
             standing = await self._cancelled(w, standing)
-        positions = await self.sight.positions_of(w)
+        positions = await self.market.positions_of(w)
         w = await self._settled(w, positions)
-        view = await self.sight.view(w, stored.episode, standing, positions)
+        view = await self.market.view(w, stored.episode, standing, positions)
         move = next_move(view)
         if stored.why == NOTHING_HELD and not isinstance(move, NothingOpen):
             await self.deps.store.write(partial(self._since_now, w, None))
@@ -292,11 +292,11 @@ class StopLineExecutor:
             try:
                 if order.status in DONE and unsettled(order):
                     if positions is None or positions.get(order.product):
-                        self.sight.meter.add(FILLS)
+                        self.market.meter.add(FILLS)
                         await sync_fees(self.deps, order, "keeper")
                         request = True
                 elif unsettled(order) or (given_out and bytes_live(order, w.now)):
-                    self.sight.meter.add(STATUS)
+                    self.market.meter.add(STATUS)
                     await sync_status(self.deps, order, "keeper")
                     request = True
             except Refused as refused:
@@ -312,8 +312,8 @@ class StopLineExecutor:
             action = CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
             try:
                 signed = await self._signed(w, order.product, action)
-                self.sight.meter.add(POST + STATUS)
-                await self.sight.venue.place(action, *signed, priority="keeper")
+                self.market.meter.add(POST + STATUS)
+                await self.market.venue.place(action, *signed, priority="keeper")
                 synced = await sync_status(self.deps, order, "keeper")
             except SignerUnavailable as unsigned:
                 await self._note_reason(w, "open", str(unsigned))
@@ -332,7 +332,7 @@ class StopLineExecutor:
         if self.deps.signer is None:
             raise SignerUnavailable("no signer is set")
         until = milliseconds(self.deps.clock.now() + CLOSE_VALID_FOR)
-        self.sight.meter.add(SIGNER)
+        self.market.meter.add(SIGNER)
         try:
             envelope, signature = await self.deps.signer.keeper_signed(
                 w.link.network, w.link.wallet, coin, action, until, signer_terms(w.mandate)
@@ -390,11 +390,11 @@ class StopLineExecutor:
 
     async def _send(self, order: Order, signature: dict[str, object]) -> None:
         """Post the bytes once, and write down what became of them."""
-        self.sight.meter.add(POST)
+        self.market.meter.add(POST)
         if order.envelope is None:
             raise TypeError("an order that is sent has bytes")
         try:
-            placed = await self.sight.venue.place(
+            placed = await self.market.venue.place(
                 order.action, order.envelope, signature, priority="keeper"
             )
         except Refused as refused:
@@ -406,6 +406,6 @@ class StopLineExecutor:
                 OrderEnd(transition="refuse", refusal=nothing, fills_complete=True),
             )
             return
-        end = await agreed(self.sight.venue, order, placed, "keeper")
+        end = await agreed(self.market.venue, order, placed, "keeper")
         result = await ended(self.deps, order, end)
         log.warning("%s: %s %s: %s", order.mandate_id, order.side, order.product, result.status)

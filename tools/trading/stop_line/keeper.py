@@ -79,12 +79,12 @@ class StopLineKeeper:
         watched = await self.deps.store.read(lambda uow: uow.venue_keeping.watched())
         self._forget(watched)
         meter, looked = DistanceMeter(), 0
-        sights = {n: VenueSnapshot(self.deps, n, meter) for n in NETWORKS}
+        snapshots = {n: VenueSnapshot(self.deps, n, meter) for n in NETWORKS}
         for one in sorted(watched, key=self._look_order):
             if looked >= self._batch or meter.spent >= WEIGHT_A_ROUND:
                 break
             try:
-                looked += await self._bounded(one, sights[one[1]])
+                looked += await self._bounded(one, snapshots[one[1]])
             except Superseded:
                 log.warning("another process leads now")
                 break

@@ -1,0 +1,140 @@
+"""Names are words of the field: no participle stands for a thing, and no class has two meanings."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = (
+    "domain",
+    "storage",
+    "chain",
+    "venue",
+    "tools",
+    "skill",
+    "http_shim",
+    "app",
+    "server",
+    "devtools",
+)
+# What a row, an answer, a caller or an amount is not called (docs/architecture.md, CONTRIBUTING.md "Forty words").
+NO_NAMES = frozenset(
+    [
+        "told",
+        "asked",
+        "found",
+        "brought",
+        "waited",
+        "wanted",
+        "given",
+        "somebody",
+        "nobody",
+        "whoever",
+        "happening",
+        "sight",
+    ]
+)
+# Modules that had one word for everything; each has a room and a noun now.
+NO_MODULES = frozenset(
+    [
+        "once",
+        "kept",
+        "fit",
+        "turns",
+        "outside",
+        "unseen",
+        "sums",
+        "shelf",
+        "garbage",
+        "quiet",
+        "presumed",
+        "brought",
+        "telling",
+        "filling",
+        "meeting",
+        "making",
+        "standing",
+        "intake",
+        "handed",
+        "rereading",
+        "keeping",
+        "reading",
+        "waits",
+        "together",
+        "tail",
+        "host",
+        "late_mcp",
+        "late_screens",
+        "late_venues",
+    ]
+)
+
+
+def sources() -> Iterator[tuple[Path, ast.Module]]:
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            yield file, ast.parse(file.read_text())
+
+
+def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Functions, parameters and variables; fields of values that are stored or shown keep their names."""
+    fields = {
+        id(item.target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for item in node.body
+        if isinstance(item, ast.AnnAssign)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Store)
+            and id(node) not in fields
+        ):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def test_no_participle_and_no_pronoun_is_the_name_of_a_thing() -> None:
+    wrong = [
+        f"{file.relative_to(ROOT)}:{line} {name}"
+        for file, tree in sources()
+        for line, name in names(tree)
+        if name.lstrip("_") in NO_NAMES
+    ]
+    assert wrong == []
+
+
+def test_a_name_that_is_none_is_seen_wherever_it_may_stand() -> None:
+    text = "def told(asked):\n    found = 1\n    self._given = found\n    for nobody in (): pass\n"
+    text += "class Row:\n    wanted: int\n"
+    assert {name for _, name in names(ast.parse(text))} == {
+        "told",
+        "asked",
+        "found",
+        "_given",
+        "nobody",
+    }
+
+
+def test_no_module_is_called_by_a_riddle() -> None:
+    assert [str(f.relative_to(ROOT)) for f, _ in sources() if f.stem in NO_MODULES] == []
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    places = defaultdict(list)
+    for file, tree in sources():
+        if "devvenue" in file.parts:  # it speaks the venue's own words
+            continue
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(file.relative_to(ROOT)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
