@@ -315,6 +315,30 @@ async def test_fills_that_a_status_denied_wait_for_it_while_it_is_silent(desk: D
     assert (found.filled_size, found.verified) == (Decimal("0.0001"), True)
 
 
+async def test_a_cancel_that_denies_what_traded_is_held_against_the_fills(desk: Desk) -> None:
+    t = await trader(desk)
+    made = await t.prepare(
+        type="limit", tif="gtc", limit_px="64000", notional_usdc=None, size="0.0004"
+    )
+    desk.test.book("BTC", [("63900", "9")], [("64100", "9")])
+    await t.execute(made)
+    answer = here(t).history[-1].dated()
+    desk.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
+    untouched = {**answer, "status": "canceled", "order": {**answer["order"], "sz": "0.0004"}}
+    says(desk, "orderStatus", {"status": "order", "order": {**untouched, "statusTimestamp": 1}})
+    silent = desk.test.faults.add(VenueFault(effect="status", kind="userFillsByTime", status=500))
+    before = await day_use(desk)
+    await settled(desk)
+    found = await t.stored(made["order"]["order_id"])
+    assert found.status == "resting", "nothing is given back on a status alone"
+    assert await day_use(desk) == before
+    desk.test.faults.rows.remove(silent)
+    await settled(desk)
+    found = await t.stored(made["order"]["order_id"])
+    assert (found.status, found.filled_size) == ("cancelled", Decimal("0.0001"))
+    assert len(found.fills) == 1
+
+
 async def rests_in_part(ingest_context: Desk) -> tuple[Trader, Order]:
     """An order of which a part was taken, and whose rest stands in the book."""
     t = await trader(ingest_context)

@@ -185,14 +185,15 @@ async def _end_traded(
     """
     filled = filled_by_status(order, venue_state)
     as_asked = venue_state.size in (None, order.action.size)
-    end: OrderEnd | None = OrderEnd(transition="fill")
-    if filled != 0 or not as_asked:
-        end = await _fills(venue, order, venue_state.oid, priority)
-    if end is None and (filled is None or not as_asked):
+    # A status that understates what traded would give a reservation back: fills are asked for too.
+    end = await _fills(venue, order, venue_state.oid, priority)
+    if end is None and (not filled or not as_asked):
         return None
     end = end or OrderEnd(transition="fill")
     traded = filled_size(end.fills)
-    size = traded if filled is None else max(filled, traded) if filled >= 0 else filled
+    size = traded if filled is None else max(filled, traded)
+    if filled is not None and filled < (order.filled_size or 0):
+        size = filled  # it contradicts what is known, which `end_order` refuses
     # Fills may be told later than the order's end; the others are asked for again.
     return replace(
         end,
