@@ -16,7 +16,7 @@ from chain.contracts import abi_codec, signatures
 from chain.networks import NETWORKS
 from chain.offline_chain import CALL_MS, ChainConfig
 from chain.paymaster import Paymaster, inner_calls
-from chain.quorum import quorum_read
+from chain.quorum import dissent, majority, quorum_read, until
 from chain.reads import receipt_batches, receipts, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.sent_transactions import transactions_to
@@ -211,14 +211,30 @@ class EvmChain(BlockReader):
 
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it, as more than half of the configured
-        nodes say that it ends.
+        nodes say that it ends. Its gas is the middle of theirs; where they are more than a quarter
+        apart another node is asked.
         """
-        return await quorum_read(
-            self,
-            "what a call does",
-            lambda view: view._simulated(call),
-            alike=lambda tried: (tried.ok, tried.revert and tried.revert.name),
-        )
+
+        def same(statement: Mapping[int, Simulation]) -> list[int]:
+            ends = {n: (s.ok, s.revert and s.revert.name) for n, s in statement.items()}
+            return majority(len(self.views), ends)
+
+        def gases(statement: Mapping[int, Simulation]) -> list[int]:
+            return sorted(statement[n].gas or 0 for n in same(statement))
+
+        def enough(statement: Mapping[int, Simulation]) -> bool:
+            estimates = gases(statement)
+            return bool(estimates) and estimates[-1] * 4 <= estimates[0] * 5
+
+        statement = await until(self, lambda view: view._simulated(call), enough)
+        agreeing = same(statement)
+        if not agreeing:
+            raise self.node().unavailable("its nodes do not say the same of what a call does")
+        dissent(self.node(), "what a call does", agreeing, statement)
+        first = statement[agreeing[0]]
+        if not first.ok:
+            return first
+        return replace(first, gas=gases(statement)[len(agreeing) // 2])
 
     async def _simulated(self, call: Call) -> Simulation:
         block = await self.latest()
@@ -258,9 +274,13 @@ class EvmChain(BlockReader):
             ) from None
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
-        """Read USDC balances at the newest block."""
-        block = await self.latest()
-        return {holder: Usdc(await self.balance(holder, block)) for holder in holders}
+        """Read USDC balances at the newest block that the nodes agree on, as most of them say."""
+        several = self.asks_several
+        block = await (vault_states.agreed_head(self) if several else self.latest())
+        return {holder: await self._agreed_balance(holder, block) for holder in holders}
+
+    async def _agreed_balance(self, holder: str, block: BlockStamp) -> Usdc:
+        return Usdc(await quorum_read(self, "a balance", lambda view: view.balance(holder, block)))
 
     async def exit_data(self, target: Target, holder: str, block: BlockStamp) -> str | None:
         """Calldata that takes a whole ERC-4626 position out as it stands at a block, None where

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.anyio
 Distort = Callable[[dict[str, Any], Any], Any]
 FAR = 1_000
 BARE: dict[str, str] = {}
+BALANCE_OF = "0x70a08231"
 YEAR_9999 = 253_000_000_000
 
 
@@ -182,3 +183,23 @@ async def test_one_node_denies_no_creation(world: World) -> None:
         )
         tried = await chain.simulate(Call(CHAIN_ID, call.to, call.data, stored.owner_address))
         assert tried.ok
+
+
+@pytest.mark.parametrize("times", [10, 0])
+async def test_gas_and_balances_are_not_one_nodes_word(evm: Evm, times: int) -> None:
+    def lies(asked: dict[str, Any], told: Any) -> Any:
+        call = asked["params"][0] if asked["method"] == "eth_call" else {}
+        if asked["method"] == "eth_estimateGas" and "result" in told:
+            return told | {"result": hex(int(told["result"], 16) * times + 21_000)}
+        if call.get("data", call.get("input", "")).startswith(BALANCE_OF):
+            return told | {"result": "0x" + f"{10**9:064x}"}
+        return told
+
+    holder = "0x" + "42" * 20
+    call = Call(CHAIN_ID, evm.usdc, "0x18160ddd")  # totalSupply()
+    async with three(evm, honest) as chain:
+        gas = (await chain.simulate(call)).gas
+        balance = (await chain.usdc_balances([holder]))[holder]
+    async with three(evm, lies) as chain:
+        assert (await chain.simulate(call)).gas == gas
+        assert (await chain.usdc_balances([holder]))[holder] == balance
