@@ -107,11 +107,12 @@ def _readable(url: str) -> str:
     if not url.startswith("sqlite:///"):
         return ""
     path = Path(sqlite_path(url))
-    open_ = [
-        name
-        for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm")))
-        if name.exists() and name.stat().st_mode & 0o077
-    ]
+    open_ = []
+    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        # The last connection that closes removes the two journals, at any moment.
+        with suppress(FileNotFoundError):
+            if name.stat().st_mode & 0o077:
+                open_.append(name)
     return "others can read it: chmod 600 " + " ".join(map(str, open_)) if open_ else ""
 
 

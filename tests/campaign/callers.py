@@ -13,7 +13,6 @@ import orjson
 from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 
 from tests.campaign.house import KEY, MANDATES, House, seeded
-from tools.agents.transfer_reports import WAITING_AN_AGENT
 
 # A server may answer so, and the same call with the same key is safe.
 AGAIN = {429, 503}
@@ -36,6 +35,7 @@ class Write:
     status: int | None = None
     answer: bytes = b""
     answered: float = 0.0
+    last_refusal: str = ""
 
     @property
     def acknowledged(self) -> bool:
@@ -82,7 +82,11 @@ class Callers:
         for task in done:
             task.result()
         if late:
-            open_ = [w.key for w in self.writes if not w.acknowledged]
+            open_ = [
+                f"{w.key}: {w.tries} tries, last {w.last_refusal or 'no answer'}"
+                for w in self.writes
+                if not w.acknowledged
+            ]
             raise AssertionError(
                 f"{len(late)} callers were not answered for {limit_s} s: {open_[:5]}"
             )
@@ -99,16 +103,16 @@ class Callers:
 
     async def _calls(self, n: int) -> None:
         dice = seeded(f"{self.seed}/{n}")
-        # No chain answers here, and so many reports of an agent may wait for one at once.
-        transfers = WAITING_AN_AGENT // (2 * self.count)
         for i in range(1_000_000):
             if self._stop.is_set():
                 return
             if dice.random() < 0.1:
                 await self._read(dice)
             else:
-                write = _write(dice, f"c{self.seed}-{n}-{i}", transfers=transfers > 0)
-                transfers -= write.path == TRANSFERS
+                write = _write(
+                    dice, f"c{self.seed}-{n}-{i}", transfers=self.house.transfers_left > 0
+                )
+                self.house.transfers_left -= write.path == TRANSFERS
                 self.writes.append(write)
                 await self._until_answered(write, dice)
             await asyncio.sleep(dice.random() * 2 * self.pace_s)
@@ -126,6 +130,7 @@ class Callers:
                     if status < 500:
                         return
                 self.refused += 1
+            write.last_refusal = f"{status} {raw[:300]!r}" if status is not None else ""
             await asyncio.sleep(PAUSE_S)
 
     async def sent(self, write: Write, base: str) -> tuple[int | None, bytes]:

@@ -25,6 +25,7 @@ from storage.unit_of_work import UnitOfWork
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S, starved_s
+from tools.agents.transfer_reports import WAITING_AN_AGENT
 from tools.context.credentials import hashed
 
 KEY = "ak_" + "c" * 43
@@ -125,6 +126,8 @@ class House:
     arguments: tuple[str, ...] = ("--no-keeper",)
     servers: list[Server] = field(default_factory=list)
     offsets: list[tuple[float, float]] = field(default_factory=lambda: [(0.0, 0.0)])
+    # No chain answers, and so many reports of an agent may wait for one at once, over all acts.
+    transfers_left: int = WAITING_AN_AGENT // 2
 
     @property
     def log(self) -> Path:

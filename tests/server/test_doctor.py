@@ -202,6 +202,16 @@ async def test_without_a_network_everything_is_asked_once_and_side_by_side(
     assert capfd.readouterr() == ("", "")
 
 
+async def test_a_journal_that_vanishes_between_two_looks_is_no_fault(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    (finding,) = [
+        f for f in await examine(Settings(database_url=sqlite_url)) if f.what == "database"
+    ]
+    assert finding.works
+
+
 async def test_what_is_tried_again_is_told_in_the_log_and_never_on_stdout(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
