@@ -13,11 +13,12 @@ import pytest
 from aiohttp import ClientSession
 from pydantic import SecretStr
 
+from http_shim import application
 from server.runtime.logs import RedactingFormatter, secrets_of
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
-from tests.surfaces.small import small
+from tests.surfaces.small import ALICE, small
 from tests.waiting import STUCK_S, Heard
 
 AGENT, SESSION, HOUSE = "ak_" + "a" * 43, "ws_" + "b" * 43, "dk_" + "c" * 43
@@ -134,6 +135,23 @@ async def test_probes_write_one_line_a_minute(
     assert [r.getMessage() for r in caplog.records if r.name == "wallet.http"] == [
         "1 probes of health since this was last said, the last answered 200"
     ]
+
+
+@pytest.mark.anyio
+async def test_reads_that_succeed_soon_have_a_line_at_debug_alone(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = []
+    async with small(sqlite_url) as s, ClientSession() as http:
+        for slow_s, status in ((1.0, 200), (0.0, 200), (1.0, 404)):
+            caplog.clear()
+            caplog.set_level(logging.DEBUG, "wallet.http")
+            monkeypatch.setattr(application, "SLOW_S", slow_s)
+            path = "/openapi.json" if status == 200 else "/nowhere"
+            async with http.get(s.base + path, headers={"X-Service-User-Key": ALICE}) as r:
+                assert r.status == status
+            levels += [r.levelname for r in caplog.records if r.name == "wallet.http"]
+    assert levels == ["DEBUG", "INFO", "INFO"]
 
 
 @pytest.mark.parametrize(
