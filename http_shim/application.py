@@ -54,6 +54,8 @@ UNREAD: Final = (web.HTTPRequestURITooLong, web.HTTPUnsupportedMediaType)
 READS: Final = frozenset({"GET", "HEAD"})
 SLOW_S: Final = 1.0
 """A read that takes this long is logged even where it succeeds."""
+STRANGER_PAUSE_S: Final = 0.1
+"""How long a stranger with too many requests waits for the refusal."""
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -203,6 +205,9 @@ async def timing_middleware(request: web.Request, handler: Handler) -> web.Strea
     if is_noise(request, response.status):
         if number := request.app[FRONT].limited.count():
             log.info("%d refusals of strangers since this was last said", number)
+        if response.status == 429:
+            # A flood that waits for each answer before it asks again becomes a slow one.
+            await asyncio.sleep(STRANGER_PAUSE_S)
         return response
     ms = round(spent * 1_000, 1)
     raw = {"method": request.method, "route": route, "status": response.status, "ms": ms}
