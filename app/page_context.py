@@ -144,5 +144,5 @@ class PageRequest:
 
 
 def text(body: str, content_type: str) -> web.Response:
-    """Something that is no page, under a page's headers."""
+    """A plain-text answer under a page's headers."""
     return web.Response(text=body, content_type=content_type, headers=headers.PAGE)

@@ -165,8 +165,8 @@ async def form_of(request: web.Request) -> MultiDict[str]:
 
 
 def next_of(path: str) -> str:
-    """Where to go after signing in: a page of ours, whatever a link says, and never one that is to
-    start over.
+    """The page to open after signing in: always one of this site, whatever a link says, and never
+    one that starts signing in over.
     """
     inside = path == HOME or path.startswith((HOME + "/", HOME + "?"))
     odd = "//" in path or "\\" in path or not path.isascii() or not path.isprintable()

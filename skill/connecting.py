@@ -6,7 +6,7 @@ from domain.settings import Config
 
 
 def client_config(base_url: str) -> dict[str, object]:
-    """What to paste into the common clients."""
+    """The configuration to paste into the common MCP clients."""
     header = {"X-Service-User-Key": "ak_…"}
     return {
         "claude_code": f'claude mcp add --transport http wallet {base_url}/mcp --header "X-Service-User-Key: ak_…"',

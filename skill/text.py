@@ -247,7 +247,7 @@ def _step(base: str) -> list[str]:
 
 
 def _outcomes(config: Config) -> list[str]:
-    """What an answer can mean, and what to do without one."""
+    """The meanings of an answer, and the steps to take without one."""
     return [
         "## Outcomes",
         "",

@@ -57,12 +57,11 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseTimeouts:
-    """How long a database is waited for.
-
-    Units: `wait_ms` milliseconds for a lock, a connection or a place in the pool; `statement_ms`
-    for a statement. `pool` is how many connections a process keeps to PostgreSQL.
-    `statement_cache` is how many prepared statements a connection keeps; 0 behind a pooler that
-    hands its connections over at every transaction and knows none.
+    """Time limits of the database and the size of its pool. Units: `wait_ms` milliseconds for a
+    lock, a connection or a place in the pool; `statement_ms` for a statement. `pool` is the number
+    of connections that a process keeps to PostgreSQL, `statement_cache` the number of prepared
+    statements that a connection keeps; 0 behind a pooler that hands its connections over at every
+    transaction and knows none.
     """
 
     wait_ms: int = 5_000
@@ -72,7 +71,7 @@ class DatabaseTimeouts:
 
 
 def sqlite_trouble(error: BaseException) -> str | None:
-    """What is the matter with the database; None for a mistake in a statement.
+    """Name the trouble of the database; None for a mistake in a statement.
 
     Source: https://www.sqlite.org/rescode.html, primary result codes.
     """
@@ -83,7 +82,7 @@ def sqlite_trouble(error: BaseException) -> str | None:
 
 
 def is_locked(error: sqlite3.Error) -> bool:
-    """Whether somebody else holds the lock."""
+    """Whether another connection holds the lock."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED
 
 
@@ -94,7 +93,7 @@ def is_read_only_error(error: BaseException) -> bool:
 
 
 def postgres_trouble(error: BaseException) -> str | None:
-    """What is the matter with the database; None for a mistake in a statement.
+    """Name the trouble of the database; None for a mistake in a statement.
 
     Source: https://www.postgresql.org/docs/current/errcodes-appendix.html.
     """

@@ -39,7 +39,7 @@ LOCKED: Final = " FOR UPDATE"  # behind a query, on PostgreSQL
 
 
 class Sql(Protocol):
-    """What repositories run their statements on; one transaction."""
+    """The connection that repositories run their statements on; one transaction."""
 
     dialect: str
 
@@ -192,11 +192,11 @@ class SingleQuery:
         return self._sql.rows(text, **values)
 
     def run(self, text: str, /, **values: Any) -> int:
-        """Nothing is written here. Errors: `PrefetchMiss`."""
+        """Refuse the write: this connection only reads. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
     def run_all(self, text: str, rows: Sequence[Row], /) -> None:
-        """Nothing is written here. Errors: `PrefetchMiss`."""
+        """Refuse the writes: this connection only reads. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
 
@@ -245,8 +245,8 @@ def tokens(sql: Sql, amount: int) -> int | Decimal:
 
 
 def in_turns(table: str, where: str, whose: str, by: str) -> str:
-    """A query of up to `:most` rows of a table where each owner's first, in an order, comes before
-    anybody's second. `table` may be a join, of which `t` is what is given.
+    """A query of up to `:most` rows of a table in which each owner's first, in an order, comes
+    before any owner's second. `table` may be a join, of which `t` is the table given.
     """
     return (
         f"SELECT * FROM (SELECT t.*, ROW_NUMBER() OVER (PARTITION BY {whose} ORDER BY {by}) "

@@ -34,8 +34,7 @@ def connect_sqlite(
     path: str, *, reads_only: bool = False, wait_ms: int = OPEN_WAIT_MS
 ) -> sqlite3.Connection:
     """One connection with the settings every process uses: WAL, full durability, foreign keys.
-
-    Units: `wait_ms` milliseconds, for whoever holds the file, now and at each statement.
+    Units: `wait_ms` milliseconds to wait for another holder of the file, now and at each statement.
     """
     make_private(path)
     connection = sqlite3.connect(

@@ -61,7 +61,7 @@ class Store(Protocol):
         ...
 
     def leave(self) -> None:
-        """From now on nobody waits for what somebody else holds; the process is about to end."""
+        """Prepare for shutdown: from now on no lock of another process is waited for long."""
         ...
 
     async def close(self) -> None:
@@ -269,9 +269,8 @@ class SqliteStore:
 
 
 def _blamed(error: BaseException, *, sent: bool) -> BaseException:
-    """What a batch is told of a statement that is not a handler's: that is the database's doing.
-
-    A commit whose disk failed may lie in the log whole, and be found there after a crash.
+    """The error of a batch whose statement failed outside its handlers: the database's doing. A
+    commit whose disk failed may stand in the log whole, and be there after a crash.
     """
     if not isinstance(error, sqlite3.OperationalError):
         return error

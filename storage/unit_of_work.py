@@ -38,7 +38,7 @@ from storage.sql import Sql
 
 
 class UnitOfWork:
-    """What a handler works on; the store that made it commits, nobody else."""
+    """The repositories of one transaction; only the store that made it commits."""
 
     def __init__(self, sql: Sql, cache: StateCache):
         self.sql, self._cache = sql, cache
@@ -117,12 +117,12 @@ class UnitOfWork:
 
     @lazy_property
     def sums(self) -> VaultTotalsRepository:
-        """Where the vaults' totals were those of their rows."""
+        """Comparison of the vaults' totals with those of their rows."""
         return VaultTotalsRepository(self.sql)
 
     @lazy_property
     def readings(self) -> ResyncRepository:
-        """How far vaults were read again."""
+        """Progress of vaults that are read again."""
         return ResyncRepository(self.sql)
 
     @lazy_property
@@ -152,7 +152,7 @@ class UnitOfWork:
 
     @lazy_property
     def allowlist(self) -> TradeAllowlistRepository:
-        """Who may trade live."""
+        """Permissions to trade live."""
         return TradeAllowlistRepository(self.sql)
 
     @lazy_property
@@ -167,7 +167,7 @@ class UnitOfWork:
 
     @lazy_property
     def order_counters(self) -> OrderCounterRepository:
-        """What is ordered a day."""
+        """Daily counters of orders."""
         return OrderCounterRepository(self.sql)
 
     @lazy_property
@@ -192,10 +192,10 @@ class UnitOfWork:
 
     @lazy_property
     def stored(self) -> StoredBytesRepository:
-        """How much owners had stored."""
+        """Bytes stored by owners."""
         return StoredBytesRepository(self.sql)
 
     @lazy_property
     def venue_keeping(self) -> StopLineStateRepository:
-        """How the keeper stands with mandates at the venue."""
+        """The keeper's state of mandates at the venue."""
         return StopLineStateRepository(self.sql)

@@ -21,7 +21,7 @@ class Scale:
     top: int
 
     def at(self, micros: int) -> int:
-        """Where an amount stands, in tenths of a unit."""
+        """The position of an amount, in tenths of a unit."""
         return self.bottom - (self.bottom - self.top) * (micros - self.low) // (
             self.high - self.low
         )

@@ -47,7 +47,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """What was spent in a day."""
+    """One day's spending."""
 
     x: str
     y: str

@@ -18,7 +18,7 @@ HERE: Final = "/app/notices"
 
 
 async def show_notices(visit: PageRequest) -> web.Response:
-    """What is open now, how this browser tells of it, and the webhooks."""
+    """The notices page: open notices, this browser's settings for them, and the webhooks."""
     return visit.show("notices.html", await _view(visit))
 
 

@@ -143,9 +143,8 @@ async def _reconcile(visit: PageRequest, tx_hash: str) -> tuple[Json, Json]:
 
 def _has_happened(subject: str, was: str | None, read: Json) -> bool:
     """True where a mandate stands as after an action; `was`: the newest deposit, exit or record
-    before it.
-    A contract wallet names a hash of its own, and somebody else's transaction carries out what it
-    stands for.
+    before it. A contract wallet names a hash of its own, and another transaction carries out what
+    it stands for.
     """
     m = read["mandate"]
     if subject in sending.STEPS:

@@ -17,7 +17,7 @@ from tools.model.operation import ANONYMOUS
 
 
 async def home(visit: PageRequest) -> web.Response:
-    """The owner's mandates; for everybody else what this is."""
+    """The owner's mandates; for visitors the front page."""
     if _reads_text(visit.request):
         return await front_text(visit)
     if visit.caller is not ANONYMOUS:
@@ -32,7 +32,7 @@ def _reads_text(request: web.Request) -> bool:
 
 
 async def front_text(visit: PageRequest) -> web.Response:
-    """What this is, as plain text."""
+    """The front page as plain text."""
     view, door = front.view(await visit.run("hall_proof")), await door_is_open(visit.deps)
     return page_context.text(front.plain(view, visit.deps.config.base_url, door=door), "text/plain")
 

@@ -119,7 +119,7 @@ async def reopen_order(visit: PageRequest) -> web.Response:
 
 
 async def _show_prepared(visit: PageRequest, raw: Json, step: str) -> web.Response:
-    """What is to be signed; without that (paper, or a repeat of the form) the order as it is."""
+    """The texts to sign; without any (paper, or a repeat of the form) the order as it stands."""
     row = raw["order"]
     if raw["to_sign"] is None:
         return visit.go(f"{HERE}/{row['order_id']}")
@@ -154,7 +154,7 @@ async def _read(visit: PageRequest) -> OneOrderView:
 
 
 async def _names(visit: PageRequest) -> Mapping[str, str]:
-    """What the owner calls his agents and his paper books."""
+    """The owner's names of agents and paper books, by id."""
     agents = await visit.run("owner_agents", limit=200)
     books = await visit.run("own_paper_books")
     return {a["agent_id"]: a["name"] for a in agents["items"]} | {

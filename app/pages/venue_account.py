@@ -19,14 +19,16 @@ HERE: Final = "/app/own"
 
 
 def venue_url(visit: PageRequest, network: Network) -> str:
-    """Where a browser asks the venue by itself. Errors: `not_configured`."""
+    """The URL at which a browser asks the venue by itself. Errors: `not_configured`."""
     if visit.deps.venues is None:
         raise Refused(refusal("not_configured", what="the venue"))
     return visit.deps.venues.get(network).url
 
 
 def json_of(visit: PageRequest, name: str) -> Any:
-    """What a script put into a field of the form; what is none is refused where it is read."""
+    """Parse JSON that a script put into a form field; text that is no JSON is passed on, and
+    refused where it is validated.
+    """
     try:
         return json.loads(visit.field(name) or "null")
     except (ValueError, RecursionError):
@@ -40,7 +42,7 @@ def parse_number(visit: PageRequest, name: str) -> int | None:
 
 
 async def show_account(visit: PageRequest) -> web.Response:
-    """What is linked and approved."""
+    """The venue account page: linked wallets and approved keys."""
     return await _show(visit)
 
 

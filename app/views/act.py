@@ -125,7 +125,7 @@ class ActionPageView:
 
 
 def _resumed(name: str | None, raw: Json | None) -> str | None:
-    """The agent of the terms; where they name nobody, the one that accepted them."""
+    """The agent of the terms; where they name none, the one that accepted them."""
     if name is None or raw is None or name.strip("0x"):
         return name
     return str(raw["decoded"]["args"][0])

@@ -95,7 +95,7 @@ class SettingView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalanceView:
-    """What an agent has of an asset on a chain."""
+    """An agent's balance of an asset on a chain."""
 
     chain_id: int
     asset: str

@@ -9,4 +9,4 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivingView:
-    """Nothing: whose page it is, is not known yet."""
+    """Empty view: the page's owner is not known yet."""

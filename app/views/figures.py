@@ -29,7 +29,7 @@ def _tone(value: str | None) -> str:
 
 
 def _agreed(m: Json, p: Json) -> tuple[NumberView, ...]:
-    """What the terms say, while no money is in."""
+    """The figures of the terms, while the vault is not funded."""
     return (
         NumberView(
             label=_("Budget"),

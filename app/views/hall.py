@@ -43,7 +43,7 @@ STATUS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowView:
-    """What was measured in a window; None where no money was there."""
+    """The measured figures of a window; None where no money was in a vault."""
 
     name: str
     net: str | None
@@ -104,7 +104,7 @@ class ClaimsView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperResultView:
-    """What one paper book came to: an estimate, apart from everything measured."""
+    """The result of one paper book: an estimate, apart from everything measured."""
 
     book: str
     started_at: str | None

@@ -55,8 +55,8 @@ class TermsView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlanceView:
-    """What a stranger wants to know first: what is allowed, what is used, what could be lost.
-    `instead` of what is allowed where nothing is just now. Units: USDC.
+    """The first lines of a mandate's page: what is allowed, what is used, what could be lost;
+    `instead` replaces what is allowed while nothing is. Units: USDC.
     """
 
     instead: str
@@ -135,7 +135,7 @@ def acts(read: Json) -> tuple[MandateActView, ...]:
 
 
 def limit_meters(limits: Json, *, open_: bool) -> tuple[MeterView, ...]:
-    """What is used; nothing is used today of a mandate that is closed."""
+    """Meters of used limits; a closed mandate has used nothing today."""
     return _all_meters(limits)[0 if open_ else 1 :]
 
 

@@ -14,7 +14,7 @@ from app.words.untrusted_text import AgentName, agent_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingView:
-    """Something that only the owner can do."""
+    """A task that only the owner can do."""
 
     agent: AgentName | None
     asks: str | None
@@ -69,7 +69,9 @@ def _budget(mandate: Json) -> str | None:
 
 
 def draft_page(mandate: Json) -> str:
-    """Where a draft goes on: nobody signs terms that are unclear, or name nobody who is to act."""
+    """The page on which a draft continues: terms that are unclear, or name no agent, cannot be
+    signed.
+    """
     unnamed = mandate["agent_id"] is None and not mandate["open_board"]
     if unnamed or mandate["needs_review"]:
         return f"/app/start?draft={mandate['public_id']}"
@@ -77,7 +79,7 @@ def draft_page(mandate: Json) -> str:
 
 
 def _to_do(row: Json) -> WaitingView | None:
-    """What a mandate waits for, apart from approvals."""
+    """The tasks that a mandate waits for, apart from approvals."""
     mandate, status = row["mandate"], row["progress"]["status"]
     href, text = f"/app/mandates/{row['public_id']}", None
     if status == "draft":

@@ -156,7 +156,7 @@ def view(
 
 
 def secret(raw: Json) -> SecretView:
-    """What owner_webhook_create and owner_webhook_rotate show once."""
+    """The secret that owner_webhook_create and owner_webhook_rotate show once."""
     return SecretView(url=raw["webhook"]["url"], secret=raw["secret"])
 
 

@@ -108,7 +108,7 @@ class TicketView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrdersView:
-    """Everything on the orders page."""
+    """The orders page."""
 
     ticket: TicketView
     locks: tuple[LockView, ...]

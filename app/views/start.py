@@ -42,7 +42,7 @@ class ReadTermView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceView:
-    """Something to choose; `theirs` is what a person named it."""
+    """One choice; `theirs` is the name that a person gave it."""
 
     value: str
     theirs: str

@@ -68,13 +68,11 @@ class ConnectionUse:
 
 
 class Connections:
-    """A bounded number of asyncpg connections; belongs to the event loop that made it.
-
-    Nobody waits for ever: the server stops a statement and a wait for a lock, and where the server
-    itself is silent the talk ends here. Statements are planned once for any values: with arrays of
-    keys the server would plan every one anew, which costs more than to run it. A talk leaves no
-    session state behind, so that nothing is reset between two, as asyncpg's own pool does by a
-    statement.
+    """A bounded pool of asyncpg connections; it belongs to the event loop that made it. Every wait
+    ends: the server stops a statement and a wait for a lock, and where the server itself is silent
+    the connection is dropped here. Statements are planned once for any values: with arrays of keys
+    the server would plan every one anew, which costs more than to run it. A use leaves no session
+    state behind, so that nothing is reset between two, as asyncpg's own pool does by a statement.
     """
 
     def __init__(self, url: str, patience: DatabaseTimeouts):
@@ -100,8 +98,8 @@ class Connections:
         )
 
     def leave(self, last_ms: int) -> None:
-        """From now on nobody waits for long: what runs, waits for a lock or a place, or begins
-        later, has the same last moment, the first that was named.
+        """Prepare for shutdown: whatever runs, waits for a lock or a place, or begins later gets
+        the same deadline, the first one given.
         """
         if self._ends_ms is None:
             self._ends_ms = _now_ms() + last_ms
@@ -190,7 +188,9 @@ class Connections:
             raise Unavailable(why) from error
 
     def _blamed(self, telling: ConnectionUse, error: Exception) -> Exception:
-        """What an error means: a lost try, `Unavailable`, or a mistake of ours, as it is."""
+        """Translate an error: a lost try, `Unavailable`, or the error unchanged where it is a
+        mistake of this code.
+        """
         why, state = postgres_trouble(error), sqlstate(error)
         gone = telling.connection.is_closed() or _is_the_last_word(error)
         if gone:
@@ -206,8 +206,8 @@ class Connections:
         return Unavailable(why)
 
     def _let_go(self, connection: Connection) -> None:
-        """Where one is broken, the others that stood by are as well; where only its last moment
-        came, they are not.
+        """Return a connection; where it is broken, close the idle ones too, because they go to the
+        same server. A connection that met its deadline says nothing of the others.
         """
         if self._ends_ms is not None:
             connection.terminate()

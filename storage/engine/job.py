@@ -19,7 +19,7 @@ OnBatch = Callable[[int], object]
 
 
 def ignore_batch(_: int) -> None:
-    """What a store tells of its batches where nobody counts them."""
+    """Default observer of batches: it counts nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +32,7 @@ class Job:
     error: BaseException | None = None
 
     def settle(self) -> None:
-        """Answer whoever asked."""
+        """Hand the result or the error to the caller."""
         if self.future.done():
             return
         if isinstance(self.error, StopIteration):  # a future takes any exception but this one

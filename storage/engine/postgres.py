@@ -50,7 +50,7 @@ class PostgresStore:
         return await self._connections.use(partial(self._read, work))
 
     async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
-        """What some handlers need, by one statement. Errors: `Unavailable`."""
+        """Read the rows that some handlers declared, by one statement. Errors: `Unavailable`."""
         return PrefetchedStore(self, await self._bringing.snapshot(read_set), self._cache)
 
     async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
@@ -103,12 +103,14 @@ class PostgresStore:
         return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
 
     def leave(self) -> None:
-        """From now on a lock that somebody else holds is waited for no longer than a moment."""
+        """Prepare for shutdown: from now on a lock of another process is waited for a moment only,
+        no more.
+        """
         self._connections.leave(LAST_MS)
 
     async def close(self) -> None:
-        """Let running writes finish, then close the pool; one that waits for what somebody else
-        holds is rolled back.
+        """Let running writes finish, then close the pool; a write that waits for another's lock is
+        rolled back.
         """
         self._closed = True
         self._connections.leave(LAST_MS)
@@ -150,4 +152,4 @@ class PrefetchedStore:
         self._store.leave()
 
     async def close(self) -> None:
-        """Nothing of its own is open."""
+        """Do nothing: this transaction owns no connection."""

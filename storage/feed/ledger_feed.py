@@ -63,7 +63,9 @@ class FeedEntry:
 
     @property
     def cursor(self) -> str:
-        """What `Tail.follow` goes on behind: the position, and the beginning of the row's hash."""
+        """The cursor that `LedgerFeed.follow` continues behind: the position, and the beginning of
+        the row's hash.
+        """
         return f"{self.position}.{self.row['row_hash'][:16]}"
 
 

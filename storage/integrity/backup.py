@@ -1,4 +1,4 @@
-"""Backups: a copy of a database in use, and an export of its ledgers that anybody can check."""
+"""Backups: a copy of a database in use, and an export of its ledgers that anyone can verify."""
 
 from __future__ import annotations
 
@@ -51,10 +51,9 @@ async def backup(url: str, target: Path) -> None:
 
 
 async def _copy(source: str, part: Path) -> None:
-    """Copy in one step, on connections of their own.
-
-    Between the steps of a copy in several steps every write of somebody else starts it over, so
-    that it never ends while there are writers; one step holds one snapshot, and no writer waits.
+    """Copy in one step, on connections of their own. Between the steps of a copy in several steps
+    every write of another process starts it over, so that it never ends while there are writers;
+    one step holds one snapshot, and no writer waits for it.
     """
     async with (
         sqlite_on_thread(source, reads_only=False) as origin,

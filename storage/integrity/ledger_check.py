@@ -37,8 +37,8 @@ ROWS_OF: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it must be; `of` is a mandate's public id, an agent's id, a paper
-    book or a snapshot's hash, `seq` the row, if one.
+    """A deviation in the stored record; `of` is a mandate's public id, an agent's id, a paper book
+    or a snapshot's hash, `seq` the row, if one.
     """
 
     of: str
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(slots=True)
 class VerificationReport:
-    """What a verification went through, and what it found."""
+    """Counts of the rows that a verification read, and its findings."""
 
     ledgers: int = 0
     rows: int = 0

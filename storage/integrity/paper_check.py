@@ -56,7 +56,9 @@ async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, l
 
 
 async def prove_snapshots(reader: LongReader) -> list[Found]:
-    """What is wrong with snapshots: their own hash, or more taken of a level than its share."""
+    """Faults of snapshots: a hash that is not their own, or more taken of a level than its share of
+    it.
+    """
     faults: list[Found] = []
     for row in [row async for row in reader.rows(SNAPSHOTS)]:
         snapshot = snapshot_of(row)

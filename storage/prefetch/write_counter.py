@@ -1,4 +1,4 @@
-"""How much a handler has the database keep."""
+"""Write counter: the bytes that a handler stores, charged to its owner's daily allowance."""
 
 from __future__ import annotations
 

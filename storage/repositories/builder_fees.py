@@ -52,7 +52,7 @@ class BuilderFeeRepository:
         )
 
     def get(self, network: Network, wallet: str, builder: str) -> BuilderFeeRecord | None:
-        """What is known of a wallet's approval."""
+        """Return the approval of a wallet; None where none is stored."""
         row = first(
             self._sql,
             "SELECT * FROM venue_builder_fees WHERE network = :network "

@@ -59,8 +59,8 @@ STAGED: Final = (
 
 
 class ChainIndexRepository:
-    """What the reader of one chain keeps between steps; changed in the transaction that adds its
-    ledger rows.
+    """State of one chain's reader between steps; changed in the transaction that adds its ledger
+    rows.
     """
 
     def __init__(self, sql: Sql):
@@ -263,7 +263,7 @@ class ChainIndexRepository:
         )
 
     def vault(self, chain_id: int, address: str) -> KnownVault | None:
-        """What is known of a vault."""
+        """Return the reader's record of a vault; None where it has none."""
         row = first(
             self._sql,
             "SELECT * FROM chain_vaults WHERE chain_id = :chain AND address_lower = :address",
@@ -321,8 +321,8 @@ class ChainIndexRepository:
         return [(r["address_lower"], int(r["replay_from"])) for r in rows]
 
     def unseen(self, chain_id: int, kind: str, limit: int, now: datetime) -> list[str]:
-        """Public ids of signed mandates whose vault nobody told of, oldest first, without those
-        that `kind` of work holds back.
+        """Public ids of signed mandates whose vault's creation was not read yet, oldest first,
+        without those that `kind` of work holds back.
         """
         rows = self._sql.rows(
             "SELECT public_id FROM mandates WHERE chain_id = :chain AND status = 'signed' "

@@ -27,7 +27,7 @@ class DepositAddressRepository:
         self._sql = sql
 
     def on_file(self, agent_id: str, chain_id: int) -> DepositAddress | None:
-        """What is on file for a chain."""
+        """Return the stored addresses of a chain."""
         row = first(
             self._sql,
             "SELECT address, nonce FROM deposit_addresses "

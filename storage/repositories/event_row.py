@@ -127,12 +127,14 @@ def _canonical(row: Row) -> bytes:
 
 
 def _is_canonical(plain: bytes) -> bool:
-    """What is not ASCII, and this last of it, `canonical` escapes."""
+    """Whether a text is its own canonical form: ASCII; what is not, `canonical` escapes."""
     return plain.isascii() and _DELETE not in plain
 
 
 def _stored(text: str) -> Any:
-    """What a payload's text holds; its bare text where it is no JSON, which no payload is."""
+    """Parse a payload's stored text; text that is no JSON, which no payload writes, is returned
+    bare.
+    """
     try:
         # What was written is one object and nothing around it, which is read in half the steps.
         raw, end = _DECODED(text) if text.startswith("{") else (None, -1)

@@ -48,7 +48,7 @@ LISTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HallDay:
-    """What one UTC day of a mandate adds up to; `day` is its ISO date, `body` its figures as JSON
+    """The sums of one UTC day of a mandate; `day` is its ISO date, `body` its figures as JSON
     values.
     """
 
@@ -247,7 +247,7 @@ class HallRepository:
 
 
 def page_query(sort: str, *, accepting: bool) -> str:
-    """What a page by `sort` asks for; one range of one index."""
+    """The query of a page in the order of `sort`; it reads one range of one index."""
     place = f"unranked, by_{sort}, agent_id"
     only = " AND accepts = 1" if accepting else ""
     return (
@@ -296,6 +296,6 @@ def _agent(row: Row) -> HallAgent:
 
 
 def _legible(body: dict[str, object]) -> dict[str, object]:
-    """The body with a name that everybody can read; older names may hold anything."""
+    """The body with a readable name; names stored earlier may hold any characters."""
     name = body.get("name")
     return body | {"name": escape_unfit(name)} if isinstance(name, str) else body

@@ -15,10 +15,9 @@ from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyRecord:
-    """An idempotency record as a caller meets it; `new` where this call made it.
-
-    `until` is set where something is done outside: without an answer by then, whoever did it is
-    gone, and the outcome is unknown.
+    """An idempotency record as a caller meets it; `new` where this call made it. `until` is set
+    where the call has an effect outside: without an answer by then its process is gone, and the
+    outcome is unknown.
     """
 
     new: bool
@@ -113,7 +112,7 @@ class IdempotencyRepository:
             self._sql.run(ANSWERED, **values, **claim)
 
     def abandon(self, scope: str, key: str, now: datetime) -> None:
-        """Say that nobody will come to complete a claim: what it stood for may have happened."""
+        """Mark a claim as one that no process will complete: its effect may have happened."""
         self._sql.run(
             "UPDATE idempotency SET until_at = :now "
             "WHERE scope = :scope AND key = :key AND status IS NULL",

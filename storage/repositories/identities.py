@@ -42,7 +42,7 @@ class ApiKey:
 
 
 class Identities(PersonRepository):
-    """Everything a credential can resolve to: people and their sessions, agents, keys."""
+    """Principals and credentials: people and their sessions, agents, API keys."""
 
     # -- agents
     # ----------------------------------------------------------------------------------------------

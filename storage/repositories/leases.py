@@ -19,10 +19,8 @@ class LeaseRepository:
         self._sql = sql
 
     def acquire(self, kind: str, key: str, holder: str, now: datetime, until: datetime) -> bool:
-        """Take a piece of work until a time; False while somebody else has it.
-
-        Nobody has any for longer than `LONGEST`: what is claimed until later was claimed by a clock
-        that ran ahead, and is free.
+        """Take a piece of work until a time; False while another process has it. No lease is longer
+        than `LONGEST`: one that ends later was taken by a clock that ran ahead, and is free.
         """
         done = self._sql.run(
             "INSERT INTO work_claims (kind, key, holder, until_at) "
@@ -41,7 +39,7 @@ class LeaseRepository:
         return done == 1
 
     def until(self, kind: str, key: str) -> datetime | None:
-        """Until when somebody has a piece of work; None where nobody does."""
+        """The end of the lease on a piece of work; None where no process has it."""
         row = first(
             self._sql,
             "SELECT until_at FROM work_claims WHERE kind = :kind AND key = :key",

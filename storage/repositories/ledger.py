@@ -89,8 +89,8 @@ class LedgerRepository(HouseEventRepository):
         return int(row["seq"]), row["row_hash"], int(row["created_at"])
 
     def hold(self, transactions: Mapping[str, Iterable[str]]) -> None:
-        """Take ledgers for this transaction, and read at once the rows that name some of the
-        chain's, by public id; until its end nobody else adds any.
+        """Lock ledgers for this transaction, and read at once the rows that name some of the
+        chain's, by public id; until its end no other transaction adds any.
         """
         heads = self._sql.rows(HEADS[self._sql.dialect], ids=self._array(sorted(transactions)))
         by_id = {str(head["public_id"]): head for head in heads}

@@ -32,7 +32,7 @@ class MandatePollingRepository:
             )
 
     def vaults_to_keep(self, chain_id: int) -> int:
-        """How many vaults of a chain are read again and again: all but the settled ones that are
+        """Count the vaults of a chain that are read periodically: all but the settled ones that are
         known to be empty.
         """
         row = first(
@@ -60,7 +60,7 @@ class MandatePollingRepository:
     def created_since(
         self, owner_id: str, since: datetime, limit: int, *, proposed_only: bool = False
     ) -> list[datetime]:
-        """When the owner's newest mandates were made, newest first, `most` at the most."""
+        """Creation times of the owner's newest mandates, newest first, at most `most`."""
         proposed = "AND proposed_by IS NOT NULL " if proposed_only else ""
         rows = self._sql.rows(
             "SELECT created_at FROM mandates WHERE owner_id = :owner AND created_at > :since "

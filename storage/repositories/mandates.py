@@ -121,10 +121,8 @@ class MandateRepository(MandatePollingRepository):
         return mandate
 
     def save(self, mandate: Mandate) -> None:
-        """Store a changed mandate.
-
-        Errors: `conflict` when somebody else changed it since it was read, or its vault belongs to
-        another mandate.
+        """Store a changed mandate. Errors: `conflict` when another transaction changed it since it
+        was read, or its vault belongs to another mandate.
         """
         own = (mandate.chain_id, mandate.vault_address.lower() if mandate.vault_address else None)
         stay = {k: h for k, h in self._held.items() if k != own}

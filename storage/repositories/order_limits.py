@@ -54,7 +54,7 @@ class OrderCounterRepository:
         )
 
     def uses(self, counters: Sequence[Counter]) -> dict[Counter, DayUse]:
-        """What counters hold, in their order."""
+        """Return the values of counters, in the order given."""
         if not counters:
             return {}
         name = {f"s{n}": c.scope for n, c in enumerate(counters)}

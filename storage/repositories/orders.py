@@ -75,9 +75,8 @@ class OrderRepository:
         return self._order(row)
 
     def save(self, order: Order, was: Order) -> Order:
-        """Store what became of an order, if it still is as it was read.
-
-        Errors: `conflict` where somebody else was first.
+        """Store an order's new state, if the order still is as it was read. Errors: `conflict`
+        where another transaction was first.
         """
         values = row_of(order) | {"version": was.version + 1}
         sets = ", ".join(f"{n} = :{n}" for n in COLUMNS if n != "order_id")
@@ -96,8 +95,8 @@ class OrderRepository:
         return replace(order, version=was.version + 1, fills=tuple(fills))
 
     def _turned(self, order: Order, was: Order | None) -> None:
-        """Where more of a mandate's day is counted, whoever judged by less of it writes nothing
-        (0020). SQLite has one writer at a time.
+        """Whether an order may be stored: where more of the mandate's day is counted by now, a
+        decision made on less writes nothing (0020). SQLite has one writer at a time.
         """
         if not self._lock or order.mandate_id is None or order.mode != "live":
             return
@@ -129,7 +128,7 @@ class OrderRepository:
     # -- what is asked for
 
     def pending(self, *, owner_id: str | None = None, agent_id: str | None = None) -> list[Order]:
-        """Orders that wait for somebody, newest first: a person's, or one agent's."""
+        """Orders that wait for a decision, newest first: a person's, or one agent's."""
         who = "owner_id = :who" if owner_id is not None else "agent_id = :who"
         rows = self._sql.rows(
             f"SELECT * FROM orders WHERE {who} AND status IN ({_in(PENDING)}) "
@@ -150,13 +149,13 @@ class OrderRepository:
         return self._orders(rows)
 
     def moved_at(self, owner_id: str) -> datetime | None:
-        """When the newest of a person's live orders was sent or ended."""
+        """The time at which the newest of a person's live orders was sent or ended."""
         orders = [order for _, order in self.live_of(owner_id, None, _NEWEST)]
         times = (at for o in orders for at in (o.sent_at, o.done_at))
         return max((at for at in times if at is not None), default=None)
 
     def pending_of_agent(self, agent_id: str, now: datetime) -> int:
-        """How many of an agent's orders wait for its owner, or for what became of them."""
+        """Count an agent's orders that wait for its owner or for their outcome."""
         row = first(
             self._sql,
             "SELECT COUNT(*) AS n FROM orders WHERE agent_id = :who "
@@ -167,8 +166,8 @@ class OrderRepository:
         return int(row["n"]) if row else 0
 
     def first_to_end(self, agent_id: str, now: datetime) -> datetime | None:
-        """When the first of an agent's orders that wait for its owner is given up; None where all
-        wait for what became of them.
+        """The time at which the first of an agent's orders that wait for its owner expires; None
+        where all wait for their outcome.
         """
         row = first(
             self._sql,
@@ -180,8 +179,8 @@ class OrderRepository:
         return moment(row["at"]) if row and row["at"] is not None else None
 
     def to_ask(self, now: datetime, mode: Mode, limit: int) -> list[Order]:
-        """Orders about which the venue is due to be asked, an owner's before anybody's second, the
-        longest due first.
+        """Orders about which the venue is due to be asked: each owner's first before any owner's
+        second, the longest due first.
         """
         due = "next_check_at IS NOT NULL AND next_check_at <= :now AND mode = :mode"
         rows = self._sql.rows(
@@ -193,8 +192,8 @@ class OrderRepository:
         return self._orders(rows)
 
     def past(self, now: datetime, limit: int, *, owner_id: str | None = None) -> list[Order]:
-        """Orders that nobody sent in their time, an owner's before anybody's second, the oldest
-        first.
+        """Orders that were not sent in their time: each owner's first before any owner's second,
+        the oldest first.
         """
         whose = "owner_id = :who AND " if owner_id is not None else ""
         parameters = {"who": owner_id} if owner_id is not None else {}
@@ -255,8 +254,8 @@ class OrderRepository:
         ]
 
     def counted_of_mandate(self, mandate_id: str, day: str) -> dict[Mode, tuple[Usdc, Usdc]]:
-        """What a mandate's orders count against its day, by mode, and how much of it is of those
-        that are done.
+        """The notional that a mandate's orders count against its day, by mode, and the part of it
+        that is final.
         """
         rows = self._sql.rows(
             COUNTED,

@@ -147,11 +147,11 @@ class PaperBookRepository:
     # -- what they come to
 
     def account(self, book: PaperBook) -> PaperAccount:
-        """What a book comes to now, from its newest checkpoint on."""
+        """The account of a book now, folded from its newest checkpoint on."""
         return self._states.account(book)
 
     def account_at(self, book: PaperBook, moment_: datetime) -> PaperAccount:
-        """What it came to by its entries of a time, inclusive."""
+        """The account of a book by its entries up to a time, inclusive."""
         return self._states.at(book, moment_)
 
     def recent(self, book: PaperBook, limit: int) -> tuple[PaperAccount, list[Entry]]:
@@ -178,8 +178,8 @@ class PaperBookRepository:
             first(self._sql, SNAPSHOT + self._lock, hash=snapshot.hash)
 
     def taken(self, snapshot: str, *, is_buy: bool) -> tuple[ConsumedDepth, int]:
-        """What paper orders took of one side of a snapshot, by level; and the number of fills on
-        both its sides, none of which ever changes.
+        """The amounts that paper orders took of one side of a snapshot, by level; and the number of
+        fills on both its sides, none of which ever changes.
         """
         rows = self._sql.rows(
             "SELECT body FROM paper_entries WHERE snapshot = :hash", hash=snapshot
@@ -190,7 +190,7 @@ class PaperBookRepository:
         )
 
     def takers(self, snapshot: str) -> int:
-        """How many fills there are on a snapshot."""
+        """Count the fills on a snapshot."""
         sql = "SELECT COUNT(*) AS n FROM paper_entries WHERE snapshot = :hash"
         row = first(self._sql, sql, hash=snapshot)
         return int(row["n"]) if row else 0
@@ -198,7 +198,7 @@ class PaperBookRepository:
     # -- the house's own round
 
     def wake(self, book: str, now: datetime, due: datetime) -> None:
-        """Look at a book from now on, if nobody does yet."""
+        """Schedule a book for its rounds from now on, if it is not scheduled yet."""
         self._sql.run(
             "UPDATE paper_watch SET seen_at = :now, due_at = :due "
             "WHERE book = :book AND due_at IS NULL",
@@ -208,8 +208,8 @@ class PaperBookRepository:
         )
 
     def due(self, now: datetime, limit: int) -> list[tuple[str, datetime]]:
-        """Books that are to be looked at, and when each was last: an owner's before anybody's
-        second, the longest due first.
+        """Books that are due, and the time of each one's last round: each owner's first before any
+        owner's second, the longest due first.
         """
         rows = self._sql.rows(
             in_turns(

@@ -57,13 +57,13 @@ class AccountCache:
 
 
 class PaperCheckpointRepository:
-    """What books come to, read from the nearest checkpoint on."""
+    """Accounts of paper books, folded from the nearest checkpoint on."""
 
     def __init__(self, sql: Sql, cache: AccountCache):
         self._sql, self._cache = sql, cache
 
     def account(self, book: PaperBook) -> PaperAccount:
-        """What a book comes to now."""
+        """The account of a book now."""
         head = first(
             self._sql,
             "SELECT row_hash FROM paper_entries WHERE book = :book ORDER BY n DESC LIMIT 1",
@@ -85,7 +85,9 @@ class PaperCheckpointRepository:
             self._cache.put(str(row["row_hash"]), apply_entry(before, entry))
 
     def at(self, book: PaperBook, moment: datetime) -> PaperAccount:
-        """What it came to by its entries of a time, inclusive, whatever was entered before."""
+        """The account of a book by its entries up to a time, inclusive, whatever the order in which
+        they were entered.
+        """
         at = self._nearest(book, "c.last_at <= :moment", moment=micros(moment))
         return _folded(at, [e for e in self._behind(book.book, at.n) if e.at <= moment]).account
 

@@ -66,9 +66,8 @@ def entry_of(row: Row) -> Entry:
 
 @lru_cache(maxsize=TAKES_KEPT)
 def take_of(body: str) -> tuple[bool, Decimal, Decimal]:
-    """What a fill's stored form says that it took: whether of the asks, of which level, how much.
-
-    Every order that meets the same snapshot asks for the same texts again.
+    """The take that a fill's stored form names: side, level, amount. Every order that meets the
+    same snapshot reads the same texts again, so results are cached.
     """
     raw = json.loads(body)
     return bool(raw["is_buy"]), Decimal(raw["level"]), Decimal(raw["size"])
@@ -115,7 +114,7 @@ def _fields(created: type[EntryPayload]) -> Iterable[str]:
 
 
 def body_of(payload: EntryPayload) -> dict[str, object]:
-    """What an entry says, in its stored form."""
+    """The stored form of an entry."""
     return {name: _written(name, getattr(payload, name)) for name in _fields(type(payload))}
 
 

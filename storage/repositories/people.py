@@ -116,10 +116,9 @@ class PersonRepository:
     def _decide(
         self, address: str, account: str, chain_id: int | None, default_chain_id: int | None
     ) -> None:
-        """Say what a person of before accounts were kept is, where this sign-in can say it.
-
-        Nobody else has the key of an address; of contracts the one on the chain of the person's
-        first mandate is meant, or on the service's own where there is none.
+        """Decide the signer type of a person stored before signer types were, where this sign-in
+        can decide it. An address with a key has one signer; of contracts the one on the chain of
+        the person's first mandate is meant, or on the service's own where there is none.
         """
         lower = address.lower()
         before = first(self._sql, _USER + "address_lower = :lower AND account IS NULL", lower=lower)

@@ -34,7 +34,7 @@ class ResyncRepository:
         self._sql = sql
 
     def of(self, public_id: str) -> ResyncProgress | None:
-        """How far a mandate's vault was read again."""
+        """The block up to which a mandate's vault was read again."""
         row = first(self._sql, "SELECT * FROM vault_readings WHERE public_id = :id", id=public_id)
         if row is None:
             return None

@@ -17,7 +17,7 @@ class StopLineStateRepository:
         self._sql = sql
 
     def get(self, public_id: str, network: Network) -> StopLineState | None:
-        """How the keeper stands with a mandate; None where nothing was to be done yet."""
+        """The keeper's state for a mandate; None where there was nothing to do yet."""
         row = first(
             self._sql,
             "SELECT * FROM venue_keeping WHERE public_id = :id AND network = :network",
@@ -59,7 +59,7 @@ class StopLineStateRepository:
         return [(r["public_id"], r["network"]) for r in rows]
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """How many mandates stand how, by network and state."""
+        """Count mandates by network and stop-line state."""
         rows = self._sql.rows(
             "SELECT network, state, COUNT(*) AS n FROM venue_keeping GROUP BY network, state"
         )

@@ -13,7 +13,7 @@ class StoredBytesRepository:
         self._sql = sql
 
     def of(self, owner_id: str, day: str) -> int:
-        """How many bytes it was on a day."""
+        """The bytes that an owner stored on a day."""
         row = first(
             self._sql,
             "SELECT bytes FROM stored_days WHERE owner_id = :owner AND day = :day",

@@ -106,8 +106,9 @@ class LimitLogRepository:
         self._sql = sql
 
     def add(self, change: LimitChange) -> None:
-        """Write a change down. Whoever changes holds the row that it is about, so that the numbers
-        of a subject follow each other."""
+        """Append a change. The caller holds the row that it is about, so that the numbers of a
+        subject are consecutive.
+        """
         row = first(
             self._sql,
             "SELECT COALESCE(MAX(n), 0) AS n FROM limit_log WHERE subject = :subject",

@@ -66,9 +66,8 @@ class TransferRepository:
 
     def take_over(self, report: StoredTransfer) -> bool:
         """Put a report in the place of one that failed for another agent; False where there is no
-        such one.
-
-        Without it anybody could keep a transfer out of the books by reporting its hash first.
+        such report. Without it any agent could keep a transfer out of the books by reporting its
+        hash first.
         """
         names = [f.name for f in fields(report) if f.name not in ("chain_id", "tx_hash")]
         return (
@@ -108,7 +107,9 @@ class TransferRepository:
         return _report(row) if row else None
 
     def found_since(self, agent_id: str, since: datetime) -> int:
-        """How many transfers of an agent the chain told of by itself, from a time on, inclusive."""
+        """Count an agent's transfers that the chain reader recorded without a report, from a time
+        on, inclusive.
+        """
         row = first(
             self._sql,
             "SELECT COUNT(*) AS n FROM transfer_reports WHERE agent_id = :id "
@@ -121,8 +122,8 @@ class TransferRepository:
     def due(
         self, chain_id: int, status: str, since: datetime | None, now: datetime, limit: int
     ) -> list[StoredTransfer]:
-        """Reports of a status, made from a time on, inclusive, about which the chain is to be asked
-        now: an owner's before anybody's second, those first that were asked about longest ago.
+        """Reports of a status, made from a time on, inclusive, that are due to be checked on the
+        chain: each owner's first before any owner's second, the one checked longest ago first.
         """
         where = (
             "t.chain_id = :chain AND t.status = :status AND t.reported_at >= :since "

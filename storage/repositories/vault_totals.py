@@ -8,7 +8,9 @@ from storage.sql import Sql, first, micros
 
 
 class VaultTotalsRepository:
-    """Two columns of the mandates table that no version guards: whoever compares writes them."""
+    """Two columns of the mandates table that no version guards: only the comparison of totals
+    writes them.
+    """
 
     def __init__(self, sql: Sql):
         self._sql = sql

@@ -21,7 +21,7 @@ from storage.sql import (
 
 
 class VenueAccountRepository:
-    """Who linked which wallet, and which keys it approved."""
+    """Linked wallets and approved keys of people."""
 
     def __init__(self, sql: Sql):
         self._sql = sql
@@ -40,7 +40,7 @@ class VenueAccountRepository:
         return _link(row)
 
     def link_to(self, wallet: str, network: Network) -> Link | None:
-        """The link of a wallet on one network, whoever has it."""
+        """The link of a wallet on one network, of any person."""
         row = first(
             self._sql,
             "SELECT * FROM venue_links WHERE wallet_lower = :wallet AND network = :network "
@@ -101,9 +101,7 @@ class VenueAccountRepository:
     # -- challenges
 
     def challenges_since(self, user_id: str, since: datetime, limit: int) -> list[datetime]:
-        """When a person asked for the newest texts after a time, newest first, `most` at the
-        most.
-        """
+        """Times of a person's newest challenges after a time, newest first, at most `most`."""
         rows = self._sql.rows(
             "SELECT made_at FROM venue_challenges WHERE user_id = :user AND made_at > :since "
             "ORDER BY made_at DESC LIMIT :most",
@@ -166,7 +164,7 @@ class VenueAccountRepository:
         return challenge, row["used_at"] is not None
 
     def burn(self, challenge_id: str, now: datetime) -> bool:
-        """Use a text up; False where somebody did before."""
+        """Use a challenge up; False where it was used before."""
         done = self._sql.run(
             "UPDATE venue_challenges SET used_at = :at WHERE challenge_id = :id "
             "AND used_at IS NULL",

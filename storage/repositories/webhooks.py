@@ -24,7 +24,9 @@ AWAY: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """Where an owner wants to be told; `events` empty for all. `generation` names the secret."""
+    """An address at which an owner wants to be notified; `events` empty for all. `generation` names
+    the secret.
+    """
 
     webhook_id: str
     owner_id: str
@@ -62,7 +64,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryAttempt:
-    """What became of one try; `again_at` None where there is no further one."""
+    """The result of one delivery attempt; `again_at` None where there is no further one."""
 
     at: datetime
     ok: bool
@@ -184,8 +186,8 @@ class WebhookRepository:
         )
 
     def claim(self, now: datetime, until: datetime, limit: int) -> list[tuple[Webhook, Delivery]]:
-        """Take up to `most` webhooks that are due until a time, an owner's before anybody's second,
-        each with its next delivery.
+        """Take up to `most` webhooks that are due until a time, each owner's first before any
+        owner's second, each with its next delivery.
         """
         due = "t.next_at <= :now AND t.busy_until <= :now"
         turns = in_turns("webhooks t", due, "t.owner_id", "t.next_at")

@@ -12,7 +12,7 @@ TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 
 
 def where(condition: str) -> dict[str, Any]:
-    """Which rows an index holds."""
+    """The condition that rows of a partial index meet."""
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 

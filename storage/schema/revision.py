@@ -37,8 +37,8 @@ def latest() -> str:
 
 
 def database_name(url: str) -> str:
-    """Where a database is, for people: without user, password and options. Where the parts of an
-    address are not plain, nothing of it is said: any part might be of the password.
+    """The place of a database, for people: without user, password and options. Where the parts of
+    an address are not plain, none is shown: any part might be of the password.
     """
     if url.startswith("sqlite:///"):
         return url
@@ -117,7 +117,9 @@ async def on_postgres(url: str) -> str | None:
 
 
 def _refusal_of(error: BaseException) -> str:
-    """Why a server lets nobody in; its own words may quote what the address says."""
+    """The reason for which a server refuses a connection, in words of ours; the server's own may
+    quote the address.
+    """
     state = sqlstate(error) or ""
     return (
         _REFUSED.get(state[:2]) or postgres_trouble(error) or f"it refuses the connection ({state})"

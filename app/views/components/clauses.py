@@ -42,7 +42,9 @@ class AllowedCallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClauseView:
-    """A sentence of the terms; `by` is the wire's `enforced_by`, `inactive` why nobody holds it."""
+    """A sentence of the terms; `by` is the wire's `enforced_by`, `inactive` the reason for which
+    nothing enforces it.
+    """
 
     n: int
     key: str

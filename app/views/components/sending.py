@@ -16,7 +16,7 @@ CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationView:
-    """What the chain says of a call; `ok` is None where it could not be asked."""
+    """The result of simulating a call on the chain; `ok` is None where the chain gave no answer."""
 
     ok: bool | None
     text: str
@@ -76,8 +76,8 @@ def _call(raw: Json) -> TransactionView:
 
 
 def newest(kind: str, steps: Sequence[Json]) -> str:
-    """What tells the newest deposit, exit or record of a vault from the next one; empty for none,
-    and for what the mandate itself shows.
+    """A mark that tells the newest deposit, exit or record of a vault from the next one; empty
+    where there is none yet, and for actions that the mandate itself shows.
     """
     code = STEPS.get(kind)
     hashes = (str(s["tx_hash"])[2:12] for s in steps if s["code"] == code and s["tx_hash"])
