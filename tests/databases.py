@@ -9,11 +9,12 @@ import itertools
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ import pytest
 
 from storage.errors import DatabaseTimeouts
 from storage.schema import migrate
+from storage.sqlite_files import sqlite_path
 from storage.store import Store, open_store
 from tests.ports import free_port
 
@@ -252,6 +254,17 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         if request.param == "sqlite"
         else str(request.getfixturevalue("empty_pg_url"))
     )
+
+
+def database_of_development(url: str) -> None:
+    """An empty database becomes one of a revision before the first that is shipped."""
+    migrate.upgrade(url)
+    earlier = "UPDATE alembic_version SET version_num = '0012'"
+    if url.startswith("sqlite:///"):
+        with closing(sqlite3.connect(sqlite_path(url))) as connection, connection:
+            connection.execute(earlier)
+    else:
+        _run(_sql(url, earlier))
 
 
 @pytest.fixture

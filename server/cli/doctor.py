@@ -25,7 +25,7 @@ from server.retry_logging import without_retries
 from server.settings import Settings
 from server.system import SystemClock
 from server.wiring import chain_facts
-from storage.schema.revision import database_name, is_newer, latest, revision
+from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
 from storage.sqlite_files import sqlite_path
 
 FILE_COLUMNS: Final = 240
@@ -123,12 +123,13 @@ async def _database(settings: Settings) -> DoctorFinding:
     except Exception as error:
         return DoctorFinding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
     if at != latest():
-        newer = at is not None and is_newer(at)
+        advice = "run: wallet db upgrade"
+        if at is not None and is_newer(at):
+            advice = "run the version that upgraded it"
+        elif at is not None and is_before_first(at):
+            advice = "begin with an empty one"
         return DoctorFinding(
-            "database",
-            False,
-            f"{shown}: revision {at}, {latest()} is needed",
-            "run the version that upgraded it" if newer else "run: wallet db upgrade",
+            "database", False, f"{shown}: revision {at}, {latest()} is needed", advice
         )
     return DoctorFinding(
         "database", True, f"{shown}: revision {at}", _readable(settings.database_url)

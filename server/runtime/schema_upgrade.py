@@ -6,7 +6,7 @@ import anyio
 
 from server.settings import Settings
 from storage.errors import Unavailable
-from storage.schema.revision import database_name, is_newer, latest, revision
+from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
 
 
 class NotUpgraded(Exception):
@@ -32,6 +32,16 @@ async def _revision(settings: Settings) -> str | None:
     return at
 
 
+def _refuse_development(settings: Settings, at: str | None) -> None:
+    """Refuse what no upgrade leads on from. Errors: `NotUpgraded`."""
+    if at is not None and is_before_first(at):
+        where = database_name(settings.database_url)
+        raise NotUpgraded(
+            f"The database {where} is at revision {at}, of a development version from which no "
+            f"upgrade leads to {latest()}: begin with an empty one."
+        )
+
+
 async def upgraded(settings: Settings, *, older: bool = False) -> None:
     """Look whether the database is at this version's schema, or at any where an `older` one does,
     and write nothing.
@@ -41,6 +51,7 @@ async def upgraded(settings: Settings, *, older: bool = False) -> None:
     at = await _revision(settings)
     if at == latest() or (older and at is not None):
         return
+    _refuse_development(settings, at)
     state = "missing or empty" if at is None else f"at revision {at}, and {latest()} is needed"
     where = database_name(settings.database_url)
     raise NotUpgraded(f"The database {where} is {state}: run `wallet db upgrade` first.")
@@ -55,6 +66,7 @@ async def ensure_schema(settings: Settings) -> None:
     url, at = settings.database_url, await _revision(settings)
     if at == latest():
         return
+    _refuse_development(settings, at)
     if at is not None and not url.startswith("sqlite:///"):
         await upgraded(settings)
     # The migration tools take long to load.
@@ -65,7 +77,7 @@ async def ensure_schema(settings: Settings) -> None:
 
 async def upgrade_database(settings: Settings) -> None:
     """Bring any database to this version's schema. Errors: `NotUpgraded`."""
-    await _revision(settings)
+    _refuse_development(settings, await _revision(settings))
     from storage.schema import migrate
 
     await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)

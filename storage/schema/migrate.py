@@ -18,7 +18,7 @@ from storage.sqlite_files import OPEN_WAIT_MS, connect_sqlite, make_private, sql
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
 
 
-def upgrade(url: str, revision: str = "head") -> None:
+def upgrade(url: str) -> None:
     """Run the missing revisions, all or none; a second process that upgrades waits for the first.
 
     Runs its own event loop for PostgreSQL: call it from a thread where one runs already.
@@ -27,7 +27,7 @@ def upgrade(url: str, revision: str = "head") -> None:
     def work(connection: Connection) -> None:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        command.upgrade(_config(connection), revision)
+        command.upgrade(_config(connection), "head")
 
     _on(url, work)
 

@@ -30,10 +30,15 @@ _OURS: Final = "mandates"
 _REVISIONS: Final = Path(__file__).parents[1] / "migrations" / "versions"
 
 
-def latest() -> str:
-    """The newest revision that this version ships; their files are named for them."""
+def _shipped() -> list[str]:
+    """The revisions that this version ships; their files are named for them."""
     names = (re.match(r"r(\d{4})_", path.name) for path in _REVISIONS.glob("r*.py"))
-    return max(match[1] for match in names if match)
+    return [match[1] for match in names if match]
+
+
+def latest() -> str:
+    """The newest revision that this version ships."""
+    return max(_shipped())
 
 
 def database_name(url: str) -> str:
@@ -66,6 +71,11 @@ async def revision(url: str) -> str | None:
 def is_newer(at: str) -> bool:
     """Whether a revision is none that this version knows."""
     return not at.isdigit() or at > latest()
+
+
+def is_before_first(at: str) -> bool:
+    """Whether a revision is of the development before the first, from where no upgrade leads."""
+    return at < min(_shipped())
 
 
 def on_sqlite(path: str) -> str | None:

@@ -40,7 +40,7 @@ Table(
     need("chain_id", BIG), may("vault_lower", Text), may("accepted_at", BIG), need("created_at", BIG),
     may("refreshed_at", BIG), may("proposed_by", Text), need("version", BIG), need("body", Text),
     may("differs_at", BIG), may("sums_block", BIG),
-    # Moves with every approval and reservation (storage.brought.flush). SQLite has one writer.
+    # Moves with every approval and reservation (storage.prefetch.flush). SQLite has one writer.
     Column("turn", BigInteger, nullable=False, server_default=text("0"), info=ON_POSTGRES),
     Index("mandates_owner", "owner_id", "created_at", "public_id"),
     Index("mandates_agent", "agent_id", "created_at", "public_id"),
@@ -58,7 +58,7 @@ Table(
     may("amount_micros", BIG), may("tx_hash", Text), may("chain_id", BIG), may("log_index", BIG),
     may("block_number", BIG), may("pairs_with", BIG), need("payload", Text), need("occurred_at", BIG),
     need("created_at", BIG), need("prev_hash", Text), need("row_hash", Text),
-    # The order of all mandates' rows (storage.tail). SQLite has it already: the rowid.
+    # The order of all mandates' rows (storage.feed.ledger_feed). SQLite has it already: the rowid.
     Column("position", BigInteger, Identity(always=True), nullable=False, info=ON_POSTGRES),
     PrimaryKeyConstraint("public_id", "seq"),
     UniqueConstraint("event_id", name="one_row_an_event"),
@@ -209,7 +209,7 @@ Table(
     need("chain_id", BIG), need("tx_hash", Text), need("agent_id", Text), need("asset", Text),
     need("amount", TOKENS), may("amount_actual", TOKENS), need("direction", Text), need("reported_by", Text),
     need("status", Text), may("override_reason", Text), need("reported_at", BIG), may("confirmed_at", BIG),
-    Column("next_at", BIG, nullable=False, server_default=text("0")),  # when the chain is asked again
+    Column("next_at", BIG, nullable=False, server_default="0"),  # when the chain is asked again
     PrimaryKeyConstraint("chain_id", "tx_hash"),
     Index("transfer_reports_waiting", "agent_id", "reported_at", **where("status = 'reported'")),
     Index("transfer_reports_agent", "agent_id", "reported_at", "tx_hash"),

@@ -25,12 +25,12 @@ def test_only_a_file_at_that_revision_is_up_to_date(tmp_path: Path) -> None:
     path.write_bytes(b"")
     assert revision.on_sqlite(str(path)) is None
     path.unlink()
-    migrate.upgrade(f"sqlite:///{path}", "0001")
-    assert revision.on_sqlite(str(path)) == "0001"
     assert not revision.is_newer("0001")
+    assert revision.is_before_first("0001")
     migrate.upgrade(f"sqlite:///{path}")
     assert revision.on_sqlite(str(path)) == revision.latest()
     assert not revision.is_newer(revision.latest())
+    assert not revision.is_before_first(revision.latest())
     assert revision.is_newer("9999")
 
 

@@ -1,19 +1,14 @@
-"""A database of the first revision, with every kind of row and with damaged payloads, upgrades and
-reads.
-"""
+"""A ledger with every kind of row and with damaged payloads is verified and read."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from chain.adapter import EvmChains
 from domain.ledger.state.ledger_state import EMPTY, LedgerState
-from domain.money import Usdc
 from domain.rules.snapshot import MandateSnapshot
 from domain.settings import Config, Switches
 from storage.integrity.ledger_check import verify
@@ -30,7 +25,7 @@ Row = tuple[str, str, int | None, str | None, int | None, dict[str, Any] | list[
 CALLED = {"target": MARKET, "selector": "0x6e553f65", "market": "test-market", "label": "Deposit"}
 GONE = {"event_id": "ev_9", "seq": 9, "kind": "move", "amount_usdc": "5.000000", "tx_hash": "0x05", "occurred_at": "2026-11-02T09:00:00.000Z",
         "payload": {"executed": {**CALLED, "spent": "5.000000", "received": "0.000000"}, "log_index": 0}}  # fmt: skip
-# kind, by, micros, transaction, block, payload: every kind that the first revision wrote
+# kind, by, micros, transaction, block, payload
 ROWS: list[Row] = [
     ("signed", "owner", None, None, None, {"digest": "0xab", "signer_type": "eoa"}),
     ("deposit", "chain", 500_000_000, "0x01", 1, {"from": "0xaa", "log_index": 0}),
@@ -68,8 +63,8 @@ ROWS: list[Row] = [
 
 
 def _written(url: str) -> None:
-    """The file as the first revision left it: its schema, its rows, a checkpoint of its fold."""
-    migrate.upgrade(url, "0001")
+    """A file with these rows and the head of their ledger."""
+    migrate.upgrade(url)
     connection = sqlite3.connect(url.removeprefix("sqlite:///"))
     before, at = "", START
     for seq, (kind, by, amount, tx, block, payload) in enumerate(ROWS, start=1):
@@ -88,11 +83,6 @@ def _written(url: str) -> None:
     connection.execute(
         "INSERT INTO ledger_heads VALUES ('m_aaaaaaaaaa', ?, ?, ?)", (len(ROWS), before, micros(at))
     )
-    old = {"seq": 8, "chain_rows": 2, "deposits": 500_000_000, "positions": {"p": {"ops": []}}}
-    connection.execute(
-        "INSERT INTO ledger_checkpoints VALUES ('m_aaaaaaaaaa', 8, ?, ?)",
-        (micros(START), json.dumps(old)),
-    )
     connection.commit()
     connection.close()
 
@@ -105,11 +95,10 @@ async def _state(url: str) -> LedgerState:
         await store.close()
 
 
-async def test_a_database_of_the_first_revision_upgrades_and_reads(tmp_path: Any) -> None:
+async def test_damaged_payloads_are_read_as_what_is_left_of_them(tmp_path: Any) -> None:
     """In: 500. Out 40 and 5, back 46: 501, less 0.1 to the agent and 500.9 to the owner: nothing is left."""
-    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
+    url = f"sqlite:///{tmp_path / 'damaged.sqlite'}"
     _written(url)
-    migrate.upgrade(url)
     report = await verify(url)
     assert report.as_json() == {
         "ok": True, "ledgers": 1, "rows": len(ROWS), "checkpoints": 0, "balances": 0,
@@ -137,9 +126,8 @@ async def test_a_database_of_the_first_revision_upgrades_and_reads(tmp_path: Any
 
 
 async def test_a_checkpoint_that_is_no_fold_is_reported_and_never_shown(tmp_path: Any) -> None:
-    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
+    url = f"sqlite:///{tmp_path / 'damaged.sqlite'}"
     _written(url)
-    migrate.upgrade(url)
     honest = await _state(url)
     connection = sqlite3.connect(url.removeprefix("sqlite:///"))
     connection.execute(
@@ -153,30 +141,3 @@ async def test_a_checkpoint_that_is_no_fold_is_reported_and_never_shown(tmp_path
         (8, "the checkpoint is not the fold of the rows up to it")
     ]
     assert honest != EMPTY
-
-
-async def test_an_open_approval_gets_the_hash_of_its_very_call(tmp_path: Any) -> None:
-    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
-    migrate.upgrade(url, "0010")
-    vault, data = "0x" + "cc" * 20, "0x6e553f65" + "00" * 31 + "07"
-    body = {"target": {"market": None, "address": MARKET, "selector": data[:10]}, "data": data,
-            "amount": 5_000_000, "why": None, "note": None}  # fmt: skip
-    connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-    connection.execute(
-        "INSERT INTO mandates (public_id, owner_id, open_board, status, chain_id, vault_lower, "
-        "created_at, version, body) VALUES ('m_1', 'u_1', 0, 'working', 1, ?, 0, 1, '{}')",
-        (vault,),
-    )
-    for status in ("approved", "used"):
-        connection.execute(
-            "INSERT INTO approvals VALUES (?, 'm_1', ?, 'old', 0, 1, NULL, ?)",
-            ("ap_" + status, status, canonical(body)),
-        )
-    connection.commit()
-    connection.close()
-    migrate.upgrade(url)
-    store = await open_store(url, PATIENT)
-    named = EvmChains([]).get(84532).action(vault, MARKET, data, Usdc(5_000_000))
-    found = await store.read(lambda uow: uow.approvals.of_action("m_1", named.action_hash))
-    await store.close()
-    assert [(a.approval_id, a.data_hash) for a in found] == [("ap_approved", named.data_hash)]
