@@ -59,7 +59,7 @@ class SwitchesOut(ResponseModel):
 
 
 class KeyIn(RequestModel):
-    """Whose key to mint."""
+    """The subject of the key to mint."""
 
     role: Role
 
@@ -99,7 +99,7 @@ class HouseKeyRevoked(ResponseModel):
 
 
 class Counts(ResponseModel):
-    """How much there is."""
+    """Counts of the stored records."""
 
     agents: int
     mandates: int
@@ -161,7 +161,7 @@ def house_keys(uow: UnitOfWork) -> list[dict[str, object]]:
 
 
 def counted(uow: UnitOfWork, now: datetime) -> dict[str, object]:
-    """How much there is, by bounded queries."""
+    """Count the stored records, by bounded queries."""
     working, mandates = uow.mandates.counts()
     hall = uow.hall.totals()
     return {

@@ -36,7 +36,7 @@ AGAIN: Final = (NextStep("Ask for a new challenge", None, "POST /wallet/auth/cha
 
 
 class ChallengeIn(RequestModel):
-    """Who wants to sign in."""
+    """The address that wants to sign in."""
 
     address: Address
     chain_id: int | None = Field(

@@ -43,7 +43,7 @@ from tools.model.shared_models import Simulated, simulated
 
 
 class OneApproval(OneMandate):
-    """Which item."""
+    """Names one approval item."""
 
     approval_id: ApprovalId
 

@@ -15,7 +15,7 @@ from tools.model.shared_models import ExplainedCall
 
 
 class DecodedCall(ResponseModel):
-    """What is called; `market` and `label` are the mandate's entry."""
+    """The decoded call; `market` and `label` are the mandate's entry."""
 
     target: str
     selector: str

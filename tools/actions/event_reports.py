@@ -87,7 +87,7 @@ class EventIn(OneMandate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
-    """Something to mend, though no rule is broken."""
+    """A fault to mend that breaks no rule."""
 
     code: Literal["unproven"]
     text: str = field(metadata=described("the service's own words"))
@@ -102,7 +102,7 @@ UNPROVEN: Final = Warned(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemainingThen(RemainingNow):
-    """What remained at `as_of`."""
+    """The remaining limits at `as_of`."""
 
     as_of: Timestamp
 
@@ -119,7 +119,7 @@ def _then(remaining: RemainingNow, at: datetime) -> RemainingThen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhereProven:
-    """Where to see that the chain tells of what was reported."""
+    """The reads that show whether the chain confirms the report."""
 
     text: str = field(metadata=described("the service's own words"))
     tool: Literal["mandate_limits"]
@@ -287,7 +287,7 @@ def _afford(uow: UnitOfWork, ctx: RequestContext[EventIn, None], amount: Usdc) -
 
 
 def event_read_set(request: EventIn, now: datetime) -> ReadSet:
-    """What a report looks at."""
+    """The rows that a report reads."""
     tx_hash = request.tx_hash.lower() if request.tx_hash else None
     return ReadSet(now=now, mandates=(request.public_id,), tx_hash=tx_hash)
 

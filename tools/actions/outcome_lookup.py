@@ -63,14 +63,14 @@ class BlockTold(ResponseModel):
 
 
 class FirstAnswer(ResponseModel):
-    """What the first call with the key was answered."""
+    """The answer that the first call with the key got."""
 
     status: int
     body: EventOut
 
 
 class ReconcileOut(ResponseModel):
-    """What is known of a transaction, a key or an action."""
+    """The known outcome of a transaction, a key or an action."""
 
     outcome: Literal["landed", "reverted", "pending", "not_seen", "unknown"] = Field(
         description="landed and reverted are proven; unknown: it cannot be told, why says for "
@@ -163,8 +163,8 @@ def _outcome_by_tx(
     mandate: Mandate,
     tx_hash: str,
 ) -> ReconcileOut:
-    """What the chain says; where it was not asked or forgot, what the ledger holds and no
-    reorganisation took away.
+    """The outcome by the chain; where the chain gave no answer or forgot the transaction, by the
+    ledger's rows that no reorganisation reversed.
     """
     rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
     receipt, chain = ctx.facts.receipt, chain_if_named_here(ctx, mandate)
@@ -268,7 +268,7 @@ def _outcome_by_action(
     mandate: Mandate,
     action_hash: str,
 ) -> ReconcileOut:
-    """What became of this very call since its calldata was handed out the newest time."""
+    """The outcome of this very call since its calldata was last handed out."""
     reservation = uow.reservations.of_action(mandate.public_id, action_hash)
     if reservation is None:
         request = uow.approvals.of_action(mandate.public_id, action_hash)

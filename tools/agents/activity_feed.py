@@ -68,7 +68,7 @@ class ActivityIn(OwnAgent):
 
 
 class PaidReference(ResponseModel):
-    """What was read, as far as the report says."""
+    """The document that was paid for, as far as the report names it."""
 
     resource: str | None = Field(description="as the agent told it")
     fee_kind: str | None = Field(description="as the agent told it")
@@ -225,7 +225,7 @@ def event_body(public_id: str, event: Event) -> dict[str, object]:
 
 
 def reference(event: Event, fee: PaidFee) -> dict[str, object]:
-    """What was read, as far as the report says."""
+    """The document that was paid for, as far as the report names it."""
     return {
         "resource": fee.resource,
         "fee_kind": fee.fee_kind,

@@ -30,7 +30,7 @@ from tools.model.operation import (
 
 
 class Balances(ResponseModel):
-    """What an agent has of one asset on one chain; units of the asset with 6 decimals."""
+    """An agent's balances of one asset on one chain; units of the asset with 6 decimals."""
 
     chain_id: int
     asset: str
@@ -80,7 +80,7 @@ class DepositOut(ResponseModel):
 
 @dataclass(frozen=True, slots=True)
 class ProvenAddress:
-    """What a signature proved: the address (EIP-55) and nonce it covers, and how."""
+    """The address (EIP-55) and nonce that a signature proved, and the kind of the signature."""
 
     address: str
     nonce: int

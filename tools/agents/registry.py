@@ -146,7 +146,7 @@ class MandateShort(ResponseModel):
 
 
 class Me(ResponseModel):
-    """Who calls; `agents` for an owner, `policy` for an agent."""
+    """The caller; `agents` for an owner, `policy` for an agent."""
 
     agent_id: str | None
     name: str | None = Field(description=NAME_WORDS)

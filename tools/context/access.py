@@ -79,5 +79,5 @@ async def load_mandate(deps: Deps, caller: Caller, public_id: str) -> Mandate:
 
 
 def mandate_read_set(request: OneMandate, now: datetime) -> ReadSet:
-    """What an operation on one mandate looks at."""
+    """The rows that an operation on one mandate reads."""
     return ReadSet(now=now, mandates=(request.public_id,))

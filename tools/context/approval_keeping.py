@@ -46,7 +46,9 @@ async def approval_keeping_if_readable(deps: Deps, mandate: Mandate) -> bool | N
 
 
 async def draft_keeps_approvals(deps: Deps, chain_id: int | None) -> bool | None:
-    """What a draft on this chain shows of it; None where the chain does not say so in time."""
+    """Whether vaults on a draft's chain keep approvals; None where the chain does not answer in
+    time.
+    """
     try:
         chain = deps.chains.get(chain_id or deps.config.default_chain_id)
         if chain.factory is None or not chain.rpc_set:
@@ -58,7 +60,7 @@ async def draft_keeps_approvals(deps: Deps, chain_id: int | None) -> bool | None
 
 
 def close_pending(uow: UnitOfWork, mandate: Mandate) -> None:
-    """Nothing waits for the owner of a mandate that was stopped or settled (contract 6)."""
+    """Expire the pending approvals of a mandate that was stopped or settled (contract 6)."""
     if mandate.status in (Status.STOPPED, Status.SETTLED):
         uow.approvals.expire_pending(mandate.public_id)
 

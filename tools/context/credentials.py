@@ -13,7 +13,7 @@ from tools.model.operation import Caller
 
 
 def hashed(credential: str) -> str:
-    """What is stored of a key or token; a header may hold bytes that are no text."""
+    """The stored form of a key or token; a header may hold bytes that are no text."""
     return hashlib.sha256(credential.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -56,9 +56,8 @@ def agent_of(uow: UnitOfWork, digest: str) -> Caller | None:
 
 
 def prolonged(live: Session, now: datetime, config: Config) -> datetime | None:
-    """Where the end of a session that is used now moves; None where it stays.
-
-    It moves once the session is half over, to 7 days after its start at the most.
+    """The new end of a session in use; None where it stays. It moves once the session is half over,
+    to 7 days after its start at the most.
     """
     if (live.expires_at - now).total_seconds() * 2 > config.session_s:
         return None

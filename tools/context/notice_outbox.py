@@ -70,7 +70,7 @@ def acceptance_ended(uow: UnitOfWork, mandate: Mandate, now: datetime) -> None:
 
 
 def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:
-    """An order was sent, and nobody knows yet what became of it."""
+    """Notice: an order was sent, and its outcome is not known yet."""
     data = {
         "order_id": order.order_id,
         "mode": order.mode,
@@ -85,7 +85,7 @@ def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:
 def transfer_in(
     uow: UnitOfWork, agent_id: str, chain_id: int, tx_hash: str, amount: str, now: datetime
 ) -> None:
-    """USDC came to an agent's own address that nobody had reported; `amount` in USDC."""
+    """Notice: USDC that was not reported came to an agent's own address; `amount` in USDC."""
     agent = uow.identities.agent(agent_id)
     if agent is None:
         return

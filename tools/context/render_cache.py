@@ -25,7 +25,7 @@ TERMS: Final = 4_096
 
 
 class _Row:
-    """What was made of one row; a step differs by the row of its other side."""
+    """Rendered JSON of one row; a step differs by the row of its other side."""
 
     __slots__ = ("event", "row", "steps")
 
@@ -36,7 +36,7 @@ class _Row:
 
 
 class _Page:
-    """What was made of one page of rows."""
+    """Rendered JSON of one page of rows."""
 
     __slots__ = ("events", "rows", "steps")
 
@@ -48,8 +48,8 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What was made of a mandate under some switches, with or without a keeper's key, and of
-    nothing else.
+    """Rendered parts of a mandate that depend on its terms, the switches and the presence of a
+    keeper's key alone.
     """
 
     mandate: Mandate

@@ -42,7 +42,7 @@ CHAIN_EVENTS = 50
 
 @dataclass(frozen=True, slots=True)
 class GatheredFacts:
-    """What was gathered from the chain and the venue before the transaction."""
+    """Facts gathered from the chain and the venue before the transaction."""
 
     vault: VaultState | None = None
     signer: SignerCheck | None = None
@@ -72,7 +72,7 @@ _Vault = tuple[int, str]
 
 
 class PageVaultCache:
-    """What vaults held a moment ago, for pages that ask again and again by themselves."""
+    """Vault states read a moment ago, for pages that refresh by themselves."""
 
     def __init__(self, clock: Clock, seconds: int):
         self._clock, self._for = clock, timedelta(seconds=seconds)
@@ -84,7 +84,7 @@ class PageVaultCache:
         return self._reading.setdefault(key, asyncio.Lock())
 
     def get(self, key: _Vault) -> VaultState | None:
-        """What was read, if that is not too long ago."""
+        """The cached state, if it is young enough."""
         entry = self._kept.get(key)
         return entry[1] if entry and self._clock.now() - entry[0] < self._for else None
 
@@ -217,8 +217,8 @@ async def signature_now(chain: Chain | None, mandate: Mandate) -> SignerCheck | 
 async def gather_mandate(
     deps: Deps, caller: Caller, request: Any, *, signed: bool = False
 ) -> GatheredFacts:
-    """What a mandate read asks of the chain; `signed`: who signed, which only the status of the
-    terms tells.
+    """Read a mandate's vault from the chain; `signed`: the signer, which only the status of the
+    terms needs.
     """
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
@@ -232,7 +232,7 @@ async def gather_mandate(
 
 
 def terms_status(mandate: Mandate, chain: Chain | None, facts: GatheredFacts) -> TermsStatus | None:
-    """What was signed of every non-draft mandate; computed, never stored."""
+    """The status of the signed terms of every non-draft mandate; computed, never stored."""
     if mandate.status is Status.DRAFT:
         return None
     s = mandate.signed
@@ -342,7 +342,7 @@ def keeper_key(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate)
 
 
 def orders_today(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> OrdersToday:
-    """What a mandate's orders count against the UTC day."""
+    """The notional that a mandate's orders count against the UTC day."""
     counted = uow.orders.counted_of_mandate(mandate.public_id, day_of(ctx.now))
     live, filled = counted.get("live", (ZERO, ZERO))
     paper, _ = counted.get("paper", (ZERO, ZERO))

@@ -23,7 +23,7 @@ def verify_cached_credential(uow: UnitOfWork, caller: Caller) -> None:
 
 
 async def refresh_credential(deps: Deps, caller: Caller) -> Caller:
-    """Whose the key is now. Errors: `unauthenticated` where it is nobody's."""
+    """Look up the present holder of a key. Errors: `unauthenticated` where there is none."""
     digest = caller.credential or ""
     store = await deps.store.prefetch(ReadSet(now=deps.clock.now(), credential=digest))
     agent = await store.read(lambda uow: agent_of(uow, digest))

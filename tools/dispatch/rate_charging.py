@@ -67,7 +67,7 @@ def charge_call(
 def charge_refusal(
     deps: Deps, caller: Caller, address: str | None, op: Operation, now: datetime
 ) -> None:
-    """Count a refused call once more: it cost as much, and brought nobody on."""
+    """Charge a refused call once more: it cost as much as one that succeeds, without a result."""
     _take(deps, caller, address, op, now, cost=REFUSED, force=True)
 
 

@@ -20,7 +20,7 @@ def request_context(
     facts: Any = None,
     transport: Transport = "http",
 ) -> RequestContext[Any, Any]:
-    """What a handler sees in this transaction: the switches are those of its snapshot."""
+    """The context of a handler in this transaction: the switches are those of its snapshot."""
     return RequestContext(
         caller=caller,
         request=request,

@@ -193,8 +193,8 @@ def unavailable(error: Unavailable) -> Refused:
 
 
 def refusal_of(error: Exception) -> Refused | None:
-    """What an error means to the caller whom it meets outside an operation; None for a fault of
-    ours.
+    """The refusal for an error that was raised outside an operation; None for a fault of this
+    service.
     """
     if isinstance(error, Unavailable):
         return unavailable(error)
@@ -331,8 +331,8 @@ async def door_is_open(deps: Deps) -> bool:
 
 
 def check_role(op: Operation, caller: Caller) -> None:
-    """Refuse a caller whose role the operation does not take: 401 for nobody, 403 for somebody
-    else.
+    """Refuse a caller whose role the operation does not take: 401 without a credential, 403 with
+    another role's.
     """
     if caller.role in _ROLES[op.auth]:
         return

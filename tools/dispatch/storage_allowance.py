@@ -69,7 +69,7 @@ async def _admit_beside_all(
 
 
 def _is_within(allowance_mb: int, day: OwnerDay, every: OwnerDay) -> bool:
-    """Whether an owner's day has room in what is left of everybody's."""
+    """Whether an owner's day has room within the total allowance of the day."""
     limit, mine = allowance_mb * MB * TOGETHER_TIMES, day.written + day.since
     left = limit - every.written - every.since
     return mine < left - limit // 4 or (mine < LITTLE and left > 0)

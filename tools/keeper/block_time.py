@@ -33,7 +33,9 @@ def with_trusted_time(chain: Chain, vault: VaultState, now: datetime) -> VaultSt
 
 
 async def newest(deps: Deps, chain: Chain, mandate: Mandate) -> VaultState:
-    """What enough nodes say of a vault now: a transaction of ours may be in the newest block."""
+    """The newest state of a vault by a majority of nodes: a transaction of the keeper's own may be
+    in the newest block.
+    """
     at = mandate.vault_address or ""
     vault = (await chain.vault_states([at], agreed=True))[at]
     return with_trusted_time(chain, vault, deps.clock.now())

@@ -36,7 +36,7 @@ class OpenClaim:
 
 
 def pending_claims(uow: UnitOfWork, mandates: Sequence[Mandate]) -> list[OpenClaim]:
-    """The pending claims of some mandates, an owner's first before anybody's second."""
+    """The pending claims of some mandates, each owner's first before any owner's second."""
     claims = (
         OpenClaim(mandate=m, event_id=event_id, claim=claim)
         for m in mandates
@@ -82,7 +82,7 @@ async def _read_to(deps: Deps, chain: Chain) -> datetime | None:
 
 
 def outcome_of(one: OpenClaim, receipt: Receipt | None, confirmations: int) -> Outcome | None:
-    """What a receipt that is deep enough says; None while the chain's row may still come."""
+    """The outcome by a receipt that is deep enough; None while the chain's row may still come."""
     if receipt is None or receipt.depth < confirmations:
         return None
     if not receipt.ok:

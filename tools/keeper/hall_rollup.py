@@ -50,7 +50,7 @@ FIRST_TO_LAST: Final = 2**62
 
 
 class RollupInput(Protocol):
-    """What a row depends on besides the database."""
+    """Inputs of a Hall row besides the database."""
 
     @property
     def now(self) -> datetime:
@@ -76,8 +76,8 @@ class RollupClock:
 
 
 def stored(uow: UnitOfWork, mandate: Mandate) -> tuple[PerformanceRecord, dict[str, DayParts]]:
-    """How far a mandate's rows are in its stored days, and these; nothing where they were made for
-    another agent.
+    """The sequence number up to which a mandate's rows are in its stored days, and these days;
+    nothing where they were made for another agent.
     """
     rows = uow.hall.days(mandate.public_id, "", EVER)
     if not rows or rows[-1].agent_id != mandate.agent_id:
@@ -181,7 +181,7 @@ def _standing(uow: UnitOfWork, agent: Agent, mandate: Mandate) -> AgentMandate:
 
 
 def subject_of(uow: UnitOfWork, agent: Agent) -> Subject:
-    """What a row says of the agent itself."""
+    """The part of a Hall row that is about the agent itself."""
     policy: Policy | None = uow.policies.get(agent.agent_id)
     ready = agent.address is not None or uow.addresses.has_any(agent.agent_id)
     return Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)

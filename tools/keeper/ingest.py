@@ -42,7 +42,7 @@ APPROVAL_MISSING: Final = "approval_missing"
 
 @dataclass(frozen=True, slots=True)
 class IngestContext:
-    """What taking logs in needs besides the transaction."""
+    """Dependencies of log ingestion besides the transaction."""
 
     now: datetime
     ids: Ids

@@ -47,7 +47,7 @@ class SettledOut(ResponseModel):
 
 @dataclass(frozen=True, slots=True)
 class SettlementTxs:
-    """What the keeper sent, the fee that it paid out, and what is left of it."""
+    """The keeper's settlement transactions, the fee that they paid out, and the remainder."""
 
     transactions: tuple[str, ...]
     fee_paid: Usdc

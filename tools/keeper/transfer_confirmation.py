@@ -201,14 +201,14 @@ async def complete_transfers(
 
 
 def pause(age: timedelta) -> timedelta:
-    """How long until a report of an age is asked about again, at the soonest."""
+    """The time until a report of an age is due again, at the soonest."""
     return max(timedelta(), min((age - YOUNG) / 10, LONGEST_PAUSE))
 
 
 class TransferConfirmer:
-    """Asks each chain about reports that wait, some a round, an owner after the other, so that
-    those that stay unseen hold nobody up; and about those that failed in the last week, which a
-    chain may tell of late.
+    """Checks reports that wait on each chain, some a round, one owner after the other, so that
+    those that stay unseen delay no others; and those that failed in the last week, which a chain
+    may confirm late.
     """
 
     def __init__(self, deps: Deps):
@@ -236,7 +236,7 @@ class TransferConfirmer:
         return done
 
     def _retry_at(self, one: StoredTransfer, now: datetime) -> datetime:
-        """When to ask about a report again, at the latest when its time is over."""
+        """The time at which a report is due again, at the latest when its own time is over."""
         over = one.reported_at + self._fails_after()
         then = now + pause(now - one.reported_at)
         return over if now < over < then else then
@@ -251,7 +251,7 @@ class TransferConfirmer:
         return sum([await self._settled(one, TransferOutcome(None), {}) for one in over])
 
     def _overdue(self) -> datetime:
-        """Who reported until this time, inclusive, has waited long enough."""
+        """The time until which, inclusive, reports are older than the limit."""
         return self._deps.clock.now() - self._fails_after()
 
     def _fails_after(self) -> timedelta:

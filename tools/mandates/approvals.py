@@ -43,7 +43,7 @@ from tools.model.truncation import rows_within
 
 
 class ApprovalsIn(OneMandate):
-    """Which items."""
+    """Filters of approval items."""
 
     status: Literal["pending", "approved", "declined", "expired", "used"] | None = Field(
         default=None, description="only these"
@@ -143,7 +143,7 @@ async def gather_decision(deps: Deps, caller: Caller, request: Decision) -> Deci
 def _typed_data(
     uow: UnitOfWork, chain: Chain, signed: Mandate, item: Approval
 ) -> JsonObject | None:
-    """What the owner signs to approve the item; None before the terms are signed."""
+    """The typed data that the owner signs to approve the item; None before the terms are signed."""
     mandate, factory = signed_digest(chain, signed), factory_of(chain, signed)
     if mandate is None or factory is None:
         return None

@@ -27,7 +27,7 @@ from tools.model.truncation import rows_within
 
 
 class OwnerApprovalsIn(RequestModel):
-    """Which items."""
+    """Filters of approval items over all mandates."""
 
     status: Literal["pending", "approved", "declined", "expired", "used"] | None = Field(
         default=None, description="only these"

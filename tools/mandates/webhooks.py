@@ -32,7 +32,7 @@ SIGNED: Final = "POSTed as JSON and signed in the form of Standard Webhooks"
 
 
 class HookIn(RequestModel):
-    """Where to tell what."""
+    """The URL of a webhook, and its event kinds."""
 
     url: str = Field(
         max_length=500,
@@ -47,7 +47,7 @@ class HookIn(RequestModel):
 
 
 class WebhookIn(RequestModel):
-    """Which webhook."""
+    """Names a webhook."""
 
     webhook_id: WebhookId
 
@@ -196,7 +196,7 @@ def remove(uow: UnitOfWork, ctx: RequestContext[WebhookIn, None]) -> HandlerResu
 
 
 def deliveries(uow: UnitOfWork, ctx: RequestContext[DeliveriesIn, None]) -> HandlerResult:
-    """What was and will be sent, newest first."""
+    """Deliveries that were attempted or are due, newest first."""
     webhook, limit = _own(uow, ctx.caller, ctx.request.webhook_id), ctx.request.limit
     rows = uow.webhooks.deliveries(webhook.webhook_id, after=ctx.request.cursor, limit=limit + 1)
     more = delivery_after(rows[limit - 1]) if len(rows) > limit else None

@@ -45,7 +45,7 @@ def check_size(body: Mapping[str, object]) -> None:
 
 
 def _name_bytes(fields: Mapping[str, object]) -> int:
-    """How many bytes the names of an object take. Errors: `invalid_request`."""
+    """Count the bytes of the names of an object. Errors: `invalid_request`."""
     if max(map(len, fields), default=0) > FIELD_MAX:
         raise invalid("name", f"the name of a field has at most {FIELD_MAX} characters")
     return sum(len(n) if n.isascii() else len(n.encode("utf-8", "replace")) for n in fields)
@@ -251,14 +251,14 @@ def _is_secret(field: str, text: str) -> bool:
 
 @dataclass(slots=True, eq=False)  # one a field of every body: a frozen one takes four times as long
 class _Place:
-    """Where something stands: the name of its field, below another place; whether it is a text."""
+    """The place of a value: the name of its field, below another place; whether it is a text."""
 
     above: _Place | None
     name: str
     says: bool
 
     def __str__(self) -> str:
-        """The path, none of whose parts is a value that somebody used as a name."""
+        """The path; none of its parts is a value that a caller used as a name."""
         part = "…" if len(self.name) >= SHORTEST else self.name
         return _path_text(f"{self.above}.{part}" if self.above else part)
 

@@ -119,9 +119,7 @@ def _brief(field: Schema) -> Schema:
 
 
 def hints(op: Operation) -> dict[str, bool]:
-    """What a host may assume of a tool, all four said, as a host's own defaults are the worst
-    case.
-    """
+    """The tool hints of MCP, all four set, as a host's own defaults are the worst case."""
     return {
         "readOnlyHint": not op.writes,
         "destructiveHint": op.destructive,
@@ -176,8 +174,8 @@ def is_free(schema: Schema) -> bool:
 
 
 def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[str, str]]:
-    """Everything in an answer that can hold words, however deep: (name of its field, what is said
-    of it). An object of which it is said as a whole is one.
+    """Each field of an answer that can hold words, however deep: (its name, its description). An
+    object whose description covers it whole is one field.
     """
     about = schema.get("description", about)
     if name and (is_free(schema) or ("properties" in schema and OTHERS.search(about))):
@@ -193,7 +191,7 @@ def texts(schema: Schema, *, name: str = "", about: str = "") -> Iterator[tuple[
 
 @cache
 def untrusted_fields(op: Operation) -> tuple[str, ...]:
-    """Names of the fields of an answer in which somebody else than the service speaks."""
+    """Names of the fields of an answer that hold other people's words."""
     descriptions = texts(gives_schema(op))
     return tuple(sorted({n for n, about in descriptions if OTHERS.search(about)}))
 

@@ -20,9 +20,9 @@ _AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn
 
 
 def reads_as(name: str) -> frozenset[str]:
-    """What a reader may take a name for; names that have one of these in common are equal: its
-    letters in NFKC, whatever their case and spaces, and the same with look-alikes as one letter,
-    without marks and punctuation.
+    """The forms under which a reader may know a name; names that have one of these in common are
+    equal: its letters in NFKC, without regard to case and spaces, and the same with look-alikes as
+    one letter, without marks and punctuation.
     """
     plain = "".join(unicodedata.normalize("NFKC", name).casefold().split())
     skeleton = confusable_skeleton(to_latin(name)).translate(_AS_ONE)
@@ -38,7 +38,7 @@ def is_equal_to_one(name: str, names: Iterable[str]) -> bool:
 
 
 def name_problem(name: str) -> str | None:
-    """Why a fit text is no name, None where it is one."""
+    """The reason for which a text cannot be a name, None where it can."""
     return unfit_name(name) or _with_id(name) or _mixed(name)
 
 

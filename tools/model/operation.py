@@ -68,7 +68,7 @@ class Caller:
 
     @property
     def payer(self) -> str:
-        """Whose share a relay counts against: the owner's, else the network address's."""
+        """The subject whose share a relay counts against: the owner, else the network address."""
         return self.owner_id or self.user_id or self.network_address or ""
 
 
@@ -76,13 +76,13 @@ ANONYMOUS: Final = Caller("nobody")
 
 
 class CredentialCache:
-    """Agents by the hash of their keys; whoever came first goes first."""
+    """Agents by the hash of their keys; the entry that was added first is dropped first."""
 
     def __init__(self) -> None:
         self._agents: dict[str, Caller] = {}
 
     def of(self, digest: str) -> Caller | None:
-        """Whose a key was when it was last looked up, as one that is presumed."""
+        """The cached caller of a key's hash; None where there is none."""
         return self._agents.get(digest)
 
     def keep(self, caller: Caller) -> None:
@@ -94,13 +94,13 @@ class CredentialCache:
             del self._agents[next(iter(self._agents))]
 
     def forget(self, caller: Caller) -> None:
-        """The key is nobody's any more."""
+        """Drop a key from the cache."""
         self._agents.pop(caller.credential or "", None)
 
 
 @dataclass(frozen=True, slots=True)
 class Deps:
-    """What operations work with; composed in `server.wiring`."""
+    """Dependencies of operations; composed in `server.wiring`."""
 
     store: Store
     chains: Chains
@@ -146,8 +146,8 @@ class RequestContext(Generic[T, F]):
 
 @dataclass(frozen=True, slots=True)
 class HandlerResult:
-    """What a handler answers: a value of the operation's `response_model`, and the HTTP
-    status; `stored_body` as in an `OperationResult`.
+    """The answer of a handler: a value of the operation's `response_model`, and the HTTP status;
+    `stored_body` as in an `OperationResult`.
     """
 
     body: Any

@@ -55,8 +55,8 @@ class PaperExchange(Protocol):
         ...
 
     def latency(self, uow: UnitOfWork, owner_id: str, name: str | None) -> timedelta:
-        """How long after its acceptance an order meets the market: as its book says, the owner's
-        oldest one where none is named.
+        """The time after its acceptance at which an order meets the market: as its book says, the
+        owner's oldest one where none is named.
         """
         ...
 
@@ -76,8 +76,8 @@ class PaperExchange(Protocol):
         ...
 
     def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
-        """Where the product's mark would end the order's book if it filled whole at its limit; None
-        where nothing would, or where the mark of another position is not at hand.
+        """The product's mark at which the order's book would be liquidated if it filled whole at
+        its limit; None where there is none, or where the mark of another position is not at hand.
         """
         ...
 

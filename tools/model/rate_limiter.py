@@ -24,7 +24,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(slots=True)
 class RateLimiter:
-    """When each key's calls will be paid off; a key that is paid off needs no place."""
+    """Meters of calls by key: the time at which a key's calls are paid off; a key that is paid off
+    takes no place.
+    """
 
     _due: OrderedDict[tuple[str, str], datetime] = field(default_factory=OrderedDict)
 
@@ -59,7 +61,7 @@ class RateLimiter:
             self._due.popitem(last=False)
 
     def knows(self, subject: str, whose: str) -> bool:
-        """Whether a call of somebody was counted lately."""
+        """Whether a call under this key was counted lately."""
         return (subject, whose) in self._due
 
     def __len__(self) -> int:
@@ -69,7 +71,7 @@ class RateLimiter:
 def client_network(
     peer: str | None, forwarded: str | None, trusted: Sequence[Network]
 ) -> str | None:
-    """Whose request it is: the peer's, or behind trusted proxies the last hop of
+    """The network that a request comes from: the peer's, or behind trusted proxies the last hop of
     `X-Forwarded-For` that is none of them. An IPv6 address counts by its /64, which one holder has
     whole.
     """

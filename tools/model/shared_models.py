@@ -12,8 +12,8 @@ from tools.model.operation import ResponseModel
 
 
 class RevertTold(ResponseModel):
-    """Why a call would revert: the Solidity error with its arguments, and the refusal code it
-    stands for.
+    """The reason for which a call would revert: the Solidity error with its arguments, and the
+    refusal code it stands for.
     """
 
     name: str = Field(description="the contract's own name for the error")
@@ -22,7 +22,7 @@ class RevertTold(ResponseModel):
 
 
 class Simulated(ResponseModel):
-    """What an eth_call of the transaction at the newest block says; `gas` in gas units."""
+    """The result of an eth_call of the transaction at the newest block; `gas` in gas units."""
 
     ok: bool
     revert: RevertTold | None
@@ -53,7 +53,7 @@ class ExplainedCall(ResponseModel):
 
     @classmethod
     def of(cls, decoded: DecodedCalldata) -> ExplainedCall:
-        """What is not known is left out."""
+        """Build the model; unknown parts are left out."""
         if decoded.function is None:
             return cls(selector=decoded.selector)
         return cls(
@@ -62,7 +62,7 @@ class ExplainedCall(ResponseModel):
 
 
 class CutBytes(ResponseModel):
-    """How many bytes the values have that are not shown for their size."""
+    """The sizes in bytes of values that are not shown for their size."""
 
     was: int | None = Field(default=None, alias="from")
     to: int | None = None
@@ -79,10 +79,9 @@ OF_JSON: Final = "the owner's own words where the field holds JSON"
 
 
 class FieldChange(ResponseModel):
-    """What a field was and became; amounts as 6-decimal text, JSON settings as given.
-
-    A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
-    only that and its hash.
+    """A field's value before and after; amounts as 6-decimal text, JSON settings as given. A value
+    that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps only that
+    and its hash.
     """
 
     was: Any = Field(alias="from", description=OF_JSON)

@@ -15,7 +15,7 @@ _ABOUT: Final[ContextVar[Mapping[str, str]]] = ContextVar("about", default=_NOTH
 
 
 class Telemetry(Protocol):
-    """Whoever counts what a process does. Units: microseconds."""
+    """Port for counters of the process's work. Units: microseconds."""
 
     def called(self, operation: str, surface: str, code: str | None, micros: int) -> None:
         """An operation was answered; `code` is that of its refusal."""
@@ -27,17 +27,17 @@ class Telemetry(Protocol):
 
 
 class NullTelemetry:
-    """Nobody counts."""
+    """Telemetry that discards everything."""
 
     def called(self, operation: str, surface: str, code: str | None, micros: int) -> None:
-        """Nothing."""
+        """Discard the call."""
 
     def worked(self, subject: str, micros: int, *, well: bool) -> None:
-        """Nothing."""
+        """Discard the work."""
 
 
 def current_log_context() -> Mapping[str, str]:
-    """What the present task is about, for a line of the log: request, operation, mandate."""
+    """The log fields of the present task: request, operation, mandate."""
     return _ABOUT.get()
 
 

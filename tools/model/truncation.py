@@ -68,7 +68,7 @@ def rows_within(rows: Iterable[Row], limit: int = PAGE_BYTES) -> Iterator[Row]:
 def smaller_page(
     op: Operation, request: RequestModel, arguments: Mapping[str, object], reply: OperationResult
 ) -> RequestModel | None:
-    """A shorter page to ask for, where nobody named a length and this one is too long for a
+    """A shorter page to ask for, where the caller gave no length and this one is too long for a
     model.
     """
     limit = getattr(request, "limit", None)
@@ -101,7 +101,7 @@ def truncate_result(
 
 
 def full_read_hint(op: Operation) -> str:
-    """How to get an answer with nothing cut."""
+    """The call that gets an answer with nothing cut."""
     for name in ("limit", "parts"):
         if name in op.request_model.model_fields:
             return f"Name {name}: then nothing is cut."
@@ -122,7 +122,7 @@ class Truncated:
         return len(encoded(self.values)) + len(encoded(self.places[:CUTS_TOLD])) <= limit
 
     def as_item(self, full_read: str) -> dict[str, object]:
-        """What is said of it beside the values."""
+        """The description of a cut beside the values."""
         if not self.places:
             return {}
         return {

@@ -24,7 +24,7 @@ from tools.model.operation import (
 
 
 class RoutesIn(RequestModel):
-    """Where from, where to, how much; a missing destination is filled from the settings."""
+    """Source, destination and amount; a missing destination is filled from the settings."""
 
     amount: Usdc | None = None
     source_chain: int | None = Field(default=None, ge=1, le=2**53)
@@ -34,7 +34,7 @@ class RoutesIn(RequestModel):
 
 
 class Destination(ResponseModel):
-    """Where the money goes; `address` is USDC's, null where the chain is not set."""
+    """The destination of the money; `address` is USDC's, null where the chain is not set."""
 
     chain: int
     asset: str

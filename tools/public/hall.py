@@ -40,7 +40,7 @@ Sort = Literal["days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d"
 
 
 class HallIn(RequestModel):
-    """Which agents, and by what."""
+    """Filters and order of agents."""
 
     sort: Sort = Field(default="days_live", description="one fact, best first")
     accepting: bool = Field(default=False, description="only agents that accept mandates")
@@ -49,7 +49,7 @@ class HallIn(RequestModel):
 
 
 class HallAgentIn(RequestModel):
-    """Which agent."""
+    """Names an agent."""
 
     agent_id: AgentId
 

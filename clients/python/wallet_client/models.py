@@ -82,7 +82,7 @@ class AllowedPeriod(BaseModel):
 
 class AllowlistPage(BaseModel):
     """
-    Who may trade live, where the switches are on.
+    People who may trade live, where the switches are on.
     """
 
     model_config = ConfigDict(
@@ -94,7 +94,7 @@ class AllowlistPage(BaseModel):
 
 class AllowlistSet(BaseModel):
     """
-    How it stands now; `changed` is false where it stood so before, and nothing was written.
+    The permission now; `changed` is false where it was so before, and nothing was written.
     """
 
     model_config = ConfigDict(
@@ -358,7 +358,7 @@ class ContractTarget(BaseModel):
 
 class CostExample(BaseModel):
     """
-    What the fee is on a round notional. Units: USDC, 6 decimals.
+    The fee on a round notional. Units: USDC, 6 decimals.
     """
 
     model_config = ConfigDict(
@@ -370,7 +370,7 @@ class CostExample(BaseModel):
 
 class CountOut(BaseModel):
     """
-    How many wallets approved the configured builder.
+    The number of wallets that approved the configured builder.
     """
 
     model_config = ConfigDict(
@@ -388,7 +388,7 @@ class CountOut(BaseModel):
 
 class Counts(BaseModel):
     """
-    How much there is.
+    Counts of the stored records.
     """
 
     model_config = ConfigDict(
@@ -403,7 +403,7 @@ class Counts(BaseModel):
 
 class CutBytes(BaseModel):
     """
-    How many bytes the values have that are not shown for their size.
+    The sizes in bytes of values that are not shown for their size.
     """
 
     model_config = ConfigDict(
@@ -504,7 +504,7 @@ class DepositOut(BaseModel):
 
 class Destination(BaseModel):
     """
-    Where the money goes; `address` is USDC's, null where the chain is not set.
+    The destination of the money; `address` is USDC's, null where the chain is not set.
     """
 
     model_config = ConfigDict(
@@ -540,7 +540,7 @@ class Done(BaseModel):
 
 class EnableOut(BaseModel):
     """
-    What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
+    The text to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
     name.
     """
 
@@ -672,10 +672,9 @@ class FeeValue(BaseModel):
 
 class FieldChange(BaseModel):
     """
-    What a field was and became; amounts as 6-decimal text, JSON settings as given.
-
-    A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
-    only that and its hash.
+    A field's value before and after; amounts as 6-decimal text, JSON settings as given. A value
+    that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps only that
+    and its hash.
     """
 
     model_config = ConfigDict(
@@ -694,7 +693,7 @@ class FieldChange(BaseModel):
 
 class FromTo(BaseModel):
     """
-    What a value was, and what it became; an amount is USDC with 6 decimals.
+    A value before and after; an amount is USDC with 6 decimals.
     """
 
     model_config = ConfigDict(
@@ -706,7 +705,7 @@ class FromTo(BaseModel):
 
 class GapOut(BaseModel):
     """
-    Nobody looked at the book then; nothing is made up for it.
+    A time without rounds on the book; nothing is made up for it.
     """
 
     model_config = ConfigDict(
@@ -1022,7 +1021,7 @@ class LockDays(BaseModel):
 
 class Locks(BaseModel):
     """
-    What has to be open for a live order; null where the venue does not say.
+    The conditions of a live order; null where the venue does not say.
     """
 
     model_config = ConfigDict(
@@ -1096,7 +1095,7 @@ class McpTools(BaseModel):
 
 class ModelOut(BaseModel):
     """
-    How its orders are filled.
+    The fill model of a book's orders.
     """
 
     model_config = ConfigDict(
@@ -1186,7 +1185,7 @@ class OnFloor(BaseModel):
 
 class OrderAtVenue(BaseModel):
     """
-    What the venue said of it last.
+    The order at the venue, by its last answer.
     """
 
     model_config = ConfigDict(
@@ -1199,7 +1198,7 @@ class OrderAtVenue(BaseModel):
 
 class OrderBuilderOut(BaseModel):
     """
-    Who is paid for bringing the order.
+    The builder that the order pays.
     """
 
     model_config = ConfigDict(
@@ -1228,7 +1227,7 @@ class OrderFillOut(BaseModel):
 
 class OrderStep(BaseModel):
     """
-    What can be done next with it.
+    A possible next step of the order.
     """
 
     model_config = ConfigDict(
@@ -1289,7 +1288,7 @@ class PaidReadTarget(BaseModel):
 
 class PaidReference(BaseModel):
     """
-    What was read, as far as the report says.
+    The document that was paid for, as far as the report names it.
     """
 
     model_config = ConfigDict(
@@ -1302,7 +1301,7 @@ class PaidReference(BaseModel):
 
 class PaymasterService(BaseModel):
     """
-    Where the paymaster of ERC-7677 answers.
+    The URL at which the paymaster of ERC-7677 answers.
     """
 
     model_config = ConfigDict(
@@ -1430,7 +1429,7 @@ class PositionsOut(BaseModel):
 
 class PreparedBy(BaseModel):
     """
-    Who prepared it.
+    The principal that prepared the order.
     """
 
     model_config = ConfigDict(
@@ -1456,7 +1455,7 @@ class PriceTold(BaseModel):
 
 class Product(BaseModel):
     """
-    One product. `live`: orders of it can be live here at all, whoever asks.
+    One product. `live`: orders of it can be live here at all, for any caller.
     """
 
     model_config = ConfigDict(
@@ -1641,7 +1640,7 @@ class Refusal(BaseModel):
 
 class RefusalShown(BaseModel):
     """
-    Why it came to nothing: the refusal's code and sentence.
+    The reason for which the order ended without a fill: the refusal's code and sentence.
     """
 
     model_config = ConfigDict(
@@ -1695,7 +1694,7 @@ class Registered(BaseModel):
 
 class Relayed(BaseModel):
     """
-    What the venue said: its own JSON, cut to the fields that are known, its decimal strings
+    The venue's answer: its own JSON, cut to the fields that are known, its decimal strings
     unchanged.
     """
 
@@ -1757,8 +1756,8 @@ class Restated(BaseModel):
 
 class RevertTold(BaseModel):
     """
-    Why a call would revert: the Solidity error with its arguments, and the refusal code it
-    stands for.
+    The reason for which a call would revert: the Solidity error with its arguments, and the
+    refusal code it stands for.
     """
 
     model_config = ConfigDict(
@@ -1825,7 +1824,7 @@ class SessionOut(BaseModel):
 
 class Simulated(BaseModel):
     """
-    What an eth_call of the transaction at the newest block says; `gas` in gas units.
+    The result of an eth_call of the transaction at the newest block; `gas` in gas units.
     """
 
     model_config = ConfigDict(
@@ -1936,7 +1935,7 @@ class StepTarget(BaseModel):
 
 class StreamStart(BaseModel):
     """
-    Where the stream begins; over HTTP the answer is the stream itself.
+    The position at which the stream begins; over HTTP the answer is the stream itself.
     """
 
     model_config = ConfigDict(
@@ -2544,7 +2543,7 @@ class VerifyOut(BaseModel):
 
 class Warned(BaseModel):
     """
-    Something to mend, though no rule is broken.
+    A fault to mend that breaks no rule.
     """
 
     model_config = ConfigDict(
@@ -2585,7 +2584,7 @@ class WeekPeriod(BaseModel):
 
 class WhereProven(BaseModel):
     """
-    Where to see that the chain tells of what was reported.
+    The reads that show whether the chain confirms the report.
     """
 
     model_config = ConfigDict(
@@ -2900,7 +2899,7 @@ class BalanceActivity(BaseModel):
 
 class Balances(BaseModel):
     """
-    What an agent has of one asset on one chain; units of the asset with 6 decimals.
+    An agent's balances of one asset on one chain; units of the asset with 6 decimals.
     """
 
     model_config = ConfigDict(
@@ -3012,7 +3011,7 @@ class BidEventOut(BaseModel):
 
 class BookOut(BaseModel):
     """
-    A paper book. Every figure is an estimate: nobody traded.
+    A paper book. Every figure is an estimate: nothing was traded.
     """
 
     model_config = ConfigDict(
@@ -3150,7 +3149,7 @@ class BusiestDay(BaseModel):
 
 class CapTold(BaseModel):
     """
-    What the order is held to, and what is left of the day with it.
+    The limits of the order, and the rest of the day with it.
     """
 
     model_config = ConfigDict(
@@ -3192,7 +3191,7 @@ class CapTold(BaseModel):
 
 class Capabilities(BaseModel):
     """
-    What a wallet is told of sponsorship (EIP-5792).
+    The wallet capabilities for gas sponsorship (EIP-5792).
     """
 
     model_config = ConfigDict(
@@ -3269,7 +3268,7 @@ class ContractAt(BaseModel):
 
 class CouldBeOut(BaseModel):
     """
-    What an unclear clause may mean.
+    One possible meaning of an unclear clause.
     """
 
     model_config = ConfigDict(
@@ -3298,7 +3297,7 @@ class CouldBeOut(BaseModel):
 
 class CountedAmount(BaseModel):
     """
-    What was measured, by whom, and how.
+    A measured amount, with who measured it and how.
     """
 
     model_config = ConfigDict(
@@ -3377,7 +3376,7 @@ class Decided(BaseModel):
 
 class DecodedCall(BaseModel):
     """
-    What is called; `market` and `label` are the mandate's entry.
+    The decoded call; `market` and `label` are the mandate's entry.
     """
 
     model_config = ConfigDict(
@@ -3689,8 +3688,9 @@ class FundCall(BaseModel):
 
 class FundOut(BaseModel):
     """
-    How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
-    vault's creation is not deep enough in the chain, and may still be reorganised away.
+    The ways of depositing USDC into the vault; `room` is what may still be deposited.
+    `provisional`: the vault's creation is not deep enough in the chain, and may still be
+    reorganised away.
     """
 
     model_config = ConfigDict(
@@ -4022,7 +4022,7 @@ class MarketsOut(BaseModel):
 
 class Me(BaseModel):
     """
-    Who calls; `agents` for an owner, `policy` for an agent.
+    The caller; `agents` for an owner, `policy` for an agent.
     """
 
     model_config = ConfigDict(
@@ -4148,7 +4148,7 @@ class OpenPosition(BaseModel):
 
 class OrderChecks(BaseModel):
     """
-    What was looked at. The fees are estimates, rounded to the nearest millionth.
+    The values that were checked. The fees are estimates, rounded to the nearest millionth.
     """
 
     model_config = ConfigDict(
@@ -4297,8 +4297,8 @@ class OutAndIn(BaseModel):
 
 class OwnStatusOut(BaseModel):
     """
-    What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
-    say.
+    The linked wallet and its approved keys. `equity_usdc` and `funded` are null where the venue
+    does not say.
     """
 
     model_config = ConfigDict(
@@ -4385,7 +4385,7 @@ class PaperResults(BaseModel):
 
 class PaperUse(BaseModel):
     """
-    What paper orders took of the same limits, on counters of their own.
+    The use of the same limits by paper orders, on counters of their own.
     """
 
     model_config = ConfigDict(
@@ -4451,7 +4451,7 @@ class PendingClaims(BaseModel):
 
 class PendingOut(BaseModel):
     """
-    Orders that wait for somebody, newest first; the list is whole.
+    Orders that wait for a decision, newest first; the list is whole.
     """
 
     model_config = ConfigDict(
@@ -4487,7 +4487,7 @@ class PlanStep(BaseModel):
 
 class PointOut(BaseModel):
     """
-    What a book was worth.
+    The worth of a book at a time.
     """
 
     model_config = ConfigDict(
@@ -4787,7 +4787,7 @@ class RemainingNow(BaseModel):
 
 class RemainingThen(BaseModel):
     """
-    What remained at `as_of`.
+    The remaining limits at `as_of`.
     """
 
     model_config = ConfigDict(
@@ -5059,7 +5059,8 @@ class StopOut(BaseModel):
 
 class ToSignOut(BaseModel):
     """
-    What an order key signs. `action` is JSON text in the one key order that the venue hashes.
+    The action that an order key signs. `action` is JSON text in the one key order that the venue
+    hashes.
     """
 
     model_config = ConfigDict(
@@ -5704,8 +5705,8 @@ class DoorOrderOut(BaseModel):
 
 class DraftOut(BaseModel):
     """
-    What a note was understood as; a term that it leaves open is null in the draft, has no
-    clause, and is listed in what is unclear.
+    The terms that were read out of a note; a term that it leaves open is null in the draft, has
+    no clause, and is listed in what is unclear.
     """
 
     model_config = ConfigDict(
@@ -5983,7 +5984,7 @@ class LimitsOut(BaseModel):
 
 class LimitsRead(BaseModel):
     """
-    What may still be done, in at most 2 KB; breaches stand in the mandate read.
+    The remaining limits, in at most 2 KB; breaches stand in the mandate read.
     """
 
     model_config = ConfigDict(
@@ -6051,7 +6052,7 @@ class MandateWeek(BaseModel):
 
 class MeOut(BaseModel):
     """
-    Who the caller is to the door.
+    The caller, as the trading routes know it.
     """
 
     model_config = ConfigDict(
@@ -6597,7 +6598,7 @@ class EventPage(BaseModel):
 
 class FirstAnswer(BaseModel):
     """
-    What the first call with the key was answered.
+    The answer that the first call with the key got.
     """
 
     model_config = ConfigDict(
@@ -6609,7 +6610,7 @@ class FirstAnswer(BaseModel):
 
 class ReconcileOut(BaseModel):
     """
-    What is known of a transaction, a key or an action.
+    The known outcome of a transaction, a key or an action.
     """
 
     model_config = ConfigDict(

@@ -2516,12 +2516,12 @@ export interface components {
             largest_move: components["schemas"]["LargestMove"];
             busiest_day: components["schemas"]["BusiestDay"];
         };
-        /** @description Who may trade live, where the switches are on. */
+        /** @description People who may trade live, where the switches are on. */
         AllowlistPage: {
             items: components["schemas"]["AllowedOut"][];
             next_cursor: string | null;
         };
-        /** @description How it stands now; `changed` is false where it stood so before, and nothing was written. */
+        /** @description The permission now; `changed` is false where it was so before, and nothing was written. */
         AllowlistSet: {
             item: string;
             allowed: boolean;
@@ -2621,7 +2621,7 @@ export interface components {
             ref_kind: string;
             ref_id: string;
         };
-        /** @description What an agent has of one asset on one chain; units of the asset with 6 decimals. */
+        /** @description An agent's balances of one asset on one chain; units of the asset with 6 decimals. */
         Balances: {
             chain_id: number;
             asset: string;
@@ -2669,7 +2669,7 @@ export interface components {
             hash?: string | null;
             depth?: number | null;
         };
-        /** @description A paper book. Every figure is an estimate: nobody traded. */
+        /** @description A paper book. Every figure is an estimate: nothing was traded. */
         BookOut: {
             book: string;
             /** @description the owner's own name for it */
@@ -2853,14 +2853,14 @@ export interface components {
             /** @description ISO 8601, UTC */
             resets_at: string;
         };
-        /** @description What the order is held to, and what is left of the day with it. */
+        /** @description The limits of the order, and the rest of the day with it. */
         CapTold: {
             limit: components["schemas"]["Usdc"];
             used: components["schemas"]["Usdc"];
             reserved: components["schemas"]["Usdc"];
             remaining: components["schemas"]["Usdc"];
         };
-        /** @description What a wallet is told of sponsorship (EIP-5792). */
+        /** @description The wallet capabilities for gas sponsorship (EIP-5792). */
         Capabilities: {
             paymasterService: components["schemas"]["PaymasterService"];
         };
@@ -3040,19 +3040,19 @@ export interface components {
             told: components["schemas"]["OutAndIn"];
             measured: components["schemas"]["OutAndIn"];
         };
-        /** @description What the fee is on a round notional. Units: USDC, 6 decimals. */
+        /** @description The fee on a round notional. Units: USDC, 6 decimals. */
         CostExample: {
             notional: string;
             fee: string;
         };
-        /** @description What an unclear clause may mean. */
+        /** @description One possible meaning of an unclear clause. */
         CouldBeOut: {
             /** @enum {string} */
             term: "budget_usdc" | "per_tx_cap_usdc" | "daily_cap_usdc" | "stop_floor_bps" | "horizon_days" | "payout_rule" | "approval_above_usdc" | "on_floor" | "target_bps" | "markets" | "allowed_targets";
             /** @description null where the clause gives no value for it, or where null is the value */
             value: string | number | components["schemas"]["FeeValue"] | string[] | null;
         };
-        /** @description How many wallets approved the configured builder. */
+        /** @description The number of wallets that approved the configured builder. */
         CountOut: {
             recorded: number;
             verified: number;
@@ -3065,14 +3065,14 @@ export interface components {
             /** @description ISO 8601, UTC */
             as_of: string;
         };
-        /** @description What was measured, by whom, and how. */
+        /** @description A measured amount, with who measured it and how. */
         CountedAmount: {
             value: components["schemas"]["Usdc"];
             /** @constant */
             source: "service";
             basis: string;
         };
-        /** @description How much there is. */
+        /** @description Counts of the stored records. */
         Counts: {
             agents: number;
             mandates: number;
@@ -3080,7 +3080,7 @@ export interface components {
             actions_recorded: number;
             as_of: string;
         };
-        /** @description How many bytes the values have that are not shown for their size. */
+        /** @description The sizes in bytes of values that are not shown for their size. */
         CutBytes: {
             from?: number | null;
             to?: number | null;
@@ -3109,7 +3109,7 @@ export interface components {
         Decided: {
             approval: components["schemas"]["ApprovalItem"];
         };
-        /** @description What is called; `market` and `label` are the mandate's entry. */
+        /** @description The decoded call; `market` and `label` are the mandate's entry. */
         DecodedCall: {
             target: string;
             selector: string;
@@ -3199,7 +3199,7 @@ export interface components {
             /** @description the day of the table, YYYY-MM-DD */
             as_of: string;
         };
-        /** @description Where the money goes; `address` is USDC's, null where the chain is not set. */
+        /** @description The destination of the money; `address` is USDC's, null where the chain is not set. */
         Destination: {
             chain: number;
             asset: string;
@@ -3273,8 +3273,8 @@ export interface components {
             on_floor: ("keep" | "close") | null;
         };
         /**
-         * @description What a note was understood as; a term that it leaves open is null in the draft, has no
-         *     clause, and is listed in what is unclear.
+         * @description The terms that were read out of a note; a term that it leaves open is null in the draft, has
+         *     no clause, and is listed in what is unclear.
          */
         DraftOut: {
             draft: components["schemas"]["DraftAttributes"];
@@ -3291,7 +3291,7 @@ export interface components {
             public_id: string | null;
         };
         /**
-         * @description What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
+         * @description The text to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
          *     name.
          */
         EnableOut: {
@@ -3481,10 +3481,9 @@ export interface components {
             by_type: components["schemas"]["FeesByType"];
         };
         /**
-         * @description What a field was and became; amounts as 6-decimal text, JSON settings as given.
-         *
-         *     A value that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps
-         *     only that and its hash.
+         * @description A field's value before and after; amounts as 6-decimal text, JSON settings as given. A value
+         *     that is too large is null, and `cut` gives its size; of one above 1 KiB the log keeps only that
+         *     and its hash.
          */
         FieldChange: {
             /** @description the owner's own words where the field holds JSON */
@@ -3502,7 +3501,7 @@ export interface components {
             result: components["schemas"]["Result"];
             fees: components["schemas"]["FeesPaid"];
         };
-        /** @description What the first call with the key was answered. */
+        /** @description The answer that the first call with the key got. */
         FirstAnswer: {
             status: number;
             body: components["schemas"]["EventOut"];
@@ -3512,7 +3511,7 @@ export interface components {
             deposits: components["schemas"]["Usdc"];
             withdrawals: components["schemas"]["Usdc"];
         };
-        /** @description What a value was, and what it became; an amount is USDC with 6 decimals. */
+        /** @description A value before and after; an amount is USDC with 6 decimals. */
         FromTo: {
             from: boolean | string | null;
             to: boolean | string | null;
@@ -3531,8 +3530,9 @@ export interface components {
             simulation: components["schemas"]["Simulated"] | null;
         };
         /**
-         * @description How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
-         *     vault's creation is not deep enough in the chain, and may still be reorganised away.
+         * @description The ways of depositing USDC into the vault; `room` is what may still be deposited.
+         *     `provisional`: the vault's creation is not deep enough in the chain, and may still be
+         *     reorganised away.
          */
         FundOut: {
             vault_address: string;
@@ -3547,7 +3547,7 @@ export interface components {
             amount: components["schemas"]["Usdc"] | null;
             capabilities?: components["schemas"]["Capabilities"] | null;
         };
-        /** @description Nobody looked at the book then; nothing is made up for it. */
+        /** @description A time without rounds on the book; nothing is made up for it. */
         GapOut: {
             /** @description ISO 8601, UTC */
             since: string;
@@ -3889,7 +3889,7 @@ export interface components {
             per_order: components["schemas"]["Usdc"];
             per_day: components["schemas"]["Usdc"];
         };
-        /** @description What may still be done, in at most 2 KB; breaches stand in the mandate read. */
+        /** @description The remaining limits, in at most 2 KB; breaches stand in the mandate read. */
         LimitsRead: {
             /** @enum {string} */
             status: "draft" | "signed" | "working" | "stopped" | "settled" | "cancelled" | "ended";
@@ -3943,7 +3943,7 @@ export interface components {
         LockDays: {
             days: number;
         };
-        /** @description What has to be open for a live order; null where the venue does not say. */
+        /** @description The conditions of a live order; null where the venue does not say. */
         Locks: {
             door: boolean;
             mainnet: boolean;
@@ -4113,7 +4113,7 @@ export interface components {
         McpTools: {
             tools: components["schemas"]["McpTool"][];
         };
-        /** @description Who calls; `agents` for an owner, `policy` for an agent. */
+        /** @description The caller; `agents` for an owner, `policy` for an agent. */
         Me: {
             agent_id: string | null;
             /** @description the owner's name for the agent */
@@ -4124,7 +4124,7 @@ export interface components {
             policy: components["schemas"]["PolicyState"] | null;
             mandates: components["schemas"]["MandateShort"][];
         };
-        /** @description Who the caller is to the door. */
+        /** @description The caller, as the trading routes know it. */
         MeOut: {
             user: string;
             wallet: string | null;
@@ -4144,7 +4144,7 @@ export interface components {
             throttle: components["schemas"]["ThrottleTold"];
             books: string[];
         };
-        /** @description How its orders are filled. */
+        /** @description The fill model of a book's orders. */
         ModelOut: {
             /** @description the part of each level shown that can be had */
             depth_share: string;
@@ -4268,19 +4268,19 @@ export interface components {
             est: true;
             parts: components["schemas"]["OpenPart"][];
         };
-        /** @description What the venue said of it last. */
+        /** @description The order at the venue, by its last answer. */
         OrderAtVenue: {
             oid: number | null;
             status: string;
             /** @description ISO 8601, UTC */
             checked_at: string;
         };
-        /** @description Who is paid for bringing the order. */
+        /** @description The builder that the order pays. */
         OrderBuilderOut: {
             address: string;
             fee_tenths_bps: number;
         };
-        /** @description What was looked at. The fees are estimates, rounded to the nearest millionth. */
+        /** @description The values that were checked. The fees are estimates, rounded to the nearest millionth. */
         OrderChecks: {
             cap: components["schemas"]["CapTold"] | null;
             price: components["schemas"]["PriceTold"];
@@ -4380,7 +4380,7 @@ export interface components {
             /** @description own words of whoever prepared it */
             why: string | null;
         };
-        /** @description What can be done next with it. */
+        /** @description A possible next step of the order. */
         OrderStep: {
             /** @description the service's own words */
             text: string;
@@ -4393,8 +4393,8 @@ export interface components {
             in: components["schemas"]["Usdc"];
         };
         /**
-         * @description What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
-         *     say.
+         * @description The linked wallet and its approved keys. `equity_usdc` and `funded` are null where the venue
+         *     does not say.
          */
         OwnStatusOut: {
             linked: boolean;
@@ -4457,7 +4457,7 @@ export interface components {
             /** @description as the draft's writer gave it */
             hosts: string[];
         };
-        /** @description What was read, as far as the report says. */
+        /** @description The document that was paid for, as far as the report names it. */
         PaidReference: {
             /** @description as the agent told it */
             resource: string | null;
@@ -4490,7 +4490,7 @@ export interface components {
             /** @constant */
             est: true;
         };
-        /** @description What paper orders took of the same limits, on counters of their own. */
+        /** @description The use of the same limits by paper orders, on counters of their own. */
         PaperUse: {
             used: components["schemas"]["CountedAmount"];
         };
@@ -4535,7 +4535,7 @@ export interface components {
             observed?: components["schemas"]["ObservedVault"] | null;
             reverses?: components["schemas"]["Reversed"] | null;
         };
-        /** @description Where the paymaster of ERC-7677 answers. */
+        /** @description The URL at which the paymaster of ERC-7677 answers. */
         PaymasterService: {
             url: string;
         };
@@ -4556,7 +4556,7 @@ export interface components {
             in: components["schemas"]["Usdc"];
             oldest_at: string | null;
         };
-        /** @description Orders that wait for somebody, newest first; the list is whole. */
+        /** @description Orders that wait for a decision, newest first; the list is whole. */
         PendingOut: {
             orders: components["schemas"]["OrderOut"][];
         };
@@ -4597,7 +4597,7 @@ export interface components {
             exit_cost_est?: components["schemas"]["Usdc"] | null;
             route?: string | null;
         };
-        /** @description What a book was worth. */
+        /** @description The worth of a book at a time. */
         PointOut: {
             /** @description ISO 8601, UTC */
             at: string;
@@ -4716,7 +4716,7 @@ export interface components {
             as_of: string;
             stale: boolean;
         };
-        /** @description Who prepared it. */
+        /** @description The principal that prepared the order. */
         PreparedBy: {
             /** @enum {string} */
             kind: "owner" | "agent" | "keeper";
@@ -4751,7 +4751,7 @@ export interface components {
             value: components["schemas"]["Usdc"] | null;
             answered: boolean;
         };
-        /** @description One product. `live`: orders of it can be live here at all, whoever asks. */
+        /** @description One product. `live`: orders of it can be live here at all, for any caller. */
         Product: {
             product: string;
             /** @enum {string} */
@@ -4864,7 +4864,7 @@ export interface components {
             chains: components["schemas"]["ChainTrouble"][];
             nodes: components["schemas"]["NodeTrouble"][];
         };
-        /** @description What is known of a transaction, a key or an action. */
+        /** @description The known outcome of a transaction, a key or an action. */
         ReconcileOut: {
             /**
              * @description landed and reverted are proven; unknown: it cannot be told, why says for what reason
@@ -4926,7 +4926,7 @@ export interface components {
             retry_at?: string;
             detail: Record<string, never>;
         };
-        /** @description Why it came to nothing: the refusal's code and sentence. */
+        /** @description The reason for which the order ended without a fill: the refusal's code and sentence. */
         RefusalShown: {
             error: string;
             /** @description our sentence; of a refusal there with the venue's own words */
@@ -4986,7 +4986,7 @@ export interface components {
             verify_after: string;
         };
         /**
-         * @description What the venue said: its own JSON, cut to the fields that are known, its decimal strings
+         * @description The venue's answer: its own JSON, cut to the fields that are known, its decimal strings
          *     unchanged.
          */
         Relayed: {
@@ -5025,7 +5025,7 @@ export interface components {
             blocked_by: string | null;
             retry_at: string | null;
         };
-        /** @description What remained at `as_of`. */
+        /** @description The remaining limits at `as_of`. */
         RemainingThen: {
             value: components["schemas"]["Usdc"];
             binding: components["schemas"]["Binding"];
@@ -5063,8 +5063,8 @@ export interface components {
             payload: components["schemas"]["ToldPayload"];
         };
         /**
-         * @description Why a call would revert: the Solidity error with its arguments, and the refusal code it
-         *     stands for.
+         * @description The reason for which a call would revert: the Solidity error with its arguments, and the
+         *     refusal code it stands for.
          */
         RevertTold: {
             /** @description the contract's own name for the error */
@@ -5179,7 +5179,7 @@ export interface components {
             gain: components["schemas"]["Usdc"];
             agent_fee: components["schemas"]["Usdc"];
         };
-        /** @description What an eth_call of the transaction at the newest block says; `gas` in gas units. */
+        /** @description The result of an eth_call of the transaction at the newest block; `gas` in gas units. */
         Simulated: {
             ok: boolean;
             revert: components["schemas"]["RevertTold"] | null;
@@ -5351,7 +5351,7 @@ export interface components {
             simulation: components["schemas"]["Simulated"] | null;
             message: string;
         };
-        /** @description Where the stream begins; over HTTP the answer is the stream itself. */
+        /** @description The position at which the stream begins; over HTTP the answer is the stream itself. */
         StreamStart: {
             public_id: string;
             /** @description the rows behind this one come */
@@ -5406,7 +5406,10 @@ export interface components {
             low: number;
             high: number;
         };
-        /** @description What an order key signs. `action` is JSON text in the one key order that the venue hashes. */
+        /**
+         * @description The action that an order key signs. `action` is JSON text in the one key order that the venue
+         *     hashes.
+         */
         ToSignOut: {
             /** @constant */
             scheme: "l1_action";
@@ -5859,7 +5862,7 @@ export interface components {
             /** @description ISO 8601, UTC; null where it never was */
             checked_at: string | null;
         };
-        /** @description Something to mend, though no rule is broken. */
+        /** @description A fault to mend that breaks no rule. */
         Warned: {
             /** @constant */
             code: "unproven";
@@ -5885,7 +5888,7 @@ export interface components {
             /** @constant */
             zone: "UTC";
         };
-        /** @description Where to see that the chain tells of what was reported. */
+        /** @description The reads that show whether the chain confirms the report. */
         WhereProven: {
             /** @description the service's own words */
             text: string;

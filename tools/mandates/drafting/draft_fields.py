@@ -245,7 +245,7 @@ def new_mandate(
     owner_address: str,
     terms: ProposeIn,
 ) -> Mandate:
-    """A draft of nobody's terms yet: `applied` fills it in."""
+    """An empty draft; `applied` fills it in."""
     return Mandate(
         public_id,
         owner_id,

@@ -71,7 +71,7 @@ class Accepted(ResponseModel):
 
 
 async def gather_draft(deps: Deps, caller: Caller, request: ProposeIn) -> bool | None:
-    """Who would keep the approvals of the draft."""
+    """Read from the chain whether the draft's vault would keep approvals."""
     own = caller.chain_id
     if caller.role == "agent":
         owner = await deps.store.read(lambda uow: uow.identities.user(caller.owner_id or ""))

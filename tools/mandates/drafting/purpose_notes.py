@@ -101,7 +101,7 @@ class AssumedOut(ResponseModel):
 
 
 class CouldBeOut(ResponseModel):
-    """What an unclear clause may mean."""
+    """One possible meaning of an unclear clause."""
 
     term: TermName
     value: str | int | FeeValue | list[str] | None = Field(
@@ -124,8 +124,8 @@ class UnrelatedOut(ResponseModel):
 
 
 class DraftOut(ResponseModel):
-    """What a note was understood as; a term that it leaves open is null in the draft, has no
-    clause, and is listed in what is unclear.
+    """The terms that were read out of a note; a term that it leaves open is null in the draft, has
+    no clause, and is listed in what is unclear.
     """
 
     draft: DraftAttributes

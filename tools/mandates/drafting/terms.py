@@ -122,7 +122,9 @@ def stale(mandate: Mandate, now: datetime) -> bool:
 
 
 async def gather_terms(deps: Deps, caller: Caller, request: OneMandate) -> bool | None:
-    """Who keeps approvals: nobody signs an approval amount of which that is not known."""
+    """Read from the chain whether the factory's vaults keep approvals: an approval amount is not
+    signed while that is unknown.
+    """
     mandate = await load_mandate(deps, caller, request.public_id)
     return await _vault_keeps_approvals(deps, mandate)
 
@@ -186,8 +188,8 @@ def _clear(mandate: Mandate) -> None:
 
 
 def _signable(mandate: Mandate, chain: Chain, own_chain: int | None) -> None:
-    """What the typed data needs and the draft may lack; `own_chain` is where the owner's word
-    counts, None for everywhere.
+    """Check the fields that the typed data needs and the draft may lack; `own_chain` is the chain
+    where the owner's signature counts, None for everywhere.
     """
     faults: list[tuple[str, str]] = []
     if own_chain not in (None, mandate.chain_id):
@@ -214,7 +216,7 @@ def _signable(mandate: Mandate, chain: Chain, own_chain: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SignFacts:
-    """What the signature proved, and over which digest."""
+    """The signer that the signature proved, and the digest it covers."""
 
     digest: str
     proof: SignerCheck | None

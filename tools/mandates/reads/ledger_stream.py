@@ -22,7 +22,7 @@ def row_id(seq: int, row_hash: str) -> str:
 
 
 class StreamIn(OneMandate):
-    """Which mandate, and behind which row."""
+    """Names the mandate, and the row behind which the stream begins."""
 
     last_event_id: str | None = Field(
         default=None,
@@ -33,7 +33,7 @@ class StreamIn(OneMandate):
 
 
 class StreamStart(ResponseModel):
-    """Where the stream begins; over HTTP the answer is the stream itself."""
+    """The position at which the stream begins; over HTTP the answer is the stream itself."""
 
     public_id: str
     seq: int = Field(description="the rows behind this one come")

@@ -60,7 +60,7 @@ MANDATES_A_TURN: Final = 25
 
 
 class MandateListIn(RequestModel):
-    """Which mandates."""
+    """Filters of mandates, and the page."""
 
     status: Literal["draft", "signed", "working", "stopped", "settled", "cancelled"] | None = Field(
         default=None, description="only these"
@@ -80,7 +80,7 @@ class PageIn(OneMandate):
 
 
 class MandateIn(OneMandate):
-    """Which mandate, and which parts of it."""
+    """Names a mandate, and the parts of it to read."""
 
     parts: str | None = Field(
         default=None,
@@ -148,7 +148,7 @@ class MandateRead(ResponseModel):
 
 
 class LimitsRead(ResponseModel):
-    """What may still be done, in at most 2 KB; breaches stand in the mandate read."""
+    """The remaining limits, in at most 2 KB; breaches stand in the mandate read."""
 
     status: ShownStatus
     paused: bool
@@ -218,12 +218,12 @@ def _summaries(
 
 
 async def gather_parts(deps: Deps, caller: Caller, request: MandateIn) -> GatheredFacts:
-    """What the parts that were asked for take of the chain."""
+    """Read from the chain what the requested parts need."""
     return await gather_mandate(deps, caller, request, signed=SIGNED in request.requested_parts())
 
 
 def read_mandate(uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts]) -> RenderedResult:
-    """Everything that is known of one mandate; costs the same at row 10 and at row 100,000."""
+    """Read one mandate whole; costs the same at row 10 and at row 100,000."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.transport == "mcp" and ctx.request.parts is None:
         short = load_snapshot(uow, ctx, mandate, ctx.facts, events=0, terms=True)
@@ -235,7 +235,7 @@ def read_mandate(uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts])
 
 
 def read_limits(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> HandlerResult:
-    """What may still be done now."""
+    """Read the remaining limits."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
@@ -271,7 +271,7 @@ def _written(snapshot: MandateSnapshot, name: str) -> Any:
 
 
 def full_read_set(request: MandateIn, now: datetime) -> ReadSet:
-    """What a mandate read looks at."""
+    """The rows that a mandate read reads."""
     return ReadSet(now=now, mandates=(request.public_id,), shows_rows=True)
 
 

@@ -53,7 +53,7 @@ MANDATES_A_TURN: Final = 5
 
 
 class StatementIn(OneMandate):
-    """Which week, and which page of its rows."""
+    """Names a week, and a page of its rows."""
 
     week: str | None = WEEK_FIELD
     limit: Limit = 50
@@ -61,7 +61,7 @@ class StatementIn(OneMandate):
 
 
 class AllIn(RequestModel):
-    """Which week, and which page of mandates."""
+    """Names a week, and a page of mandates."""
 
     week: str | None = WEEK_FIELD
     limit: Limit = 50

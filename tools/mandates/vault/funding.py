@@ -41,7 +41,7 @@ YOUNG: Final = "The vault is new and the chain may still take it back: wait till
 
 
 class FundIn(OneMandate):
-    """How much to put in."""
+    """The amount to deposit."""
 
     amount: Usdc | None = None
 
@@ -72,8 +72,9 @@ class FundCall(Call):
 
 
 class FundOut(ResponseModel):
-    """How USDC gets into the vault; `room` is what may still be deposited. `provisional`: the
-    vault's creation is not deep enough in the chain, and may still be reorganised away.
+    """The ways of depositing USDC into the vault; `room` is what may still be deposited.
+    `provisional`: the vault's creation is not deep enough in the chain, and may still be
+    reorganised away.
     """
 
     vault_address: str
@@ -156,7 +157,7 @@ def _fund_call(
 
 
 def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationResult:
-    """Where the money goes, the best way in, and the two calls for an amount."""
+    """The deposit address, the best way in, and the two calls for an amount."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     chain, vault = require_chain(ctx, mandate), ctx.facts.vault
     closed = vault is not None and (vault.stopped or vault.settled)

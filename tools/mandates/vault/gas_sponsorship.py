@@ -121,20 +121,20 @@ def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
 
 
 class PaymasterService(ResponseModel):
-    """Where the paymaster of ERC-7677 answers."""
+    """The URL at which the paymaster of ERC-7677 answers."""
 
     url: str
 
 
 class Capabilities(ResponseModel):
-    """What a wallet is told of sponsorship (EIP-5792)."""
+    """The wallet capabilities for gas sponsorship (EIP-5792)."""
 
     paymaster: PaymasterService = Field(alias="paymasterService")
 
 
 def capabilities(ctx: RequestContext[Any, Any], chain: Chain) -> Capabilities | None:
-    """What a wallet is told of sponsorship (EIP-5792 `paymasterService`); None while there is
-    none.
+    """The wallet capabilities for gas sponsorship (EIP-5792 `paymasterService`); None while there
+    is none.
     """
     if not ctx.switches.gas_sponsorship or not chain.sponsors:
         return None

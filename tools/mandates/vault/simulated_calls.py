@@ -52,7 +52,7 @@ def owner_call(
 
 
 def gather_simulated(make: Makes) -> Callable[[Deps, Caller, Any], Awaitable[GatheredFacts]]:
-    """What is gathered for a call: the vault, and what the call would do at the newest block."""
+    """Read the vault, and simulate the call at the newest block."""
 
     async def gather(deps: Deps, caller: Caller, request: Any) -> GatheredFacts:
         facts = (await gather_mandate(deps, caller, request)).now

@@ -57,8 +57,8 @@ class ByTx(OneMandate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatePreview:
-    """Where the vault will stand, by its terms alone, and what the factory call would do; None
-    where it was not asked, or the chain gave no answer.
+    """The vault's address, which follows from its terms alone, and the simulated factory call; None
+    where it was not requested, or the chain gave no answer.
     """
 
     predicted: str | None = None
@@ -151,7 +151,7 @@ class Creation:
 
 
 async def gather_creation(deps: Deps, caller: Caller, request: ByTx) -> Creation:
-    """Read the receipt; where somebody else's transaction made the vault, look for it."""
+    """Read the receipt; where another transaction made the vault, look for it."""
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = deps.chains.get(mandate.chain_id)
     receipt, digest = await chain.receipt(request.tx_hash.lower()), signed_digest(chain, mandate)

@@ -45,7 +45,7 @@ class Paged(RequestModel):
 
 
 class AllowlistIn(RequestModel):
-    """Who, and whether he may trade live."""
+    """A person, and whether that person may trade live."""
 
     item: Item
     allowed: bool = Field(examples=[True])
@@ -61,11 +61,11 @@ class AllowedOut(ResponseModel):
 
 
 class AllowlistPage(Page[AllowedOut]):
-    """Who may trade live, where the switches are on."""
+    """People who may trade live, where the switches are on."""
 
 
 class AllowlistSet(ResponseModel):
-    """How it stands now; `changed` is false where it stood so before, and nothing was written."""
+    """The permission now; `changed` is false where it was so before, and nothing was written."""
 
     item: str
     allowed: bool
@@ -74,7 +74,7 @@ class AllowlistSet(ResponseModel):
 
 
 class FromTo(ResponseModel):
-    """What a value was, and what it became; an amount is USDC with 6 decimals."""
+    """A value before and after; an amount is USDC with 6 decimals."""
 
     was: bool | str | None = Field(alias="from")
     to: bool | str | None
@@ -96,9 +96,8 @@ class LimitLogPage(Page[LimitChangeOut]):
 
 
 def put(uow: UnitOfWork, text: str, *, allowed: bool, now: datetime, by: str, reason: str) -> bool:
-    """Put somebody on the list or take him off; False where it is so already.
-
-    Errors: ValueError for what is no item, and for no reason.
+    """Add a person to the list or remove one; False where it is so already. Errors: ValueError for
+    an entry that is none, and for an empty reason.
     """
     if not reason.strip():
         raise ValueError("a reason is due")

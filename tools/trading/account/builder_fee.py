@@ -55,7 +55,7 @@ CHAIN: Final = "0xa4b1"
 
 
 class CostExample(ResponseModel):
-    """What the fee is on a round notional. Units: USDC, 6 decimals."""
+    """The fee on a round notional. Units: USDC, 6 decimals."""
 
     notional: str
     fee: str
@@ -80,7 +80,7 @@ class ConfigOut(ResponseModel):
 
 
 class FeeApprovalIn(RequestModel):
-    """What an owner approved at the venue."""
+    """The approval that an owner made at the venue."""
 
     wallet: Address
     max_fee_rate: str = Field(max_length=16, description="percent string", examples=["0.1%"])
@@ -116,7 +116,7 @@ class BuilderFeeStatusOut(ResponseModel):
 
 
 class CountOut(ResponseModel):
-    """How many wallets approved the configured builder."""
+    """The number of wallets that approved the configured builder."""
 
     recorded: int
     verified: int
@@ -168,8 +168,7 @@ def _builder(trading: Trading) -> str:
 async def approved_now(
     deps: Deps, link: Link, builder: str, *, max_age_s: int, priority: Priority
 ) -> CachedValue[int] | None:
-    """What the venue says of a wallet's approval; None where it says nothing and nothing is
-    held."""
+    """A wallet's approval by the venue's answer; None where it gives none and none is stored."""
     try:
         venue = venue_of(deps, link.network)
         return await venue.max_builder_fee(
@@ -189,9 +188,8 @@ class _FeeRecording:
 
 
 def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _FeeRecording:
-    """Check what is asked before anybody is asked about it.
-
-    Errors: `not_linked` for another than the linked wallet, `not_configured`.
+    """Check the request before the venue is asked about it. Errors: `not_linked` for another than
+    the linked wallet, `not_configured`.
     """
     request, builder = ctx.request, _builder(ctx.config.trading)
     link, wallet = own_link(uow, ctx), ctx.chains.address(request.wallet)

@@ -31,7 +31,9 @@ Price = Annotated[
 
 
 class IntentIn(RequestModel):
-    """What the owner says before he acts; it never trades and never widens a limit."""
+    """The intention that the owner states before acting; it never trades and never widens a
+    limit.
+    """
 
     kind: Literal["open", "close", "reduce", "hold", "note"]
     product: str | None = Field(default=None, pattern=r"^([a-z0-9]{2,4}:)?[A-Za-z0-9]{1,16}$")

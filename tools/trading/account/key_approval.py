@@ -102,7 +102,7 @@ class RelayOut(ResponseModel):
 
 @dataclass(frozen=True, slots=True)
 class KeyApproval:
-    """What an owner asks to be passed on, checked."""
+    """A checked key approval that an owner wants relayed."""
 
     link: Link
     kind: KeyKind
@@ -151,7 +151,7 @@ class _StartedApproval:
 
 
 class OutcomeUnknown(Exception):
-    """The approval was sent, and nobody can say whether the venue took it."""
+    """The approval was sent, and whether the venue took it is not known."""
 
 
 def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _StartedApproval:
@@ -244,7 +244,7 @@ def finish(
 
 
 def undo(uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _StartedApproval) -> None:
-    """Nothing happened at the venue, so nothing is kept of a first try."""
+    """Drop the record of a first try: nothing happened at the venue."""
     if started.new:
         uow.venue.forget_key(started.key.approval_id)
 

@@ -66,7 +66,7 @@ class OwnTermsOut(ResponseModel):
 
 
 class LinkChallengeIn(RequestModel):
-    """Which wallet is to be linked, under which terms."""
+    """The wallet to link, and the terms to accept."""
 
     address: Address
     chain_id: int = Field(

@@ -55,8 +55,9 @@ class VenueKeyOut(ResponseModel):
 
 
 class EnableOut(ResponseModel):
-    """What to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
-    name."""
+    """The text to sign to approve a key: `<agent_name> valid_until <milliseconds>` on this chain
+    name.
+    """
 
     agent_name: str = Field(description="the service's own name for the key")
     max_valid_until: Moment
@@ -78,8 +79,9 @@ class StepOut(ResponseModel):
 
 
 class OwnStatusOut(ResponseModel):
-    """What is linked and approved. `equity_usdc` and `funded` are null where the venue does not
-    say."""
+    """The linked wallet and its approved keys. `equity_usdc` and `funded` are null where the venue
+    does not say.
+    """
 
     linked: bool
     wallet: str | None
@@ -119,10 +121,8 @@ async def approved_agents(
 
 
 async def equity_of(deps: Deps, link: Link) -> tuple[str | None, Decimal | None]:
-    """How the account holds its margin, and what it is worth in USDC; None where the venue does not
-    say.
-
-    A unified account has its balance in the spot state: read elsewhere it would show 0.
+    """The margin mode of an account, and its worth in USDC; None where the venue does not say. A
+    unified account has its balance in the spot state: read elsewhere it would show 0.
     """
     wallet = link.wallet
     try:
@@ -209,7 +209,9 @@ def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[s
 async def _keeper_enable(
     deps: Deps, user: str, link: Link | None, now: datetime
 ) -> dict[str, Any] | None:
-    """What to sign for the keeper key, a new one after one that ended; None without a signer."""
+    """The text to sign for the keeper key, a new one after one that ended; None without a
+    signer.
+    """
     if deps.signer is None or link is None:
         return None
     try:
@@ -246,8 +248,9 @@ def _next(
 def _key_step(
     order: AgentKey | None, last: AgentKey | None, now: datetime, *, enabled: bool
 ) -> dict[str, Any] | None:
-    """What is to do about the order key, and why: one that expired, was revoked or ends soon is
-    told of."""
+    """The next step for the order key, with its reason: a key that expired, was revoked or ends
+    soon has one.
+    """
     key = order or last
     if key is None:
         return _step("enable", "Approve an order key", ENABLE)

@@ -50,7 +50,7 @@ from tools.trading.orders.trader_context import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """What the venue says before a close is decided about."""
+    """The venue's figures, read before a close is decided."""
 
     request: CloseRequest | FieldProblem
     link: Link | None = None
@@ -90,7 +90,9 @@ async def close(deps: Deps, caller: Caller, request: CloseIn) -> OperationResult
 
 
 async def _market_ahead(deps: Deps, caller: Caller, facts: Closing) -> MarketAhead | None:
-    """What a close on paper will be filled on; None for one that is live, or is refused already."""
+    """The market that a close on paper will fill on; None for one that is live, or is refused
+    already.
+    """
     close_request = facts.request
     if (
         isinstance(close_request, FieldProblem)
@@ -158,7 +160,7 @@ async def _paper_position(
 async def _sized(
     deps: Deps, venue: Venue, closing: Closing, close_request: CloseRequest, position: Position
 ) -> Closing:
-    """How much is taken off, and at which price."""
+    """The size to take off, and its price."""
     closing = replace(closing, position="open")
     state = await product(venue, deps, close_request.product, priority="close")
     if state.fault is not None or state.perp is None:
@@ -230,7 +232,9 @@ def _prepared(
 
 
 def _unsigned(facts: Closing, close_request: CloseRequest) -> dict[str, object] | None:
-    """What the owner can do at the venue by himself, as far as it is known."""
+    """The close that the owner can make at the venue without this service, as far as it is
+    known.
+    """
     if facts.place is None:
         return None
     position = facts.place.position
@@ -250,7 +254,7 @@ def _close_order(
     close_request: CloseRequest,
     sent: Mapping[str, object],
 ) -> tuple[Order, Priced]:
-    """One reduce-only, immediate order on the other side, which pays nobody."""
+    """One reduce-only, immediate order on the other side, without a builder fee."""
     perp, quote, size, place = facts.perp, facts.quote, facts.size, facts.place
     if perp is None or quote is None or size is None or place is None:
         raise TypeError("a close is made of what was read whole")

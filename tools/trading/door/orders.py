@@ -41,10 +41,9 @@ from tools.trading.orders.trader_context import TraderContext, counted_at_door, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorOrderStart:
-    """What an order begins with, in one read.
-
-    `latency` is how long after its acceptance it meets the market on paper; `late`: orders of the
-    same person hold a part of the day though their time is up.
+    """The rows that an order begins with, in one read. `latency` is the time after its acceptance
+    at which it meets the market on paper; `late`: orders of the same person hold a part of the day
+    though their time is up.
     """
 
     trader: TraderContext
@@ -97,8 +96,8 @@ def _start_order(
 async def _market_ahead(
     deps: Deps, started: DoorOrderStart, facts: OrderInputs
 ) -> MarketAhead | None:
-    """What an order on paper will be filled on; None for one that is live, or that is refused for
-    what is known already.
+    """The market that an order on paper will fill on; None for one that is live, or that is refused
+    already.
     """
     request = facts.request
     refused = facts.market.fault is not None or facts.market.silent is not None

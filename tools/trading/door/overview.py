@@ -51,7 +51,7 @@ _LIMITS: Final = ("per_order_usdc", "per_day_usdc")
 
 
 class Locks(ResponseModel):
-    """What has to be open for a live order; null where the venue does not say."""
+    """The conditions of a live order; null where the venue does not say."""
 
     door: bool
     mainnet: bool
@@ -72,7 +72,7 @@ class ThrottleTold(ResponseModel):
 
 
 class MeOut(ResponseModel):
-    """Who the caller is to the door."""
+    """The caller, as the trading routes know it."""
 
     user: str
     wallet: str | None
@@ -146,7 +146,7 @@ class LimitsIn(LenientRequest):
 
 
 async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
-    """Who the caller is to the door, and which locks are open."""
+    """The caller as the trading routes know it, and the locks that are open."""
     trader, now = await standing(deps, caller, "door"), deps.clock.now()
     agents = (
         None

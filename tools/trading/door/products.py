@@ -32,7 +32,7 @@ Bps = Annotated[str, Field(description="basis points, two decimals")]
 
 
 class Product(ResponseModel):
-    """One product. `live`: orders of it can be live here at all, whoever asks."""
+    """One product. `live`: orders of it can be live here at all, for any caller."""
 
     product: str
     kind: Literal["perp", "index"]

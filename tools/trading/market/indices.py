@@ -34,7 +34,7 @@ OWN_S: Final = 20
 
 
 class IndicesIn(RequestModel):
-    """Which indices."""
+    """Filters of indices."""
 
     dex: str | None = Field(default=None, pattern=r"^[a-z0-9]{2,4}$", description="one dex alone")
     include: Literal["planned"] | None = Field(
@@ -43,7 +43,7 @@ class IndicesIn(RequestModel):
 
 
 class IndexIn(RequestModel):
-    """Which index."""
+    """Names an index."""
 
     sym: Annotated[
         str,

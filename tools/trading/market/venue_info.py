@@ -50,13 +50,13 @@ Period = Literal[
 
 
 class MetaIn(RequestModel):
-    """Which dex."""
+    """Names a dex."""
 
     dex: str = Field(default="", max_length=64, description='a builder dex; "" is the first')
 
 
 class FundingIn(RequestModel):
-    """Which coin, and when."""
+    """Names a coin and a time span."""
 
     coin: str = Field(
         pattern=r"^([a-z0-9]{2,4}:)?[A-Za-z0-9]{1,16}$",
@@ -68,26 +68,27 @@ class FundingIn(RequestModel):
 
 
 class UserIn(RequestModel):
-    """Whose."""
+    """Names an account."""
 
     user: UserAddress
 
 
 class OrdersIn(UserIn):
-    """Whose, and how many."""
+    """Names an account, and the number of orders."""
 
     limit: int = Field(default=50, ge=1, le=200, description="newest orders at most")
 
 
 class PortfolioIn(UserIn):
-    """Whose, and over which time."""
+    """Names an account and a time span."""
 
     period: Period | None = Field(default=None, description="one period alone")
 
 
 class Relayed(ResponseModel):
-    """What the venue said: its own JSON, cut to the fields that are known, its decimal strings
-    unchanged."""
+    """The venue's answer: its own JSON, cut to the fields that are known, its decimal strings
+    unchanged.
+    """
 
     source: Literal["venue"]
     network: NetworkName

@@ -311,7 +311,7 @@ def _bad(reason: str) -> Refused:
 def finish_cancel(
     uow: UnitOfWork, ctx: RequestContext[Any, None], started: Cancelling, done: Mapping[str, object]
 ) -> OperationResult:
-    """How it stands; what is shown once is left out of what a repeat gets."""
+    """The order as it stands; values that are shown once are left out of a repeat's answer."""
     stored_body = None if started.confirm is None else {**done, "confirm_id": None, "to_sign": None}
     return OperationResult(200, done, stored_body=stored_body)
 

@@ -236,7 +236,9 @@ def _figures(
 def _request_problem(
     uow: UnitOfWork, trader: TraderContext, request: OrderRequest, mode: Mode
 ) -> FieldProblem | None:
-    """What only the rows tell to be wrong. An agent's slippage is bound by its owner's policy."""
+    """The fault of a request that only stored rows show. An agent's slippage is bound by its
+    owner's policy.
+    """
     if mode == "live" and request.sign_mode == "none":
         return FieldProblem(field="sign_mode", rule="a live order is signed by its owner")
     if request.intent_id is not None and not uow.orders.has_intent(
@@ -328,7 +330,7 @@ def _order(
 def action_of(
     ctx: RequestContext[Any, Any], request: OrderRequest, facts: OrderInputs, decided: OrderDecision
 ) -> OrderAction:
-    """What the venue is to be told, under an id of its own."""
+    """The venue action of an order, under an id of its own."""
     return OrderAction(
         asset_id=decided.perp.asset_id,
         is_buy=request.side == "buy",
@@ -342,7 +344,7 @@ def action_of(
 
 
 def ttl(trader: TraderContext) -> timedelta:
-    """How long a prepared order stands."""
+    """The lifetime of a prepared order."""
     return timedelta(seconds=trader.trading.confirm_ttl_s)
 
 

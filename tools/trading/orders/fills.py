@@ -1,7 +1,6 @@
-"""Fills of orders: stored with the order, and in the ledger of the mandate that it cites.
-
-A row of the ledger is written in the transaction that writes its fill down, so that each fill is
-one row, whoever brought it first.
+"""Fills of orders: stored with the order, and in the ledger of the mandate that it cites. A row of
+the ledger is written in the transaction that writes its fill, so that each fill is one row,
+whichever read brought it first.
 """
 
 from __future__ import annotations

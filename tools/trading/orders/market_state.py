@@ -59,7 +59,7 @@ class AccountState:
 
 
 def outage_reason(refused: Refused) -> str:
-    """Why the venue gave nothing, in one clause."""
+    """The reason for which the venue gave no answer, in one clause."""
     return refused.refusal.reason.rstrip(".")
 
 
@@ -123,7 +123,9 @@ async def account(
     opens: bool,
     priority: Priority = "order",
 ) -> AccountState:
-    """What a linked account has and lacks for a live order."""
+    """The state of a linked account for a live order: margin, leverage, approvals, and what is
+    missing.
+    """
     link = trader.link
     if link is None:
         return AccountState(missing=Missing(step="link"))
@@ -149,7 +151,7 @@ async def account(
 
 
 def too_high(setting: int, limit: int) -> FieldProblem | None:
-    """What is wrong with an account's leverage for a product."""
+    """The fault of an account's leverage for a product."""
     if setting <= limit:
         return None
     rule = f"the account's leverage for it is {setting}; set it to {limit} or less at the venue"
@@ -174,7 +176,9 @@ async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
 
 
 async def _builder(deps: Deps, link: Link) -> PaidBuilder | None:
-    """Who is paid by an opening order: nobody without the venue's word that it was approved."""
+    """The builder that an opening order pays: none without the venue's confirmation of the
+    approval.
+    """
     trading = deps.config.trading
     if trading.builder_address is None:
         return None

@@ -151,9 +151,8 @@ def filled_more(
 
 
 def traded(order: Order, limit: Usdc) -> Usdc:
-    """What an order that is done counts against its day: what it filled, at its limit price.
-
-    That is never more than was reserved, whatever better price it got.
+    """The notional that an order that is done counts against its day: what it filled, at its limit
+    price. That is never more than was reserved, at any better price.
     """
     if order.filled_size is None:
         return ZERO if order.status != "executed" else limit
@@ -176,14 +175,16 @@ def _venue_state(order: Order, end: OrderEnd, now: datetime) -> SeenAtVenue | No
 
 
 def asks_next(status: Status, tries: int, now: datetime) -> datetime:
-    """When the venue is asked about an order next."""
+    """The time at which the venue is asked about an order next."""
     if status == "resting":
         return now + timedelta(seconds=RESTING_S)
     return next_poll_at(tries, now)
 
 
 def _refusal(order: Order, end: OrderEnd) -> dict[str, str] | None:
-    """Why it came to nothing. What traded after all was refused by nobody."""
+    """The refusal of an order that ended without a fill; an order that traded after all has
+    none.
+    """
     if end.refusal is not None:
         return _reason_of(end.refusal)
     came = end.transition in ("refuse", "lose", "void")
@@ -219,7 +220,7 @@ def sought(uow: UnitOfWork, order: Order, now: datetime) -> Order:
 
 
 def recorded(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    """An order that somebody says the browser has sent."""
+    """An order that a caller reports as sent by the browser."""
     after = replace(
         order,
         status=next_status(order.status, "record"),
@@ -235,7 +236,7 @@ def recorded(uow: UnitOfWork, order: Order, now: datetime) -> Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """What the venue said of one pricing of an order; `more`: fills of one that stands."""
+    """The venue's state of one pricing of an order; `more`: fills of one that stands."""
 
     action: OrderAction
     seen: OrderSeen | None
@@ -244,7 +245,7 @@ class News:
 
 
 def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
-    """Write down what the venue said, if nobody else has done so meanwhile."""
+    """Store the venue's state, if no other process has done so meanwhile."""
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.version != read.version:
         return order or read
@@ -265,7 +266,7 @@ def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
 
 
 def _not_over(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
-    """What becomes of an order that was sent, and whose end the venue does not tell."""
+    """The state of an order that was sent, and whose end the venue does not name."""
     venue_state, more = news.seen, news.more
     lost = _lost(order, now) if venue_state is None else None
     if lost is not None:
@@ -289,7 +290,7 @@ def _priced_as(uow: UnitOfWork, order: Order, action: OrderAction) -> Order:
 
 
 def _after_all(uow: UnitOfWork, order: Order, end: OrderEnd | None, now: datetime) -> Order:
-    """What becomes of an order that was given up by a word alone."""
+    """The state of an order that had ended by a status alone."""
     if end is None or end.transition == "refuse":
         return sought(uow, order, now)
     why = contradiction(order, end)
@@ -299,7 +300,7 @@ def _after_all(uow: UnitOfWork, order: Order, end: OrderEnd | None, now: datetim
 
 
 def _lost(order: Order, now: datetime) -> OrderEnd | None:
-    """What an order comes to that the venue does not know and never named."""
+    """The end of an order that the venue does not know and never named."""
     if order.envelope is None or order.status not in ("executing", "unknown"):
         return None
     name = order.seen is not None and order.seen.oid is not None

@@ -67,7 +67,7 @@ def apply_execution(
     market_snapshot: MarketSnapshot,
     now: datetime,
 ) -> OrderEnd:
-    """What a paper order met on a snapshot, written into its book; how it ends by that."""
+    """Write the execution of a paper order into its book; return the order's state after it."""
     return _end(exchange.fill(uow, order, market_snapshot, now))
 
 

@@ -86,7 +86,7 @@ def still_allowed(
 
 
 def _counted_today(order: Order, now: datetime) -> Usdc:
-    """What an order counts of this UTC day already; of another day's it is no part."""
+    """The notional that an order counts of this UTC day already; 0 for an order of another day."""
     return order.counted if order.counted_day == day_of(now) else ZERO
 
 

@@ -19,7 +19,7 @@ class LocatedPosition:
     position: Position
 
     def as_item(self) -> dict[str, object]:
-        """What a refused close says of it."""
+        """The position as a refused close describes it."""
         position = self.position
         return {
             "product": position.coin,
@@ -41,8 +41,8 @@ async def place_of(venue: Venue, link: Link, coin: str) -> LocatedPosition | Non
 
 
 def only_reduces(action: OrderAction, position: Position) -> bool:
-    """Whether an action can do nothing but take off from a position: reduce-only, immediate, on the
-    other side, no larger, and paying nobody.
+    """Whether an action can only reduce a position: reduce-only, immediate, on the other side, no
+    larger, and without a builder fee.
     """
     return (
         action.reduce_only

@@ -29,7 +29,7 @@ from tools.trading.orders.trader_context import TraderContext, first_limits, tra
 
 
 class PendingOut(ResponseModel):
-    """Orders that wait for somebody, newest first; the list is whole."""
+    """Orders that wait for a decision, newest first; the list is whole."""
 
     orders: list[OrderOut]
 
@@ -41,7 +41,7 @@ class UnderWayOut(ResponseModel):
 
 
 class HistoryIn(RequestModel):
-    """Which of them."""
+    """Filters of orders, and the page."""
 
     limit: Limit = 50
     cursor: Cursor = None
@@ -59,7 +59,7 @@ class LimitTold(ResponseModel):
 
 
 class CountedAmount(ResponseModel):
-    """What was measured, by whom, and how."""
+    """A measured amount, with who measured it and how."""
 
     value: Usdc
     source: Literal["service"]
@@ -90,7 +90,7 @@ class LimitsPair(ResponseModel):
 
 
 class PaperUse(ResponseModel):
-    """What paper orders took of the same limits, on counters of their own."""
+    """The use of the same limits by paper orders, on counters of their own."""
 
     used: CountedAmount
 
@@ -130,8 +130,8 @@ def pending(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationRes
 
 
 def under_way(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
-    """What rests at the venue or in a paper book, is on its way, or of which nobody knows: an
-    owner's own and those of his agents.
+    """Orders that rest at the venue or in a paper book, are on their way, or have an unknown
+    outcome: an owner's own and those of his agents.
     """
     rows = uow.orders.under_way(signed_in(ctx.caller))
     return OperationResult(200, {"orders": [order_json(o, ctx.now) for o in rows]})

@@ -61,7 +61,7 @@ STEP_TWO: Final = frozenset({"confirm_id", "signature"})
 
 
 class LenientRequest(RequestModel):
-    """What somebody sent, as he sent it."""
+    """A request as the caller sent it, not validated yet."""
 
     def sent(self) -> dict[str, object]:
         """The fields that hold something."""
@@ -174,7 +174,7 @@ class CancelIn(LenientRequest):
 
 
 class AgentQuery(RequestModel):
-    """Which agent; an agent's own where none is named."""
+    """Names an agent; an agent's own where none is named."""
 
     agent_id: str | None = Field(
         default=None, max_length=64, description="an agent of yours; owners only"
@@ -182,6 +182,6 @@ class AgentQuery(RequestModel):
 
 
 class StepIn(RequestModel):
-    """How many steps."""
+    """The number of steps."""
 
     step: Literal[1] = Field(default=1, description="one step at a time")

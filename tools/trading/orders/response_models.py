@@ -41,21 +41,21 @@ class OrderFillOut(ResponseModel):
 
 
 class OrderBuilderOut(ResponseModel):
-    """Who is paid for bringing the order."""
+    """The builder that the order pays."""
 
     address: str
     fee_tenths_bps: int
 
 
 class PreparedBy(ResponseModel):
-    """Who prepared it."""
+    """The principal that prepared the order."""
 
     kind: Literal["owner", "agent", "keeper"]
     id: str
 
 
 class OrderAtVenue(ResponseModel):
-    """What the venue said of it last."""
+    """The order at the venue, by its last answer."""
 
     oid: int | None
     status: str
@@ -63,7 +63,7 @@ class OrderAtVenue(ResponseModel):
 
 
 class RefusalShown(ResponseModel):
-    """Why it came to nothing: the refusal's code and sentence."""
+    """The reason for which the order ended without a fill: the refusal's code and sentence."""
 
     error: str
     reason: str = Field(description="our sentence; of a refusal there with the venue's own words")
@@ -130,7 +130,9 @@ class TypedDataOut(ResponseModel):
 
 
 class ToSignOut(ResponseModel):
-    """What an order key signs. `action` is JSON text in the one key order that the venue hashes."""
+    """The action that an order key signs. `action` is JSON text in the one key order that the venue
+    hashes.
+    """
 
     scheme: Literal["l1_action"]
     network: NetworkName
@@ -144,7 +146,7 @@ class ToSignOut(ResponseModel):
 
 
 class CapTold(ResponseModel):
-    """What the order is held to, and what is left of the day with it."""
+    """The limits of the order, and the rest of the day with it."""
 
     limit: Usdc
     used: Usdc
@@ -162,7 +164,7 @@ class PriceTold(ResponseModel):
 
 
 class OrderChecks(ResponseModel):
-    """What was looked at. The fees are estimates, rounded to the nearest millionth."""
+    """The values that were checked. The fees are estimates, rounded to the nearest millionth."""
 
     cap: CapTold | None
     price: PriceTold
@@ -172,7 +174,7 @@ class OrderChecks(ResponseModel):
 
 
 class OrderStep(ResponseModel):
-    """What can be done next with it."""
+    """A possible next step of the order."""
 
     text: str = Field(description="the service's own words")
     tool: str | None = None
@@ -278,7 +280,7 @@ def _fill(fill: OrderFill) -> dict[str, object]:
 def to_sign(
     venue: Venue, order: Order, signing: ToSign, envelope: Envelope, key: str | None
 ) -> dict[str, object]:
-    """What the owner signs, and with which keys he may."""
+    """The action that the owner signs, and the keys that may sign it."""
     signers = [order.wallet, key]
     return {
         "scheme": "l1_action",
@@ -294,7 +296,7 @@ def to_sign(
 
 
 def steps(order: Order) -> list[dict[str, str]]:
-    """What comes next, by where the order stands."""
+    """The next steps, by the order's state."""
     names: dict[str, NextStep] = {
         "prepared": NextStep(
             "Execute it", "order_execute", "POST /wallet/order/execute", OWNER_OR_AGENT
@@ -313,7 +315,7 @@ def steps(order: Order) -> list[dict[str, str]]:
 
 
 def opens(order: Order) -> list[dict[str, str]]:
-    """What a repeat is told, in place of what is shown once."""
+    """The answer to a repeat, without the values that are shown once."""
     step = NextStep(
         "Open the order for a new confirm_id and what to sign",
         None,

@@ -40,8 +40,8 @@ def checks_body(
     cap: dict[str, object] | None,
     liquidation: Decimal | None = None,
 ) -> dict[str, object]:
-    """What was looked at, as it is shown. `liquidation` is told of paper: the end of a live account
-    rests on all that it holds, and the venue shows it.
+    """The checked values, as they are shown. `liquidation` is shown of paper: the end of a live
+    account rests on all its positions, and the venue shows it.
     """
     prepaid_cost = order.action.builder
     rate = taker_tenths_bps(perp) if perp else None

@@ -93,7 +93,7 @@ def require_text(request: Mapping[str, object], name: str) -> str:
 
 
 def signed_of(request: Mapping[str, object]) -> SignedConfirmation:
-    """What the owner brings. Errors: `wallet_invalid_order`."""
+    """The signature and confirm id in the owner's request. Errors: `wallet_invalid_order`."""
     signature = request.get("signature")
     if not isinstance(signature, dict) or set(signature) != {"r", "s", "v"}:
         rule = "an object with r, s and v"
@@ -105,7 +105,7 @@ def signed_of(request: Mapping[str, object]) -> SignedConfirmation:
 
 
 async def gather_order(deps: Deps, caller: Caller, request: OrderIn) -> OrderInputs:
-    """What the venue says before the order is decided about."""
+    """Read the venue before the order is decided."""
     return await gather_for_caller(
         deps, caller, parse_order(request.sent(), mode_required=False), "terminal"
     )
@@ -139,9 +139,8 @@ def begin_execute(uow: UnitOfWork, ctx: RequestContext[ExecuteIn, None]) -> Exec
 
 
 async def execute(deps: Deps, caller: Caller, started: ExecutionStart) -> Order:
-    """Send it, if nobody has; what was sent before is shown as it stands.
-
-    Errors: the 13; `wallet_outcome_unknown` to whoever sent it.
+    """Send the order once; one that was sent before is shown as it stands. Errors: the 13;
+    `wallet_outcome_unknown` to the caller that sent it.
     """
     order = started.order
     if order.status not in UNSENT:
@@ -156,7 +155,7 @@ async def execute(deps: Deps, caller: Caller, started: ExecutionStart) -> Order:
 def finish(
     uow: UnitOfWork, ctx: RequestContext[Any, None], started: Any, result: Order
 ) -> OperationResult:
-    """The order as it stands; 202 while nobody knows what became of it."""
+    """The order as it stands; 202 while its outcome is unknown."""
     order = uow.orders.get(result.order_id) or result
     waits = order.status in ("unknown", "executing")
     return OperationResult(202 if waits else 200, order_json(order, ctx.now))
@@ -167,7 +166,7 @@ def finish(
 
 @dataclass(frozen=True, slots=True)
 class SentOrder:
-    """An order that somebody says was sent, and whether that is news."""
+    """An order that a caller reports as sent, and whether that is news."""
 
     order: Order
     news: bool
@@ -194,7 +193,7 @@ def begin_record(uow: UnitOfWork, ctx: RequestContext[RecordOrderIn, None]) -> S
 
 
 def _claim(request: Mapping[str, object]) -> dict[str, object]:
-    """What the venue is said to have answered; it moves no figure."""
+    """The venue's answer as a caller reports it; it moves no figure."""
     raw = request.get("venue_response")
     if raw is not None and not isinstance(raw, dict):
         raise Refused(invalid_order(FieldProblem(field="venue_response", rule="an object")))

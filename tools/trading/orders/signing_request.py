@@ -23,20 +23,22 @@ def confirm_id(ids: Ids) -> str:
 
 
 def confirm_hash(text: str) -> str:
-    """What is kept of a confirm id."""
+    """The stored form of a confirm id."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def new_cloid(ids: Ids) -> str:
-    """An id for the venue: 16 random bytes, stored before anything is sent, guessable by nobody."""
+    """An id for the venue: 16 random bytes, stored before anything is sent, which cannot be
+    guessed.
+    """
     return f"0x{ids.nonce256() % 2**_BITS:032x}"
 
 
 def signable(
     uow: UnitOfWork, order: Order, ids: Ids, now: datetime, until: datetime
 ) -> tuple[Order, str]:
-    """The order with fresh bytes to sign, and the id that whoever brings the signature has to
-    name. One that is priced anew keeps its nonce: the venue lets one of its pricings act.
+    """The order with fresh bytes to sign, and the id that the signature has to name. One that is
+    priced anew keeps its nonce: the venue lets one of its pricings act.
     """
     confirm = confirm_id(ids)
     signer = f"{order.network}:{(order.wallet or '').lower()}"

@@ -61,8 +61,7 @@ _LESS: Final = "its fills come to less than its status says"
 
 
 def end_of(placed: Placed) -> OrderEnd:
-    """What the venue's answer to a sent order says; its words are final only where they are known.
-
+    """The end of a sent order by the venue's answer; its words are final only where they are known.
     Nothing of it is verified: that is for the order's own status, or its fills.
     """
     end = OrderEnd(transition="lose", oid=placed.oid, verified=False)
@@ -78,8 +77,8 @@ def end_of(placed: Placed) -> OrderEnd:
 
 
 async def agreed(venue: Venue, order: Order, placed: Placed, priority: Priority) -> OrderEnd:
-    """What the answer to an order comes to, beside the order's own status. Nobody knows yet what
-    that denies, nor, while it is silent, what became of the rest of a fill.
+    """The state of an order by the answer and by the order's own status together: unknown where the
+    status denies the answer, nor is the rest of a fill known while the status is silent.
     """
     end = end_of(placed)
     if end.transition not in ("refuse", "fill") or contradiction(order, end) is not None:
@@ -131,8 +130,8 @@ async def sync_status(
 async def venue_state_of(
     venue: Venue, order: Order, priority: Priority
 ) -> tuple[OrderAction, OrderSeen | None]:
-    """Which of an order's pricings the venue has, and where it stands; the last one and None where
-    it has none. Errors: `venue_unavailable`.
+    """The pricing of an order that the venue has, and its state; the last one and None where it has
+    none. Errors: `venue_unavailable`.
     """
     for action in (order.action, *reversed(order.former)):
         venue_state = await venue.order_status(order.wallet or "", action.cloid, priority=priority)
@@ -151,7 +150,7 @@ def _lane(order: Order) -> Priority:
 async def _end_seen(
     venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
 ) -> OrderEnd | None:
-    """What the venue's word for an order comes to; None where that is no news, or not known."""
+    """The end of an order by the venue's word; None where that is no news, or not known."""
     doubt = identity_doubt(order, venue_state)
     if doubt is not None:
         return OrderEnd(
@@ -180,8 +179,8 @@ async def _end_seen(
 async def _end_traded(
     venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
 ) -> OrderEnd | None:
-    """The end of an order that trades no more, with its fills; None while nobody tells how much
-    of it traded.
+    """The end of an order that trades no more, with its fills; None while the size that traded is
+    not known.
     """
     filled = filled_by_status(order, venue_state)
     as_asked = venue_state.size in (None, order.action.size)
@@ -278,7 +277,7 @@ async def _forgotten(
 
 
 async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> Order:
-    """Read the fills of an order that is done and whose fees nobody has said yet."""
+    """Read the fills of an order that is done and whose fees are not known yet."""
     if order.seen is None or order.seen.oid is None:
         return order
     # Nothing waits for the fees of an order that is done: they take nothing of the reserve.

@@ -58,7 +58,7 @@ LOOK_AGAIN_S: Final = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedConfirmation:
-    """What the owner brings: the id that was shown to him once, and his signature."""
+    """The owner's confirmation: the id that was shown once, and the signature."""
 
     confirm_id: str
     signature: Mapping[str, object]
@@ -66,7 +66,7 @@ class SignedConfirmation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCheck:
-    """What was found out right before sending."""
+    """Facts read right before sending."""
 
     link: Link | None
     signer: str | None = None
@@ -340,7 +340,7 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
 
 
 async def _looked(deps: Deps, order: Order, priority: Priority) -> Order:
-    """What the venue says of an order now; as it was where the venue says nothing."""
+    """The order by the venue's status now; unchanged where the venue does not answer."""
     try:
         return await sync_status(deps, order, priority)
     except Refused as refused:

@@ -30,9 +30,8 @@ from tools.model.switches import switches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraderContext:
-    """A person on one surface, and the agent that acts for him where one does.
-
-    `network` is that of live orders; `own` are his limits here, `operator` those of everybody.
+    """A person on one surface, and the agent that acts for that person where one does. `network` is
+    that of live orders; `own` are the person's limits here, `operator` those for all.
     """
 
     owner_id: str
@@ -82,7 +81,7 @@ class TraderContext:
         )
 
     def attempt(self, **known: object) -> GateInput:
-        """What the gate is told of this person, with what else is known."""
+        """The gate's input for this person, with what else is known."""
         created = partial(
             GateInput,
             transport=self.transport,
@@ -101,7 +100,7 @@ def operator_limits(trading: Trading) -> OrderLimits:
 
 
 def first_limits(trading: Trading) -> OrderLimits:
-    """Where everybody's own limits start."""
+    """The limits that a person starts with."""
     return OrderLimits(
         per_order=Usdc(trading.signed_in_per_order_micros),
         per_day=Usdc(trading.signed_in_per_day_micros),
@@ -147,7 +146,7 @@ async def standing(deps: Deps, caller: Caller, transport: TradingSurface) -> Tra
 
 
 def throttle_key(trader: TraderContext) -> str:
-    """Whose calls are counted together: the linked wallet's, else the person's."""
+    """The key under which calls are counted together: the linked wallet, else the person."""
     return _key_of(trader.link, trader.owner_id)
 
 
@@ -199,7 +198,7 @@ def per_order(trader: TraderContext, amount: Usdc) -> CapCheck:
 
 
 def per_close(trader: TraderContext, amount: Usdc) -> CapCheck:
-    """The limit on a reduce-only order that nobody verified."""
+    """The limit on a reduce-only order whose position is not verified."""
     limit = Usdc(trader.trading.cap_per_close_micros)
     return CapCheck(name="per_close", limit=limit, used=Usdc(0), attempted=amount)
 

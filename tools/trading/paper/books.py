@@ -54,7 +54,7 @@ Money = Annotated[Usdc | None, Field(description="null while a mark price is mis
 
 
 class BookIn(RequestModel):
-    """What a paper book is opened with; nothing of it changes later."""
+    """Settings of a new paper book; none of them changes later."""
 
     name: Annotated[Line, Field(min_length=1, max_length=40)] = Field(
         description="no other book of yours has it", examples=["Trial"]
@@ -64,14 +64,14 @@ class BookIn(RequestModel):
 
 
 class BookRef(RequestModel):
-    """Which book."""
+    """Names a paper book."""
 
     book: BookId
     cursor: Cursor = None
 
 
 class ModelOut(ResponseModel):
-    """How its orders are filled."""
+    """The fill model of a book's orders."""
 
     depth_share: str = Field(description="the part of each level shown that can be had")
     latency_ms: int = Field(description="from acceptance to the snapshot that fills")
@@ -80,14 +80,14 @@ class ModelOut(ResponseModel):
 
 
 class GapOut(ResponseModel):
-    """Nobody looked at the book then; nothing is made up for it."""
+    """A time without rounds on the book; nothing is made up for it."""
 
     since: Moment
     until: Moment
 
 
 class BookOut(ResponseModel):
-    """A paper book. Every figure is an estimate: nobody traded."""
+    """A paper book. Every figure is an estimate: nothing was traded."""
 
     book: str
     name: str = Field(description="the owner's own name for it")
@@ -121,7 +121,7 @@ class BooksOut(ResponseModel):
 
 
 class PointOut(ResponseModel):
-    """What a book was worth."""
+    """The worth of a book at a time."""
 
     at: Moment
     equity_usdc: Usdc

@@ -33,7 +33,7 @@ async def pause(period: timedelta) -> None:
 
 
 def unavailable(reason: str) -> Refused:
-    """Nothing fresh to fill on."""
+    """The refusal of a paper order without fresh market data."""
     return Refused(refusal("wallet_venue_unavailable", why=reason))
 
 

@@ -63,7 +63,7 @@ class SimulatedExchange:
     # -- books
 
     def model(self) -> Model:
-        """How books that are opened now are filled."""
+        """The fill model of books that are opened now."""
         return Model(
             depth_share=self._trading.paper_depth_share, latency_ms=self._trading.paper_latency_ms
         )
@@ -139,7 +139,7 @@ class SimulatedExchange:
         )
 
     def latency(self, uow: UnitOfWork, owner_id: str, name: str | None) -> timedelta:
-        """How long after its acceptance an order meets the market."""
+        """The time after its acceptance at which an order meets the market."""
         books = uow.paper.of_owner(owner_id) if name is None else [uow.paper.get(name)]
         first = next(iter(books), None)
         model = self.model() if first is None else first.model
@@ -181,7 +181,9 @@ class SimulatedExchange:
         return book, account, self._to_paper_order(order, perp)
 
     def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
-        """Where the product's mark would end the order's book if it filled whole at its limit."""
+        """The product's mark at which the order's book would be liquidated if it filled whole at
+        its limit.
+        """
         book = uow.paper.get(order.book or "")
         if book is None or perp.mark_px is None:
             return None

@@ -33,7 +33,7 @@ GAP: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketFigures:
-    """What the market told for one round. `rates` are the published ones, by product and hour."""
+    """The market figures of one round. `rates` are the published ones, by product and hour."""
 
     perps: Mapping[str, Perp]
     rates: Mapping[tuple[str, datetime], Decimal]

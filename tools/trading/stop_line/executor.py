@@ -71,7 +71,7 @@ class Superseded(Exception):
 
 
 class SignerUnavailable(Exception):
-    """Nobody signs for the keeper now; the sentence says why."""
+    """The keeper cannot sign now; the sentence gives the reason."""
 
 
 class StopLineExecutor:
@@ -124,7 +124,7 @@ class StopLineExecutor:
         return await self._reload(w)
 
     async def warn(self, w: TrackedMandate) -> None:
-        """Say once that nobody can close for this mandate."""
+        """Warn once that this mandate cannot be closed."""
         await self._note_reason(
             w, "warned", f"the stop line is reached and nothing is closed: {NO_KEY}"
         )
@@ -247,8 +247,8 @@ class StopLineExecutor:
             await self._ends(w)
 
     async def _ends(self, w: TrackedMandate) -> None:
-        """Nothing is held: at once where the fills say so too, else once that was so for a while,
-        since an answer without a position may be wrong.
+        """End a mandate without positions: at once where the fills say so too, else once that was
+        so for a while, since an answer without a position may be wrong.
         """
         if has_own_position(w.orders):
             w = await self._settled(w, None)
@@ -346,7 +346,9 @@ class StopLineExecutor:
     async def _all(
         self, w: TrackedMandate, view: StopLineView, cuts: Sequence[ReduceOrder]
     ) -> None:
-        """One order a product; what nobody signs is told, and holds no other."""
+        """Send one order a product; an order that cannot be signed is reported, and delays no
+        other.
+        """
         why = []
         for one in cuts:
             try:

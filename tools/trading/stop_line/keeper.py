@@ -44,7 +44,7 @@ _Id = tuple[str, Network]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundResult:
-    """What a round did: `led` is False where another process leads."""
+    """Counts of a round; `led` is False where another process leads."""
 
     led: bool
     looked: int = 0
@@ -110,7 +110,7 @@ class StopLineKeeper:
         return uow.work.acquire(*LEADER, self._holder, now, now + self._lease)
 
     def _look_order(self, one: _Id) -> tuple[int, int]:
-        """Whose second look is due, then who was seen longest ago."""
+        """Order of a round: mandates whose second look is due, then the least recently seen."""
         last_look = self._looks.get(one)
         return (0 if last_look is not None and last_look.below else 1, self._seen.get(one, 0))
 

@@ -13,7 +13,7 @@ from tools.trading.stop_line.tracked_mandate import TrackedMandate
 
 
 def close_action(cut: ReduceOrder, cloid: str) -> OrderAction:
-    """Reduce-only, immediate, and paying nobody: a close never needs a fee."""
+    """A reduce-only, immediate order without a builder fee: a close never needs one."""
     return OrderAction(
         asset_id=cut.asset_id,
         is_buy=cut.is_buy,

@@ -72,7 +72,7 @@ class TrackedMandate:
 
     @property
     def id(self) -> tuple[str, Network]:
-        """What names it."""
+        """The identifier of the tracked mandate."""
         return self.mandate.public_id, self.link.network
 
     @property
@@ -115,7 +115,7 @@ def names_every(mandate: Mandate) -> bool:
 
 
 def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> TrackedMandate | None:
-    """What is on record; None for a mandate that the keeper has nothing to do with (00.9)."""
+    """The recorded state; None for a mandate that the keeper has nothing to do with (00.9)."""
     mandate = uow.mandates.get(public_id)
     if (
         mandate is None
@@ -195,8 +195,8 @@ class VenueSnapshot:
     # -- what a decision rests on
 
     async def reading(self, w: TrackedMandate) -> WorthReading | None:
-        """What a mandate is worth now, its vault and what it holds at the venue together; None
-        where any part of that is not known. Errors: `venue_unavailable`.
+        """The worth of a mandate now, its vault and its account at the venue together; None where
+        any part of that is not known. Errors: `venue_unavailable`.
         """
         vault = vault_worth(w.snapshot)
         if vault is None or any(delays_reading(o, w.now) for o in w.orders):
@@ -224,7 +224,9 @@ class VenueSnapshot:
     async def _marks(
         self, own: dict[str, OwnPosition], accounts: list[DexAccount]
     ) -> dict[str, Decimal]:
-        """What one of each is worth: by the account itself, else by the venue's mark price."""
+        """The worth of one unit of each position: by the account itself, else by the venue's mark
+        price.
+        """
         marks = {
             p.coin: p.value / abs(p.size)
             for account in accounts
@@ -258,8 +260,8 @@ class VenueSnapshot:
         open_: Collection[str] | None,
         positions: Mapping[str, Decimal] | None,
     ) -> StopLineView:
-        """Everything that the next move rests on: with the market of what is to be closed. A
-        market that does not answer holds its own product alone.
+        """The inputs of the next move, with the market of each position that is to be closed. A
+        market that does not answer delays its own product alone.
         """
         scope, own = self._deps.config.trading.keeper_scope, own_positions(w.orders)
         markets: dict[str, Perp] = {}
