@@ -190,7 +190,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What an eth_call of a `Call` at one block says."""
+    """The result of an eth_call of a `Call` at one block."""
 
     ok: bool
     revert: Revert | None
@@ -200,7 +200,9 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True)
 class SignerCheck:
-    """How a signature proved good; `block` is where a contract wallet was asked."""
+    """The way in which a signature proved good; `block` is the one at which a contract wallet was
+    asked.
+    """
 
     signer_type: Literal["eoa", "erc1271", "erc6492"]
     block: int | None

@@ -116,7 +116,7 @@ class Chain(Actions, ApprovalChain, Protocol):
 
     @property
     def confirmations(self) -> int:
-        """How many blocks deep a log is before it enters the ledger."""
+        """The depth in blocks at which a log enters the ledger."""
         ...
 
     @property
@@ -217,13 +217,15 @@ class Chain(Actions, ApprovalChain, Protocol):
         ...
 
     def last_known(self, vault: str) -> VaultState | None:
-        """What a vault said when it was read last, None where it was not; `last_known` is set."""
+        """The vault's state when it was last read, with `last_known` set; None where it was not
+        read.
+        """
         ...
 
     @property
     def node_problem(self) -> str | None:
-        """Why nothing of this chain is believed: its node serves another one, its nodes do not
-        agree, or they stand still.
+        """The reason for which this chain is not read: its node serves another chain, its nodes do
+        not agree, or they stand still; None where there is none.
         """
         ...
 
@@ -255,7 +257,7 @@ class Chains(Protocol):
         ...
 
     def faults(self) -> Mapping[int, Mapping[int, str]]:
-        """What is wrong with nodes, by chain and by the node's place in the settings, from 1 on."""
+        """Faults of nodes, by chain and by the node's place in the settings, from 1 on."""
         ...
 
     def address(self, text: str) -> str:
@@ -283,10 +285,9 @@ class SignInVerifier(Protocol):
         ...
 
     def nonce(self, text: str) -> str | None:
-        """Find the nonce that anybody's text names, in time linear in it; None where there is none.
-
-        Nothing else of such a text is read: whether it is ours is told by comparing it with the one
-        that was issued.
+        """Find the nonce in a text from outside, in time linear in it; None where there is none.
+        Nothing else of the text is read: whether it was issued here is decided by comparing it with
+        the one that was.
         """
         ...
 

@@ -31,12 +31,12 @@ class InstrumentedStore:
         return await self._writes.timed(self._store.write, work, *more, **name)
 
     async def prefetch(self, read_set: ReadSet) -> Store:
-        """As the store brings: what is read of it afterwards waits for nobody."""
+        """Prefetch through the store; reads of the result afterwards never wait."""
         prefetched: Store = await self._reads.timed(self._store.prefetch, read_set)
         return self if prefetched is self._store else prefetched
 
     def leave(self) -> None:
-        """Nobody waits for another process's lock any longer."""
+        """Prepare for shutdown: another process's lock is no longer waited for."""
         self._store.leave()
 
     async def close(self) -> None:

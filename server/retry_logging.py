@@ -27,7 +27,7 @@ def _log_retry(details: RetryDetails) -> None:
 
 @contextmanager
 def without_retries() -> Iterator[None]:
-    """Inside, nothing is tried again: somebody waits for what is found, a fault too."""
+    """Switch retries off inside the context: a check reports the first fault at once."""
     before = stamina.is_active()
     stamina.set_active(False)
     try:

@@ -105,7 +105,7 @@ def _is_private_key(text: str) -> bool:
 
 
 class Settings(BaseSettings):
-    """What an operator can set. `wallet doctor` prints it, secrets masked."""
+    """Settings of an operator. `wallet doctor` prints them, secrets masked."""
 
     model_config = SettingsConfigDict(
         env_prefix="WALLET_",
@@ -295,7 +295,7 @@ class Settings(BaseSettings):
         return self
 
     def patience(self) -> DatabaseTimeouts:
-        """How long the database is waited for."""
+        """The database's time limits."""
         return DatabaseTimeouts(
             wait_ms=self.database_wait_ms,
             statement_ms=self.database_statement_ms,
@@ -379,7 +379,7 @@ class Settings(BaseSettings):
         )
 
     def venue_urls(self) -> Mapping[Network, str]:
-        """Where the venue is, by network."""
+        """The venue's URLs, by network."""
         return {"mainnet": self.venue_mainnet_url, "testnet": self.venue_testnet_url}
 
 

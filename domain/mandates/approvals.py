@@ -22,7 +22,7 @@ OPEN: Final = frozenset({"pending", "approved"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTarget:
-    """What would be called."""
+    """The contract and function to be called."""
 
     market: str | None
     address: str | None
@@ -183,7 +183,7 @@ class Reservation:
 
     @property
     def amount(self) -> Usdc:
-        """What it may take out."""
+        """The amount that the call may take out."""
         return self.action.amount
 
     def before(self, block: int, at: datetime) -> bool:

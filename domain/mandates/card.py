@@ -14,7 +14,7 @@ from domain.wire_fields import described
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardHeader:
-    """What stands above the clauses: who, how much, until when."""
+    """The lines above the clauses: parties, amount, end."""
 
     title: str
     purpose: str = field(metadata=described("the owner's own words"))
@@ -28,7 +28,7 @@ class CardHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardFooter:
-    """What stands below them: what a signature does, and what nobody promises."""
+    """The lines below the clauses: the effect of a signature, and the limits of every promise."""
 
     lines: tuple[str, ...]
     vault_address: str | None

@@ -66,14 +66,14 @@ class AskAbove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnFloor:
-    """What becomes of open positions at the stop line."""
+    """The treatment of open positions at the stop line."""
 
     on_floor: Literal["keep", "close"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """How long the mandate lasts; `ends_at` is exclusive, and null before the signature."""
+    """The duration of the mandate; `ends_at` is exclusive, and null before the signature."""
 
     days: int
     ends_at: Timestamp | None

@@ -70,7 +70,7 @@ class ClauseKey(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayoutRule:
-    """What the agent earns: `bps` ten-thousandths of the gain that the vault measured."""
+    """The agent's fee: `bps` ten-thousandths of the gain that the vault measured."""
 
     kind: str
     bps: int
@@ -83,9 +83,8 @@ _TARGETS: Final = described(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreedTerms:
-    """What is agreed, and where it stands.
-
-    `*_bps` are ten-thousandths, `horizon_days` days of 86,400 s; null caps are a legacy row's.
+    """The agreed terms, and the mandate's state. `*_bps` are ten-thousandths, `horizon_days` days
+    of 86,400 s; null caps are a legacy row's.
     """
 
     agent_id: str | None

@@ -57,7 +57,7 @@ class MarketCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractAt:
-    """Where a contract market stands, null where it is only planned, and its calls."""
+    """The address of a contract market, null where it is only planned, and its calls."""
 
     address: str | None
     calls: tuple[MarketCall, ...]

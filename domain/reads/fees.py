@@ -36,7 +36,7 @@ class AgentFee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetEstimated:
-    """What would be left by the newest estimate of worth."""
+    """The remainder after fees by the newest estimate of worth."""
 
     value: Decimal | None = field(metadata=TWO_DECIMALS)
     est: Literal[True] = True
@@ -47,7 +47,7 @@ class NetEstimated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetRealized:
-    """What is realized after every fee."""
+    """The realized gain after every fee."""
 
     value: Decimal = field(metadata=TWO_DECIMALS)
     est: Literal[False] = False

@@ -64,7 +64,7 @@ Need = Literal["days_live", "trades_measured", "funded_mandates", "foreign_capit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankRequirement:
-    """What a rank needs, and what is there (contract 8)."""
+    """A condition of the rank, and the agent's value of it (contract 8)."""
 
     code: Need
     need: int

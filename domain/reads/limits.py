@@ -56,7 +56,7 @@ class AllowedPeriod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedItems:
-    """How many items may wait for the owner."""
+    """The number of items that may wait for the owner."""
 
     value: int
     clause: Literal[6] = 6
@@ -87,7 +87,7 @@ class UsedByOrders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What the terms and the agent's policy allow."""
+    """Limits by the terms and the agent's policy."""
 
     budget: AllowedAmount
     per_action: AllowedAmount
@@ -168,7 +168,7 @@ class UsedCredits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What is used of each, with where the figure comes from."""
+    """The used part of each limit, with the source of the figure."""
 
     budget: UsedAmount
     per_action: UsedOnce

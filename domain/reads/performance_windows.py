@@ -34,10 +34,9 @@ class Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What was measured in a window; null where no money was there.
-
-    `net_usdc` is worth change - net deposits; `twr_bps` the time-weighted return and
-    `max_drawdown_bps` the deepest fall from a peak of it, in ten-thousandths.
+    """Measured figures of a window; null where no money was in a vault. `net_usdc` is worth change
+    - net deposits; `twr_bps` the time-weighted return and `max_drawdown_bps` the deepest fall from
+    a peak of it, in ten-thousandths.
     """
 
     net_usdc: Usdc | None

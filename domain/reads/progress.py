@@ -50,7 +50,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextEvent:
-    """What comes next by itself."""
+    """The next event that comes by itself."""
 
     kind: EventKind
     at: Timestamp
@@ -93,7 +93,7 @@ class OpenPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveNowBasis:
-    """What leaving now rests on."""
+    """The basis of the figure for leaving now."""
 
     value: Usdc | None
     formula: str = "cash + positions_est - exit_cost_est"
@@ -104,7 +104,7 @@ class LeaveNowBasis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VenueHolding:
-    """What the mandate's own orders come to in one product; the account may hold more of it."""
+    """The mandate's position in one product, by its own orders; the account may hold more of it."""
 
     product: str
     side: Literal["long", "short"]

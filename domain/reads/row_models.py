@@ -25,7 +25,7 @@ AGENTS_PLACE: Final = LEFT_OUT | described("as the agent told it")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldTarget:
-    """Where an action went, as the agent told it."""
+    """The target of an action, as the agent told it."""
 
     market: str | None = field(default=None, metadata=AGENTS_PLACE)
     address: str | None = field(default=None, metadata=AGENTS_PLACE)
@@ -45,7 +45,7 @@ class ToldPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutedCall:
-    """What the vault measured of a call that it let through."""
+    """The vault's measurements of a call that it executed."""
 
     target: str | None
     selector: str | None
@@ -60,7 +60,7 @@ class ExecutedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnwoundCall:
-    """What the vault measured of a call that brought a position back after the end."""
+    """The vault's measurements of a call that brought a position back after the end."""
 
     target: str | None
     selector: str | None
@@ -94,7 +94,7 @@ class WholeMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedPosition:
-    """What one value probe of the vault answered; `key` is the market that names it, else its
+    """The answer of one value probe of the vault; `key` is the market that names it, else its
     address.
     """
 
@@ -155,7 +155,7 @@ class VenueTrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecision:
-    """What the owner decided about an action that waited."""
+    """The owner's decision about an action that waited."""
 
     approval_id: str | None
     status: str
@@ -165,7 +165,7 @@ class ApprovalDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimOutcome:
-    """How a claim ended that no chain row tells of; `event_id` is the report's."""
+    """The end of a claim that no chain row confirms; `event_id` is the report's."""
 
     event_id: str
     outcome: Outcome
@@ -189,7 +189,7 @@ class RefusedTry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptedPlace:
-    """Where an action went that no entry allows, as the agent told it."""
+    """The target of an action that no entry allows, as the agent told it."""
 
     market: str | None = field(default=None, metadata=AGENTS_PLACE)
     address: str | None = field(default=None, metadata=AGENTS_PLACE)
@@ -226,7 +226,7 @@ class Restated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldPayload:
-    """What a row tells. A key that the row does not have is left out."""
+    """The content of a row. A key that the row does not have is left out."""
 
     position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
     mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
@@ -277,7 +277,7 @@ class Reversed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload(ToldPayload):
-    """What a row tells (spec 2.4), a reversal included."""
+    """The content of a row (spec 2.4), a reversal included."""
 
     reverses: Reversed | None = field(default=None, metadata=LEFT_OUT)
 

@@ -22,7 +22,7 @@ from domain.wire_fields import LEFT_OUT, described, wire_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """What a reader of results has to be told."""
+    """A notice that readers of results need."""
 
     code: Literal["net_of_fees", "past_results", "estimates", "off_switch"]
     text: str = field(metadata=described("the service's own words"))
@@ -58,7 +58,7 @@ class WeekPeriod:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorthChange:
     """Worth at both ends by the newest observation at or before each: 0 before the first chain row,
-    null where positions were open that nobody had valued.
+    null where positions were open without a value.
     """
 
     start: Usdc | None
@@ -137,7 +137,7 @@ class WeekBreach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What a period adds up to."""
+    """The sums of a period."""
 
     worth: WorthChange
     flows: Flows

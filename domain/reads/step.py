@@ -68,9 +68,7 @@ _PLACE: Final = described("as the agent told it, in a step that the agent report
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepTarget:
-    """Where an action went, as the agent told it in a step that the agent reported; null is what
-    nobody said.
-    """
+    """The target of an action, as the agent told it in a step; null where it gave none."""
 
     market: str | None = field(default=None, metadata=_PLACE)
     address: str | None = field(default=None, metadata=_PLACE)
@@ -101,7 +99,7 @@ class StepParams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutAndIn:
-    """What an action took out and brought back."""
+    """The amounts that an action took out and brought back."""
 
     out: Usdc
     in_: Usdc = field(metadata=wire_name("in"))

@@ -11,8 +11,8 @@ from domain.money import Usdc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VenueWeek:
-    """What live orders that cite the mandate filled in the week, on one network of the venue; in
-    no other figure. `net` is realized less fees, without what is open.
+    """Fills of live orders that cite the mandate in the week, on one network of the venue; in no
+    other figure. `net` is realized less fees, without open positions.
     """
 
     network: str

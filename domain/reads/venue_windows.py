@@ -14,8 +14,8 @@ from domain.wire_fields import wire_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VenueWindow:
-    """What orders came to in a window: `net_usdc` is realized less fees, without what is open;
-    `orders` those whose first fill is in it; `volume_usdc` gross.
+    """Results of orders in a window: `net_usdc` is realized less fees, without open positions;
+    `orders` counts those whose first fill is in it; `volume_usdc` gross.
     """
 
     net_usdc: Usdc

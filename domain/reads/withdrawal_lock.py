@@ -20,8 +20,8 @@ _REASONS: Final[Mapping[int, LockReason | None]] = {0: None, 1: "open_positions"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lock:
-    """What `withdrawAll` would do now (spec 2.10); `withdrawable` is null where the vault could
-    not be asked.
+    """The effect of `withdrawAll` now (spec 2.10); `withdrawable` is null where the vault could not
+    be read.
     """
 
     withdrawable: bool | None

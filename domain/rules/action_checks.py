@@ -412,5 +412,5 @@ def _cash_fits(snapshot: MandateSnapshot, request: ActionRequest) -> bool:
 
 
 def retry_after_decline(snapshot: MandateSnapshot, decided: datetime) -> datetime:
-    """When an action that the owner declined may be asked for again."""
+    """The time from which an action that the owner declined may be requested again."""
     return decided + timedelta(seconds=snapshot.config.declined_quiet_s)

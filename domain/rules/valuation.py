@@ -140,7 +140,7 @@ def agent_mark(state: LedgerState, key: str, p: MeasuredPosition) -> tuple[int, 
 
 
 def valuation(snapshot: MandateSnapshot) -> Valuation:
-    """What this mandate's vault is worth now; unknown while rows of it are missing."""
+    """The worth of this mandate's vault now; unknown while rows of it are missing."""
     if snapshot.mandate.differs_at is not None:
         return Valuation(worth=None, cash=None, source="cash", positions={})
     return valued(snapshot.state, snapshot.chain, snapshot.mandate.probe_keys)
@@ -170,7 +170,7 @@ def usdc(micros: int | None) -> Usdc | None:
 
 
 def worth(snapshot: MandateSnapshot) -> Usdc | None:
-    """What the vault is worth; None before the first chain row."""
+    """The vault's worth; None before the first chain row."""
     return usdc(valuation(snapshot).worth)
 
 

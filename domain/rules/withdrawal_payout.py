@@ -11,7 +11,7 @@ from domain.money import ZERO, Usdc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pays:
-    """What `withdrawAll` sends to the owner, and what it leaves for the agent."""
+    """The amounts that `withdrawAll` sends to the owner and leaves for the agent."""
 
     owner: Usdc
     agent_fee: Usdc

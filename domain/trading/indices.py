@@ -20,8 +20,9 @@ IndexStatus = Literal["live", "paper", "planned", "halted", "delisted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What a dex's perpetuals are joined with: names for people, coins at their cap, tokens by
-    index."""
+    """Lookup tables that join a dex's perpetuals: names for people, coins at their cap, tokens by
+    index.
+    """
 
     display: Mapping[str, str]
     at_cap: Collection[str]
@@ -49,10 +50,8 @@ def candidates(sym: str, coins: Collection[str]) -> list[str]:
 
 
 def status(perp: Perp, collateral: str | None, *, allowed: bool, live: bool) -> IndexStatus:
-    """What can be done with it here.
-
-    `planned`: its dex is not allowed here, or it is not counted in USDC. `halted`: it has no
-    two-sided book.
+    """The availability of the index here. `planned`: its dex is not allowed here, or it is not
+    counted in USDC. `halted`: it has no two-sided book.
     """
     if perp.delisted:
         return "delisted"

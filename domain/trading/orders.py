@@ -261,8 +261,8 @@ def unproved(order: Order) -> bool:
 
 
 def proof_due(order: Order, now: datetime) -> datetime | None:
-    """When an unproved order is looked for next; None once it was looked for several times in a row
-    after its bytes had ended.
+    """The time at which an unproved order is looked up next; None once it was looked up several
+    times in a row after its bytes had ended.
     """
     if not unproved(order):
         return None

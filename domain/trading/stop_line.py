@@ -285,7 +285,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class NothingOpen:
-    """Nothing of the mandate's is open, and nothing can open again."""
+    """The mandate has nothing open, and nothing can open again."""
 
 
 Move = Close | Wait | Blocked | NothingOpen

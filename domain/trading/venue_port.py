@@ -79,7 +79,7 @@ class Venue(Protocol):
     async def max_builder_fee(
         self, user: str, builder: str, *, max_age_s: int, priority: Priority
     ) -> CachedValue[int]:
-        """What a user approved for a builder, in tenths of a basis point."""
+        """The fee that a user approved for a builder, in tenths of a basis point."""
 
     async def agents(
         self, user: str, *, max_age_s: int, fresh: bool = False, priority: Priority = "house"
@@ -87,10 +87,10 @@ class Venue(Protocol):
         """A user's named agents."""
 
     async def role(self, address: str) -> UserRole:
-        """What an address is at the venue, read fresh."""
+        """The role of an address at the venue, read fresh."""
 
     async def abstraction(self, user: str, *, priority: Priority) -> CachedValue[Abstraction]:
-        """How the account holds its margin."""
+        """The margin mode of the account."""
 
     async def account(
         self, user: str, dex: str, *, priority: Priority, max_age_s: int, fresh: bool = False
@@ -106,7 +106,7 @@ class Venue(Protocol):
         """The venue's own clock, read fresh."""
 
     def agent_typed_data(self, approval: AgentApproval) -> Mapping[str, object]:
-        """What a wallet signs to approve an agent (EIP-712)."""
+        """The typed data that a wallet signs to approve an agent (EIP-712)."""
 
     def agent_signer(self, approval: AgentApproval, signature: Mapping[str, object]) -> str | None:
         """EIP-55 address behind `{r, s, v}` over an approval. Errors: `invalid_signature` for a
@@ -115,7 +115,9 @@ class Venue(Protocol):
     def builder_typed_data(
         self, builder: str, max_fee_rate: str, chain: str
     ) -> Mapping[str, object]:
-        """What a wallet signs to approve a builder, its message without the nonce."""
+        """The typed data that a wallet signs to approve a builder, its message without the
+        nonce.
+        """
 
     def builder_signer(
         self,
@@ -151,7 +153,7 @@ class Venue(Protocol):
         """The account's own setting for a product; never stale."""
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
-        """What an order key signs, in every form that a signer may want to see it in."""
+        """The action that an order key signs, in every form that a signer may want to see it in."""
 
     def action_signer(
         self,
@@ -173,10 +175,10 @@ class Venue(Protocol):
         """Post exactly these bytes, once. Errors: `venue_unavailable` where nothing was sent."""
 
     async def funding(self, coin: str, since: datetime, *, max_age_s: int) -> CachedValue[Any]:
-        """What the venue published of a coin's funding from a time on; never stale."""
+        """The published funding of a coin from a time on; never stale."""
 
     async def order_status(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
-        """Where an order stands, None where the venue knows of none; read fresh."""
+        """The status of an order, None where the venue knows of none; read fresh."""
 
     async def open_orders(
         self, user: str, dex: str, *, priority: Priority
@@ -199,7 +201,7 @@ class Venues(Protocol):
         """Counts of unknown venue values, by network, kind and field."""
 
     def refused(self) -> Mapping[tuple[Network, str], int]:
-        """How often an answer of the venue's was refused as a whole, by network and kind."""
+        """Count the venue's answers that were refused as a whole, by network and kind."""
 
 
 class OrderSigner(Protocol):

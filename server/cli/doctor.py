@@ -103,7 +103,9 @@ async def _venue(settings: Settings) -> list[DoctorFinding]:
 
 
 def _readable(url: str) -> str:
-    """What is to be done where others of the machine can read the file of the database."""
+    """The command that helps where others of the machine can read the database's files; empty where
+    they cannot.
+    """
     if not url.startswith("sqlite:///"):
         return ""
     path = Path(sqlite_path(url))
@@ -231,7 +233,7 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
 
 
 async def _approvals(chain: EvmChain, name: str, factory: str) -> DoctorFinding:
-    """Who keeps approvals: the factory says it, and no setting."""
+    """Whether the vaults keep approvals: the factory says it, and no setting."""
     subject = f"{name} approvals"
     try:
         vault_keeps_approvals = await chain.approvals_on_chain(factory)

@@ -95,7 +95,7 @@ async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
 
 
 async def count(settings: Settings) -> dict[str, object]:
-    """How much there is."""
+    """Count the stored records."""
     now = SystemClock().now()
     return await _with_store(settings, lambda s: s.read(lambda uow: operator.counted(uow, now)))
 
@@ -111,8 +111,9 @@ async def set_switch(settings: Settings, name: str, value: str) -> None:
 
 
 async def set_allowed(settings: Settings, item: str, reason: str, *, allowed: bool) -> bool:
-    """Put somebody on the trade allowlist or take him off, from the next request on; False where
-    it is so already. Errors: ValueError."""
+    """Add a person to the trade allowlist or remove one, from the next request on; False where it
+    is so already. Errors: ValueError.
+    """
     now = SystemClock().now()
 
     def work(uow: UnitOfWork) -> bool:
@@ -124,7 +125,7 @@ async def set_allowed(settings: Settings, item: str, reason: str, *, allowed: bo
 
 
 async def list_allowed(settings: Settings) -> list[str]:
-    """Who may trade live."""
+    """List the people who may trade live."""
     return sorted(await _with_store(settings, lambda s: s.read(lambda uow: uow.allowlist.all())))
 
 

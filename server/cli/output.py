@@ -36,7 +36,7 @@ def read_settings() -> Settings:
 
 
 def _sentence(error: ErrorDetails) -> str:
-    """What is wrong with one setting. A rule of our own may name what it was given."""
+    """Describe the fault of one setting in a sentence. A rule of our own may name its input."""
     name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper()
     message, value = str(error["msg"]), str(error.get("input", ""))
     if any(part in message for part in re.findall(r"[^\s,;'\"]{3,}", value)):
@@ -45,13 +45,13 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 class _Unready(click.ClickException):
-    """Nothing was done, because something has to be done first."""
+    """Nothing was done, because a step has to come first."""
 
     exit_code = 2
 
 
 def _alone(error: Exception) -> Exception:
-    """What went wrong in a task group, where it is one thing."""
+    """The one error of a task group, where there is only one."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def allowlist() -> None:
-    """Who may trade live; a change acts on the next request of every process."""
+    """People who may trade live; a change acts on the next request of every process."""
 
 
 @allowlist.command("list")

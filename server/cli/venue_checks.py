@@ -80,7 +80,7 @@ async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[
 
 
 async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
-    """What is stored, or None and why it cannot be read."""
+    """The stored state, or None and the reason for which it cannot be read."""
 
     def work(uow: UnitOfWork) -> _Stored:
         now_on = switches(uow, settings.switches())

@@ -94,7 +94,7 @@ class Auditing:
         return ResyncProgress(path=path, nodes=nodes, low=low, high=high, rests_until=until)
 
     async def _logs(self, vault: str, low: int, high: int) -> list[VaultLog]:
-        """What a vault left in some blocks, both inclusive, as more than half of the nodes tell."""
+        """The logs of a vault in a range of blocks, both inclusive, by a majority of nodes."""
         logs: list[VaultLog] = []
         for first in range(low, high + 1, A_STEP):
             last = min(first + A_STEP - 1, high)

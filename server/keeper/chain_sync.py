@@ -227,10 +227,9 @@ class ChainSync:
         return {v: states[v].exists for v in vaults}
 
     async def _logs_of(self, tx_hash: str) -> tuple[VaultLog, ...]:
-        """What more than half of the configured nodes say alike that a transaction left; nothing is
-        taken back on the word of one among several.
-
-        Errors: `chain_unavailable` where no answer is that of enough nodes.
+        """The logs of a transaction by a majority of the configured nodes; none is reversed on the
+        word of one among several. Errors: `chain_unavailable` where no answer is that of enough
+        nodes.
         """
         return await quorum_read(self.chain, "a transaction", lambda view: left_by(view, tx_hash))
 

@@ -30,8 +30,8 @@ class ChainEvidence:
 
 
 async def left_by(view: EvmChain, tx_hash: str) -> tuple[VaultLog, ...]:
-    """What a transaction left by the word of one node; nothing where it is in no block that stands
-    there.
+    """The logs of a transaction by the word of one node; nothing where it is in no block that
+    stands there.
     """
     receipt = await view.receipt(tx_hash)
     if receipt is None or not receipt.ok:

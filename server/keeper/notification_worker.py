@@ -42,9 +42,9 @@ PAUSES_S: Final = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200)
 
 
 def next_attempt_at(delivery: Delivery, attempts: int, now: datetime) -> datetime | None:
-    """When a delivery is tried again after its n-th failure; None three days after it was made.
-
-    Each pause is up to a fifth longer, by the delivery's own id, so that not all come at once.
+    """The time of the next attempt after the n-th failure of a delivery; None three days after it
+    was made. Each pause is up to a fifth longer, by the delivery's own id, so that not all come at
+    once.
     """
     pause = PAUSES_S[min(attempts, len(PAUSES_S)) - 1]
     spread = hashlib.sha256(f"{delivery.delivery_id}:{attempts}".encode()).digest()[0]
@@ -54,7 +54,7 @@ def next_attempt_at(delivery: Delivery, attempts: int, now: datetime) -> datetim
 
 @dataclass(slots=True)
 class Counted:
-    """What this process did, for its metrics."""
+    """Counters of this process, for its metrics."""
 
     delivered: int = 0
     failed: int = 0
@@ -115,7 +115,9 @@ class NotificationWorker:
         await self._deps.store.write(lambda uow: uow.webhooks.save_cursor(cursor))
 
     async def follow(self) -> None:
-        """Read on from where somebody stopped, until another has taken over, or the tail ends."""
+        """Follow the feed from a stored cursor until another process has taken over, or the feed
+        ends.
+        """
         cursor = await self._deps.store.read(lambda uow: uow.webhooks.read_upto())
         if cursor is None:
             cursor = await self._tail.newest()
@@ -132,7 +134,7 @@ class NotificationWorker:
                     return
 
     async def _concerns(self, public_id: str, event: Event) -> bool:
-        """Whether a row may be told to somebody: no query for most, one for the rest."""
+        """Whether a row may have a recipient: no query for most rows, one for the rest."""
         return may_tell(event) and await self._deps.store.read(
             lambda uow: uow.webhooks.listen_to(public_id)
         )

@@ -133,7 +133,7 @@ class KeeperScheduler:
         return well
 
     async def round(self) -> None:
-        """Everything once; what one chain cannot be asked holds nothing else."""
+        """Run every duty once; a chain that does not answer delays no other."""
         for chain_id, reader in self._readers.items():
             await self._run_once(f"reading chain {chain_id}", partial(self.read_chain, reader))
         await self.keep()
@@ -161,8 +161,8 @@ class KeeperScheduler:
     # -- orders
 
     async def settle_orders(self) -> None:
-        """Ask the venue about live orders that nobody knows the end of, and end those whose time is
-        up. Every change is conditional, so that processes may share this.
+        """Ask the venue about live orders whose end is unknown, and end those whose time is up.
+        Every change is conditional, so that processes may share this.
         """
         await sync_due_orders(self.deps, "live")
 
@@ -182,13 +182,13 @@ class KeeperScheduler:
         await refresh_stale(self.deps, self.holder)
 
     async def settle_transfers(self, chain: EvmChain) -> None:
-        """Ask the chain about reported transfers, and look for those that nobody reported."""
+        """Ask the chain about reported transfers, and look for unreported ones."""
         await self._confirmations.round(chain.chain_id)
         if chain.usdc is not None:
             await self._inbound(chain)
 
     async def _inbound(self, chain: EvmChain) -> None:
-        """Read on, from the first round's block: what came before is nobody's report."""
+        """Read on, from the first round's block: transfers before it count as known."""
         chain_id, at = chain.chain_id, await ground(chain, self.deps.clock.now())
         deep = at.number - chain.confirmations
         read, holders = await self.deps.store.read(

@@ -104,7 +104,7 @@ class Recording:
         return Rest(REST_S, bool(sent))
 
     async def _before(self, mandate: Mandate, vault: VaultState) -> VaultState | None:
-        """What enough nodes say of a vault some blocks before one."""
+        """The state of a vault some blocks before one, by enough nodes."""
         back = max(self.chain.confirmations, LOOK_BACK)
         at = await self.chain.block(max(0, vault.block.number - back))
         if at is None:
@@ -113,7 +113,7 @@ class Recording:
         return states.get(vault.address)
 
     async def _recorded_value(self, tx_hash: str) -> Usdc:
-        """What a transaction of ours recorded."""
+        """The value that a transaction of ours recorded."""
         receipt = await self.chain.receipt(tx_hash)
         logs = receipt.logs if receipt is not None else ()
         return next((Usdc(int(g.args["positions"])) for g in logs if g.name == "Marked"), ZERO)

@@ -92,7 +92,7 @@ class VaultResync:
         return False
 
     def _paths(self, *lows: int) -> Iterator[ResyncPath]:
-        """What costs least first: a range costs a question, whichever node is asked."""
+        """The ways of rereading, cheapest first: a range costs one call of any node."""
         for low in lows:
             for way in WAYS:
                 for node in range(len(self._chain.views)):

@@ -80,7 +80,7 @@ class VaultUpkeep:
                 await self._keep(mandates[n : n + TOGETHER])
 
     async def _look_for_unseen(self) -> None:
-        """A part of the time is for vaults that nobody told of; those that are known wait no
+        """Spend a part of the round on vaults whose creation log is missing; known vaults wait no
         longer.
         """
         with anyio.move_on_after(self._budget_s / UNSEEN_SHARE) as share:
@@ -309,7 +309,7 @@ def _family(kind: str) -> str:
 
 
 def _figures(vault: VaultState) -> str:
-    """What a transaction is sent by."""
+    """The figures that decide whether a transaction is sent."""
     return " ".join(map(str, (vault.cash, vault.positions, vault.floor, vault.recorded)))
 
 

@@ -29,7 +29,7 @@ class AddressBlocked(OSError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostResult:
-    """What a call came to: the answer's status, or a word for why there is none."""
+    """The result of a call: the answer's status, or a word for the reason why there is none."""
 
     status: int | None = None
     fault: str | None = None

@@ -93,11 +93,11 @@ class LazyChains(Chains):
         return {} if self._made is None else self._made.node_problem()
 
     def faults(self) -> Mapping[int, Mapping[int, str]]:
-        """What is wrong with nodes, by chain and by the node's place in the settings."""
+        """Faults of nodes, by chain and by the node's place in the settings."""
         return {} if self._made is None else self._made.faults()
 
     def gauges(self) -> Mapping[str, int]:
-        """What the metrics show of the nodes; nothing before the first of them was asked."""
+        """Metrics of the nodes; empty before the first of them was asked."""
         return {} if self._made is None else self._made.gauges()
 
     def address(self, text: str) -> str:

@@ -43,7 +43,7 @@ class LateScreens(web.AbstractResource):
         return PREFIX
 
     def get_info(self) -> Any:
-        """What the router tells of it."""
+        """The router's description of the resource."""
         return {"prefix": PREFIX, "routes": None}
 
     def raw_match(self, path: str) -> bool:

@@ -35,11 +35,11 @@ class LateVenues:
         return self.load().get(network)
 
     def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
-        """How often the venue said what is not known here."""
+        """Counts of the venue's fields and words that this service does not know."""
         return {} if self._made is None else self._made.unknown_counts()
 
     def refused(self) -> Mapping[tuple[Network, str], int]:
-        """How often an answer of the venue's was refused as a whole."""
+        """Counts of the venue's answers that were refused as a whole."""
         return {} if self._made is None else self._made.refused()
 
     async def close(self) -> None:

@@ -16,7 +16,9 @@ TOOL_CALL: Final = "tools/call"
 
 @dataclass(frozen=True, slots=True)
 class JsonRpcRequest:
-    """What an answer has to know of its request: None where it is not told, or cannot be read."""
+    """The parts of a request that its answer needs: None where one is missing, or cannot be
+    read.
+    """
 
     id: int | str | None = None
     method: str | None = None

@@ -10,7 +10,7 @@ from tools.model.operation import Deps
 
 
 async def asker_in(deps: Deps, scope: Scope) -> RequestPrincipal:
-    """Who sends a request: found at the door, or where there was none, here."""
+    """The principal of a request: identified by the middleware, or where there was none, here."""
     state = scope.setdefault("state", {})
     if STATE not in state:
         client = scope.get("client")

@@ -58,8 +58,8 @@ class _Era:
         self._opening: Any = None
 
     def headers(self, message: Any) -> dict[str, str]:
-        """What streamable HTTP wants of this message. What is said in them is the host's own
-        words: what cannot be a header goes encoded, and what is no text is left out.
+        """The headers that streamable HTTP needs for this message. Their values are the host's own
+        words: a value that cannot be a header is encoded, and one that is no text is left out.
         """
         method, params = getattr(message, "method", None), getattr(message, "params", None) or {}
         if method == "initialize":

@@ -36,8 +36,8 @@ _SAME_KEY: Final = NextStep(
 
 
 class ProxyClient(httpx2.AsyncClient):
-    """What is asked is answered within `wait_s`, by the service or by an error in its place; a
-    session that the service no longer knows is opened anew.
+    """Relays requests to the service; each is answered within `wait_s`, by the service or by an
+    error in its place. A session that the service no longer knows is opened anew.
     """
 
     def __init__(self, headers: Mapping[str, str], wait_s: float):
@@ -92,7 +92,7 @@ class ProxyClient(httpx2.AsyncClient):
         return _to_response(_unknown(rpc_request, raw, why))
 
     async def _unasked(self, request: httpx2.Request) -> httpx2.Response:
-        """Nobody waits for an answer to a notification, so that a failure has nobody to be told."""
+        """Send a notification; it has no answer, so that a failure is not reported."""
         try:
             with anyio.fail_after(min(UNASKED_S, self._wait_s)):
                 response = await self._send_in_session(request)
@@ -222,7 +222,9 @@ def _lost(request: JsonRpcRequest, reason: str) -> JSONRPCError:
 
 
 def _unknown(request: JsonRpcRequest, raw: Any, reason: str) -> JSONRPCError:
-    """Nobody knows whether a tool ran; whatever else can be asked for changes nothing."""
+    """The error of a tool call whose outcome is unknown; any other request changes nothing and may
+    be repeated.
+    """
     if request.method != TOOL_CALL:
         return _lost(request, f"{reason} Ask again.")
     params: Any = raw.get("params")

@@ -157,7 +157,7 @@ class Tools:
 
 
 async def _notify_list_changed(connection: Any) -> None:
-    """Say it to one connection; one that is stuck or gone holds nobody up."""
+    """Notify one connection; one that is stuck or gone delays no other."""
     try:
         with anyio.move_on_after(NOTIFY_S):
             await connection.notify("notifications/tools/list_changed", None)

@@ -34,9 +34,9 @@ HOLDER: Final = "wallet.holder"  # of a request that is made in the name of a se
 
 @dataclass(frozen=True, slots=True)
 class SlotLimits:
-    """How many places one holder (of a keyed place: its owner) and all holders of a kind can have;
-    after how many seconds without a message one that only rests, and one that listens, may go for
-    another.
+    """The number of places that one holder (of a keyed place: its owner) and all holders of a kind
+    can have; the seconds without a message after which one that only rests, and one that listens,
+    may give way to another.
     """
 
     one: int
@@ -67,7 +67,7 @@ class SessionSlot:
 
     @contextmanager
     def listens(self) -> Iterator[None]:
-        """Hold a stream open, which ends where the place goes to somebody else."""
+        """Hold a stream open, which ends where its place is given to another holder."""
         with anyio.CancelScope() as scope:
             self.listening.append(scope)
             try:
@@ -279,7 +279,7 @@ class SessionGuard:
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def unheard(message: Message) -> None:
-            """Nobody waits for this answer."""
+            """Discard the answer: the client is gone."""
 
         name = {HOLDER: place.holder if place.keyed else None}
         await self._app({**scope, **name, "method": "DELETE", "headers": headers}, nothing, unheard)
@@ -315,10 +315,8 @@ class SessionGuard:
 
 
 def _holder(asker: RequestPrincipal) -> tuple[bool, str, str | None]:
-    """(True, the key, whose it is) for a key that is known; (False, where from, None) for anybody
-    else.
-
-    Errors: `rate_limited`, `Unavailable`.
+    """(True, the key, its owner) for a known key; (False, the network address, None) for a
+    stranger. Errors: `rate_limited`, `Unavailable`.
     """
     if asker.limited is not None:
         raise asker.limited
@@ -351,7 +349,7 @@ _TEXTS: Final[Mapping[int, Callable[[], Refused]]] = {
 
 
 class _Blocks:
-    """Passes an answer on; one of plain text becomes a refusal block for whoever asked."""
+    """Passes an answer on; a plain-text refusal becomes a refusal block."""
 
     def __init__(self, send: Send, deps: Deps, role: Role):
         self._send, self._deps, self._role = send, deps, role

@@ -21,7 +21,7 @@ Skill = Callable[[], Awaitable[str | None]]
 
 
 class GetSkill(t.RequestParams):
-    """Which skill."""
+    """Names a skill."""
 
     uri: str
 

@@ -80,7 +80,7 @@ def id_and_method(line: StdinLine) -> JsonRpcRequest:
 
 
 def _value(statement: set[bytes]) -> int | str | None:
-    """What was said, where it was said once."""
+    """The value of a name that stands once."""
     if len(statement) != 1:
         return None
     try:
@@ -92,7 +92,7 @@ def _value(statement: set[bytes]) -> int | str | None:
 
 
 def answer_to(line: StdinLine) -> JSONRPCMessage | None:
-    """The answer to a line that nobody can take as a message; None for one that somebody can."""
+    """The error that answers a line which is no message; None for one that is."""
     try:
         if not line.is_complete:
             raise Refused(refusal("body_too_large", limit=MAX_BODY))
@@ -152,7 +152,7 @@ def _stdin() -> Iterator[BinaryIO]:
 
 @asynccontextmanager
 async def host() -> AsyncIterator[tuple[Any, Any]]:
-    """What the host says, and where it is answered; the SDK's streams."""
+    """The SDK's two streams: the host's messages, and the answers to them."""
     with _stdin() as file:
         lines = StdinReader(file)
         async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (read, write):

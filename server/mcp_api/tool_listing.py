@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ToolListing(Protocol):
-    """What a server offers."""
+    """The tools that a server offers."""
 
     def tools(self) -> Mapping[str, t.Tool]:
         """The tools by name, in the order in which they are listed."""

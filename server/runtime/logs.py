@@ -40,8 +40,8 @@ def prepare_logging(settings: Settings) -> None:
 
 
 class RedactingFormatter(logging.Formatter):
-    """A formatter whose lines hold no secret, whoever wrote them: credentials are known by their
-    form, the settings' secrets by heart.
+    """A formatter whose lines hold no secret: credentials are known by their form, the settings'
+    secrets by their values.
     """
 
     def __init__(self, inner: logging.Formatter, secrets: Iterable[str] = ()):
@@ -89,8 +89,8 @@ def secrets_of(settings: Settings) -> list[str]:
 
 
 def _of_database(url: str) -> list[str]:
-    """What an address of a database says beside where it is, as it stands and decoded; whatever
-    is before its last @ may be of a password.
+    """The secret parts of a database's address, as they stand and decoded; whatever is before its
+    last @ may be of a password.
     """
     before, _, _ = url.partition("://")[2].rpartition("@")
     passwords = [before.partition(":")[2], *re.findall(r"password=([^&#]*)", url)]

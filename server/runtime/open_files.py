@@ -27,7 +27,7 @@ def say_once_a_minute(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class _Short:
-    """The loop's handler of errors that nobody waits for."""
+    """The event loop's handler of errors outside any request."""
 
     def __init__(self, now: Callable[[], float]):
         self._seldom = Seldom(now)

@@ -14,8 +14,8 @@ class NotUpgraded(Exception):
 
 
 async def _revision(settings: Settings) -> str | None:
-    """Where the schema is. Errors: `NotUpgraded` where nothing can be asked, and where a newer
-    version has been.
+    """The revision of the schema. Errors: `NotUpgraded` where the database does not answer, and
+    where a newer version has been.
     """
     where = database_name(settings.database_url)
     try:

@@ -55,7 +55,7 @@ class NotStarted(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signer:
-    """What one request needs."""
+    """The state that requests to the signer share."""
 
     keys: Keystore
     clock: Clock
@@ -196,7 +196,7 @@ async def listening(signer: Signer, path: Path, allowed_uid: int) -> AsyncIterat
 
 
 def _hand_over(path: Path, uid: int) -> None:
-    """Make the socket the service's, so that 0600 lets it and nobody else connect."""
+    """Give the socket to the service's user, so that 0600 lets that user alone connect."""
     try:
         os.chown(path, uid, -1)
     except PermissionError:

@@ -43,7 +43,7 @@ class AllowedCredits(BaseModel):
 
 class AllowedItems(BaseModel):
     """
-    How many items may wait for the owner.
+    The number of items that may wait for the owner.
     """
 
     model_config = ConfigDict(
@@ -108,7 +108,7 @@ class AllowlistSet(BaseModel):
 
 class ApprovalDecision(BaseModel):
     """
-    What the owner decided about an action that waited.
+    The owner's decision about an action that waited.
     """
 
     model_config = ConfigDict(
@@ -122,7 +122,7 @@ class ApprovalDecision(BaseModel):
 
 class ApprovalTarget(BaseModel):
     """
-    What would be called.
+    The contract and function to be called.
     """
 
     model_config = ConfigDict(
@@ -147,7 +147,7 @@ class AsOf(BaseModel):
 
 class AttemptedPlace(BaseModel):
     """
-    Where an action went that no entry allows, as the agent told it.
+    The target of an action that no entry allows, as the agent told it.
     """
 
     model_config = ConfigDict(
@@ -250,7 +250,7 @@ class Call(BaseModel):
 
 class CardFooter(BaseModel):
     """
-    What stands below them: what a signature does, and what nobody promises.
+    The lines below the clauses: the effect of a signature, and the limits of every promise.
     """
 
     model_config = ConfigDict(
@@ -323,7 +323,7 @@ class ChallengeOut(BaseModel):
 
 class ClaimOutcome(BaseModel):
     """
-    How a claim ended that no chain row tells of; `event_id` is the report's.
+    The end of a claim that no chain row confirms; `event_id` is the report's.
     """
 
     model_config = ConfigDict(
@@ -517,7 +517,7 @@ class Destination(BaseModel):
 
 class Disclosure(BaseModel):
     """
-    What a reader of results has to be told.
+    A notice that readers of results need.
     """
 
     model_config = ConfigDict(
@@ -995,8 +995,8 @@ class LinkOut(BaseModel):
 
 class Lock(BaseModel):
     """
-    What `withdrawAll` would do now; `withdrawable` is null where the vault could
-    not be asked.
+    The effect of `withdrawAll` now; `withdrawable` is null where the vault could not
+    be read.
     """
 
     model_config = ConfigDict(
@@ -1109,7 +1109,7 @@ class ModelOut(BaseModel):
 
 class NetEstimated(BaseModel):
     """
-    What would be left by the newest estimate of worth.
+    The remainder after fees by the newest estimate of worth.
     """
 
     model_config = ConfigDict(
@@ -1124,7 +1124,7 @@ class NetEstimated(BaseModel):
 
 class NetRealized(BaseModel):
     """
-    What is realized after every fee.
+    The realized gain after every fee.
     """
 
     model_config = ConfigDict(
@@ -1153,7 +1153,7 @@ class NewKey(BaseModel):
 
 class NextEvent(BaseModel):
     """
-    What comes next by itself.
+    The next event that comes by itself.
     """
 
     model_config = ConfigDict(
@@ -1174,7 +1174,7 @@ class NodeTrouble(BaseModel):
 
 class OnFloor(BaseModel):
     """
-    What becomes of open positions at the stop line.
+    The treatment of open positions at the stop line.
     """
 
     model_config = ConfigDict(
@@ -1312,7 +1312,7 @@ class PaymasterService(BaseModel):
 
 class PayoutRule(BaseModel):
     """
-    What the agent earns: `bps` ten-thousandths of the gain that the vault measured.
+    The agent's fee: `bps` ten-thousandths of the gain that the vault measured.
     """
 
     model_config = ConfigDict(
@@ -1324,7 +1324,7 @@ class PayoutRule(BaseModel):
 
 class Period(BaseModel):
     """
-    How long the mandate lasts; `ends_at` is exclusive, and null before the signature.
+    The duration of the mandate; `ends_at` is exclusive, and null before the signature.
     """
 
     model_config = ConfigDict(
@@ -1508,7 +1508,7 @@ class ProductsOut(BaseModel):
 
 class RankRequirement(BaseModel):
     """
-    What a rank needs, and what is there.
+    A condition of the rank, and the agent's value of it.
     """
 
     model_config = ConfigDict(
@@ -1912,8 +1912,7 @@ class StepOut(BaseModel):
 
 class StepTarget(BaseModel):
     """
-    Where an action went, as the agent told it in a step that the agent reported; null is what
-    nobody said.
+    The target of an action, as the agent told it in a step; null where it gave none.
     """
 
     model_config = ConfigDict(
@@ -2032,7 +2031,7 @@ class ToldPosition(BaseModel):
 
 class ToldTarget(BaseModel):
     """
-    Where an action went, as the agent told it.
+    The target of an action, as the agent told it.
     """
 
     model_config = ConfigDict(
@@ -2295,7 +2294,7 @@ class VaultTarget(BaseModel):
 
 class VenueHolding(BaseModel):
     """
-    What the mandate's own orders come to in one product; the account may hold more of it.
+    The mandate's position in one product, by its own orders; the account may hold more of it.
     """
 
     model_config = ConfigDict(
@@ -2438,8 +2437,8 @@ class VenueTypedData(BaseModel):
 
 class VenueWeek(BaseModel):
     """
-    What live orders that cite the mandate filled in the week, on one network of the venue; in
-    no other figure. `net` is realized less fees, without what is open.
+    Fills of live orders that cite the mandate in the week, on one network of the venue; in no
+    other figure. `net` is realized less fees, without open positions.
     """
 
     model_config = ConfigDict(
@@ -2485,8 +2484,8 @@ class VenueWeek(BaseModel):
 
 class VenueWindow(BaseModel):
     """
-    What orders came to in a window: `net_usdc` is realized less fees, without what is open;
-    `orders` those whose first fill is in it; `volume_usdc` gross.
+    Results of orders in a window: `net_usdc` is realized less fees, without open positions;
+    `orders` counts those whose first fill is in it; `volume_usdc` gross.
     """
 
     model_config = ConfigDict(
@@ -2632,10 +2631,9 @@ class WholeMark(BaseModel):
 
 class Window(BaseModel):
     """
-    What was measured in a window; null where no money was there.
-
-    `net_usdc` is worth change - net deposits; `twr_bps` the time-weighted return and
-    `max_drawdown_bps` the deepest fall from a peak of it, in ten-thousandths.
+    Measured figures of a window; null where no money was in a vault. `net_usdc` is worth change
+    - net deposits; `twr_bps` the time-weighted return and `max_drawdown_bps` the deepest fall from
+    a peak of it, in ten-thousandths.
     """
 
     model_config = ConfigDict(
@@ -2664,7 +2662,7 @@ class Windows(BaseModel):
 class WorthChange(BaseModel):
     """
     Worth at both ends by the newest observation at or before each: 0 before the first chain row,
-    null where positions were open that nobody had valued.
+    null where positions were open without a value.
     """
 
     model_config = ConfigDict(
@@ -3202,7 +3200,7 @@ class Capabilities(BaseModel):
 
 class CardHeader(BaseModel):
     """
-    What stands above the clauses: who, how much, until when.
+    The lines above the clauses: parties, amount, end.
     """
 
     model_config = ConfigDict(
@@ -3256,7 +3254,7 @@ class ConfigOut(BaseModel):
 
 class ContractAt(BaseModel):
     """
-    Where a contract market stands, null where it is only planned, and its calls.
+    The address of a contract market, null where it is only planned, and its calls.
     """
 
     model_config = ConfigDict(
@@ -3466,7 +3464,7 @@ class DraftAttributes(BaseModel):
 
 class ExecutedCall(BaseModel):
     """
-    What the vault measured of a call that it let through.
+    The vault's measurements of a call that it executed.
     """
 
     model_config = ConfigDict(
@@ -3838,7 +3836,7 @@ class LargestMove(BaseModel):
 
 class LeaveNowBasis(BaseModel):
     """
-    What leaving now rests on.
+    The basis of the figure for leaving now.
     """
 
     model_config = ConfigDict(
@@ -4270,7 +4268,7 @@ class OrderOut(BaseModel):
 
 class OutAndIn(BaseModel):
     """
-    What an action took out and brought back.
+    The amounts that an action took out and brought back.
     """
 
     model_config = ConfigDict(
@@ -4396,7 +4394,7 @@ class PaperUse(BaseModel):
 
 class Pays(BaseModel):
     """
-    What `withdrawAll` sends to the owner, and what it leaves for the agent.
+    The amounts that `withdrawAll` sends to the owner and leaves for the agent.
     """
 
     model_config = ConfigDict(
@@ -4565,7 +4563,7 @@ class PolicyOut(BaseModel):
 
 class ProbedPosition(BaseModel):
     """
-    What one value probe of the vault answered; `key` is the market that names it, else its
+    The answer of one value probe of the vault; `key` is the market that names it, else its
     address.
     """
 
@@ -5219,7 +5217,7 @@ class UnderstoodOut(BaseModel):
 
 class UnwoundCall(BaseModel):
     """
-    What the vault measured of a call that brought a position back after the end.
+    The vault's measurements of a call that brought a position back after the end.
     """
 
     model_config = ConfigDict(
@@ -5254,7 +5252,7 @@ class UnwoundCall(BaseModel):
 
 class Used(BaseModel):
     """
-    What is used of each, with where the figure comes from.
+    The used part of each limit, with the source of the figure.
     """
 
     model_config = ConfigDict(
@@ -5358,7 +5356,7 @@ class AgentPage(BaseModel):
 
 class Allowed(BaseModel):
     """
-    What the terms and the agent's policy allow.
+    Limits by the terms and the agent's policy.
     """
 
     model_config = ConfigDict(
@@ -5819,7 +5817,7 @@ class Fees(BaseModel):
 
 class Figures(BaseModel):
     """
-    What a period adds up to.
+    The sums of a period.
     """
 
     model_config = ConfigDict(
@@ -6225,7 +6223,7 @@ class TermsOut(BaseModel):
 
 class ToldPayload(BaseModel):
     """
-    What a row tells. A key that the row does not have is left out.
+    The content of a row. A key that the row does not have is left out.
     """
 
     model_config = ConfigDict(
@@ -6399,7 +6397,7 @@ class StepPage(BaseModel):
 
 class Payload(BaseModel):
     """
-    What a row tells, a reversal included.
+    The content of a row, a reversal included.
     """
 
     model_config = ConfigDict(

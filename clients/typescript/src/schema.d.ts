@@ -2453,7 +2453,7 @@ export interface components {
         Alive: {
             ok: boolean;
         };
-        /** @description What the terms and the agent's policy allow. */
+        /** @description Limits by the terms and the agent's policy. */
         Allowed: {
             budget: components["schemas"]["AllowedAmount"];
             per_action: components["schemas"]["AllowedAmount"];
@@ -2479,7 +2479,7 @@ export interface components {
             set_by: "policy";
             unit: string;
         };
-        /** @description How many items may wait for the owner. */
+        /** @description The number of items that may wait for the owner. */
         AllowedItems: {
             value: number;
             /** @constant */
@@ -2533,7 +2533,7 @@ export interface components {
         AmountOf: {
             amount: components["schemas"]["Usdc"];
         };
-        /** @description What the owner decided about an action that waited. */
+        /** @description The owner's decision about an action that waited. */
         ApprovalDecision: {
             approval_id: string | null;
             status: string;
@@ -2567,7 +2567,7 @@ export interface components {
             items: components["schemas"]["ApprovalItem"][];
             next_cursor: string | null;
         };
-        /** @description What would be called. */
+        /** @description The contract and function to be called. */
         ApprovalTarget: {
             market: string | null;
             address: string | null;
@@ -2597,7 +2597,7 @@ export interface components {
             /** @description the service's own words */
             why: string;
         };
-        /** @description Where an action went that no entry allows, as the agent told it. */
+        /** @description The target of an action that no entry allows, as the agent told it. */
         AttemptedPlace: {
             /** @description as the agent told it */
             market?: string | null;
@@ -2864,13 +2864,13 @@ export interface components {
         Capabilities: {
             paymasterService: components["schemas"]["PaymasterService"];
         };
-        /** @description What stands below them: what a signature does, and what nobody promises. */
+        /** @description The lines below the clauses: the effect of a signature, and the limits of every promise. */
         CardFooter: {
             lines: string[];
             vault_address: string | null;
             signed: boolean;
         };
-        /** @description What stands above the clauses: who, how much, until when. */
+        /** @description The lines above the clauses: parties, amount, end. */
         CardHeader: {
             title: string;
             /** @description the owner's own words */
@@ -2967,7 +2967,7 @@ export interface components {
             ok: boolean | null;
             detail: components["schemas"]["CheckDetail"];
         };
-        /** @description How a claim ended that no chain row tells of; `event_id` is the report's. */
+        /** @description The end of a claim that no chain row confirms; `event_id` is the report's. */
         ClaimOutcome: {
             event_id: string;
             /** @enum {string} */
@@ -3013,7 +3013,7 @@ export interface components {
             /** @description ISO 8601, UTC */
             as_of: string;
         };
-        /** @description Where a contract market stands, null where it is only planned, and its calls. */
+        /** @description The address of a contract market, null where it is only planned, and its calls. */
         ContractAt: {
             address: string | null;
             calls: components["schemas"]["MarketCall"][];
@@ -3205,7 +3205,7 @@ export interface components {
             asset: string;
             address: string | null;
         };
-        /** @description What a reader of results has to be told. */
+        /** @description A notice that readers of results need. */
         Disclosure: {
             /** @enum {string} */
             code: "net_of_fees" | "past_results" | "estimates" | "off_switch";
@@ -3402,7 +3402,7 @@ export interface components {
             reserved_until?: string | null;
             remaining?: components["schemas"]["RemainingNow"] | null;
         };
-        /** @description What the vault measured of a call that it let through. */
+        /** @description The vault's measurements of a call that it executed. */
         ExecutedCall: {
             target: string | null;
             selector: string | null;
@@ -3494,7 +3494,7 @@ export interface components {
             /** @description of the value as compact JSON in UTF-8 */
             sha256?: components["schemas"]["CutHashes"] | null;
         };
-        /** @description What a period adds up to. */
+        /** @description The sums of a period. */
         Figures: {
             worth: components["schemas"]["WorthChange"];
             flows: components["schemas"]["Flows"];
@@ -3813,7 +3813,7 @@ export interface components {
             allowed: components["schemas"]["Usdc"];
             used: components["schemas"]["Usdc"];
         };
-        /** @description What leaving now rests on. */
+        /** @description The basis of the figure for leaving now. */
         LeaveNowBasis: {
             value: components["schemas"]["Usdc"] | null;
             formula: string;
@@ -3930,8 +3930,8 @@ export interface components {
             terms_version: number;
         };
         /**
-         * @description What `withdrawAll` would do now; `withdrawable` is null where the vault could
-         *     not be asked.
+         * @description The effect of `withdrawAll` now; `withdrawable` is null where the vault could not
+         *     be read.
          */
         Lock: {
             withdrawable: boolean | null;
@@ -4178,7 +4178,7 @@ export interface components {
             /** @description the owner's name for the agent */
             agent_name: string | null;
         };
-        /** @description What would be left by the newest estimate of worth. */
+        /** @description The remainder after fees by the newest estimate of worth. */
         NetEstimated: {
             /** @description USDC, 2 decimals, half away from zero */
             value: string | null;
@@ -4190,7 +4190,7 @@ export interface components {
             pct: string | null;
             formula: string;
         };
-        /** @description What is realized after every fee. */
+        /** @description The realized gain after every fee. */
         NetRealized: {
             /** @description USDC, 2 decimals, half away from zero */
             value: string;
@@ -4206,7 +4206,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description What comes next by itself. */
+        /** @description The next event that comes by itself. */
         NextEvent: {
             /** @enum {string} */
             kind: "ends_at" | "next_at" | "approval_expiry" | "settle";
@@ -4240,7 +4240,7 @@ export interface components {
             items: components["schemas"]["Offer"][];
             next_cursor: string | null;
         };
-        /** @description What becomes of open positions at the stop line. */
+        /** @description The treatment of open positions at the stop line. */
         OnFloor: {
             /** @enum {string} */
             on_floor: "keep" | "close";
@@ -4387,7 +4387,7 @@ export interface components {
             tool?: string | null;
             route?: string | null;
         };
-        /** @description What an action took out and brought back. */
+        /** @description The amounts that an action took out and brought back. */
         OutAndIn: {
             out: components["schemas"]["Usdc"];
             in: components["schemas"]["Usdc"];
@@ -4494,7 +4494,7 @@ export interface components {
         PaperUse: {
             used: components["schemas"]["CountedAmount"];
         };
-        /** @description What a row tells, a reversal included. */
+        /** @description The content of a row, a reversal included. */
         Payload: {
             position?: components["schemas"]["ToldPosition"] | null;
             mark?: components["schemas"]["Usdc"] | null;
@@ -4539,12 +4539,12 @@ export interface components {
         PaymasterService: {
             url: string;
         };
-        /** @description What the agent earns: `bps` ten-thousandths of the gain that the vault measured. */
+        /** @description The agent's fee: `bps` ten-thousandths of the gain that the vault measured. */
         PayoutRule: {
             kind: string;
             bps: number;
         };
-        /** @description What `withdrawAll` sends to the owner, and what it leaves for the agent. */
+        /** @description The amounts that `withdrawAll` sends to the owner and leaves for the agent. */
         Pays: {
             owner: components["schemas"]["Usdc"];
             agent_fee: components["schemas"]["Usdc"];
@@ -4560,7 +4560,7 @@ export interface components {
         PendingOut: {
             orders: components["schemas"]["OrderOut"][];
         };
-        /** @description How long the mandate lasts; `ends_at` is exclusive, and null before the signature. */
+        /** @description The duration of the mandate; `ends_at` is exclusive, and null before the signature. */
         Period: {
             days: number;
             ends_at: string | null;
@@ -4742,7 +4742,7 @@ export interface components {
             as_of: string | null;
         };
         /**
-         * @description What one value probe of the vault answered; `key` is the market that names it, else its
+         * @description The answer of one value probe of the vault; `key` is the market that names it, else its
          *     address.
          */
         ProbedPosition: {
@@ -4851,7 +4851,7 @@ export interface components {
             /** Format: date-time */
             as_of: string;
         };
-        /** @description What a rank needs, and what is there. */
+        /** @description A condition of the rank, and the agent's value of it. */
         RankRequirement: {
             /** @enum {string} */
             code: "days_live" | "trades_measured" | "funded_mandates" | "foreign_capital_usdc";
@@ -5322,10 +5322,7 @@ export interface components {
             expires_at?: string | null;
             block?: number | null;
         };
-        /**
-         * @description Where an action went, as the agent told it in a step that the agent reported; null is what
-         *     nobody said.
-         */
+        /** @description The target of an action, as the agent told it in a step; null where it gave none. */
         StepTarget: {
             /** @description as the agent told it, in a step that the agent reported */
             market: string | null;
@@ -5428,7 +5425,7 @@ export interface components {
             /** @description the wallet, and its approved order key */
             signer_must_be: string[];
         };
-        /** @description What a row tells. A key that the row does not have is left out. */
+        /** @description The content of a row. A key that the row does not have is left out. */
         ToldPayload: {
             position?: components["schemas"]["ToldPosition"] | null;
             mark?: components["schemas"]["Usdc"] | null;
@@ -5479,7 +5476,7 @@ export interface components {
             /** @description the agent's own words */
             label?: string | null;
         };
-        /** @description Where an action went, as the agent told it. */
+        /** @description The target of an action, as the agent told it. */
         ToldTarget: {
             /** @description as the agent told it */
             market?: string | null;
@@ -5587,7 +5584,7 @@ export interface components {
             /** @description the note's own words: the writer's, nobody has checked them */
             text: string;
         };
-        /** @description What the vault measured of a call that brought a position back after the end. */
+        /** @description The vault's measurements of a call that brought a position back after the end. */
         UnwoundCall: {
             target: string | null;
             selector: string | null;
@@ -5604,7 +5601,7 @@ export interface components {
          * @example 12.500000
          */
         Usdc: string;
-        /** @description What is used of each, with where the figure comes from. */
+        /** @description The used part of each limit, with the source of the figure. */
         Used: {
             budget: components["schemas"]["UsedAmount"];
             per_action: components["schemas"]["UsedOnce"];
@@ -5710,7 +5707,7 @@ export interface components {
             depth: number;
             confirmations: number;
         };
-        /** @description What the mandate's own orders come to in one product; the account may hold more of it. */
+        /** @description The mandate's position in one product, by its own orders; the account may hold more of it. */
         VenueHolding: {
             product: string;
             /** @enum {string} */
@@ -5819,8 +5816,8 @@ export interface components {
             };
         };
         /**
-         * @description What live orders that cite the mandate filled in the week, on one network of the venue; in
-         *     no other figure. `net` is realized less fees, without what is open.
+         * @description Fills of live orders that cite the mandate in the week, on one network of the venue; in no
+         *     other figure. `net` is realized less fees, without open positions.
          */
         VenueWeek: {
             network: string;
@@ -5834,8 +5831,8 @@ export interface components {
             source: "venue";
         };
         /**
-         * @description What orders came to in a window: `net_usdc` is realized less fees, without what is open;
-         *     `orders` those whose first fill is in it; `volume_usdc` gross.
+         * @description Results of orders in a window: `net_usdc` is realized less fees, without open positions;
+         *     `orders` counts those whose first fill is in it; `volume_usdc` gross.
          */
         VenueWindow: {
             net_usdc: components["schemas"]["Usdc"];
@@ -5905,10 +5902,9 @@ export interface components {
             block?: number | null;
         };
         /**
-         * @description What was measured in a window; null where no money was there.
-         *
-         *     `net_usdc` is worth change - net deposits; `twr_bps` the time-weighted return and
-         *     `max_drawdown_bps` the deepest fall from a peak of it, in ten-thousandths.
+         * @description Measured figures of a window; null where no money was in a vault. `net_usdc` is worth change
+         *     - net deposits; `twr_bps` the time-weighted return and `max_drawdown_bps` the deepest fall from
+         *     a peak of it, in ten-thousandths.
          */
         Window: {
             net_usdc: components["schemas"]["Usdc"] | null;
@@ -5938,7 +5934,7 @@ export interface components {
         };
         /**
          * @description Worth at both ends by the newest observation at or before each: 0 before the first chain row,
-         *     null where positions were open that nobody had valued.
+         *     null where positions were open without a value.
          */
         WorthChange: {
             start: components["schemas"]["Usdc"] | null;

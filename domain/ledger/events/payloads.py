@@ -85,7 +85,7 @@ class Unwound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawn:
-    """Everything but the agent's fee went to the owner."""
+    """The owner withdrew everything but the agent's fee."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,7 +300,7 @@ class LogMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedPosition:
-    """What one value probe answered; `key` is the market that names it, else its address in lower
+    """The answer of one value probe; `key` is the market that names it, else its address in lower
     case. `value` is None where it did not answer. Units: USDC.
     """
 

@@ -76,7 +76,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultClosed:
-    """When the vault closed, where in the chain, and why."""
+    """The vault's closing: time, place in the chain, reason."""
 
     at: datetime
     block: int
@@ -130,7 +130,7 @@ class MeasuredBook:
 
     @property
     def flows(self) -> int:
-        """What came in from outside, less what went out for good."""
+        """Deposits from outside, less withdrawals for good."""
         return self.deposits - self.withdrawals - self.payouts
 
     @property
@@ -203,7 +203,9 @@ def _apply_flow(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
 
 
 def _apply_withdrawal(book: MeasuredBook, row: MeasuredRow, body: Withdrawn) -> MeasuredBook:
-    """Everything leaves but the agent's fee; USDC that no row had booked counts as donated."""
+    """Book that everything but the agent's fee leaves; USDC that no row had booked counts as
+    donated.
+    """
     booked = (book.cash or 0) - book.fee_owed
     return replace(_apply_flow(book, row), donated=book.donated + max(0, row.amount - booked))
 

@@ -43,7 +43,7 @@ class Movement:
 
     @property
     def cash(self) -> int:
-        """What the vault's cash changes by."""
+        """The change of the vault's cash."""
         return self.flow - self.paid - self.spent + self.received
 
 
@@ -51,7 +51,7 @@ STILL: Final = Movement()
 
 
 def movement_of(payload: Payload | None, amount: int) -> Movement:
-    """What a payload moves; `amount` is its row's, 0 where it has none."""
+    """The movement that a payload books; `amount` is its row's, 0 where it has none."""
     match payload:
         case Deposited():
             return Movement(deposited=amount)

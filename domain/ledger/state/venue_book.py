@@ -78,7 +78,7 @@ class VenueAccount:
 
     @property
     def net(self) -> int:
-        """What was realized, less every fee."""
+        """Realized gains, less every fee."""
         return self.realized - self.fees
 
     def open_result(self, marks: Mapping[str, Decimal]) -> int | None:

@@ -235,7 +235,7 @@ class _DraftBuilder:
         return out
 
     def could(self, unread: Unread, open_terms: frozenset[str]) -> tuple[CouldBe, ...]:
-        """What the items of a sentence would say alone, and the other terms it may be about."""
+        """The readings of a sentence's items alone, and the other terms it may be about."""
         claims = [c for item in unread.items for c in _claims(item, None) if not c.reason]
         options = [CouldBe(c.term, c.value) for c in claims if c.term not in self.fixed]
         terms = unread.terms | (open_terms & {f.TX, f.DAY} if f.BUDGET in unread.terms else set())

@@ -189,8 +189,8 @@ def _sentences(tokens: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
 
 
 def _bullet(line: Sequence[Token], number: int, bullets: int) -> int:
-    """How many tokens at the start of a line only point at it or number it; a dash before a figure
-    may be its sign, where it is not one of a list.
+    """Count the tokens at the start of a line that only mark it as a list item; a dash before a
+    figure may be its sign, where it is not one of a list.
     """
     kinds = [t.kind for t in line]
     if kinds[:1] in (["-"], ["*"]) and len(line) > 1 and line[1].start > line[0].end:

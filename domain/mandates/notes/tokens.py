@@ -173,7 +173,7 @@ def _with_number_words(tokens: list[Token]) -> list[Token]:
 
 
 def _number_end(tokens: list[Token], at: int) -> int:
-    """Where the number words that begin at a place end; the place itself where none do."""
+    """The end of the number words that begin at a place; the place itself where none do."""
     end = at
     if tokens[at].kind == "a" and at + 1 < len(tokens) and tokens[at + 1].kind in _SCALES:
         end += 1

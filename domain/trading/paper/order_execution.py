@@ -32,7 +32,7 @@ def marks_of(perps: Mapping[str, Perp]) -> Mapping[str, Decimal]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketSnapshot:
-    """What the market showed: the snapshot that fills, and every product with its figures."""
+    """The market at one moment: the snapshot that fills, and every product with its figures."""
 
     snapshot: OrderBook
     perps: Mapping[str, Perp]

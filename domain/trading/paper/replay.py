@@ -80,7 +80,7 @@ class PaperAccount:
 
     @property
     def cash(self) -> int:
-        """Everything but the open results."""
+        """The book's balance without open results."""
         return self.start + self.realized - self.fees - self.funding
 
     def unrealized(self, marks: Mapping[str, Decimal]) -> int | None:
@@ -90,7 +90,7 @@ class PaperAccount:
         return sum(h.result(marks[coin]) for coin, h in self.holdings.items())
 
     def equity(self, marks: Mapping[str, Decimal]) -> int | None:
-        """What the book is worth; None where a mark is missing."""
+        """The book's worth; None where a mark is missing."""
         unrealized = self.unrealized(marks)
         return None if unrealized is None else self.cash + unrealized
 
