@@ -33,7 +33,7 @@ class Counted:
 
     def __init__(self, world: World):
         self.requests = self.asked = 0
-        transport = world.chains.get(CHAIN_ID).node().each[0]._transport
+        transport = world.chains.get(CHAIN_ID).node().clients[0]._transport
         one, many = transport.one, transport.many
 
         async def counting_one(question: Question) -> object:

@@ -1,4 +1,4 @@
-"""The `Chain` port over a JSON-RPC node, and the configured chains."""
+"""The `Chain` port over JSON-RPC nodes, and the set of configured chains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chain.contracts import abi_codec, signatures
 from chain.networks import NETWORKS
 from chain.offline_chain import CALL_MS, ChainConfig
 from chain.paymaster import Paymaster, inner_calls
-from chain.quorum import dissent, majority, quorum_read, until
+from chain.quorum import majority, note_dissent, query_until, quorum_read
 from chain.reads import receipt_batches, receipts, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.sent_transactions import transactions_to
@@ -47,13 +47,13 @@ _REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 
 
 class EvmChain(BlockReader):
-    """One chain, as `domain.ports.Chain` describes it."""
+    """The `domain.ports.Chain` port for one chain."""
 
     def __init__(self, facts: ChainConfig, nodes: NodePool | None = None):
         super().__init__(facts, nodes)
         self._views: tuple[EvmChain, ...] = ()
-        self._asks: dict[str, bool] = {}
-        self._last = VaultStateCache(lambda vaults: self.vault_states(vaults, agreed=True))
+        self._approvals_on_chain: dict[str, bool] = {}
+        self._state_cache = VaultStateCache(lambda vaults: self.vault_states(vaults, agreed=True))
         self._paymaster = (
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
         )
@@ -61,7 +61,7 @@ class EvmChain(BlockReader):
     @property
     def asks_several(self) -> bool:
         """True where more than one node is configured."""
-        return self.rpc is not None and len(self.rpc.each) > 1
+        return self.rpc is not None and len(self.rpc.clients) > 1
 
     @property
     def sponsors(self) -> bool:
@@ -69,28 +69,28 @@ class EvmChain(BlockReader):
         return self._paymaster is not None
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
-        """Say how `signature` proves `signer`, or None when it does not."""
+        """Check that `signature` proves `signer`; None where it does not."""
         try:
-            raw, hashed = (
+            raw, digest_bytes = (
                 bytes.fromhex(signature.removeprefix("0x")),
                 bytes.fromhex(digest.removeprefix("0x")),
             )
         except ValueError:
             return None
-        if signatures.recover(hashed, raw) == to_checksum_address(signer):
+        if signatures.recover(digest_bytes, raw) == to_checksum_address(signer):
             return SignerCheck("eoa", None)
-        request = signatures.question(hashed, raw, signer)
+        request = signatures.question(digest_bytes, raw, signer)
         if self.rpc is None or request is None or not raw:
             return None
         return await quorum_read(
             self,
             "a signature",
-            lambda view: view._checked(request),
-            alike=lambda check: None if check is None else check.signer_type,
+            lambda view: view._check_by_code(request),
+            compared=lambda check: None if check is None else check.signer_type,
         )
 
-    async def _checked(self, request: signatures.SignerQuery) -> SignerCheck | None:
-        """What the newest block says of a signature by code."""
+    async def _check_by_code(self, request: signatures.SignerQuery) -> SignerCheck | None:
+        """Run the signer contract's check (ERC-1271 or ERC-6492) at the newest block."""
         rpc, block = self.node(), await self.latest()
         try:
             answer = await rpc.ask(
@@ -104,13 +104,13 @@ class EvmChain(BlockReader):
 
     @property
     def views(self) -> Sequence[EvmChain]:
-        """The same chain through each of its nodes alone."""
-        nodes = self.node().each
+        """The same chain through each of its nodes separately."""
+        nodes = self.node().clients
         if len(nodes) == 1:
             return (self,)
         if not self._views:
-            alone = replace(self.facts, paymaster_url=None)
-            self._views = tuple(EvmChain(alone, NodePool([rpc])) for rpc in nodes)
+            facts = replace(self.facts, paymaster_url=None)
+            self._views = tuple(EvmChain(facts, NodePool([rpc])) for rpc in nodes)
         return self._views
 
     async def vault_states(
@@ -120,53 +120,55 @@ class EvmChain(BlockReader):
         agreed: bool = False,
         block: BlockStamp | None = None,
     ) -> Mapping[str, VaultState]:
-        """Read many vaults at one block, the newest unless one is named; keys are the addresses as
-        given. `agreed`: only what more than half of the configured nodes say.
+        """Read many vaults at one block, the newest unless one is given; keys are the addresses as
+        given. `agreed` returns only states that more than half of the configured nodes give.
         """
         if agreed and len(self.views) > 1:
             states = await vault_states.agreed_states(self, vaults, block)
         else:
             states = await vault_states.vault_states(self, vaults, block)
         if block is None and (agreed or not self.asks_several):
-            self._last.keep(states)
+            self._state_cache.keep(states)
         return states
 
     def short_deadline(self) -> AbstractContextManager[None]:
-        """Within it the chain is waited for no longer than the setting says, in all."""
+        """Context in which all reads of the chain together wait no longer than `read_ms`."""
         return deadline(self.facts.read_ms)
 
     def last_known(self, vault: str) -> VaultState | None:
-        """What a vault said when it was read last; it is read anew behind the caller's back."""
-        self._last.catch_up(vault)
-        return self._last.get(vault)
+        """The vault state of the last successful read, from the cache; a new read starts in the
+        background.
+        """
+        self._state_cache.catch_up(vault)
+        return self._state_cache.get(vault)
 
     @property
     def node_problem(self) -> str | None:
-        """Why nothing of this chain is believed: its node serves another one, or its nodes have
-        not agreed for a while.
+        """The reason why no answer of this chain is used: its node serves another chain, or its
+        nodes have not agreed for a while. None otherwise.
         """
-        others = [n.serves for n in self.rpc.each] if self.rpc else []
-        if not others or any(n in (None, self.chain_id) for n in others):
+        served_chains = [n.serves for n in self.rpc.clients] if self.rpc else []
+        if not served_chains or any(n in (None, self.chain_id) for n in served_chains):
             return self.rpc.trouble if self.rpc else None
-        return f"its node serves chain {others[0]}"
+        return f"its node serves chain {served_chains[0]}"
 
     @property
     def complete(self) -> BlockStamp | None:
-        """The block up to which the ledger has what the chain has."""
+        """The block up to which the ledger is complete."""
         return self.rpc.complete if self.rpc else None
 
     async def block(self, tag: int | str) -> BlockStamp | None:
-        """Return a block by number, hash or tag, or None; one by number as more than half of the
-        configured nodes name it.
+        """Return a block by number, hash or tag, or None. A block by number is the one that more
+        than half of the configured nodes name.
         """
         if isinstance(tag, str) or not self.asks_several:
             return await super().block(tag)
         return await quorum_read(self, f"block {tag}", lambda view: view.block(tag))
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction, its revert explained; None where nobody has seen it.
+        """Return the mined transaction with its revert decoded; None where no node has it.
 
-        Errors: `chain_unavailable` too where more than half of the nodes do not say the same of it.
+        Errors: `chain_unavailable` also where no majority of the nodes gives the same receipt.
         """
         if not self.asks_several:
             return await receipts.receipt(self, tx_hash)
@@ -176,21 +178,21 @@ class EvmChain(BlockReader):
         receipt = by_hash[tx_hash.lower()]
         if receipt is None or receipt.ok:
             return receipt
-        return replace(receipt, revert=await self._why_reverted(tx_hash))
+        return replace(receipt, revert=await self._revert_reason(tx_hash))
 
-    async def _why_reverted(self, tx_hash: str) -> Revert | None:
-        async def why(view: EvmChain) -> Revert | None:
+    async def _revert_reason(self, tx_hash: str) -> Revert | None:
+        async def revert_of(view: EvmChain) -> Revert | None:
             receipt = await view.receipt(tx_hash)
             return None if receipt is None else receipt.revert
 
         try:
-            return await quorum_read(self, "a revert", why)
+            return await quorum_read(self, "a revert", revert_of)
         except Refused:
             return None
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
-        """Many mined transactions in a few requests; one that nobody can read is left out, and one
-        of which the nodes do not say the same.
+        """Read many mined transactions in a few requests. A transaction that cannot be read, or on
+        which the nodes differ, is left out.
         """
         if self.asks_several:
             return await receipt_batches.agreed_receipts(self, tx_hashes)
@@ -201,7 +203,7 @@ class EvmChain(BlockReader):
         return await receipts.is_pending(self, tx_hash)
 
     async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
-        """What an account sent to a contract after a block, told by its nonces."""
+        """Transactions of `sender` to `to` after a block, derived from the account's nonces."""
         head = await (vault_states.agreed_head(self) if self.asks_several else self.latest())
         return await quorum_read(
             self,
@@ -210,31 +212,31 @@ class EvmChain(BlockReader):
         )
 
     async def simulate(self, call: Call) -> Simulation:
-        """Run the call at the newest block without sending it, as more than half of the configured
-        nodes say that it ends. Its gas is the middle of theirs; where they are more than a quarter
-        apart another node is asked.
+        """Run the call at the newest block without sending it, and return the outcome of more than
+        half of the configured nodes. The gas is the median of theirs; where estimates differ by
+        more than a quarter another node is asked.
         """
 
-        def same(statement: Mapping[int, Simulation]) -> list[int]:
-            ends = {n: (s.ok, s.revert and s.revert.name) for n, s in statement.items()}
+        def agreeing_places(answers: Mapping[int, Simulation]) -> list[int]:
+            ends = {n: (s.ok, s.revert and s.revert.name) for n, s in answers.items()}
             return majority(len(self.views), ends)
 
-        def gases(statement: Mapping[int, Simulation]) -> list[int]:
-            return sorted(statement[n].gas or 0 for n in same(statement))
+        def gases(answers: Mapping[int, Simulation]) -> list[int]:
+            return sorted(answers[n].gas or 0 for n in agreeing_places(answers))
 
-        def enough(statement: Mapping[int, Simulation]) -> bool:
-            estimates = gases(statement)
+        def enough(answers: Mapping[int, Simulation]) -> bool:
+            estimates = gases(answers)
             return bool(estimates) and estimates[-1] * 4 <= estimates[0] * 5
 
-        statement = await until(self, lambda view: view._simulated(call), enough)
-        agreeing = same(statement)
+        answers = await query_until(self, lambda view: view._simulated(call), enough)
+        agreeing = agreeing_places(answers)
         if not agreeing:
             raise self.node().unavailable("its nodes do not say the same of what a call does")
-        dissent(self.node(), "what a call does", agreeing, statement)
-        first = statement[agreeing[0]]
+        note_dissent(self.node(), "what a call does", agreeing, answers)
+        first = answers[agreeing[0]]
         if not first.ok:
             return first
-        return replace(first, gas=gases(statement)[len(agreeing) // 2])
+        return replace(first, gas=gases(answers)[len(agreeing) // 2])
 
     async def _simulated(self, call: Call) -> Simulation:
         block = await self.latest()
@@ -256,14 +258,14 @@ class EvmChain(BlockReader):
         )
 
     async def approvals_on_chain(self, factory: str) -> bool:
-        """Ask a factory whether its vaults keep approvals, once."""
-        if factory not in self._asks:
-            self._asks[factory] = await quorum_read(
-                self, "a factory", lambda view: view._asks_on_chain(factory)
+        """True where the factory's vaults store approvals on chain; read once per factory."""
+        if factory not in self._approvals_on_chain:
+            self._approvals_on_chain[factory] = await quorum_read(
+                self, "a factory", lambda view: view._read_approvals_on_chain(factory)
             )
-        return self._asks[factory]
+        return self._approvals_on_chain[factory]
 
-    async def _asks_on_chain(self, factory: str) -> bool:
+    async def _read_approvals_on_chain(self, factory: str) -> bool:
         data = abi_codec.calldata("MandateVaultFactory", "APPROVALS_ON_CHAIN", ())
         try:
             raw = await self.eth_call(factory, data, await self.latest())
@@ -274,7 +276,9 @@ class EvmChain(BlockReader):
             ) from None
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
-        """Read USDC balances at the newest block that the nodes agree on, as most of them say."""
+        """Read USDC balances at the newest agreed block, each as a majority of the nodes
+        gives it.
+        """
         several = self.asks_several
         block = await (vault_states.agreed_head(self) if several else self.latest())
         return {holder: await self._agreed_balance(holder, block) for holder in holders}
@@ -283,8 +287,8 @@ class EvmChain(BlockReader):
         return Usdc(await quorum_read(self, "a balance", lambda view: view.balance(holder, block)))
 
     async def exit_data(self, target: Target, holder: str, block: BlockStamp) -> str | None:
-        """Calldata that takes a whole ERC-4626 position out as it stands at a block, None where
-        `target` is no such exit or nothing is held.
+        """Calldata that redeems a whole ERC-4626 position at a block; None where `target` is no
+        such exit or the position is empty.
         """
         if target.kind != "contract" or target.address is None or target.selector != _REDEEM:
             return None
@@ -295,7 +299,7 @@ class EvmChain(BlockReader):
         return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()
 
     def inner_calls(self, call_data: str) -> Sequence[InnerCall] | None:
-        """What a smart account's calldata does; None where it is of no known form."""
+        """The calls inside a smart account's calldata; None where its form is unknown."""
         return inner_calls(call_data)
 
     async def paymaster_data(
@@ -304,21 +308,21 @@ class EvmChain(BlockReader):
         user_op: Mapping[str, object],
         entry_point: str,
     ) -> dict[str, object]:
-        """The paymaster's fields for a user operation (ERC-7677)."""
+        """Ask the paymaster for its fields of a user operation (ERC-7677)."""
         if self._paymaster is None:
             raise Refused(refusal("not_configured", what=f"a paymaster of chain {self.chain_id}"))
         return await self._paymaster.ask(method, user_op, entry_point)
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._last.close()
-        for open_ in (self.rpc, self._paymaster):
-            if open_:
-                await open_.close()
+        await self._state_cache.close()
+        for connection in (self.rpc, self._paymaster):
+            if connection:
+                await connection.close()
 
 
 class EvmChains:
-    """The configured chains, and addresses in their one form."""
+    """The configured chains, and address normalisation."""
 
     def __init__(self, facts: Sequence[ChainConfig]):
         self._chains = {f.chain_id: EvmChain(f) for f in facts}
@@ -351,40 +355,40 @@ class EvmChains:
         return tuple(self._chains)
 
     def request_deadline(self) -> AbstractContextManager[None]:
-        """Within it a request waits for chains no longer than the setting says, in all."""
+        """Context in which all chain reads of a request together wait no longer than `call_ms`."""
         return deadline(self._call_ms)
 
     def node_problem(self) -> Mapping[int, str]:
-        """The chains of which nothing is believed, and why."""
+        """The problem of each chain whose answers are not used, by chain id."""
         return {c.chain_id: c.node_problem for c in self._chains.values() if c.node_problem}
 
     def faults(self) -> Mapping[int, Mapping[int, str]]:
-        """What is wrong with nodes, by chain and by the node's place in the settings."""
-        raw = {c.chain_id: dict(c.node().fault_names()) for c in self.with_rpc()}
-        return {chain_id: nodes for chain_id, nodes in raw.items() if nodes}
+        """Faults of nodes, by chain id and by the node's place in the settings."""
+        faults = {c.chain_id: dict(c.node().fault_names()) for c in self.with_rpc()}
+        return {chain_id: nodes for chain_id, nodes in faults.items() if nodes}
 
     def gauges(self) -> Mapping[str, int]:
-        """For the metrics: which nodes are left alone, which serve another chain, and how often one
-        was given up by those who cannot wait.
+        """Metrics of the nodes: open circuit breakers, nodes that serve another chain, requests
+        given up at a deadline, faults, and logs left out.
         """
-        raw: dict[str, int] = {}
+        values: dict[str, int] = {}
         for chain in self.with_rpc():
-            left_out = sum(each.left_out for each in {chain, *chain.views})
-            raw[f'wallet_chain_logs_left_out_total{{chain="{chain.chain_id}"}}'] = left_out
-            for n, rpc in enumerate(chain.node().each, start=1):
-                of = f'{{chain="{chain.chain_id}",node="{n}"}}'
-                raw[f"wallet_chain_node_open{of}"] = int(rpc.is_open)
-                raw[f"wallet_chain_node_given_up_total{of}"] = rpc.given_up
-                other = rpc.serves not in (None, chain.chain_id)
-                raw[f"wallet_chain_node_serves_another{of}"] = int(other)
+            left_out = sum(reader.left_out for reader in {chain, *chain.views})
+            values[f'wallet_chain_logs_left_out_total{{chain="{chain.chain_id}"}}'] = left_out
+            for n, rpc in enumerate(chain.node().clients, start=1):
+                labels = f'{{chain="{chain.chain_id}",node="{n}"}}'
+                values[f"wallet_chain_node_open{labels}"] = int(rpc.is_open)
+                values[f"wallet_chain_node_given_up_total{labels}"] = rpc.given_up
+                serves_another = rpc.serves not in (None, chain.chain_id)
+                values[f"wallet_chain_node_serves_another{labels}"] = int(serves_another)
                 for fault in FAULTS:
-                    own = f'{of[:-1]},fault="{fault}"}}'
-                    there = fault in chain.node().faults[n - 1]
-                    raw[f"wallet_chain_node_fault{own}"] = int(there)
-        return raw
+                    fault_labels = f'{labels[:-1]},fault="{fault}"}}'
+                    is_present = fault in chain.node().faults[n - 1]
+                    values[f"wallet_chain_node_fault{fault_labels}"] = int(is_present)
+        return values
 
     def with_rpc(self) -> Sequence[EvmChain]:
-        """The chains that can be read."""
+        """The chains with an RPC address."""
         return tuple(c for c in self._chains.values() if c.rpc_set)
 
     def address(self, text: str) -> str:

@@ -1,5 +1,5 @@
-"""Agreed view: the blocks that more than half of the configured nodes name alike,
-and the one node that answers all of a step.
+"""Agreed view: the blocks that more than half of the configured nodes name alike, and the single
+node that answers all reads of one step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from chain.adapter import EvmChain
-from chain.quorum import as_refusal, each_node, why_of
+from chain.quorum import as_refusal, node_problem_of, query_each_node
 from chain.rpc.decoding import Header
 from chain.rpc.node_pool import NodePool
 from domain.chain_facts import BlockStamp
@@ -23,10 +23,10 @@ UNAVAILABLE: Final = "chain_unavailable"
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """The nodes that a step may go to, and the newest block that more than half of all have.
+class AgreedView:
+    """The newest block that more than half of all nodes have, and the nodes that may serve a step.
 
-    Shapes: `heads` by the node's place, of those that have that block and do not stand still.
+    Shapes: `heads` by the node's place, of the nodes that have that block and do not stand still.
     """
 
     chain: EvmChain
@@ -34,10 +34,10 @@ class Ground:
     heads: dict[int, Header]
 
     async def step(self, work: Callable[[EvmChain, Header], Awaitable[T]]) -> T:
-        """Do a step by one node, which is asked everything; whatever it does wrong passes the whole
-        step to the next. `work` gets the node's own header of the newest block that counts.
+        """Run one step through one node, which answers all of its reads; a failure passes the whole
+        step to the next node. `work` gets the node's own header of the newest agreed block.
 
-        Errors: `chain_unavailable` of the first node where none does the step.
+        Errors: `chain_unavailable` of the first node where no node completes the step.
         """
         nodes, views = self.chain.node(), self.chain.views
         refused: list[Refused] = []
@@ -45,119 +45,124 @@ class Ground:
             try:
                 result = await work(views[n], await self._head(views[n], self.heads[n]))
             except Exception as error:
-                own = as_refusal(nodes, error)
-                if own.code != UNAVAILABLE:
+                refusal = as_refusal(nodes, error)
+                if refusal.code != UNAVAILABLE:
                     raise
-                refused.append(own)
-                nodes.note(n, "failed a step", f"failed a step: {why_of(own)}")
+                refused.append(refusal)
+                nodes.note(n, "failed a step", f"failed a step: {node_problem_of(refusal)}")
                 continue
             nodes.worked(n, has_answer=bool(result))
             return result
         raise refused[0] if refused else nodes.unavailable("no node of it can be read")
 
     async def _head(self, view: EvmChain, head: Header) -> Header:
-        """The newest block that counts: what few nodes have may never be the chain's."""
+        """Return the node's header of the newest agreed block; blocks above it may never become the
+        chain's.
+        """
         if head.block.number == self.number:
             return head
-        here = await view.header(self.number)
-        if here is None:
+        header = await view.header(self.number)
+        if header is None:
             raise view.node().unavailable("the node lost a block below its newest")
-        return here
+        return header
 
     async def stands(self, number: int, block_hash: str | None) -> bool:
-        """Whether more than half of the nodes have this block. Errors: `chain_unavailable`."""
-        here = await self.chain.block(number)
-        return here is not None and here.hash == block_hash
+        """True where more than half of the nodes have this block. Errors: `chain_unavailable`."""
+        block = await self.chain.block(number)
+        return block is not None and block.hash == block_hash
 
     async def confirm(
-        self, view: EvmChain, number: int, known: BlockStamp | None, top: int | None = None
+        self, view: EvmChain, number: int, expected: BlockStamp | None, top: int | None = None
     ) -> None:
-        """Let a node's step stand only where more than half of the configured nodes name the block
-        as it does; `known` is how the step has it. Of the block at the `top` of the step they need
-        not say anything alike yet: only where they do, and the node does not, it is another fork's.
+        """Accept a node's step only where more than half of the configured nodes name the block as
+        this node does; `expected` is the block as the step read it. The block at the `top` of the
+        step needs no majority yet: a node is refused only where a majority exists and names another
+        block.
 
-        Errors: `chain_unavailable`. Where one node is configured its word counts.
+        Errors: `chain_unavailable`. With one configured node, its answer counts.
         """
         if len(self.chain.views) == 1:
             return
         numbers = (number,) if top in (None, number) else (number, top)
-        raw = await each_node(self.chain, lambda v: v.blocks(*numbers))
-        own = raw.get(self.chain.views.index(view), (None,) * len(numbers))
+        answers = await query_each_node(self.chain, lambda other_view: other_view.blocks(*numbers))
+        view_blocks = answers.get(self.chain.views.index(view), (None,) * len(numbers))
         for n, block in enumerate(numbers):
-            statement = self._most_say(block, {of: blocks[n] for of, blocks in raw.items()})
-            if statement is None and block == number:
+            agreed = self._most_say(block, {place: blocks[n] for place, blocks in answers.items()})
+            if agreed is None and block == number:
                 raise self.chain.node().unavailable(f"its nodes do not agree on block {block}")
-            if statement is not None and (
-                own[n] != statement or (n == 0 and known not in (None, statement))
+            if agreed is not None and (
+                view_blocks[n] != agreed or (n == 0 and expected not in (None, agreed))
             ):
                 raise view.node().unavailable("the node lost a block that the others have")
 
     def _most_say(self, number: int, stamps: Mapping[int, BlockStamp | None]) -> BlockStamp | None:
-        """The block as more than half of the configured nodes name it; those that name another are
-        noted.
+        """The block as more than half of the configured nodes name it, or None; a node that names
+        another one gets a fault.
         """
-        statement, times = Counter(stamps.values()).most_common(1)[0] if stamps else (None, 0)
-        if statement is None or times <= len(self.chain.views) // 2:
+        agreed, count = Counter(stamps.values()).most_common(1)[0] if stamps else (None, 0)
+        if agreed is None or count <= len(self.chain.views) // 2:
             return None
         for n, block in stamps.items():
             if block is not None:
-                why = None if block == statement else f"is on another fork at block {number}"
-                self.chain.node().note(n, "another fork", why)
-        return statement
+                fault = None if block == agreed else f"is on another fork at block {number}"
+                self.chain.node().note(n, "another fork", fault)
+        return agreed
 
 
-async def ground(chain: EvmChain, now: datetime) -> Ground:
-    """Ask every node for its newest block, once.
+async def agreed_view(chain: EvmChain, now: datetime) -> AgreedView:
+    """Ask every node for its newest block once, and build the agreed view.
 
-    Errors: `chain_unavailable` where no block is that of enough nodes: too few answer, or they
-    stand still. A chain without confirmations is one for development, which may stand.
+    Errors: `chain_unavailable` where no block has enough nodes: too few answer, or they stand
+    still. A chain without confirmations is a development chain, which may stand.
     """
     nodes, views = chain.node(), chain.views
-    need = len(views) // 2 + 1
+    majority_size = len(views) // 2 + 1
     for view in views:
         view.forget_ahead(now=now)
-    heads = await each_node(chain, lambda view: view.newest())
+    heads = await query_each_node(chain, lambda view: view.newest())
     oldest = now - timedelta(seconds=chain.facts.head_age_s)
     moving: dict[int, Header] = {}
     for n, head in heads.items():
-        still = bool(chain.confirmations) and head.block.at < oldest
-        nodes.note(n, "stands still", _stands(head.block) if still else None)
-        if not still:
+        stands_still = bool(chain.confirmations) and head.block.at < oldest
+        nodes.note(n, "stands still", _stands(head.block) if stands_still else None)
+        if not stands_still:
             moving[n] = head
-    moving = _agreeing_heads(nodes, moving, need)
-    if len(moving) < need:
-        _too_few(nodes, len(heads) - len(moving), need, now)
-    number = sorted((h.block.number for h in moving.values()), reverse=True)[need - 1]
+    moving = _agreeing_heads(nodes, moving, majority_size)
+    if len(moving) < majority_size:
+        _too_few(nodes, len(heads) - len(moving), majority_size, now)
+    number = sorted((h.block.number for h in moving.values()), reverse=True)[majority_size - 1]
     for view in views:
         view.forget_ahead(agreed=number)
     for n, head in heads.items():
         lag = number - head.block.number
-        why = f"stands at block {head.block.number}, {lag} behind"
-        nodes.note(n, "behind", why if lag > chain.confirmations else None)
+        fault = f"stands at block {head.block.number}, {lag} behind"
+        nodes.note(n, "behind", fault if lag > chain.confirmations else None)
     nodes.head = number
-    return Ground(chain, number, {n: h for n, h in moving.items() if h.block.number >= number})
+    return AgreedView(chain, number, {n: h for n, h in moving.items() if h.block.number >= number})
 
 
-def _agreeing_heads(nodes: NodePool, heads: dict[int, Header], need: int) -> dict[int, Header]:
-    """Where most nodes tell headers that can be held against their hashes, the others do not hide
-    behind a field that is missing.
+def _agreeing_heads(
+    nodes: NodePool, heads: dict[int, Header], majority_size: int
+) -> dict[int, Header]:
+    """Keep only nodes whose headers hash to their block names, where a majority sends such headers:
+    a node could otherwise avoid the check by omitting a field.
     """
     proved = {n: h for n, h in heads.items() if h.proved}
-    if len(proved) < need:
+    if len(proved) < majority_size:
         return heads
     for n in heads.keys() - proved.keys():
         nodes.note(n, "failed a step", "tells headers that do not hash to their names")
     return proved
 
 
-def _too_few(nodes: NodePool, unfit: int, need: int, now: datetime) -> None:
-    """Errors: `chain_unavailable`, always."""
-    if unfit and len(nodes.each) - unfit < need:
-        why = "its newest block is too old: it stands still, or is not told"
+def _too_few(nodes: NodePool, unfit: int, majority_size: int, now: datetime) -> None:
+    """Refuse the step, always. Errors: `chain_unavailable`."""
+    if unfit and len(nodes.clients) - unfit < majority_size:
+        reason = "its newest block is too old: it stands still, or is not told"
         # Nobody has to wait to know that: the age of the block says it.
-        nodes.disagree(why, now, timedelta(0))
-        raise nodes.unavailable(why)
-    raise nodes.unavailable(f"{need} of its {len(nodes.each)} nodes have to answer")
+        nodes.disagree(reason, now, timedelta(0))
+        raise nodes.unavailable(reason)
+    raise nodes.unavailable(f"{majority_size} of its {len(nodes.clients)} nodes have to answer")
 
 
 def _stands(block: BlockStamp) -> str:

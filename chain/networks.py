@@ -1,4 +1,4 @@
-"""Facts of the networks the service knows, as data."""
+"""Network table: names, USDC addresses, explorers and confirmations of known chains."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """One network.
+    """Facts of one network.
 
-    `confirmations` in blocks: how deep a log is before it enters the ledger. `public_rpc` is an
-    address that anybody may ask, for wallets that do not know the network.
+    Units: `confirmations` in blocks that must follow a log before it enters the ledger.
+    `public_rpc` is a public address, for wallets that do not know the network.
     """
 
     chain_id: int

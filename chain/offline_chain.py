@@ -31,7 +31,7 @@ READ_MS: Final = 300
 CALL_MS: Final = 3_000
 HEAD_AGE_S: Final = 120
 ISSUE_S: Final = 300
-LEFT_OUT_SAID: Final = 1_000
+MAX_REPORTED: Final = 1_000
 # What a vault's log tells of money, by the names of its arguments; no probe is among them.
 _SUMS: Final = (
     "amount", "spent", "returned", "approved", "cash", "floor", "gain", "agentFee", "totalSpent",
@@ -42,14 +42,14 @@ _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
-    """What the settings and the network table say of one chain.
+    """The configuration of one chain, from the settings and the network table.
 
     Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
-    must agree. `public_rpc` is one that may be told to anybody, which `rpc_url` may not.
-    Units: `read_ms` milliseconds that a read waits for the chain in all, `call_ms` those of a
-    request that cannot do without it, `head_age_s` seconds after which a newest block stands still
-    (where there are confirmations), `issue_s` seconds without an agreement of the nodes after which
-    reads say so.
+    must agree. `public_rpc` is an address that may be published, which `rpc_url` may not.
+    Units: `read_ms` and `call_ms` milliseconds: the total wait for the chain of a read that can be
+    answered without it, and of a request that cannot. `head_age_s` seconds after which a newest
+    block stands still (where there are confirmations), `issue_s` seconds without an agreement of
+    the nodes after which reads report it.
     """
 
     chain_id: int
@@ -77,12 +77,12 @@ class ChainConfig:
 
 
 class OfflineChain:
-    """One chain as far as nobody has to be asked: the pure half of `domain.ports.Chain`."""
+    """The pure half of `domain.ports.Chain`: hashes, calldata and decoding without a node."""
 
     def __init__(self, facts: ChainConfig):
         self.facts = facts
         self.left_out = 0
-        self._said = set[str]()
+        self._reported = set[str]()
 
     @property
     def chain_id(self) -> int:
@@ -91,12 +91,12 @@ class OfflineChain:
 
     @property
     def name(self) -> str:
-        """What people call the network."""
+        """The network's name for people."""
         return self.facts.name or f"chain {self.chain_id}"
 
     @property
     def public_rpc(self) -> str | None:
-        """An RPC address that may be told to anybody."""
+        """The RPC address that may be published."""
         return self.facts.public_rpc
 
     @property
@@ -111,7 +111,7 @@ class OfflineChain:
 
     @property
     def confirmations(self) -> int:
-        """How many blocks deep a log is before it enters the ledger."""
+        """Blocks that must follow a log before it enters the ledger."""
         return self.facts.confirmations
 
     @property
@@ -134,7 +134,7 @@ class OfflineChain:
     def vault_address(
         self, factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
     ) -> str:
-        """Where the factory puts the vault of signed terms of version 2; no node is asked."""
+        """Address of the vault of signed terms of version 2, EIP-55, computed without a node."""
         return vault_address.vault_address(factory, message, targets, digest)
 
     def create_call(
@@ -159,11 +159,11 @@ class OfflineChain:
         return Call(self.chain_id, self.configured("USDC", self.usdc), "0x" + data.hex())
 
     def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
-        """What names one action, 0x hex."""
+        """Hash that identifies one action, 0x hex."""
         return eip712.action_hash(vault, target, data, approve_amount.micros)
 
     def action(self, vault: str, target: str, data: str, approve_amount: Usdc) -> Action:
-        """The action that this very call is, with its hashes."""
+        """Build the `Action` of a call, with its hashes."""
         return Action(
             action_hash=self.action_hash(vault, target, data, approve_amount),
             target=target.lower(),
@@ -173,18 +173,20 @@ class OfflineChain:
         )
 
     def action_called(self, vault: str, data: str) -> Action | None:
-        """The action that calldata of the vault's execute or executeApproved is."""
+        """Decode the action from calldata of the vault's execute or executeApproved; None for other
+        calldata.
+        """
         call = abi_codec.execution(data)
         return None if call is None else self.action(vault, *call)
 
     def approve_action(
         self, factory: str, mandate: str, action_hash: str, until: int
     ) -> dict[str, Any]:
-        """The typed data by which the owner approves one action."""
+        """Typed data that the owner signs to approve one action."""
         return eip712.approve_action(self.chain_id, factory, mandate, action_hash, until)
 
     def on_chain_form(self, signature: str) -> str:
-        """An EOA's signature as our contracts take it."""
+        """Convert an EOA's signature to the 65-byte form that our contracts accept."""
         return signatures.on_chain_form(signature)
 
     def explain_call(self, data: str) -> DecodedCalldata:
@@ -192,7 +194,7 @@ class OfflineChain:
         return abi_codec.decode_calldata(data)
 
     def configured(self, subject: str, value: str | None) -> str:
-        """A setting that the caller cannot do without. Errors: `not_configured`."""
+        """Require a setting. Errors: `not_configured` where it is unset."""
         if value is None:
             raise Refused(refusal("not_configured", what=f"{subject} of chain {self.chain_id}"))
         return value
@@ -223,10 +225,12 @@ class OfflineChain:
         return decoded
 
     def _leave_out(self, address: str, name: str) -> None:
-        """Count a log that tells of more than all USDC there is: no sum could hold it."""
+        """Count a log whose amount exceeds the whole USDC supply limit: no column could hold a sum
+        of it.
+        """
         self.left_out += 1
-        if address not in self._said and len(self._said) < LEFT_OUT_SAID:
-            self._said.add(address)
+        if address not in self._reported and len(self._reported) < MAX_REPORTED:
+            self._reported.add(address)
             logger.warning(
                 "chain %s: %s of %s is left out: too large", self.chain_id, name, address
             )

@@ -1,6 +1,4 @@
-"""Gas sponsorship: asking an ERC-7677 paymaster, and reading what a smart account is about to
-do.
-"""
+"""Gas sponsorship: an ERC-7677 paymaster client, and decoding of smart account calldata."""
 
 from __future__ import annotations
 
@@ -30,15 +28,15 @@ _Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 
 
 class _Sponsor(BaseModel):
-    """Who pays, as a wallet may show it."""
+    """The sponsor's name and icon, as a wallet may show them."""
 
     model_config = ConfigDict(extra="ignore")
     name: Annotated[str, Field(max_length=200)]
     icon: Annotated[str, Field(max_length=20_000)] | None = None
 
 
-class _Paid(BaseModel):
-    """ERC-7677's answers for entry points 0.6 and 0.7; what it does not name is left out."""
+class _PaymasterAnswer(BaseModel):
+    """The fields of ERC-7677's answers for entry points 0.6 and 0.7; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     paymasterAndData: _Data | None = None
@@ -51,7 +49,7 @@ class _Paid(BaseModel):
 
 
 class Paymaster:
-    """One paymaster service. It fails closed: whatever is not a good answer in time is
+    """Client of one paymaster service. It fails closed: any answer that is late or malformed is
     `chain_unavailable`.
     """
 
@@ -73,17 +71,17 @@ class Paymaster:
         except NodeError as fault:
             raise self._rpc.unavailable(f"the paymaster refused: {str(fault)[:200]}") from None
         try:
-            prepaid_cost = _Paid.model_validate(raw, strict=True)
+            answer = _PaymasterAnswer.model_validate(raw, strict=True)
         except ValidationError:
             raise self.nonsense() from None
-        if prepaid_cost.paymasterAndData is None and (
-            prepaid_cost.paymaster is None or prepaid_cost.paymasterData is None
+        if answer.paymasterAndData is None and (
+            answer.paymaster is None or answer.paymasterData is None
         ):
             raise self.nonsense()
-        return prepaid_cost.model_dump(exclude_none=True)
+        return answer.model_dump(exclude_none=True)
 
     def nonsense(self) -> Refused:
-        """The refusal for an answer of another form."""
+        """Build the refusal for a malformed answer."""
         return self._rpc.unavailable("the paymaster's answer makes no sense")
 
     async def close(self) -> None:
@@ -92,7 +90,7 @@ class Paymaster:
 
 
 def inner_calls(call_data: str) -> Sequence[InnerCall] | None:
-    """What a smart account's calldata does; None where it is none of the known forms."""
+    """Decode the calls inside a smart account's calldata; None where its form is unknown."""
     if not re.fullmatch(_HEX, call_data):
         return None
     data = bytes.fromhex(call_data[2:])

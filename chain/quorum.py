@@ -1,4 +1,4 @@
-"""Quorum reads: the answer of more than half of the nodes; a single node is not believed."""
+"""Quorum reads: an answer counts when more than half of the configured nodes give it."""
 
 from __future__ import annotations
 
@@ -22,140 +22,148 @@ LATE_S: Final = 2
 
 
 class NodeAnswers(Protocol[View]):
-    """A chain through each of its nodes alone."""
+    """A chain that can be read through each of its nodes separately."""
 
     @property
     def views(self) -> Sequence[View]:
-        """One for each configured node, in the order of the settings."""
+        """One view for each configured node, in the order of the settings."""
         ...
 
     def node(self) -> NodePool:
-        """All of them as one."""
+        """The pool of all configured nodes."""
         ...
 
 
 async def quorum_read(
     chain: NodeAnswers[V],
-    of: str,
-    ask: Callable[[V], Awaitable[T]],
-    alike: Callable[[T], object] = lambda statement: statement,
+    subject: str,
+    query: Callable[[V], Awaitable[T]],
+    compared: Callable[[T], object] = lambda answers: answers,
 ) -> T:
-    """What more than half of the configured nodes answer alike; one node by itself is believed.
+    """Return the answer that more than half of the configured nodes give; with one node, its
+    answer.
 
-    Shapes: `of` says of what, for whoever reads the refusal; `alike` is the part of an answer that
-    has to be the same, and the answer of the first that says it is told.
-    Errors: `chain_unavailable` where no answer is that of enough nodes.
+    Shapes: `subject` names the thing read, for the refusal; `compared` maps an answer to the part
+    that has to be equal. The first of the equal answers is returned.
+    Errors: `chain_unavailable` where no answer is given by enough nodes.
     """
 
-    def limit(statement: Mapping[int, T]) -> list[int]:
-        return majority(len(chain.views), {n: alike(one) for n, one in statement.items()})
+    def agreeing(answers: Mapping[int, T]) -> list[int]:
+        return majority(len(chain.views), {n: compared(answer) for n, answer in answers.items()})
 
-    statement = await until(chain, ask, lambda statement: bool(limit(statement)))
-    same = limit(statement)
-    if not same:
-        raise chain.node().unavailable(f"its nodes do not say the same of {of}")
-    dissent(chain.node(), of, same, statement)
-    return statement[same[0]]
+    answers = await query_until(chain, query, lambda answers: bool(agreeing(answers)))
+    majority_places = agreeing(answers)
+    if not majority_places:
+        raise chain.node().unavailable(f"its nodes do not say the same of {subject}")
+    note_dissent(chain.node(), subject, majority_places, answers)
+    return answers[majority_places[0]]
 
 
-def majority(nodes: int, statement: Mapping[int, object]) -> list[int]:
-    """Who of so many configured nodes say the same, if they are more than half of all."""
-    for one in statement.values():
-        same = [n for n, other in statement.items() if other == one]
-        if len(same) > nodes // 2:
-            return same
+def majority(node_count: int, answers: Mapping[int, object]) -> list[int]:
+    """Places of the nodes whose answers are equal, if they are more than half of `node_count`; else
+    an empty list.
+    """
+    for answer in answers.values():
+        places = [n for n, other in answers.items() if other == answer]
+        if len(places) > node_count // 2:
+            return places
     return []
 
 
-def dissent(nodes: NodePool, of: str, same: Sequence[int], statement: Mapping[int, object]) -> None:
-    """Note who says something else than most, until it says the same of such a thing again; who has
-    nothing to say may only be behind.
+def note_dissent(
+    nodes: NodePool, subject: str, agreeing: Sequence[int], answers: Mapping[int, object]
+) -> None:
+    """Record a fault for each node whose answer differs from the majority's, and clear it for the
+    others. An empty answer is no fault: that node may only be behind.
     """
-    why = f"contradicts the others on {of.rstrip(' 0123456789')}"
-    for n, own in statement.items():
-        if n in same:
-            nodes.clear(n, "contradicts", why)
-        elif own not in (None, (), []):
-            nodes.note(n, "contradicts", why)
+    reason = f"contradicts the others on {subject.rstrip(' 0123456789')}"
+    for n, answer in answers.items():
+        if n in agreeing:
+            nodes.clear(n, "contradicts", reason)
+        elif answer not in (None, (), []):
+            nodes.note(n, "contradicts", reason)
 
 
-async def until(
+async def query_until(
     chain: NodeAnswers[V],
-    ask: Callable[[V], Awaitable[T]],
+    query: Callable[[V], Awaitable[T]],
     enough: Callable[[Mapping[int, T]], bool],
 ) -> dict[int, T]:
-    """Ask as many nodes as are more than half, at once, and then one after the other until it is
-    enough: the answers by the nodes' places.
+    """Query a majority of the nodes at once, then the others one by one, until `enough` accepts the
+    answers; return the answers by the nodes' places.
 
-    Errors: `chain_unavailable` of the first where none answers.
+    Errors: `chain_unavailable` of the first node where none answers.
     """
-    views, statement, refused = chain.views, dict[int, T](), dict[int, Refused]()
-    order, need = chain.node().every(), len(chain.views) // 2 + 1
+    views, answers, refused = chain.views, dict[int, T](), dict[int, Refused]()
+    order, majority_size = chain.node().every(), len(chain.views) // 2 + 1
 
-    async def put(n: int) -> None:
+    async def query_node(n: int) -> None:
         try:
-            statement[n] = await ask(views[n])
+            answers[n] = await query(views[n])
         except Exception as error:
             refused[n] = as_refusal(chain.node(), error)
 
-    turns = [order[:need], *([n] for n in order[need:])]
-    for turn, some in enumerate(turns):
-        with share_deadline(len(turns) - turn):
+    batches = [order[:majority_size], *([n] for n in order[majority_size:])]
+    for tried_batches, batch in enumerate(batches):
+        with share_deadline(len(batches) - tried_batches):
             async with anyio.create_task_group() as group:
-                for n in some:
-                    group.start_soon(put, n)
-        if enough(statement):
+                for n in batch:
+                    group.start_soon(query_node, n)
+        if enough(answers):
             break
-    if not statement:
+    if not answers:
         raise refused[order[0]]
-    return {n: statement[n] for n in order if n in statement}
+    return {n: answers[n] for n in order if n in answers}
 
 
-async def each_node(chain: NodeAnswers[V], question: Callable[[V], Awaitable[T]]) -> dict[int, T]:
-    """Put a question to every node at once: the answers by the nodes' places. Where enough have
-    answered, the others have two seconds; one that had not is soon left alone for a while.
+async def query_each_node(
+    chain: NodeAnswers[V], query: Callable[[V], Awaitable[T]]
+) -> dict[int, T]:
+    """Query every node at once and return the answers by the nodes' places. Once a majority has
+    answered, the others have two more seconds; a node that misses them counts a failure in its
+    circuit breaker.
 
-    Errors: `chain_unavailable` where none answers.
+    Errors: `chain_unavailable` where no node answers.
     """
     nodes, views = chain.node(), chain.views
     if len(views) == 1:
-        return await until(chain, question, bool)
-    need, waiting = len(views) // 2 + 1, set(range(len(views)))
-    raw, failed = dict[int, T](), dict[int, Refused]()
-    enough, over = anyio.Event(), anyio.Event()
+        return await query_until(chain, query, bool)
+    majority_size, pending = len(views) // 2 + 1, set(range(len(views)))
+    answers, failed = dict[int, T](), dict[int, Refused]()
+    majority_answered, all_answered = anyio.Event(), anyio.Event()
 
-    async def ask(n: int) -> None:
+    async def query_node(n: int) -> None:
         try:
-            raw[n] = await question(views[n])
+            answers[n] = await query(views[n])
         except Exception as error:
             failed[n] = as_refusal(nodes, error)
-        waiting.discard(n)
-        if len(raw) >= need or not waiting:
-            enough.set()
-        if not waiting:
-            over.set()
+        pending.discard(n)
+        if len(answers) >= majority_size or not pending:
+            majority_answered.set()
+        if not pending:
+            all_answered.set()
 
     async with anyio.create_task_group() as group:
         for n in range(len(views)):
-            group.start_soon(ask, n)
-        await enough.wait()
+            group.start_soon(query_node, n)
+        await majority_answered.wait()
         with anyio.move_on_after(LATE_S):
-            await over.wait()
+            await all_answered.wait()
         group.cancel_scope.cancel()
     for n in range(len(views)):
-        why = why_of(failed[n]) if n in failed else None
-        if n in waiting:
-            nodes.each[n].was_late()
-            why = "does not answer in time"
-        nodes.note(n, "no answer", why)
-    if not raw:
+        reason = node_problem_of(failed[n]) if n in failed else None
+        if n in pending:
+            nodes.clients[n].record_timeout()
+            reason = "does not answer in time"
+        nodes.note(n, "no answer", reason)
+    if not answers:
         raise failed[min(failed)]
-    return raw
+    return answers
 
 
 def as_refusal(nodes: NodePool, error: Exception) -> Refused:
-    """What a node did wrong, as the one refusal: an answer of a form that nobody foresaw is that
-    node's failure as well, and logged the first time.
+    """Map any error of a node to `chain_unavailable`. An exception of an unforeseen type counts as
+    that node's failure as well, and is logged the first time.
     """
     if isinstance(error, Refused):
         return error
@@ -168,9 +176,9 @@ def as_refusal(nodes: NodePool, error: Exception) -> Refused:
     return nodes.unavailable(f"the node's answer makes no sense ({kind})")
 
 
-def why_of(refused: Refused) -> str:
-    """Why a node is of no use, without what it said itself: an address with a key in it may stand
-    there.
+def node_problem_of(refused: Refused) -> str:
+    """The reason of a refusal without the text that the node sent: that text may hold an address
+    with a key in it.
     """
     reason = refused.refusal.reason.partition("answer: ")[2] or refused.refusal.reason
     return reason.rstrip(".").partition(": ")[0]

@@ -1,5 +1,5 @@
-"""Sending transactions with a key of the house: one nonce manager, fees replaced when stuck,
-receipts waited for.
+"""Transaction sender: signs with the house's key, manages its nonces, replaces stuck transactions
+and waits for receipts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eth_utils import to_checksum_address
 
 from chain.adapter import EvmChain, EvmChains
 from chain.contracts import abi_codec
-from chain.quorum import dissent, each_node, majority, quorum_read
+from chain.quorum import majority, note_dissent, query_each_node, quorum_read
 from chain.reads.receipts import revert_of
 from chain.rpc.errors import NodeError
 from domain.chain_facts import Call, Receipt
@@ -47,12 +47,12 @@ class Transaction:
     max_fee: int
     tip: int
 
-    def dearer(self) -> Transaction:
-        """The same at a price that nodes take in the place of the first."""
+    def with_higher_fee(self) -> Transaction:
+        """A replacement with fees high enough for nodes to accept it."""
         return replace(self, max_fee=_bumped(self.max_fee), tip=_bumped(self.tip))
 
     def as_json(self) -> TransactionDictType:
-        """As it is signed."""
+        """The fields that are signed."""
         return {
             "type": 2,
             "chainId": self.chain_id,
@@ -71,12 +71,12 @@ def _bumped(price: int) -> int:
 
 
 class TxSender:
-    """The `HouseKeeper` port."""
+    """The `HouseKeeper` port: sends the keeper's transactions."""
 
     def __init__(self, chains: EvmChains, private_key: str, poll_s: float = POLL_S):
         self._chains, self._poll_s = chains, poll_s
         self._account: LocalAccount = Account.from_key(private_key)
-        self._turns: dict[int, anyio.Lock] = {}
+        self._locks: dict[int, anyio.Lock] = {}
 
     @property
     def address(self) -> str:
@@ -86,56 +86,66 @@ class TxSender:
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt.
 
-        Errors: `would_revert` where the newest block says so, and nothing is sent;
-        `chain_unavailable` when it is not mined in time. A transaction that reverts all the same is
-        returned with ok False.
+        Errors: `would_revert` where the simulation at the newest block reverts: nothing is sent;
+        `chain_unavailable` when the transaction is not mined in time. A transaction that reverts on
+        chain is returned with ok False.
         """
         # One transaction at a time: the nonce is the chain's count. One chain waits for no other.
-        async with self._turns.setdefault(call.chain_id, anyio.Lock()):
+        async with self._locks.setdefault(call.chain_id, anyio.Lock()):
             chain = self._chains.get(call.chain_id)
             transaction = await self._prepared(chain, call)
-            hashes = [await self._sent(chain, transaction)]
+            hashes = [await self._sign_and_broadcast(chain, transaction)]
             for poll in range(POLLS):
                 for tx_hash in hashes:
-                    receipt = await _mined(chain, tx_hash)
+                    receipt = await _receipt_or_none(chain, tx_hash)
                     if receipt is not None:
                         return receipt
                 if poll and poll % STUCK_AFTER == 0:
-                    transaction = transaction.dearer()
-                    hashes.append(await self._sent(chain, transaction))
+                    transaction = transaction.with_higher_fee()
+                    hashes.append(await self._sign_and_broadcast(chain, transaction))
                 await anyio.sleep(self._poll_s)
             raise self._unmined(chain, "the keeper's transaction is not mined yet")
 
     async def affords(self, chain_id: int) -> bool:
-        """True where the balance pays for `SPARE` transactions at the fees of now.
+        """True where the balance pays for `SPARE` transactions at the current fees.
 
         Errors: `chain_unavailable`.
         """
-        chain, at = self._chains.get(chain_id), self.address
-        has = await each_node(chain, lambda v: v.node().quantity("eth_getBalance", at, "latest"))
+        chain, address = self._chains.get(chain_id), self.address
+        balances = await query_each_node(
+            chain, lambda view: view.node().quantity("eth_getBalance", address, "latest")
+        )
         fee, tip = await self._fees(chain)
-        return _middle(has) >= SPARE * EXECUTE_GAS * (2 * fee + tip)
+        return _median(balances) >= SPARE * EXECUTE_GAS * (2 * fee + tip)
 
     @staticmethod
     async def _fees(chain: EvmChain) -> tuple[int, int]:
-        """(price of gas now, tip), in wei: what one node says decides neither."""
-        fees = await each_node(chain, lambda view: view.node().quantity("eth_gasPrice"))
-        tips = await each_node(chain, lambda view: view.node().quantity("eth_maxPriorityFeePerGas"))
-        return _middle(fees), _middle(tips)
+        """(gas price, tip) in wei, each the median of the nodes' answers."""
+        fees = await query_each_node(chain, lambda view: view.node().quantity("eth_gasPrice"))
+        tips = await query_each_node(
+            chain, lambda view: view.node().quantity("eth_maxPriorityFeePerGas")
+        )
+        return _median(fees), _median(tips)
 
     async def _prepared(self, chain: EvmChain, call: Call) -> Transaction:
-        sketch = {"from": self.address, "to": call.to, "data": call.data}
-        tried = await each_node(chain, lambda view: _tried(view, sketch))
-        reverts = {n: one if isinstance(one, str) else None for n, one in tried.items()}
-        same = majority(len(chain.views), reverts)
-        if not same:
+        draft = {"from": self.address, "to": call.to, "data": call.data}
+        estimates = await query_each_node(chain, lambda view: _estimate_gas(view, draft))
+        reverts = {
+            n: estimate if isinstance(estimate, str) else None for n, estimate in estimates.items()
+        }
+        agreeing = majority(len(chain.views), reverts)
+        if not agreeing:
             raise self._unmined(chain, "its nodes do not say the same of a call")
-        dissent(chain.node(), "a call", same, reverts)
-        why = tried[same[0]]
-        if isinstance(why, str):
-            raise Refused(refusal("would_revert", why=why))
+        note_dissent(chain.node(), "a call", agreeing, reverts)
+        revert_name = estimates[agreeing[0]]
+        if isinstance(revert_name, str):
+            raise Refused(refusal("would_revert", why=revert_name))
         fee, tip = await self._fees(chain)
-        gas = _middle({n: one for n, one in tried.items() if isinstance(one, int)}) * 13 // 10
+        gas = (
+            _median({n: estimate for n, estimate in estimates.items() if isinstance(estimate, int)})
+            * 13
+            // 10
+        )
         return Transaction(
             chain_id=call.chain_id,
             to=call.to,
@@ -150,18 +160,18 @@ class TxSender:
     async def _nonce(self, view: EvmChain) -> int:
         return await view.node().quantity("eth_getTransactionCount", self.address, "latest")
 
-    async def _sent(self, chain: EvmChain, transaction: Transaction) -> str:
-        """Sign a transaction and give it to every node: one that keeps it to itself holds nothing
-        off.
+    async def _sign_and_broadcast(self, chain: EvmChain, transaction: Transaction) -> str:
+        """Sign a transaction, send it to every node and return its hash: a node that withholds it
+        cannot delay it.
 
-        Errors: `chain_unavailable` where none takes it.
+        Errors: `chain_unavailable` where no node accepts it.
         """
         signed = self._account.sign_transaction(transaction.as_json())
         raw = "0x" + bytes(signed.raw_transaction).hex()
-        await each_node(chain, lambda view: self._hand_over(view, raw))
+        await query_each_node(chain, lambda view: self._broadcast(view, raw))
         return "0x" + bytes(signed.hash).hex()
 
-    async def _hand_over(self, view: EvmChain, raw: str) -> None:
+    async def _broadcast(self, view: EvmChain, raw: str) -> None:
         try:
             await view.node().ask("eth_sendRawTransaction", raw)
         except NodeError as fault:
@@ -177,21 +187,23 @@ class TxSender:
         return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=reason))
 
 
-async def _tried(view: EvmChain, sketch: dict[str, str]) -> int | str:
-    """The gas of a call, or by which error it would revert."""
+async def _estimate_gas(view: EvmChain, draft: dict[str, str]) -> int | str:
+    """The gas of a call, or the name of the error with which it would revert."""
     rpc = view.node()
     try:
         # In the block that comes next, where it will be mined: in that of a mark of ours an
         # exit is not judged by that mark yet.
-        return rpc.number(await rpc.ask("eth_estimateGas", sketch, "pending"))
+        return rpc.number(await rpc.ask("eth_estimateGas", draft, "pending"))
     except NodeError as fault:
         if not fault.reverted:
             raise rpc.unavailable(f"the call cannot be tried: {fault}") from None
         return revert_of(fault).name
 
 
-async def _mined(chain: EvmChain, tx_hash: str) -> Receipt | None:
-    """Its receipt, once enough nodes have the block; among several one may be late or fail."""
+async def _receipt_or_none(chain: EvmChain, tx_hash: str) -> Receipt | None:
+    """The receipt, once enough nodes have the block; with several nodes a failed read counts as not
+    mined yet.
+    """
     try:
         return await chain.receipt(tx_hash)
     except Refused:
@@ -200,9 +212,9 @@ async def _mined(chain: EvmChain, tx_hash: str) -> Receipt | None:
         return None
 
 
-def _middle(fees: Mapping[int, int]) -> int:
-    """The middle one of what nodes say, the lower of two: one that is far off decides nothing."""
-    return median_low(fees.values())
+def _median(amounts: Mapping[int, int]) -> int:
+    """The lower median: one node's outlier decides nothing."""
+    return median_low(amounts.values())
 
 
 def address_of(private_key: str) -> str:
@@ -219,11 +231,11 @@ async def deploy(
     """
     account = Account.from_key(private_key)
     rpc = chain.node()
-    loaded = abi_codec.artifact(contract)
+    compiled = abi_codec.artifact(contract)
     inputs: list[dict[str, str]] = next(
-        (e["inputs"] for e in loaded["abi"] if e["type"] == "constructor"), []
+        (e["inputs"] for e in compiled["abi"] if e["type"] == "constructor"), []
     )
-    data = loaded["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
+    data = compiled["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
     gas = (
         int(await rpc.ask("eth_estimateGas", {"from": account.address, "data": data}), 16)
         * 12

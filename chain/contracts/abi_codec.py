@@ -1,4 +1,6 @@
-"""Calldata, logs and reverts of our contracts, by their committed ABIs."""
+"""ABI codec: encodes and decodes calldata, logs and reverts of our contracts by their committed
+ABIs.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from domain.text import escape_unfit
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
 _AN_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
-WORDS_KEPT: Final = 4_096
-LONGEST_SHOWN: Final = 1_024  # characters; a hostile target chooses how much data it reverts with
+CACHE_SIZE: Final = 4_096
+MAX_TEXT: Final = 1_024  # characters; a hostile target chooses how much data it reverts with
 
 # The vault's five refusals (spec 2.5), and what its other errors mean to a caller.
 REFUSAL_OF: Final[Mapping[str, str]] = {
@@ -47,7 +49,7 @@ REFUSAL_OF: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One function, event or error of an ABI."""
+    """One function, event or error of an ABI; `selector` is the whole topic0 for an event."""
 
     name: str
     selector: bytes
@@ -81,10 +83,10 @@ def items(contract: str, kind: str) -> Mapping[str, Item]:
         if entry["type"] != kind:
             continue
         types = tuple(_type(i) for i in entry["inputs"])
-        whole = keccak(text=f"{entry['name']}({','.join(types)})")
+        signature_hash = keccak(text=f"{entry['name']}({','.join(types)})")
         entries[entry["name"]] = Item(
             entry["name"],
-            whole if kind == "event" else whole[:4],
+            signature_hash if kind == "event" else signature_hash[:4],
             types,
             tuple(i["name"] for i in entry["inputs"]),
             tuple(_type(o) for o in entry.get("outputs", ())),
@@ -115,18 +117,17 @@ def _fitted(kind: str, value: Any) -> Any:
 
 
 def outputs(contract: str, function: str, answer: bytes) -> tuple[Any, ...]:
-    """Decode what a view returned.
+    """Decode the return data of a view function.
 
-    Errors: DecodingError where the bytes do not fit.
+    Errors: DecodingError where the bytes do not fit the types.
     """
     return _decoded(items(contract, "function")[function].outputs, answer)
 
 
 def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
-    """Decode; text that is not UTF-8 is a DecodingError as everything else that does not fit.
+    """Decode; invalid UTF-8 raises DecodingError like every other mismatch.
 
-    Solidity lets any bytes stand in a string, so that a stranger's log could stop the reader
-    otherwise.
+    Solidity lets any bytes stand in a string: a stranger's log could otherwise stop the reader.
     """
     try:
         return decode(types, data)
@@ -134,13 +135,15 @@ def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
         raise DecodingError(str(error)) from None
 
 
-@lru_cache(WORDS_KEPT)
+@lru_cache(CACHE_SIZE)
 def checksummed(address: str) -> str:
-    """An address with its checksum (EIP-55), kept: those of one chain are few."""
+    """The address with its checksum (EIP-55); cached, because one chain's logs repeat few
+    addresses.
+    """
     return str(to_checksum_address(address))
 
 
-def _shown(kind: str, value: Any) -> Any:
+def _to_display(kind: str, value: Any) -> Any:
     if kind == "address":
         return checksummed(value)
     if isinstance(value, bytes):
@@ -161,18 +164,18 @@ def event_topics(contract: str) -> tuple[str, ...]:
 def decode_log(
     contract: str, topics: Sequence[bytes], data: bytes
 ) -> tuple[str, dict[str, Any]] | None:
-    """Name and arguments of a log; None where it is not an event of the contract or is
-    malformed.
-    """
+    """Name and arguments of a log; None where it is no event of the contract or is malformed."""
     item = _events(contract).get(bytes(topics[0])) if topics else None
     if item is None or len(topics) - 1 != sum(item.indexed):
         return None
-    plain = [t for t, indexed in zip(item.types, item.indexed, strict=True) if not indexed]
+    unindexed = [t for t, indexed in zip(item.types, item.indexed, strict=True) if not indexed]
     try:
-        rest = iter(_decoded(plain, data))
-        marked = iter(topics[1:])
+        data_values = iter(_decoded(unindexed, data))
+        topic_values = iter(topics[1:])
         values = [
-            _marked(t, bytes(next(marked))[:32]) if indexed else _shown(t, next(rest))
+            _decoded_topic(t, bytes(next(topic_values))[:32])
+            if indexed
+            else _to_display(t, next(data_values))
             for t, indexed in zip(item.types, item.indexed, strict=True)
         ]
     except DecodingError:
@@ -180,23 +183,23 @@ def decode_log(
     return item.name, dict(zip(item.names, values, strict=True))
 
 
-@lru_cache(WORDS_KEPT)
-def _marked(kind: str, topic: bytes) -> Any:
-    """What a topic shows: the logs of one vault name the same few again and again."""
-    return _shown(kind, _decoded([kind], topic)[0])
+@lru_cache(CACHE_SIZE)
+def _decoded_topic(kind: str, topic: bytes) -> Any:
+    """The value of an indexed argument; cached, because the logs of one vault repeat few values."""
+    return _to_display(kind, _decoded([kind], topic)[0])
 
 
 @cache
 def _errors() -> Mapping[bytes, Item]:
-    both = (
+    errors = (
         *items("MandateVault", "error").values(),
         *items("MandateVaultFactory", "error").values(),
     )
-    return {e.selector: e for e in both}
+    return {e.selector: e for e in errors}
 
 
 def decode_revert(data: bytes) -> Revert:
-    """Read a revert's return data; an unknown one keeps its bytes. Never raises."""
+    """Decode a revert's return data; an unknown error is returned with its bytes. Never raises."""
     if data[:4] == bytes.fromhex("08c379a0"):
         return Revert("Error", {"message": _text(data)}, None)
     if data[:4] == bytes.fromhex("4e487b71") and len(data) == 36:
@@ -208,15 +211,18 @@ def decode_revert(data: bytes) -> Revert:
         values = _decoded(item.types, data[4:])
     except DecodingError:
         return Revert("Unknown", {"data": "0x" + data[:68].hex()}, None)
-    args = {n: _cut(_shown(t, v)) for n, t, v in zip(item.names, item.types, values, strict=True)}
+    args = {
+        n: _truncate(_to_display(t, v))
+        for n, t, v in zip(item.names, item.types, values, strict=True)
+    }
     code = REFUSAL_OF.get(item.name)
     if item.name == "MandateStopped" and args.get("reason") == FLOOR_REASON:
         code = "below_stop_line"
     return Revert(item.name, args, code)
 
 
-def _cut(shown: Any) -> Any:
-    return shown[:LONGEST_SHOWN] if isinstance(shown, str) else shown
+def _truncate(value: Any) -> Any:
+    return value[:MAX_TEXT] if isinstance(value, str) else value
 
 
 def _text(data: bytes) -> str:
@@ -230,7 +236,9 @@ def _text(data: bytes) -> str:
 def transfer_log(
     address: str, topics: Sequence[bytes], data: bytes, log_index: int
 ) -> TransferLog | None:
-    """Read an ERC-20 Transfer log; an ERC-721 one, which has a fourth topic, is none."""
+    """Decode an ERC-20 Transfer log; None for any other, also for ERC-721's, which has a fourth
+    topic.
+    """
     if len(topics) != 3 or "0x" + bytes(topics[0]).hex() != ERC20_TRANSFER_TOPIC or len(data) != 32:
         return None
     sender, recipient = (to_checksum_address(bytes(t)[-20:]) for t in topics[1:])
@@ -250,11 +258,11 @@ _KNOWN_SIGNATURES: Final = (
 
 
 @cache
-def _known() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
+def _functions_by_selector() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
     signatures = {}
     for signature in _KNOWN_SIGNATURES:
-        name, _, rest = signature.partition("(")
-        signatures[keccak(text=signature)[:4]] = (name, tuple(rest.rstrip(")").split(",")))
+        name, _, types = signature.partition("(")
+        signatures[keccak(text=signature)[:4]] = (name, tuple(types.rstrip(")").split(",")))
     for item in items("MandateVault", "function").values():
         signatures[item.selector] = (item.name, item.types)
     create = items("MandateVaultFactory", "function")["create"]
@@ -262,15 +270,15 @@ def _known() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
 
 
 def execution(data: str) -> tuple[str, str, Usdc] | None:
-    """(target, data, approve amount) of calldata of the vault's execute or executeApproved; None
-    for any other. Never raises.
+    """(target, data, approve amount) from calldata of the vault's execute or executeApproved; None
+    for other calldata. Never raises.
     """
     try:
         raw = bytes.fromhex(data.removeprefix("0x"))
     except ValueError:
         return None
-    name = items("MandateVault", "function")
-    for item in (name["execute"], name["executeApproved"]):
+    functions = items("MandateVault", "function")
+    for item in (functions["execute"], functions["executeApproved"]):
         if raw[:4] != item.selector:
             continue
         try:
@@ -282,26 +290,28 @@ def execution(data: str) -> tuple[str, str, Usdc] | None:
 
 
 def decode_calldata(data: str) -> DecodedCalldata:
-    """Decode calldata of functions known here; never raises."""
+    """Decode calldata of known functions; an unknown one keeps its selector. Never raises."""
     try:
         raw = bytes.fromhex(data.removeprefix("0x"))
     except ValueError:
         return DecodedCalldata(selector=None)
     if len(raw) < 4:
         return DecodedCalldata(selector=None)
-    selector, known = "0x" + raw[:4].hex(), _known().get(raw[:4])
-    if known is None:
+    selector, function = "0x" + raw[:4].hex(), _functions_by_selector().get(raw[:4])
+    if function is None:
         return DecodedCalldata(selector=selector)
     try:
-        values = _decoded(known[1], raw[4:])
+        values = _decoded(function[1], raw[4:])
     except DecodingError:
         return DecodedCalldata(selector=selector)
-    args = tuple(_plain(_shown(t, v)) for t, v in zip(known[1], values, strict=True))
-    return DecodedCalldata(selector=selector, function=known[0], args=args)
+    args = tuple(_plain(_to_display(t, v)) for t, v in zip(function[1], values, strict=True))
+    return DecodedCalldata(selector=selector, function=function[0], args=args)
 
 
 def _plain(value: Any) -> Any:
-    """A decoded value as JSON: integers as decimal text, what is nested by its parts."""
+    """Convert a decoded value to JSON: integers become decimal text, nested values are converted
+    one by one.
+    """
     match value:
         case bool():
             return value

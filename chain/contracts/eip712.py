@@ -1,4 +1,4 @@
-"""EIP-712 typed data of the mandate terms: digests and the hashes the terms commit to."""
+"""EIP-712 typed data of mandate terms and approvals, and the hashes that the terms commit to."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def digest(typed_data: Mapping[str, object]) -> str:
 def listed(
     targets: Sequence[Target],
 ) -> tuple[list[tuple[str, bytes, int]], list[tuple[str, bytes]]]:
-    """AllowedCall[] and ValueProbe[] of the contract entries, in the order of the entries, a probe
-    once a target.
+    """AllowedCall[] and ValueProbe[] of the contract entries, in the order of the entries, with one
+    probe per target.
     """
     calls: list[tuple[str, bytes, int]] = []
     probes: dict[str, tuple[str, bytes]] = {}
     for target in targets:
         if target.kind != "contract" or target.address is None or target.selector is None:
             continue
-        mask = sum(1 << word for word in set(target.self_args))
+        mask = sum(1 << word_index for word_index in set(target.self_args))
         calls.append((target.address, bytes.fromhex(target.selector[2:]), mask))
         if target.probe:
             probes.setdefault(
@@ -70,8 +70,8 @@ def guard_hash(targets: Sequence[Target]) -> str:
 
 
 def action_hash(vault: str, target: str, data: str, approve_amount: int) -> str:
-    """What names one action: keccak256(abi.encode(vault, target, keccak256(data), approveAmount)),
-    0x hex (contract 6).
+    """Hash that identifies one action: keccak256(abi.encode(vault, target, keccak256(data),
+    approveAmount)), 0x hex (contract 6).
 
     Units: `approve_amount` in USDC base units; `data` the exact calldata, 0x hex.
     """
@@ -91,7 +91,7 @@ _APPROVAL: Final = (("mandate", "bytes32"), ("actionHash", "bytes32"), ("until",
 def approve_action(
     chain_id: int, factory: str, mandate: str, action: str, until: int
 ) -> dict[str, object]:
-    """The typed data by which an owner approves one action, in the factory's domain (chain.md).
+    """Typed data that an owner signs to approve one action, in the factory's domain (chain.md).
 
     Units: `mandate` the digest of the signed terms and `action` an `action_hash`, 0x hex; `until`
     unix seconds, inclusive.

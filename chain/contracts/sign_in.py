@@ -1,4 +1,4 @@
-"""Sign-in text (EIP-4361), as the service writes it and parses it."""
+"""Sign-in text (EIP-4361): written by the service and compared, never parsed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NONCE: Final = "Nonce: "
 class SiweSignIn:
     """The `SignInVerifier` port (contract 2).
 
-    The text is ours from end to end, so that nothing has to understand what comes back: it is
-    looked up by its nonce and compared. A parser of strangers' texts would be theirs to keep busy.
+    The service writes the whole text, looks it up by its nonce and compares it, so that no parser
+    of a stranger's text is needed.
     """
 
     def message(
@@ -39,10 +39,10 @@ class SiweSignIn:
         and digits.
         Source: EIP-4361, "Message Format".
         """
-        parts = urlsplit(uri)
+        url = urlsplit(uri)
         return "\n".join(
             (
-                f"{parts.scheme}://{parts.netloc} wants you to sign in with your Ethereum account:",
+                f"{url.scheme}://{url.netloc} wants you to sign in with your Ethereum account:",
                 to_checksum_address(address),
                 "",
                 STATEMENT,
@@ -57,11 +57,11 @@ class SiweSignIn:
         )
 
     def nonce(self, text: str) -> str | None:
-        """Find what the first nonce line of anybody's text says; None for what no text of ours
-        says.
+        """Extract the value of the first nonce line; None for a text that this service cannot have
+        written.
 
-        One search for a fixed string and a look at no more than a nonce's length behind it: linear,
-        whatever the text.
+        One search for a fixed string and a read of at most a nonce's length behind it: linear in
+        the length of any text.
         """
         nonce = text.partition("\n" + _NONCE)[2][: NONCE_LONGEST + 1].partition("\n")[0]
         return (

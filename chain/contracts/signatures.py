@@ -1,4 +1,4 @@
-"""Signatures: recover an EOA offline, ask a contract wallet."""
+"""Signatures: recover an EOA's address offline, or build the query of a contract wallet."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NOBODY: Final = "0x" + "00" * 20
 
 
 def parts(signature: bytes) -> tuple[int, int, int] | None:
-    """(r, s, y parity) of 65 bytes (v 27/28 or 0/1) or of 64 bytes (EIP-2098); None for a high s
-    or any other form.
+    """Parse 65 bytes (v 27/28 or 0/1) or 64 bytes (EIP-2098) into (r, s, y parity); None for a high
+    s or any other form.
 
-    eth-account recovers the high-s twin of a signature without complaint; taking it would give one
-    consent two forms.
+    eth-account recovers the high-s twin of a signature without complaint; accepting it would give
+    one consent two forms.
     """
     if len(signature) == 64:
         r, packed = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
@@ -50,8 +50,8 @@ def recover(digest: bytes, signature: bytes) -> str | None:
 
 
 def on_chain_form(signature: str) -> str:
-    """r, s, v with v 27/28: the one form OpenZeppelin's ECDSA takes; a contract wallet's signature
-    stays as it is.
+    """Normalise an EOA's signature to r, s, v with v 27/28, the only form that OpenZeppelin's ECDSA
+    accepts; a contract wallet's signature stays unchanged.
     """
     raw = bytes.fromhex(signature.removeprefix("0x"))
     rsv = parts(raw)
@@ -63,17 +63,15 @@ def on_chain_form(signature: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SignerQuery:
-    """What to ask a contract wallet: the data of an eth_call without `to`, which answers one
-    byte.
-    """
+    """Query of a contract wallet: the data of an eth_call without `to`, which returns one byte."""
 
     kind: Literal["erc1271", "erc6492"]
     data: str
 
 
 def question(digest: bytes, signature: bytes, signer: str) -> SignerQuery | None:
-    """ERC-1271, or ERC-6492 where the signature carries the deployment; None where it is malformed
-    or too long to ask.
+    """Build the ERC-1271 query, or the ERC-6492 query where the signature carries the deployment;
+    None where it is malformed or too long.
     """
     kind: Literal["erc1271", "erc6492"] = "erc1271"
     factory, call = _NOBODY, b""

@@ -1,4 +1,4 @@
-"""Vault address of signed terms, computed: no node is asked, so none can answer wrongly.
+"""Vault address of signed terms, computed offline (CREATE2).
 
 The factory makes a vault as a clone with immutable arguments (OpenZeppelin `Clones`, CREATE2), from
 an implementation that its own constructor made first (CREATE with nonce 1, EIP-161).
@@ -32,7 +32,7 @@ _FIGURES: Final = (
 def vault_address(
     factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
 ) -> str:
-    """What `predict` of the factory answers for signed terms, EIP-55.
+    """Compute the address that the factory's `predict` returns for signed terms, EIP-55.
 
     Shapes: `message` of terms of version 2; `digest` is theirs in the factory's domain.
     """
@@ -48,8 +48,8 @@ def vault_address(
         int(message["approvalAbove"]),
     )
     args = encode([_CONFIG, *_LISTS], [config, *eip712.listed(targets)])
-    made_by = to_checksum_address(factory)
-    implementation = bytes.fromhex(get_create_address(made_by, Nonce(1))[2:])
+    deployer = to_checksum_address(factory)
+    implementation = bytes.fromhex(get_create_address(deployer, Nonce(1))[2:])
     code = (
         b"\x61"
         + (len(args) + 0x2D).to_bytes(2, "big")
@@ -58,4 +58,4 @@ def vault_address(
         + bytes.fromhex("5af43d82803e903d91602b57fd5bf3")
         + args
     )
-    return str(get_create2_address(made_by, HexStr(digest), HexStr("0x" + code.hex())))
+    return str(get_create2_address(deployer, HexStr(digest), HexStr("0x" + code.hex())))

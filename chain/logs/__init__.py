@@ -1,1 +1,1 @@
-"""Reads of logs."""
+"""Log reads: the block-by-block reader, requeries and USDC transfers."""

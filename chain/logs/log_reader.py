@@ -1,5 +1,5 @@
-"""Reading the logs of one chain's vaults: history in ranges, the head block by block, reorgs
-noticed by hash.
+"""Log reader: reads the logs of one chain's vaults, history in ranges and the head block by block,
+and detects reorgs by block hash.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ADVICE: Final = re.compile(r"\[0x([0-9a-f]+),\s*0x([0-9a-f]+)\]", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class ReadCursor:
-    """The last block that was read whole: the resume point."""
+    """The resume point: the last block that was read completely."""
 
     block: int
     hash: str | None
@@ -42,11 +42,10 @@ Todo = Literal["wait", "rewind", "next block", "history"]
 
 
 def next_read(cursor: ReadCursor, head: BlockStamp, *, window: int) -> Todo:
-    """What to do next from the resume point alone: history in ranges below the window, block by
-    block inside it.
+    """Decide the next read from the cursor: history in ranges below the window, block by block
+    inside it.
 
-    A resume point above the newest block that most nodes have is no block of theirs, however high
-    it was.
+    A cursor above the newest agreed block names no block of the agreed chain, however high it was.
     """
     if cursor.block > head.number:
         return "rewind"
@@ -57,8 +56,8 @@ def next_read(cursor: ReadCursor, head: BlockStamp, *, window: int) -> Todo:
 
 @dataclass(frozen=True, slots=True)
 class BlockRange:
-    """Blocks read: logs in chain order, the header facts to remember, the resume point that they
-    were read from, and the next one.
+    """The result of one read: logs in chain order, block stamps to remember, the cursor it started
+    from, and the next one.
     """
 
     logs: tuple[VaultLog, ...]
@@ -67,17 +66,19 @@ class BlockRange:
     cursor: ReadCursor
     head: BlockStamp
 
-    def parted(self, limit: int) -> tuple[BlockRange, BlockRange | None]:
-        """The first blocks, with so many logs at most, and what is left; no block is divided."""
+    def split_at(self, limit: int) -> tuple[BlockRange, BlockRange | None]:
+        """Split into the first blocks, with at most `limit` logs, and the rest; no block is
+        divided.
+        """
         if len(self.logs) <= limit:
             return self, None
         number = self.logs[limit].block.number  # of the first log that does not fit in
-        fits = [g.block for g in self.logs[:limit] if g.block.number < number]
-        end = fits[-1] if fits else self.logs[0].block
-        here = ReadCursor(end.number, end.hash)
+        before_limit = [g.block for g in self.logs[:limit] if g.block.number < number]
+        end = before_limit[-1] if before_limit else self.logs[0].block
+        boundary = ReadCursor(end.number, end.hash)
         if end.number == self.cursor.block:
             return self, None
-        return self._cut(self.since, here), self._cut(here, self.cursor)
+        return self._cut(self.since, boundary), self._cut(boundary, self.cursor)
 
     def _cut(self, since: ReadCursor, cursor: ReadCursor) -> BlockRange:
         blocks = range(since.block + 1, cursor.block + 1)
@@ -92,17 +93,16 @@ class BlockRange:
 
 @dataclass(frozen=True, slots=True)
 class ReorgDetected:
-    """The block of the resume point is no longer in the chain."""
+    """The cursor's block is no longer in the chain."""
 
     head: BlockStamp
 
 
 class LogReader:
-    """One reader per chain, whatever the number of vaults.
+    """Reader of one chain's logs, whatever the number of vaults.
 
-    `known` is the set of vault addresses the caller has; every event begins with the indexed
-    mandate digest, so that above 500 vaults one filter by topic finds all (references: 10,000
-    vaults in one call).
+    Every event begins with the indexed mandate digest, so that above 500 vaults one filter by topic
+    replaces the filter by address (references: 10,000 vaults in one call).
     """
 
     def __init__(self, chain: EvmChain, window: int = WINDOW):
@@ -111,12 +111,12 @@ class LogReader:
             max(window, 2 * chain.facts.confirmations),
             FIRST_CHUNK,
         )
-        self._whole = False
+        self._require_all_fields = False
         self._by_node = dict[EvmChain, LogReader]()
         self._recent = dict[int, BlockStamp]()
 
     def through(self, node: EvmChain) -> LogReader:
-        """The same by one node alone, with ranges as wide as that one answers."""
+        """The reader of the same chain through one node, with that node's own range width."""
         if node is self.chain:
             return self
         if node not in self._by_node:
@@ -124,62 +124,63 @@ class LogReader:
         return self._by_node[node]
 
     def remember(self, read_range: BlockRange) -> None:
-        """Keep the newest blocks of what was read, for who asks of their times."""
+        """Store the stamps of the newest blocks, for later `stamp` calls."""
         low = read_range.head.number - self.window
-        both = {**self._recent, **{b.number: b for b in read_range.blocks}}
-        self._recent = {n: b for n, b in both.items() if n > low}
+        blocks = {**self._recent, **{b.number: b for b in read_range.blocks}}
+        self._recent = {n: b for n, b in blocks.items() if n > low}
 
     def stamp(self, number: int) -> BlockStamp | None:
-        """A block that was read not long ago."""
+        """The stamp of a recently read block; None where it is not remembered."""
         return self._recent.get(number)
 
     def forget(self) -> None:
-        """What was read may not be the chain's any more."""
+        """Drop the remembered blocks: the chain may no longer have them."""
         self._recent = {}
 
     def narrow(self) -> None:
-        """Halve the ranges: there is no time for what lies in them."""
+        """Halve the ranges, after a step that ran out of time."""
         for reader in (self, *self._by_node.values()):
             reader.chunk = max(1, reader.chunk // 2)
 
     async def step(
-        self, cursor: ReadCursor | None, known: Iterable[str], head: Header | None = None
+        self, cursor: ReadCursor | None, vaults: Iterable[str], head: Header | None = None
     ) -> BlockRange | ReorgDetected | None:
-        """Read on from the resume point up to `head`, the node's newest block unless it is given;
-        None when there is nothing new.
+        """Read on from the cursor up to `head`, the node's newest block by default; None when there
+        is nothing new. `vaults` are the known vault addresses.
 
         Errors: `chain_unavailable`.
         """
         newest = await self.chain.newest() if head is None else head
-        self._whole = newest.proved is True
+        self._require_all_fields = newest.proved is True
         if cursor is None:
             cursor = ReadCursor(max(self.chain.facts.start_block - 1, -1), None)
         try:
-            return await self._step(cursor, {v.lower() for v in known}, newest.block)
+            return await self._step(cursor, {v.lower() for v in vaults}, newest.block)
         except decoding.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
 
     async def _step(
         self, cursor: ReadCursor, vaults: set[str], head: BlockStamp
     ) -> BlockRange | ReorgDetected | None:
-        todo = next_read(cursor, head, window=self.window)
+        next_action = next_read(cursor, head, window=self.window)
         outcome: BlockRange | ReorgDetected | None = (
-            ReorgDetected(head) if todo == "rewind" else None
+            ReorgDetected(head) if next_action == "rewind" else None
         )
-        if todo == "next block":
+        if next_action == "next block":
             outcome = await self._next_blocks(cursor, head, vaults)
-        elif todo == "history":
+        elif next_action == "history":
             high = min(cursor.block + self.chunk, head.number - self.window)
             outcome = await self._history(cursor, high, head, vaults)
-        return await self._sure(outcome) if isinstance(outcome, ReorgDetected) else outcome
+        return await self._proved_reorg(outcome) if isinstance(outcome, ReorgDetected) else outcome
 
-    async def _sure(self, reorg: ReorgDetected) -> ReorgDetected:
-        """Nothing is taken back on the word of a node that serves another chain by now."""
+    async def _proved_reorg(self, reorg: ReorgDetected) -> ReorgDetected:
+        """Verify that the node still serves this chain before a reorg is reported."""
         await self.chain.node().prove()
         return reorg
 
     async def logs_of(self, vaults: Iterable[str], low: int, high: int) -> list[VaultLog]:
-        """The logs of some vaults in some blocks, both inclusive, in chain order.
+        """Logs of the given vaults in the blocks from `low` to `high`, both inclusive, in chain
+        order.
 
         Errors: `chain_unavailable`.
         """
@@ -192,18 +193,18 @@ class LogReader:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
         return sorted(logs, key=lambda g: (g.block.number, g.log_index))
 
-    async def told_in(
-        self, known: Iterable[str], low: int, high: int
+    async def logs_in_range(
+        self, addresses: Iterable[str], low: int, high: int
     ) -> tuple[BlockStamp, tuple[VaultLog, ...]]:
-        """The last of some blocks, both inclusive, and the logs that the reader would bring of
-        them, in chain order.
+        """(last block, logs in chain order) of the blocks from `low` to `high`, both inclusive: the
+        same logs that `step` would return.
 
         Errors: `chain_unavailable`.
         """
-        vaults = {v.lower() for v in known}
+        vaults = {v.lower() for v in addresses}
         try:
             if high - low < BLOCKS_AT_ONCE:
-                raws = await self._all_logs(low, high, vaults)
+                raws = await self._ranged_logs(low, high, vaults)
             else:
                 raws = await self._past_logs(vaults, low, high)
             stamps = await self._stamps({high, *(raw.block for raw in raws)})
@@ -215,27 +216,28 @@ class LogReader:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
         return head, read.logs
 
-    async def all_of(self, low: int, high: int) -> tuple[VaultLog, ...]:
-        """Every log with the topics of ours in some blocks, both inclusive, by whomever.
+    async def all_logs(self, low: int, high: int) -> tuple[VaultLog, ...]:
+        """Every log with our event topics in the blocks from `low` to `high`, both inclusive, from
+        any contract.
 
         Errors: `chain_unavailable`.
         """
         try:
-            raws = await self._all_logs(low, high, set())
+            raws = await self._ranged_logs(low, high, set())
             stamps = await self._stamps({raw.block for raw in raws})
             return tuple(self._decoded(raws, stamps))
         except decoding.NONSENSE as error:
             raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
 
-    async def _all_logs(self, low: int, high: int, vaults: set[str]) -> list[Log]:
+    async def _ranged_logs(self, low: int, high: int, vaults: set[str]) -> list[Log]:
         return [] if self.chain.factory is None else await self._logs(_OURS, low, high, vaults)
 
     async def _history(
         self, cursor: ReadCursor, high: int, head: BlockStamp, vaults: set[str]
     ) -> BlockRange | ReorgDetected:
         if cursor.hash is not None:
-            here = await self.chain.block(cursor.block)
-            if here is None or here.hash != cursor.hash:
+            block = await self.chain.block(cursor.block)
+            if block is None or block.hash != cursor.hash:
                 return ReorgDetected(head)
         logs = await self._past_logs(vaults, cursor.block + 1, high)
         stamps = await self._stamps({high, *(log.block for log in logs)})
@@ -244,31 +246,35 @@ class LogReader:
         return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
-        """Headers of these blocks, lowest first."""
-        headers = await self.chain.headers(numbers, whole=self._whole)
+        """Stamps of these blocks, lowest first."""
+        headers = await self.chain.headers(numbers, require_all_fields=self._require_all_fields)
         return {n: h.block for n, h in headers.items()}
 
     async def _next_blocks(
         self, cursor: ReadCursor, head: BlockStamp, vaults: set[str]
     ) -> BlockRange | ReorgDetected:
-        """The next blocks, each the child of the one before.
+        """Read the next blocks, each the child of the one before.
 
-        The headers come first: where a reorganisation comes between them and the logs, the next
-        step finds another parent, and what was missed is read then.
+        The headers are read first: where a reorganisation comes between them and the logs, the next
+        step meets another parent and reads the missed blocks then.
         """
         high = min(cursor.block + BLOCKS_AT_ONCE, head.number)
-        headers = await self.chain.headers(range(cursor.block + 1, high + 1), whole=self._whole)
-        before = cursor.hash
+        headers = await self.chain.headers(
+            range(cursor.block + 1, high + 1), require_all_fields=self._require_all_fields
+        )
+        parent_hash = cursor.hash
         for header in headers.values():
-            if before is not None and header.parent != before:
+            if parent_hash is not None and header.parent != parent_hash:
                 if header.block.number == cursor.block + 1:
                     return ReorgDetected(head)
                 raise self._unavailable("the chain was reorganised while it was read")
-            before = header.block.hash
+            parent_hash = header.block.hash
         stamps = {n: h.block for n, h in headers.items()}
-        deep = head.number - self.chain.confirmations
-        logs = await self._run_logs([s for n, s in stamps.items() if n <= deep], vaults)
-        logs += await self._block_logs([s.hash for n, s in stamps.items() if n > deep], vaults)
+        confirmed_height = head.number - self.chain.confirmations
+        logs = await self._run_logs([s for n, s in stamps.items() if n <= confirmed_height], vaults)
+        logs += await self._block_logs(
+            [s.hash for n, s in stamps.items() if n > confirmed_height], vaults
+        )
         return self._read(logs, stamps, vaults, cursor, stamps[high], head)
 
     def _read(
@@ -282,12 +288,12 @@ class LogReader:
     ) -> BlockRange:
         logs = sorted(self._decoded(raws, stamps), key=lambda g: (g.block.number, g.log_index))
         created = (str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
-        ours = vaults.union(v.lower() for v in created)
-        ours_only = tuple(
-            g for g in logs if g.name == "MandateCreated" or g.address.lower() in ours
+        vault_addresses = vaults.union(v.lower() for v in created)
+        vault_logs = tuple(
+            g for g in logs if g.name == "MandateCreated" or g.address.lower() in vault_addresses
         )
         return BlockRange(
-            ours_only, tuple(stamps.values()), since, ReadCursor(end.number, end.hash), head
+            vault_logs, tuple(stamps.values()), since, ReadCursor(end.number, end.hash), head
         )
 
     def _decoded(self, raws: Sequence[Log], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
@@ -300,15 +306,15 @@ class LogReader:
                 yield log
 
     async def _run_logs(self, stamps: Sequence[BlockStamp], vaults: set[str]) -> list[Log]:
-        """Every log that could be ours of blocks one after another; few, so that no addresses need
-        to be named.
+        """Logs with our topics of consecutive blocks; the ranges are short enough to need no
+        address filter.
         """
         if len(stamps) < 2 or self.chain.factory is None:
             return await self._block_logs([s.hash for s in stamps], vaults)
-        return await self._all_logs(stamps[0].number, stamps[-1].number, vaults)
+        return await self._ranged_logs(stamps[0].number, stamps[-1].number, vaults)
 
     async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[Log]:
-        """Every log that could be ours, by the hash of its block: another block cannot answer."""
+        """Logs with our topics, requested by block hash: another fork's block cannot answer."""
         if self.chain.factory is None:
             return []
         request = [("eth_getLogs", [{**_OURS, "blockHash": h}]) for h in hashes]
@@ -317,24 +323,26 @@ class LogReader:
         except NodeError as fault:
             if not fault.too_much:
                 raise self._unavailable(f"eth_getLogs refused: {fault}") from None
-            return [g for h in hashes for g in await self._crowded({"blockHash": h}, vaults)]
+            return [
+                g for h in hashes for g in await self._logs_by_address({"blockHash": h}, vaults)
+            ]
         return [g for answer in lists for g in self._list(answer)]
 
-    async def _crowded(self, at: Mapping[str, str], vaults: set[str]) -> list[Log]:
-        """Our logs of one block in which there are more with our topics than the node tells at
-        once: strangers may leave as many as they pay for. They are asked for by their addresses.
+    async def _logs_by_address(self, at: Mapping[str, str], vaults: set[str]) -> list[Log]:
+        """Logs of our own addresses in one block that holds more logs with our topics than the node
+        returns at once: anybody may emit them for the price of the gas.
         """
         node = self.chain.node()
         log_filter = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
         creations = self._list(await node.fact("eth_getLogs", log_filter))
-        name = sorted(vaults.union(_created_vaults(creations)))
-        for n in range(0, len(name), ADDRESSES_PER_CALL):
-            some = {"address": name[n : n + ADDRESSES_PER_CALL], **at}
-            creations += self._list(await node.fact("eth_getLogs", _of("MandateVault") | some))
+        addresses = sorted(vaults.union(_created_vaults(creations)))
+        for n in range(0, len(addresses), ADDRESSES_PER_CALL):
+            batch = {"address": addresses[n : n + ADDRESSES_PER_CALL], **at}
+            creations += self._list(await node.fact("eth_getLogs", _of("MandateVault") | batch))
         return creations
 
     async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Log]:
-        """Logs of the factory and of the vaults, those included whose making is among them."""
+        """Logs of the factory and of the vaults in a range, including vaults created in it."""
         factory = self.chain.factory
         if factory is None:
             return []
@@ -345,15 +353,15 @@ class LogReader:
             return logs
         if len(vaults) > ADDRESSES_PER_CALL:
             return logs + await self._logs(_of("MandateVault"), low, high, vaults)
-        name = _of("MandateVault") | {"address": sorted(vaults)}
-        return logs + await self._logs(name, low, high)
+        vault_filter = _of("MandateVault") | {"address": sorted(vaults)}
+        return logs + await self._logs(vault_filter, low, high)
 
     async def _logs(
         self, log_filter: Mapping[str, object], low: int, high: int, vaults: set[str] | None = None
     ) -> list[Log]:
-        """eth_getLogs that halves its range, or takes the provider's advice, until it is
-        answered; `vaults` where no address is named: a single block that is still too much is asked
-        for these.
+        """Call eth_getLogs, and halve the range, or take the provider's advice, until it is
+        answered. `vaults` is given where the filter names no address: a single block that is still
+        too large is then read by these.
         """
         ranges, logs = [(low, high)], list[Log]()
         while ranges:
@@ -364,7 +372,7 @@ class LogReader:
                 self.chunk = min(self.chunk * 21 // 20 + 1, LARGEST_CHUNK)
             except NodeError as fault:
                 if first == last and fault.too_much and vaults is not None:
-                    logs += await self._crowded(
+                    logs += await self._logs_by_address(
                         {"fromBlock": hex(first), "toBlock": hex(last)}, vaults
                     )
                     continue
@@ -389,9 +397,13 @@ def _of(contract: str) -> dict[str, object]:
 
 
 def _created_vaults(logs: Iterable[Log]) -> set[str]:
-    """The vaults whose making is among some logs of the factory."""
+    """Vault addresses in the factory's creation logs."""
     decoded = (abi_codec.decode_log("MandateVaultFactory", g.topics, g.data) for g in logs)
-    return {str(one[1]["vault"]).lower() for one in decoded if one and one[0] == "MandateCreated"}
+    return {
+        str(event[1]["vault"]).lower()
+        for event in decoded
+        if event and event[0] == "MandateCreated"
+    }
 
 
 def _advised(message: str, first: int, last: int) -> int:

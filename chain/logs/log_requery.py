@@ -1,4 +1,6 @@
-"""Reading one vault's logs another way than the reader does, where something seems left out."""
+"""Log requery: reads one vault's logs by another method than the reader, where logs seem to be
+missing.
+"""
 
 from __future__ import annotations
 
@@ -14,32 +16,32 @@ from domain.chain_facts import BlockStamp, VaultLog
 from domain.refusals import Refused
 
 WAYS: Final = ("range", "blocks", "receipts")
-MOST_BLOCKS: Final = 1_000
+MAX_BLOCKS: Final = 1_000
 
 
 async def requery_logs(
-    chain: EvmChain, way: str, vault: str, low: int, high: int
+    chain: EvmChain, method: str, vault: str, low: int, high: int
 ) -> list[VaultLog]:
     """Every log of one vault in the blocks from `low` to `high`, both inclusive.
 
-    Shapes: `way` is "range" (by address alone), "blocks" (by the hash of each block) or "receipts"
-    (out of every transaction of each block; no index of the node's is asked).
-    Errors: `chain_unavailable`, and for more than a thousand blocks one by one.
+    Shapes: `method` is "range" (by address alone), "blocks" (by the hash of each block) or
+    "receipts" (from the receipts of each block; needs no log index of the node).
+    Errors: `chain_unavailable`, also for more than a thousand blocks one by one.
     """
     try:
-        if way == "range":
+        if method == "range":
             return await _by_range(chain, vault, low, high)
-        if high - low >= MOST_BLOCKS:
+        if high - low >= MAX_BLOCKS:
             raise chain.node().unavailable("too many blocks to read one by one")
         stamps = [h.block for h in (await chain.headers(range(low, high + 1))).values()]
-        if way == "blocks":
+        if method == "blocks":
             logs = await _by_hash(chain, vault, stamps)
         else:
             logs = await _by_receipts(chain, stamps)
         return _decoded(chain, vault, logs, {s.number: s for s in stamps})
     except decoding.NONSENSE as error:
-        why = f"a log that makes no sense ({type(error).__name__})"
-        raise chain.node().unavailable(why) from None
+        reason = f"a log that makes no sense ({type(error).__name__})"
+        raise chain.node().unavailable(reason) from None
 
 
 async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Log]:
@@ -80,13 +82,13 @@ def _decoded(
     stamps: Mapping[int, BlockStamp],
 ) -> list[VaultLog]:
     by_place: dict[tuple[int, int], VaultLog] = {}
-    for one in logs:
-        if one.address.lower() != vault.lower():
+    for entry in logs:
+        if entry.address.lower() != vault.lower():
             continue
-        stamp = stamps[one.block]
-        if one.block_hash != stamp.hash:
+        stamp = stamps[entry.block]
+        if entry.block_hash != stamp.hash:
             raise chain.node().unavailable("logs of another block than the one asked for")
-        log = chain.vault_log(one, stamp)
+        log = chain.vault_log(entry, stamp)
         if log is not None:
             by_place[log.block.number, log.log_index] = log
     return [by_place[place] for place in sorted(by_place)]

@@ -1,4 +1,4 @@
-"""Reading USDC transfers into known addresses."""
+"""USDC transfers into known addresses, read from ERC-20 Transfer logs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ async def inbound(
     Errors: `chain_unavailable`, `not_configured`.
     """
     transfers: list[tuple[str, TransferLog]] = []
-    rest = iter(sorted(holders))
-    while some := list(islice(rest, ADDRESSES_A_CALL)):
+    remaining = iter(sorted(holders))
+    while batch := list(islice(remaining, ADDRESSES_A_CALL)):
         try:
-            logs = decoding.logs(await _logs(chain, some, low, high))
+            logs = decoding.logs(await _logs(chain, batch, low, high))
         except decoding.NONSENSE as error:
-            why = f"a log that makes no sense ({type(error).__name__})"
-            raise chain.node().unavailable(why) from None
+            reason = f"a log that makes no sense ({type(error).__name__})"
+            raise chain.node().unavailable(reason) from None
         decoded = ((g, chain.transfer(g)) for g in logs)
         transfers += [(g.tx_hash, log) for g, log in decoded if log is not None]
     return transfers
 
 
 async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> list[Any]:
-    """eth_getLogs that halves its range until the provider answers it."""
+    """Call eth_getLogs, and halve the range until the provider answers."""
     to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in holders]
     log_filter = {
         "address": chain.usdc,
@@ -51,8 +51,10 @@ async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> lis
         raw = await chain.node().ask("eth_getLogs", log_filter)
     except NodeError as fault:
         if low == high:
-            why = f"eth_getLogs refused: {fault}"
-            raise Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=why)) from None
+            reason = f"eth_getLogs refused: {fault}"
+            raise Refused(
+                refusal("chain_unavailable", chain_id=chain.chain_id, why=reason)
+            ) from None
         middle = (low + high) // 2
         return [
             *await _logs(chain, holders, low, middle),

@@ -1,4 +1,4 @@
-"""Blocks, and contract calls at one of them: the base of all other reads."""
+"""Block reader: blocks and contract calls at one block, the base of all other reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BALANCE_OF: Final = keccak(text="balanceOf(address)")[:4]
 
 
 class BlockReader(OfflineChain):
-    """A chain with a node to ask; every read of state names its block."""
+    """A chain with nodes; every read of state names its block."""
 
     def __init__(self, facts: ChainConfig, nodes: NodePool | None = None):
         super().__init__(facts)
@@ -40,7 +40,7 @@ class BlockReader(OfflineChain):
         return self.rpc is not None
 
     def node(self) -> NodePool:
-        """The nodes of this chain; `not_configured` without an RPC address."""
+        """The node pool of this chain. Errors: `not_configured` without an RPC address."""
         if self.rpc is None:
             raise Refused(
                 refusal("not_configured", what=f"an RPC address of chain {self.chain_id}")
@@ -52,8 +52,8 @@ class BlockReader(OfflineChain):
         return (await self.newest()).block
 
     async def newest(self) -> Header:
-        """The newest block with its parent's hash. What it says of its time is not checked here:
-        nobody makes a row of it, and a wrong time alone stops no keeper.
+        """The newest block with its parent's hash. Its time is not checked against the clock here:
+        no ledger row is made of it, and a wrong time alone must not stop the keeper.
         """
         header = await self._read_header("latest")
         if header is None:
@@ -69,8 +69,8 @@ class BlockReader(OfflineChain):
         return header
 
     def forget_ahead(self, *, now: datetime | None = None, agreed: int | None = None) -> None:
-        """Forget a newest block that none can be: of a time to come, or far above the one that
-        enough nodes have. Every honest one would look old beside it.
+        """Forget a remembered newest block that cannot exist: one from the future, or far above the
+        agreed one. Every honest block would look old beside it.
         """
         highest = self._highest
         if highest is None:
@@ -87,22 +87,22 @@ class BlockReader(OfflineChain):
         return None if header is None else header.block
 
     async def header(self, tag: int | str) -> Header | None:
-        """A block and its parent's hash. Errors: `chain_unavailable`, for a header too that does
+        """A block and its parent's hash. Errors: `chain_unavailable`, also for a header that does
         not hash to its block's name.
         """
         header = await self._read_header(tag)
         return None if header is None else await self._proved(header)
 
     async def blocks(self, *numbers: int) -> tuple[BlockStamp | None, ...]:
-        """Blocks by number, asked together; None for each that there is not."""
+        """Blocks by number, in one request; None for each that does not exist."""
         answers = await self.node().facts(
             [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
         )
         stamps = [
-            None if one is None else self._header(one, n)
-            for n, one in zip(numbers, answers, strict=True)
+            None if raw is None else self._header(raw, n)
+            for n, raw in zip(numbers, answers, strict=True)
         ]
-        return tuple([None if one is None else (await self._proved(one)).block for one in stamps])
+        return tuple([None if raw is None else (await self._proved(raw)).block for raw in stamps])
 
     async def _read_header(self, tag: int | str) -> Header | None:
         by_hash = isinstance(tag, str) and len(tag) == 66
@@ -110,11 +110,13 @@ class BlockReader(OfflineChain):
         raw = await self.node().fact(method, hex(tag) if isinstance(tag, int) else tag, False)
         return None if raw is None else self._header(raw, tag)
 
-    async def headers(self, numbers: Iterable[int], *, whole: bool = False) -> dict[int, Header]:
-        """Blocks by number with their parents' hashes, asked together, lowest first. `whole`: all
-        fields of each must be there, so that it can be held against its hash.
+    async def headers(
+        self, numbers: Iterable[int], *, require_all_fields: bool = False
+    ) -> dict[int, Header]:
+        """Headers by block number, in one request, lowest first. `require_all_fields`: each must
+        hold all fields, so that its hash can be checked.
 
-        Errors: `chain_unavailable` where one of them is missing, or does not hash to its name.
+        Errors: `chain_unavailable` where a block is missing, or does not hash to its name.
         """
         heights = sorted(numbers)
         answers = await self.node().facts(
@@ -123,12 +125,12 @@ class BlockReader(OfflineChain):
         if None in answers:
             raise self.node().unavailable("a block in the middle of the chain is missing")
         return {
-            n: await self._proved(self._header(one, n), whole=whole)
-            for n, one in zip(heights, answers, strict=True)
+            n: await self._proved(self._header(raw, n), require_all_fields=require_all_fields)
+            for n, raw in zip(heights, answers, strict=True)
         }
 
-    async def _proved(self, header: Header, *, whole: bool = False) -> Header:
-        if header.proved is False or (whole and header.proved is None):
+    async def _proved(self, header: Header, *, require_all_fields: bool = False) -> Header:
+        if header.proved is False or (require_all_fields and header.proved is None):
             await self.node().prove()  # it may be another chain's by now
             raise self.node().unavailable("a header that does not hash to its block's name")
         return header
@@ -143,9 +145,9 @@ class BlockReader(OfflineChain):
         return header
 
     async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
-        """Run a view at one block.
+        """Run a view function at one block.
 
-        Errors: RpcFault for a revert, and for nothing else.
+        Errors: NodeError for a revert, and for nothing else; `chain_unavailable` otherwise.
         """
         try:
             answer = await self.node().ask(
@@ -167,7 +169,7 @@ class BlockReader(OfflineChain):
         return balance
 
     async def holding(self, token: str, holder: str, block: BlockStamp) -> int | None:
-        """ERC-20 balance in base units; None where the contract tells none, for an empty answer is
+        """ERC-20 balance in base units; None where the contract returns none: an empty answer is
         not zero.
         """
         data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
@@ -179,7 +181,7 @@ class BlockReader(OfflineChain):
 
 
 def pinned(block: BlockStamp) -> dict[str, str]:
-    """The block parameter of a state read (EIP-1898): by hash, so that another node's other block
+    """The block parameter of a state read (EIP-1898): by hash, so that a node on another fork
     cannot answer.
     """
     return {"blockHash": block.hash}

@@ -1,4 +1,4 @@
-"""Many mined transactions at once: a batch a question, whatever the number of transactions."""
+"""Receipt batches: reads many mined transactions with one batch request for each kind of query."""
 
 from __future__ import annotations
 
@@ -6,92 +6,99 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chain.quorum import NodeAnswers, dissent, majority, until
+from chain.quorum import NodeAnswers, majority, note_dissent, query_until
 from chain.reads.blocks import BlockReader
-from chain.reads.receipts import Told, mined
+from chain.reads.receipts import ReceiptJson, mined
 from chain.rpc import decoding
 from chain.rpc.http_transport import Question
 from domain.chain_facts import BlockStamp, Receipt
 
 
 async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str, Receipt | None]:
-    """The mined transactions by their hashes, lower case; None for one that the chain has not seen.
+    """Mined transactions by lower-case hash; None for one that the chain does not have.
 
-    A failed one comes with its calldata and without the reason, which would take a replay each. One
-    of which the node tells nonsense holds no other back: it is left out.
+    A failed one carries its calldata but no revert reason, which would need a replay each. A
+    malformed answer leaves only its own transaction out.
     Errors: `chain_unavailable`.
     """
     hashes = list(dict.fromkeys(tx_hash.lower() for tx_hash in tx_hashes))
     answers = await _ask_each(chain, "eth_getTransactionReceipt", [[h] for h in hashes])
-    mined_answers, where = {h: t for h, t in zip(hashes, answers, strict=True) if t is not None}, {}
-    for tx_hash, one in mined_answers.items():
+    mined_receipts, block_hashes = (
+        {h: t for h, t in zip(hashes, answers, strict=True) if t is not None},
+        {},
+    )
+    for tx_hash, raw in mined_receipts.items():
         try:
-            if str(one["transactionHash"]).lower() == tx_hash:
-                where[tx_hash] = decoding.block_hash(one["blockHash"])
+            if str(raw["transactionHash"]).lower() == tx_hash:
+                block_hashes[tx_hash] = decoding.block_hash(raw["blockHash"])
         except decoding.NONSENSE:
             continue
-    blocks = await _blocks(chain, list(dict.fromkeys(where.values())))
+    blocks = await _blocks(chain, list(dict.fromkeys(block_hashes.values())))
     newest = await chain.latest()
-    data = await _calldata(chain, [h for h in where if _failed(mined_answers[h])])
-    result: dict[str, Receipt | None] = {h: None for h in hashes if h not in mined_answers}
-    for tx_hash, mined_in in where.items():
-        block = blocks.get(mined_in)
+    data = await _calldata(chain, [h for h in block_hashes if _failed(mined_receipts[h])])
+    by_hash: dict[str, Receipt | None] = {h: None for h in hashes if h not in mined_receipts}
+    for tx_hash, block_hash in block_hashes.items():
+        block = blocks.get(block_hash)
         try:
-            result[tx_hash] = (
-                mined(chain, mined_answers[tx_hash], block, newest, data.get(tx_hash), None)
+            by_hash[tx_hash] = (
+                mined(chain, mined_receipts[tx_hash], block, newest, data.get(tx_hash), None)
                 if block is not None
                 else None  # it was reorganised away between two questions
             )
         except decoding.NONSENSE:
             continue
-    return result
+    return by_hash
 
 
 async def agreed_receipts(
     chain: NodeAnswers[BlockReader], tx_hashes: Iterable[str]
 ) -> Mapping[str, Receipt | None]:
-    """The same as more than half of the configured nodes say alike; a transaction of which they do
-    not is left out: nobody knows yet.
+    """Mined transactions as more than half of the configured nodes give them; a transaction without
+    a majority is left out, because its state is unknown.
 
-    Errors: `chain_unavailable` where none answers.
+    Errors: `chain_unavailable` where no node answers.
     """
     hashes, views = [h.lower() for h in tx_hashes], chain.views
 
-    def limit(tx_hash: str, statement: Mapping[int, Mapping[str, Receipt | None]]) -> list[int]:
-        there = {n: by_hash[tx_hash] for n, by_hash in statement.items() if tx_hash in by_hash}
-        return majority(len(views), {n: _fact(one) for n, one in there.items()})
+    def agreeing(tx_hash: str, answers: Mapping[int, Mapping[str, Receipt | None]]) -> list[int]:
+        receipts_by_node = {
+            n: by_hash[tx_hash] for n, by_hash in answers.items() if tx_hash in by_hash
+        }
+        return majority(
+            len(views), {n: _comparable(receipt) for n, receipt in receipts_by_node.items()}
+        )
 
-    statement = await until(
+    answers = await query_until(
         chain,
         lambda view: receipts(view, hashes),
-        lambda statement: all(limit(h, statement) for h in hashes),
+        lambda answers: all(agreeing(h, answers) for h in hashes),
     )
     agreed: dict[str, Receipt | None] = {}
     for tx_hash in hashes:
-        same = limit(tx_hash, statement)
-        if same:
-            own = {n: _fact(by_hash.get(tx_hash)) for n, by_hash in statement.items()}
-            dissent(chain.node(), "a transaction", same, own)
-            agreed[tx_hash] = _together([statement[n][tx_hash] for n in same], len(views))
+        places = agreeing(tx_hash, answers)
+        if places:
+            comparable = {n: _comparable(by_hash.get(tx_hash)) for n, by_hash in answers.items()}
+            note_dissent(chain.node(), "a transaction", places, comparable)
+            agreed[tx_hash] = _merge([answers[n][tx_hash] for n in places], len(views))
     return agreed
 
 
-def _fact(receipt: Receipt | None) -> Receipt | None:
-    """What does not depend on how far a node is, and on what it still knows."""
+def _comparable(receipt: Receipt | None) -> Receipt | None:
+    """The part of a receipt that depends neither on the node's height nor on its pruning."""
     return None if receipt is None else replace(receipt, depth=0, revert=None, data=None)
 
 
-def _together(same: Sequence[Receipt | None], nodes: int) -> Receipt | None:
-    """One of those that are alike, no deeper than any of them has it."""
-    names = [one for one in same if one is not None]
-    if not names:
+def _merge(receipts: Sequence[Receipt | None], nodes: int) -> Receipt | None:
+    """Merge equal receipts, with the smallest depth among them."""
+    present = [receipt for receipt in receipts if receipt is not None]
+    if not present:
         return None
-    data = [one.data for one in names if one.data is not None]
-    known = next((d for d in data if data.count(d) > nodes // 2), None)
-    return replace(names[0], depth=min(one.depth for one in names), data=known)
+    data = [receipt.data for receipt in present if receipt.data is not None]
+    agreed_data = next((d for d in data if data.count(d) > nodes // 2), None)
+    return replace(present[0], depth=min(receipt.depth for receipt in present), data=agreed_data)
 
 
-def _failed(raw: Told) -> bool:
+def _failed(raw: ReceiptJson) -> bool:
     try:
         return int(raw["status"], 16) != 1
     except decoding.NONSENSE:
@@ -101,11 +108,11 @@ def _failed(raw: Told) -> bool:
 async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockStamp]:
     answers = await _ask_each(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
     stamps = {}
-    for block_hash, one in zip(hashes, answers, strict=True):
-        if one is None:
+    for block_hash, raw in zip(hashes, answers, strict=True):
+        if raw is None:
             continue
         try:
-            stamp = decoding.stamp(one)
+            stamp = decoding.stamp(raw)
         except decoding.NONSENSE:
             stamp = None
         if stamp is None or stamp.hash != block_hash:
@@ -115,18 +122,18 @@ async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockS
 
 
 async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]:
-    """What was sent in transactions, as far as the node still knows it."""
+    """Calldata of transactions by hash, as far as the node still has them."""
     answers = await _ask_each(chain, "eth_getTransactionByHash", [[h] for h in hashes])
     inputs = {}
-    for tx_hash, sent in zip(hashes, answers, strict=True):
+    for tx_hash, raw in zip(hashes, answers, strict=True):
         try:
-            if sent is not None and sent.get("to"):
-                inputs[tx_hash] = decoding.calldata(sent)
+            if raw is not None and raw.get("to"):
+                inputs[tx_hash] = decoding.calldata(raw)
         except decoding.NONSENSE:
             continue
     return inputs
 
 
 async def _ask_each(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:
-    request: list[Question] = [(method, one) for one in params]
-    return await chain.node().facts(request) if request else []
+    questions: list[Question] = [(method, param_list) for param_list in params]
+    return await chain.node().facts(questions) if questions else []

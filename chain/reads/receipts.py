@@ -1,4 +1,4 @@
-"""Receipts: effects, revert reasons, and the transaction that created a vault."""
+"""Receipts: mined transactions with logs and revert reasons, and the creation log of a vault."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from chain.rpc.errors import NodeError
 from domain.chain_facts import BlockStamp, Receipt, Revert, VaultLog
 
 LOOK_BACK: Final = 1_000
-Told: TypeAlias = Mapping[str, Any]
+ReceiptJson: TypeAlias = Mapping[str, Any]
 
 
 async def receipt(chain: BlockReader, tx_hash: str) -> Receipt | None:
-    """Return the mined transaction, or None when the chain has not seen it; a revert is
-    explained.
+    """Return the mined transaction with its revert decoded; None when the chain does not
+    have it.
     """
     rpc = chain.node()
     raw = await rpc.fact("eth_getTransactionReceipt", tx_hash)
@@ -37,23 +37,32 @@ async def receipt(chain: BlockReader, tx_hash: str) -> Receipt | None:
         raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
 
 
-async def _receipt(chain: BlockReader, raw: Told, block: BlockStamp) -> Receipt:
+async def _receipt(chain: BlockReader, raw: ReceiptJson, block: BlockStamp) -> Receipt:
     newest = await chain.latest()
     ok = int(raw["status"], 16) == 1
-    sent = None if ok else await _sent(chain, str(raw["transactionHash"]))
-    why = None if sent is None else await _why_reverted(chain, sent, block)
-    return mined(chain, raw, block, newest, None if sent is None else decoding.calldata(sent), why)
+    transaction = None if ok else await _transaction(chain, str(raw["transactionHash"]))
+    revert = None if transaction is None else await _revert_reason(chain, transaction, block)
+    return mined(
+        chain,
+        raw,
+        block,
+        newest,
+        None if transaction is None else decoding.calldata(transaction),
+        revert,
+    )
 
 
 def mined(
     chain: BlockReader,
-    raw: Told,
+    raw: ReceiptJson,
     block: BlockStamp,
     newest: BlockStamp,
     data: str | None,
-    why: Revert | None,
+    revert: Revert | None,
 ) -> Receipt:
-    """A receipt as a node told it, in its block; of a failed one its calldata and reason too."""
+    """Build a `Receipt` from a node's JSON and its block; a failed one gets its calldata and
+    revert.
+    """
     logs = [decoding.log(g) for g in raw["logs"]]
     transfers = map(chain.transfer, logs)
     return Receipt(
@@ -65,7 +74,7 @@ def mined(
         depth=max(0, newest.number - block.number),
         logs=tuple(log for g in logs if (log := chain.vault_log(g, block)) is not None),
         transfers=tuple(t for t in transfers if t is not None),
-        revert=why,
+        revert=revert,
         data=data,
     )
 
@@ -78,20 +87,20 @@ async def is_pending(chain: BlockReader, tx_hash: str) -> bool:
     return raw is not None and raw.get("blockNumber") is None
 
 
-async def _sent(chain: BlockReader, tx_hash: str) -> Mapping[str, Any] | None:
-    """A transaction as it was sent, where the node still knows it."""
+async def _transaction(chain: BlockReader, tx_hash: str) -> Mapping[str, Any] | None:
+    """The transaction's JSON, where the node still has it."""
     raw = await chain.node().fact("eth_getTransactionByHash", tx_hash)
     return raw if raw and raw.get("to") else None
 
 
-async def _why_reverted(
-    chain: BlockReader, sent: Mapping[str, Any], block: BlockStamp
+async def _revert_reason(
+    chain: BlockReader, transaction: Mapping[str, Any], block: BlockStamp
 ) -> Revert | None:
-    """Replay the transaction on its parent block: the receipt itself does not keep the reason.
+    """Replay the transaction on its parent block: a receipt does not carry the reason.
 
-    None where the replay does not fail, or the node no longer keeps the state of that block.
+    None where the replay does not fail, or the node no longer has the state of that block.
     """
-    call = {n: sent[n] for n in ("from", "to", "gas", "value", "input")}
+    call = {n: transaction[n] for n in ("from", "to", "gas", "value", "input")}
     try:
         await chain.node().ask("eth_call", call, hex(max(0, block.number - 1)))
     except NodeError as fault:
@@ -100,7 +109,7 @@ async def _why_reverted(
 
 
 def revert_of(fault: NodeError) -> Revert:
-    """What a reverted call says, decoded where it is of a known error."""
+    """Decode a reverted call's error, by name where it is known."""
     return (
         abi_codec.decode_revert(fault.data)
         if fault.data
@@ -122,11 +131,11 @@ async def creation(
         "toBlock": hex(by.number),
     }
     try:
-        for one in decoding.logs(await chain.node().ask("eth_getLogs", request)):
-            block = await chain.block(one.block)
-            if block is None or one.block_hash != block.hash:
+        for log_entry in decoding.logs(await chain.node().ask("eth_getLogs", request)):
+            block = await chain.block(log_entry.block)
+            if block is None or log_entry.block_hash != block.hash:
                 continue
-            log = chain.vault_log(one, block)
+            log = chain.vault_log(log_entry, block)
             if log is not None and log.args["digest"] == digest:
                 return log
     except (NodeError, *decoding.NONSENSE) as error:

@@ -10,17 +10,17 @@ from chain.rpc.errors import NodeError
 from chain.rpc.node_pool import NodePool
 from domain.chain_facts import BlockStamp, Receipt, SentTransactions
 
-SENT_MOST: Final = 16
-SMART: Final = "The agent's address is a contract, so that no nonce tells what it sent."
-MANY: Final = f"The agent's wallet sent more than {SENT_MOST} transactions since."
-FORGOTTEN: Final = "The node no longer knows the agent's nonce of that time."
+MAX_SENT: Final = 16
+CONTRACT_SENDER: Final = "The agent's address is a contract, so that no nonce tells what it sent."
+TOO_MANY: Final = f"The agent's wallet sent more than {MAX_SENT} transactions since."
+PRUNED: Final = "The node no longer knows the agent's nonce of that time."
 
 
 class Node(Protocol):
-    """What is asked of a chain here."""
+    """The part of a chain that this module reads."""
 
     def node(self) -> NodePool:
-        """Its JSON-RPC."""
+        """The node pool."""
         ...
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
@@ -40,19 +40,19 @@ async def transactions_to(
     """
     rpc = chain.node()
     if await rpc.fact("eth_getCode", sender, hex(head.number)) not in ("0x", None):
-        return SentTransactions(unknown=SMART, as_of=head)
-    count = _Count(rpc, sender)
+        return SentTransactions(unknown=CONTRACT_SENDER, as_of=head)
+    count = _TransactionCounts(rpc, sender)
     try:
         first, last = await count.at(min(after_block, head.number)), await count.at(head.number)
-        if last - first > SENT_MOST:
-            return SentTransactions(unknown=MANY, as_of=head)
-        numbers = await _grew(count, (after_block, first), (head.number, last))
+        if last - first > MAX_SENT:
+            return SentTransactions(unknown=TOO_MANY, as_of=head)
+        numbers = await _blocks_with_transactions(count, (after_block, first), (head.number, last))
     except NodeError:
-        return SentTransactions(unknown=FORGOTTEN, as_of=head)
+        return SentTransactions(unknown=PRUNED, as_of=head)
     waits = await rpc.quantity("eth_getTransactionCount", sender, "pending") > last
     calls: list[Receipt] = []
     for number in numbers:
-        for tx in await _of_block(rpc, number, sender, to):
+        for tx in await _transactions_of_block(rpc, number, sender, to):
             receipt = await chain.receipt(tx.hash)
             if receipt is not None:
                 depth = max(0, head.number - receipt.block.number)
@@ -61,50 +61,58 @@ async def transactions_to(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """A transaction of a block: its hash, and what was sent."""
+class _BlockTransaction:
+    """A transaction of a block: its hash and calldata."""
 
     hash: str
     data: str
 
 
-class _Count:
-    """How many transactions of an account are in the chain up to a block, each asked once."""
+class _TransactionCounts:
+    """The account's transaction count by block, each read once."""
 
     def __init__(self, rpc: NodePool, sender: str):
         self._rpc, self._sender = rpc, sender
-        self._known: dict[int, int] = {}
+        self._counts: dict[int, int] = {}
 
     async def at(self, number: int) -> int:
-        """Errors: NodesFault where the node does not keep that block's state."""
-        if number not in self._known:
+        """The transaction count at a block. Errors: NodeError where the node does not have that
+        block's state.
+        """
+        if number not in self._counts:
             raw = await self._rpc.ask("eth_getTransactionCount", self._sender, hex(number))
-            self._known[number] = self._rpc.number(raw)
-        return self._known[number]
+            self._counts[number] = self._rpc.number(raw)
+        return self._counts[number]
 
 
-async def _grew(count: _Count, low: tuple[int, int], high: tuple[int, int]) -> list[int]:
-    """The blocks in (low, high] that hold transactions of the account, in order."""
+async def _blocks_with_transactions(
+    count: _TransactionCounts, low: tuple[int, int], high: tuple[int, int]
+) -> list[int]:
+    """The blocks in (low, high] that hold transactions of the account, in order, found by
+    bisection.
+    """
     blocks: list[int] = []
     ranges = [(low, high)]
     while ranges:
-        (first, before), (last, after) = ranges.pop()
-        if before >= after or first >= last:
+        (first, count_at_first), (last, count_at_last) = ranges.pop()
+        if count_at_first >= count_at_last or first >= last:
             continue
         if last - first == 1:
             blocks.append(last)
             continue
         middle = (first + last) // 2
-        at = (middle, await count.at(middle))
-        ranges += [(at, (last, after)), ((first, before), at)]
+        midpoint = (middle, await count.at(middle))
+        ranges += [(midpoint, (last, count_at_last)), ((first, count_at_first), midpoint)]
     return blocks
 
 
-async def _of_block(rpc: NodePool, number: int, sender: str, to: str) -> list[_Sent]:
+async def _transactions_of_block(
+    rpc: NodePool, number: int, sender: str, to: str
+) -> list[_BlockTransaction]:
     block = await rpc.fact("eth_getBlockByNumber", hex(number), True)
     try:
         return [
-            _Sent(decoding.block_hash(tx["hash"]), decoding.calldata(tx))
+            _BlockTransaction(decoding.block_hash(tx["hash"]), decoding.calldata(tx))
             for tx in block["transactions"]
             if tx["from"].lower() == sender.lower() and (tx.get("to") or "").lower() == to.lower()
         ]

@@ -13,13 +13,13 @@ from chain.rpc.deadlines import without_deadline
 from domain.chain_facts import VaultState
 from domain.refusals import Refused
 
-KEPT: Final = 20_000
-AT_ONCE: Final = 200
+MAX_VAULTS: Final = 20_000
+BATCH: Final = 200
 
 
 class VaultStateCache:
-    """The newest state of each vault that was read; one reading at a time catches up with those
-    that somebody asked for in vain.
+    """The newest state read of each vault; one background task at a time rereads vaults whose read
+    failed for a caller.
     """
 
     def __init__(self, read: Callable[[Sequence[str]], Awaitable[Mapping[str, VaultState]]]):
@@ -29,36 +29,36 @@ class VaultStateCache:
         self._catching_up: asyncio.Task[None] | None = None
 
     def keep(self, states: Mapping[str, VaultState]) -> None:
-        """Keep what enough nodes said; it replaces what was kept, whatever block that named."""
+        """Store agreed states; each replaces the stored one, whatever its block."""
         for vault, state in states.items():
             self._states[vault] = state
             self._states.move_to_end(vault)
-        while len(self._states) > KEPT:
+        while len(self._states) > MAX_VAULTS:
             self._states.popitem(last=False)
 
     def get(self, vault: str) -> VaultState | None:
-        """What the vault said last, marked as that; None where it was never read here."""
+        """The last known state, marked as such; None where this process has not read the vault."""
         entry = self._states.get(vault)
         return None if entry is None else replace(entry, last_known=True)
 
     def catch_up(self, vault: str) -> None:
-        """Read a vault when the chain answers again, without anybody waiting for it."""
-        if len(self._requested) < KEPT:
+        """Queue a background read of the vault."""
+        if len(self._requested) < MAX_VAULTS:
             self._requested[vault] = None
         if self._catching_up is None or self._catching_up.done():
             loop = asyncio.get_running_loop()
-            self._catching_up = loop.create_task(self._on(), context=without_deadline())
+            self._catching_up = loop.create_task(self._read_requested(), context=without_deadline())
 
-    async def _on(self) -> None:
+    async def _read_requested(self) -> None:
         while self._requested:
-            some = list(self._requested)[:AT_ONCE]
+            batch = list(self._requested)[:BATCH]
             # One that fails waits for the next who asks for it.
-            self._requested = dict.fromkeys(list(self._requested)[AT_ONCE:])
+            self._requested = dict.fromkeys(list(self._requested)[BATCH:])
             with suppress(Refused):
-                await self._read(some)
+                await self._read(batch)
 
     async def close(self) -> None:
-        """Stop catching up."""
+        """Cancel the background reads."""
         if self._catching_up is not None:
             self._catching_up.cancel()
             await asyncio.gather(self._catching_up, return_exceptions=True)

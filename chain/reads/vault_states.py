@@ -1,4 +1,4 @@
-"""The state of many vaults at one block: by the lens, or field by field without one."""
+"""Vault states at one block: through the lens, or field by field without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from eth_abi.exceptions import DecodingError
 
 from chain.contracts import abi_codec
-from chain.quorum import NodeAnswers, dissent, majority, quorum_read, until
+from chain.quorum import NodeAnswers, majority, note_dissent, query_until, quorum_read
 from chain.reads.blocks import BlockReader, pinned
 from chain.rpc import decoding
 from chain.rpc.errors import NodeError
@@ -33,10 +33,10 @@ _SINGLE: Final = (
 async def vault_states(
     chain: BlockReader, vaults: Sequence[str], block: BlockStamp | None = None
 ) -> Mapping[str, VaultState]:
-    """Read many vaults at one block, the newest unless one is named; keys are the addresses as
+    """Read many vaults at one block, the newest unless one is given; keys are the addresses as
     given.
 
-    A vault that does not answer holds no other back: it is left out.
+    A vault that does not answer is left out and holds no other back.
     Errors: `chain_unavailable` where none answers.
     """
     at = block if block is not None else await chain.latest()
@@ -52,9 +52,9 @@ async def vault_states(
             else:
                 states |= await _by_lens(chain, lens, batch, at)
         except (NodeError, DecodingError, *decoding.NONSENSE) as error:
-            why = f"the vault does not answer ({type(error).__name__})"
+            reason = f"the vault does not answer ({type(error).__name__})"
             if len(batch) == 1:
-                failed.append(chain.node().unavailable(why))
+                failed.append(chain.node().unavailable(reason))
             else:
                 middle = len(batch) // 2
                 batches += [batch[middle:], batch[:middle]]
@@ -74,10 +74,10 @@ async def _by_lens(
 async def agreed_states(
     chain: NodeAnswers[BlockReader], vaults: Sequence[str], block: BlockStamp | None = None
 ) -> Mapping[str, VaultState]:
-    """Read vaults through each node by itself, at the block named or else at the newest that enough
-    of them have; what more than half of all nodes say alike is told, and nothing else.
+    """Read vaults through each node, at the given block or the newest agreed one; return only
+    states that more than half of all nodes give.
 
-    Errors: `chain_unavailable` where there is nothing that enough nodes say.
+    Errors: `chain_unavailable` where no state has a majority.
     """
     at = block if block is not None else await agreed_head(chain)
     views = chain.views
@@ -85,16 +85,18 @@ async def agreed_states(
     async def read(view: BlockReader) -> Mapping[str, VaultState]:
         return await vault_states(view, vaults, at)
 
-    def limit(vault: str, statement: Mapping[int, Mapping[str, VaultState]]) -> list[int]:
-        return majority(len(views), {n: states.get(vault) for n, states in statement.items()})
+    def agreeing(vault: str, answers: Mapping[int, Mapping[str, VaultState]]) -> list[int]:
+        return majority(len(views), {n: states.get(vault) for n, states in answers.items()})
 
-    statement = await until(chain, read, lambda statement: all(limit(v, statement) for v in vaults))
+    answers = await query_until(
+        chain, read, lambda answers: all(agreeing(v, answers) for v in vaults)
+    )
     agreed: dict[str, VaultState] = {}
     for vault in vaults:
-        same = limit(vault, statement)
-        own = {n: states.get(vault) for n, states in statement.items()}
-        if same and (state := own[same[0]]) is not None:
-            dissent(chain.node(), "a vault", same, own)
+        places = agreeing(vault, answers)
+        states_by_node = {n: states.get(vault) for n, states in answers.items()}
+        if places and (state := states_by_node[places[0]]) is not None:
+            note_dissent(chain.node(), "a vault", places, states_by_node)
             agreed[vault] = state
     if vaults and not agreed:
         raise chain.node().unavailable("its nodes do not say the same")
@@ -102,33 +104,35 @@ async def agreed_states(
 
 
 async def agreed_head(chain: NodeAnswers[BlockReader]) -> BlockStamp:
-    """The newest block that more than half of the configured nodes have, as they name it; none that
-    is older than what enough of them had in the reader's last step.
+    """The newest block that more than half of the configured nodes have, as they name it; never
+    older than the newest agreed block of the reader's last step.
 
     Errors: `chain_unavailable`.
     """
-    need, known = len(chain.views) // 2 + 1, chain.node().head
+    majority_size, reader_head = len(chain.views) // 2 + 1, chain.node().head
 
     async def head(view: BlockReader) -> int:
         newest = (await view.latest()).number
-        if newest < known:
-            raise view.node().unavailable(f"the node is behind: block {newest} after {known}")
+        if newest < reader_head:
+            raise view.node().unavailable(f"the node is behind: block {newest} after {reader_head}")
         return newest
 
-    statement = await until(chain, head, lambda statement: len(statement) >= need)
-    if len(statement) < need:
-        raise chain.node().unavailable(f"{need} of its {len(chain.views)} nodes have to answer")
-    number = sorted(statement.values(), reverse=True)[need - 1]
+    answers = await query_until(chain, head, lambda answers: len(answers) >= majority_size)
+    if len(answers) < majority_size:
+        raise chain.node().unavailable(
+            f"{majority_size} of its {len(chain.views)} nodes have to answer"
+        )
+    number = sorted(answers.values(), reverse=True)[majority_size - 1]
     for view in chain.views:
         view.forget_ahead(agreed=number)
-    here = await quorum_read(chain, f"block {number}", lambda view: view.block(number))
-    if here is None:
+    block = await quorum_read(chain, f"block {number}", lambda view: view.block(number))
+    if block is None:
         raise chain.node().unavailable(f"its nodes do not have block {number}")
-    return here
+    return block
 
 
 async def _state_by_fields(chain: BlockReader, vault: str, block: BlockStamp) -> VaultState:
-    """The same without a lens: a call a field, all at one block."""
+    """Read one vault without a lens: one call per field, all at one block."""
 
     async def view(name: str) -> tuple[Any, ...]:
         return abi_codec.outputs(
@@ -145,28 +149,28 @@ async def _state_by_fields(chain: BlockReader, vault: str, block: BlockStamp) ->
         return VaultState(vault, block, exists=False)
     cash, positions, floor, values = await view("observed")
     withdrawable, reason, until = await view("lockStatus")
-    one = {n: (await view(n))[0] for n in _SINGLE}
+    single = {n: (await view(n))[0] for n in _SINGLE}
     balance = await chain.balance(vault, block)
     fields = (
         True,
-        one["stoppedAt"] != 0,
-        one["settled"],
+        single["stoppedAt"] != 0,
+        single["settled"],
         withdrawable,
-        one["stopReason"],
+        single["stopReason"],
         reason,
-        one["agent"],
+        single["agent"],
         until,
         cash,
         positions,
         floor,
-        one["spentToday"],
-        one["totalDeposited"],
-        one["totalSpent"],
-        one["totalReturned"],
-        one["feeOwed"],
+        single["spentToday"],
+        single["totalDeposited"],
+        single["totalSpent"],
+        single["totalReturned"],
+        single["feeOwed"],
         balance,
         [v != decoding.SILENT for v in values],
-        one["recorded"],
+        single["recorded"],
         values,
     )
     return decoding.vault_state(vault, block, fields)

@@ -1,4 +1,4 @@
-"""Circuit breaker: a failing call is stopped for a while, then tried by one caller alone."""
+"""Circuit breaker: blocks a failing call for a while, then admits a single trial call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ LONGEST_S: Final = 60.0
 
 
 class CircuitBreaker:
-    """Open after three failures in a row, for a pause that doubles; then one question may try.
+    """Opens after three failures in a row, for a pause that doubles; after it, one trial call is
+    admitted.
 
     Units: seconds of `clock`, which never goes back.
     """
@@ -21,29 +22,30 @@ class CircuitBreaker:
         self._failures, self._pause_s, self._until = 0, FIRST_S, 0.0
 
     def wait_s(self) -> float:
-        """Seconds until a question may be put; 0 where it may be put now.
+        """Seconds until a call may be made; 0 where it may be made now.
 
-        Whoever is let through an open breaker is the only one: the others wait for a pause more.
+        The caller that is let through an open breaker is the only one: the others wait for one more
+        pause.
         """
         if self._failures < FAILURES:
             return 0.0
-        left = self._until - self._clock()
-        if left > 0:
-            return left
+        remaining_s = self._until - self._clock()
+        if remaining_s > 0:
+            return remaining_s
         self._until = self._clock() + self._pause_s
         return 0.0
 
     @property
     def is_open(self) -> bool:
-        """True while nobody, or one alone, may put a question."""
+        """True while no call, or only the trial call, is admitted."""
         return self._failures >= FAILURES
 
     def succeeded(self) -> None:
-        """An answer came: closed."""
+        """Record a success, which closes the breaker."""
         self._failures, self._pause_s = 0, FIRST_S
 
     def failed(self) -> None:
-        """No answer came; the pause doubles with every try of an open breaker that fails."""
+        """Record a failure; the pause doubles with every failed trial of an open breaker."""
         self._failures += 1
         if self._failures > FAILURES:
             self._pause_s = min(2 * self._pause_s, self._longest_s)

@@ -1,9 +1,9 @@
-"""Deadlines: the total wait of a request for a chain, counted in this one place.
+"""Deadlines: the total time that a request may wait for chain nodes.
 
-Within a scope every question of a node is given up when the time of the scope is over; a node that
-was given up once is not waited for again in the same request. The question itself goes on behind
-the caller's back, so that what it says is still learned. Outside of any scope (the reader, the
-keeper) a question takes the time that the node is given.
+Within a deadline every call of a node is given up when the time is over, and a node that was given
+up once is not waited for again in the same request. The call itself continues in the background, so
+that its outcome is still recorded. Without a deadline (the reader, the keeper) a call may take the
+node's full timeout.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ _SCOPE: ContextVar[Deadline | None] = ContextVar("_SCOPE", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Until when questions may wait, in seconds of the monotonic clock, and the nodes that were
-    given up.
+    """The time until which calls may wait, in seconds of the monotonic clock, and the nodes that
+    were given up.
     """
 
     until: float
     given_up: set[int] = field(default_factory=set)
 
     def left_s(self) -> float:
-        """Seconds that are left; 0 where none are."""
+        """Remaining seconds, at least 0."""
         return max(0.0, self.until - time.monotonic())
 
 
 def scope() -> Deadline | None:
-    """The scope that the caller is in."""
+    """The deadline of the current context, or None."""
     return _SCOPE.get()
 
 
 @contextmanager
 def deadline(wait_ms: int) -> Iterator[None]:
-    """Wait no longer than this in all, and never longer than the scope outside."""
+    """Context with a total wait of `wait_ms`, never beyond the enclosing deadline."""
     outer, until = _SCOPE.get(), time.monotonic() + wait_ms / 1_000
     inner = Deadline(until) if outer is None else Deadline(min(until, outer.until), outer.given_up)
     token = _SCOPE.set(inner)
@@ -49,18 +49,20 @@ def deadline(wait_ms: int) -> Iterator[None]:
 
 
 @contextmanager
-def share_deadline(parts: int) -> Iterator[None]:
-    """Leave the others their part of what is left: the next node is asked within the same time."""
+def share_deadline(shares: int) -> Iterator[None]:
+    """Context with an equal share of the remaining time, so that `shares - 1` further nodes can
+    still be asked.
+    """
     outer = _SCOPE.get()
-    if outer is None or parts <= 1:
+    if outer is None or shares <= 1:
         yield
         return
-    with deadline(int(1_000 * outer.left_s() / parts)):
+    with deadline(int(1_000 * outer.left_s() / shares)):
         yield
 
 
 def without_deadline() -> Context:
-    """A context for what goes on without the caller."""
+    """A context without a deadline, for work that outlives its caller."""
     context = copy_context()
     context.run(_SCOPE.set, None)
     return context

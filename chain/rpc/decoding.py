@@ -1,4 +1,4 @@
-"""Decoding of a node's answers: blocks, bytes, logs, the lens's states."""
+"""Decoding of node answers: blocks, hex bytes, logs, and the lens's vault states."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NONSENSE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowErro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """A block, and the hash of the one before it.
+    """A block and its parent's hash.
 
-    `proved`: the header hashes to the block's name; False where it does not, None where not all of
-    its fields are known.
+    `proved`: True where the header hashes to the block's name, False where it does not, None where
+    not all of its fields are known.
     """
 
     block: BlockStamp
@@ -36,7 +36,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A log as a node tells it. Hashes are lower case, the address as it was told."""
+    """A log from a node. Hashes are lower case; the address is unchanged."""
 
     address: str
     topics: tuple[bytes, ...]
@@ -49,7 +49,7 @@ class Log:
 
 
 def stamp(raw: object) -> BlockStamp:
-    """Number, hash and time of a block. Errors: one of `NONSENSE`."""
+    """Parse a block's number, hash and time. Errors: one of `NONSENSE`."""
     block = _fields(raw)
     at = _moment(_number(block, "timestamp"))
     return BlockStamp(_number(block, "number"), block_hash(block["hash"]), at)
@@ -62,36 +62,38 @@ def _moment(seconds: int) -> datetime:
 
 
 def header(raw: object) -> Header:
-    """A block with its parent's hash. Errors: one of `NONSENSE`."""
+    """Parse a block with its parent's hash. Errors: one of `NONSENSE`."""
     fields, block = _fields(raw), stamp(raw)
     computed = computed_hash(fields)
     proved = None if computed is None else computed == block.hash
     return Header(block=block, parent=block_hash(fields["parentHash"]), proved=proved)
 
 
-def log(entry: object) -> Log:
-    """A JSON-RPC log. Errors: one of `NONSENSE`."""
-    one = _fields(entry)
-    topics = one["topics"]
+def log(raw_log: object) -> Log:
+    """Parse a JSON-RPC log. Errors: one of `NONSENSE`."""
+    fields = _fields(raw_log)
+    topics = fields["topics"]
     if not isinstance(topics, list):
         raise TypeError("topics that are no list")
     return Log(
-        address=_text(one, "address"),
+        address=_text(fields, "address"),
         topics=tuple([raw(t) for t in topics]),
-        data=raw(_text(one, "data")),
-        block=_number(one, "blockNumber"),
-        block_hash=block_hash(one["blockHash"]),
-        tx_hash=block_hash(one["transactionHash"]),
-        index=_number(one, "logIndex"),
-        removed=bool(one.get("removed")),
+        data=raw(_text(fields, "data")),
+        block=_number(fields, "blockNumber"),
+        block_hash=block_hash(fields["blockHash"]),
+        tx_hash=block_hash(fields["transactionHash"]),
+        index=_number(fields, "logIndex"),
+        removed=bool(fields.get("removed")),
     )
 
 
 def logs(raw: object) -> list[Log]:
-    """A list of them, without those that a reorganisation took back. Errors: one of `NONSENSE`."""
+    """Parse a list of logs, without those that a reorganisation removed. Errors: one of
+    `NONSENSE`.
+    """
     if not isinstance(raw, list):
         raise TypeError("no list where logs are due")
-    return [one for one in map(log, raw) if not one.removed]
+    return [entry for entry in map(log, raw) if not entry.removed]
 
 
 def _fields(raw: object) -> Mapping[str, object]:
@@ -108,30 +110,30 @@ def _text(raw: Mapping[str, object], name: str) -> str:
 
 
 def _number(raw: Mapping[str, object], name: str) -> int:
-    """A block's number, a time or a place: none that a column could not hold."""
+    """Parse a block number, time or index; it must fit a database column."""
     text = _text(raw, name)
     if not _QUANTITY.fullmatch(text) or (value := int(text, 16)) > LARGEST:
         raise ValueError(f"{name} is no number of a block")
     return value
 
 
-def block_hash(header: object) -> str:
-    """A hash of a block or a transaction, lower case. Errors: one of `NONSENSE`."""
-    if not isinstance(header, str) or len(raw(header)) != 32:
+def block_hash(raw_hash: object) -> str:
+    """Parse the hash of a block or a transaction, lower case. Errors: one of `NONSENSE`."""
+    if not isinstance(raw_hash, str) or len(raw(raw_hash)) != 32:
         raise ValueError("a hash has 32 bytes")
-    return header.lower()
+    return raw_hash.lower()
 
 
-def calldata(sent: Any) -> str:
-    """What a transaction carries, 0x hex. Errors: one of `NONSENSE`."""
-    data = sent["input"]
+def calldata(transaction: Any) -> str:
+    """Calldata of a transaction's JSON, 0x hex. Errors: one of `NONSENSE`."""
+    data = transaction["input"]
     if not isinstance(data, str):
         raise TypeError("calldata is 0x hex")
     return "0x" + raw(data).hex()
 
 
 def raw(text: str) -> bytes:
-    """Bytes of 0x hex."""
+    """Parse 0x hex."""
     return bytes.fromhex(text.removeprefix("0x"))
 
 
@@ -162,7 +164,7 @@ SILENT: Final = 2**256 - 1
 
 
 def vault_state(address: str, block: BlockStamp, answers: Sequence[Any]) -> VaultState:
-    """A vault's state out of the lens's tuple."""
+    """Build a vault's state from the lens's tuple."""
     s = dict(zip(_FIELDS, answers, strict=True))
     if not s["ok"]:
         return VaultState(address, block, exists=False)
@@ -173,7 +175,7 @@ def vault_state(address: str, block: BlockStamp, answers: Sequence[Any]) -> Vaul
         return Usdc(s[name]) if s[name] else ZERO
 
     values = tuple(_probed(v) for v in s["values"])
-    beyond = sum(
+    unusable = sum(
         v for v, value in zip(s["values"], values, strict=True) if v != SILENT and value is None
     )
     return VaultState(
@@ -189,7 +191,7 @@ def vault_state(address: str, block: BlockStamp, answers: Sequence[Any]) -> Vaul
         lock_reason=s["lockReason"],
         lock_until=_moment(s["until"]) if s["until"] else None,
         cash=money("cash"),
-        positions=money("positions") - Usdc(beyond),
+        positions=money("positions") - Usdc(unusable),
         floor=money("floor"),
         spent_today=money("spentToday"),
         total_deposited=money("totalDeposited"),
@@ -204,5 +206,7 @@ def vault_state(address: str, block: BlockStamp, answers: Sequence[Any]) -> Vaul
 
 
 def _probed(raw: int) -> Usdc | None:
-    """A probe's value; one that says more than every USDC there is has not answered."""
+    """A probe's value; None for a value above the whole USDC supply limit, which counts as no
+    answer.
+    """
     return Usdc(raw) if raw <= LIMIT_MICROS else None

@@ -1,4 +1,4 @@
-"""Node errors: a revert, a question too large, or something to retry."""
+"""Node errors: a revert, a request too large, or a transient fault to retry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-_PASSING: Final = (408, 425, 429, 500, 502, 503, 504)
+_TRANSIENT: Final = (408, 425, 429, 500, 502, 503, 504)
 _BUSY_CODES: Final = (-32005, -32097, 429)
 _BUSY: Final = re.compile(
     r"rate limit|too many requests|request limit|request rate|capacity|^limit exceeded",
@@ -31,7 +31,7 @@ _REVERTED: Final = re.compile(
 
 
 class NodeError(Exception):
-    """The node's own JSON-RPC error; `data` is a revert's return data."""
+    """A JSON-RPC error that the node returned; `data` is a revert's return data."""
 
     def __init__(self, code: int, message: str, data: bytes | None):
         super().__init__(message)
@@ -39,40 +39,40 @@ class NodeError(Exception):
 
     @property
     def reverted(self) -> bool:
-        """True where the EVM ran the call and it failed; any other fault says nothing about the
+        """True where the EVM ran the call and it failed; any other error says nothing about the
         call.
         """
         return self.code == 3 or bool(self.data) or _REVERTED.search(str(self)) is not None
 
     @property
     def too_much(self) -> bool:
-        """True where a smaller question may be answered."""
+        """True where a smaller request may be answered."""
         return _TOO_MUCH.search(str(self)) is not None
 
 
 class TransientNodeError(Exception):
-    """A passing fault; `after_s` is the pause that the node asks for."""
+    """A transient fault; `after_s` is the pause that the node asks for."""
 
     def __init__(self, reason: str, after_s: int | None = None):
         super().__init__(reason)
-        self.why, self.after_s = reason, after_s
+        self.reason, self.after_s = reason, after_s
 
 
 class BlockNotYetSeen(TransientNodeError):
-    """The node has not seen the block that was named; nothing is wrong with the node."""
+    """The node does not have the named block yet; the node is healthy."""
 
 
 class NodeUnusable(Exception):
-    """A node that asking again will not help; `why` says what is wrong with it."""
+    """A permanent fault of a node, which a retry does not mend; `reason` describes it."""
 
     def __init__(self, reason: str):
         super().__init__(reason)
-        self.why = reason
+        self.reason = reason
 
 
 def error_of_http(status: int, headers: Mapping[str, str]) -> Exception:
-    """What an HTTP status other than 200 means."""
-    if status in _PASSING:
+    """Map an HTTP status other than 200 to an error."""
+    if status in _TRANSIENT:
         return TransientNodeError(f"HTTP {status}", retry_after(headers))
     if status in (400, 413):  # how some providers refuse a range of logs that is too wide
         return NodeError(-32600, f"HTTP {status}", None)
@@ -80,7 +80,7 @@ def error_of_http(status: int, headers: Mapping[str, str]) -> Exception:
 
 
 def of_error(error: Any) -> Exception:
-    """What a JSON-RPC error object means."""
+    """Map a JSON-RPC error object to an error."""
     if not isinstance(error, dict):
         return TransientNodeError("an answer that is not JSON-RPC")
     code, message, data = error.get("code"), str(error.get("message", "")), error.get("data")
@@ -96,7 +96,7 @@ def of_error(error: Any) -> Exception:
 
 
 def _bytes_of(data: Any) -> bytes | None:
-    """The return data of a revert; None where there is none."""
+    """Return data of a revert; None where there is none."""
     if isinstance(data, dict):  # some nodes wrap it once more
         data = data.get("data")
     if isinstance(data, str) and data.startswith("0x"):
@@ -108,14 +108,17 @@ def _bytes_of(data: Any) -> bytes | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Seconds of a Retry-After header, which holds seconds or a date; a date counts from the
+    """Seconds of a Retry-After header, which holds seconds or a date; a date is relative to the
     answer's own Date.
     """
     header = headers.get("Retry-After", "").strip()
     if header.isdecimal():
         return int(header[:6])
     try:
-        until, sent = parsedate_to_datetime(header), parsedate_to_datetime(headers.get("Date", ""))
-        return max(0, int((until - sent).total_seconds()))
+        until, answered_at = (
+            parsedate_to_datetime(header),
+            parsedate_to_datetime(headers.get("Date", "")),
+        )
+        return max(0, int((until - answered_at).total_seconds()))
     except (TypeError, ValueError):
         return None

@@ -1,4 +1,6 @@
-"""The hash of a block, computed from its header: it commits to all of it, the time too."""
+"""Block header hash: computes a block's hash from its fields, which proves all of them, the time
+included.
+"""
 
 from __future__ import annotations
 
@@ -52,16 +54,16 @@ _BESIDE: Final = frozenset(
 
 
 def computed_hash(raw: Mapping[str, object]) -> str | None:
-    """keccak256(rlp(header)), 0x hex; None where a field is missing or one is not known here, as on
-    chains whose headers hold more.
+    """keccak256(rlp(header)), 0x hex; None where a field is missing or unknown, as on chains with
+    longer headers.
 
     Errors: ValueError for a field that is no hex.
     """
-    there = [name for name in FIELDS if raw.get(name) is not None]
+    present = [name for name in FIELDS if raw.get(name) is not None]
     unknown = raw.keys() - set(FIELDS) - _BESIDE
-    if unknown or len(there) < ALWAYS or there != list(FIELDS[: len(there)]):
+    if unknown or len(present) < ALWAYS or present != list(FIELDS[: len(present)]):
         return None
-    return "0x" + keccak(rlp.encode([_item(name, raw[name]) for name in there])).hex()
+    return "0x" + keccak(rlp.encode([_item(name, raw[name]) for name in present])).hex()
 
 
 def _item(name: str, raw: object) -> bytes | int:

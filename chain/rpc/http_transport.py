@@ -1,4 +1,4 @@
-"""JSON-RPC over HTTP to one address: one question or many at once, connections kept."""
+"""HTTP transport: JSON-RPC requests to one address, single or batched, over pooled connections."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "ident
 class HttpTransport:
     """One HTTP session with one node.
 
-    A request that is cancelled, or that its time ends, leaves nothing taken: the next one goes out
-    as if it had not been. The node names no other address (redirects are refused), and sets no
-    cookies. An answer is read up to a bound, and never decompressed.
-    `opened` counts the connections: behind a new one somebody else may answer than before.
+    A cancelled or timed-out request leaves no state behind. Redirects are refused and cookies
+    ignored. An answer is read up to a size limit and never decompressed. `opened` counts
+    connections: behind a new one another node may answer.
     Units: `timeout_s` seconds of one request, from the connection to the last byte.
-    Errors: NodeError for what the node answers with an error or too long, TransientNodeError for a
-    passing fault, NodeUnusable for one that stays.
+    Errors: NodeError for an error that the node returns and for an answer that is too long,
+    TransientNodeError for a transient fault, NodeUnusable for a permanent one.
     """
 
     def __init__(self, url: str, timeout_s: float):
@@ -48,15 +47,15 @@ class HttpTransport:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def one(self, question: Question) -> Any:
-        """The result of one question."""
-        return _result(await self._sent(_request(0, question)))
+        """Result of one call."""
+        return _result(await self._post(_request(0, question)))
 
     async def many(self, questions: Sequence[Question]) -> list[Any]:
-        """The results of many questions in one request, in their order.
+        """Results of many calls in one batch request, in their order.
 
-        Errors: NodeError where one of them is answered with an error, or the whole batch is.
+        Errors: NodeError where one of them, or the whole batch, is answered with an error.
         """
-        answers = await self._sent([_request(n, one) for n, one in enumerate(questions)])
+        answers = await self._post([_request(n, question) for n, question in enumerate(questions)])
         if not isinstance(answers, list):
             _result(answers)
             answers = []
@@ -67,7 +66,7 @@ class HttpTransport:
             raise NodeError(-32600, "a batch that is not answered whole", None)
         return [_result(by_id[n]) for n in range(len(questions))]
 
-    async def _sent(self, request: Any) -> Any:
+    async def _post(self, request: Any) -> Any:
         try:
             async with asyncio.timeout(self._timeout_s):
                 session = await self._connected()
@@ -118,7 +117,9 @@ def _request(number: int, question: Question) -> object:
 
 
 async def _body(response: ClientResponse) -> bytes:
-    """The bytes of an answer. Errors: NodeError for more than the bound, so that less is asked."""
+    """Read the body of an answer. Errors: NodeError above the size limit, so that the caller
+    requests less.
+    """
     if not 200 <= response.status < 300:
         raise errors.error_of_http(response.status, response.headers)
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from chain.adapter import ChainConfig, EvmChain
-from chain.agreed_view import ground
+from chain.agreed_view import agreed_view
 from chain.logs.log_reader import LogReader
-from chain.quorum import dissent, each_node, majority
+from chain.quorum import majority, note_dissent, query_each_node
 from domain.mandates.markets import from_config
 from domain.ports import Clock
 from domain.refusals import Refused
@@ -254,7 +254,7 @@ async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[DoctorFinding
     """
     nodes = chain.node()
     with suppress(Refused):
-        at = await ground(chain, clock.now())
+        at = await agreed_view(chain, clock.now())
         high = at.number - chain.confirmations
         if at.heads and high >= 0:
             await at.confirm(chain.views[min(at.heads)], high, None)
@@ -269,10 +269,12 @@ async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[DoctorFinding
 
 async def _logs(chain: EvmChain, blocks: range) -> None:
     """Ask each node for the logs of some blocks: one may tell of blocks alone."""
-    statement = await each_node(chain, lambda v: LogReader(v).all_of(blocks.start, blocks.stop - 1))
+    statement = await query_each_node(
+        chain, lambda v: LogReader(v).all_logs(blocks.start, blocks.stop - 1)
+    )
     same = majority(len(chain.views), statement)
     if same:
-        dissent(chain.node(), "the logs of some blocks", same, statement)
+        note_dissent(chain.node(), "the logs of some blocks", same, statement)
 
 
 async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> DoctorFinding:

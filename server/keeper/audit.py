@@ -101,7 +101,7 @@ class Auditing:
             logs += await quorum_read(
                 self._chain,
                 "the logs of a vault",
-                partial(requery_logs, way="range", vault=vault, low=first, high=last),
+                partial(requery_logs, method="range", vault=vault, low=first, high=last),
             )
         return logs
 

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from chain.adapter import EvmChain
-from chain.agreed_view import UNAVAILABLE, Ground, ground
+from chain.agreed_view import UNAVAILABLE, AgreedView, agreed_view
 from chain.logs.log_reader import BlockRange, LogReader, ReadCursor, ReorgDetected
-from chain.quorum import quorum_read, why_of
+from chain.quorum import node_problem_of, quorum_read
 from chain.rpc.decoding import Header
 from domain.chain_facts import BlockStamp, VaultLog
 from domain.refusals import Refused
@@ -69,16 +69,16 @@ class ChainSync:
             return True
         nodes, now = self.chain.node(), self.deps.clock.now()
         try:
-            moved = await self._step(await ground(self.chain, now))
+            moved = await self._step(await agreed_view(self.chain, now))
         except Refused as refused:
             if refused.code == UNAVAILABLE:
                 patience = timedelta(seconds=self.chain.facts.issue_s)
-                nodes.disagree(why_of(refused), now, patience)
+                nodes.disagree(node_problem_of(refused), now, patience)
             raise
         nodes.agree()
         return moved
 
-    async def _step(self, at: Ground) -> bool:
+    async def _step(self, at: AgreedView) -> bool:
         chain_id = self.chain.chain_id
         cursor, vaults, to_reread = await self.deps.store.read(
             lambda uow: (
@@ -112,7 +112,7 @@ class ChainSync:
 
     async def _step_by_node(
         self,
-        at: Ground,
+        at: AgreedView,
         stored_cursor: KeptCursor | None,
         vaults: Collection[str],
         node: EvmChain,
@@ -145,7 +145,7 @@ class ChainSync:
         end, logs = await quorum_read(
             self.chain,
             "the logs of some blocks",
-            lambda view: self.reader.through(view).told_in(vaults, low, high),
+            lambda view: self.reader.through(view).logs_in_range(vaults, low, high),
         )
         return BlockRange(logs, (), ReadCursor(cursor.deep, None), ReadCursor(high, end.hash), end)
 
@@ -233,7 +233,7 @@ class ChainSync:
         """
         return await quorum_read(self.chain, "a transaction", lambda view: left_by(view, tx_hash))
 
-    async def _rewind(self, at: Ground) -> bool:
+    async def _rewind(self, at: AgreedView) -> bool:
         """Go back to the newest remembered block that most nodes have; what is above it is compared
         when it is read again. False where that is the one that was read last.
         """
@@ -278,7 +278,7 @@ class ChainSync:
             block_range.since.hash,
         ):
             return None  # another process read on, or went back
-        block_range, left = block_range.parted(limit)
+        block_range, left = block_range.split_at(limit)
         read = range(block_range.since.block + 1, block_range.cursor.block + 1)
         self._unmade(uow, now, read, block_range.logs, request)
         blocks = [(b.number, b.hash) for b in block_range.blocks]
@@ -330,7 +330,7 @@ class ChainSync:
             or cursor.block < block_range.cursor.block
         ):
             return None  # another process read on, or went back
-        block_range, left = block_range.parted(limit)
+        block_range, left = block_range.split_at(limit)
         high = block_range.cursor.block
         staged_logs = tuple([log_of(s) for s in chainlog.take_staged(chain_id, high)])
         if staged_logs != block_range.logs:

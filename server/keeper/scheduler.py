@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 
 from chain.adapter import EvmChain
-from chain.agreed_view import ground
+from chain.agreed_view import agreed_view
 from chain.logs.log_reader import LogReader
 from chain.logs.transfer_logs import BLOCKS_A_CALL, inbound
 from chain.quorum import quorum_read
@@ -189,7 +189,7 @@ class KeeperScheduler:
 
     async def _inbound(self, chain: EvmChain) -> None:
         """Read on, from the first round's block: transfers before it count as known."""
-        chain_id, at = chain.chain_id, await ground(chain, self.deps.clock.now())
+        chain_id, at = chain.chain_id, await agreed_view(chain, self.deps.clock.now())
         deep = at.number - chain.confirmations
         read, holders = await self.deps.store.read(
             lambda uow: (

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import anyio
 
 from chain.adapter import EvmChain
-from chain.logs.log_requery import MOST_BLOCKS, WAYS, requery_logs
+from chain.logs.log_requery import MAX_BLOCKS, WAYS, requery_logs
 from domain.chain_facts import VaultLog
 from domain.refusals import Refused
 from server.keeper.staged_logs import log_of, staged
@@ -71,7 +71,7 @@ class VaultResync:
         then a part of the vault's life.
         """
         log.warning("%s: its vault's totals are not those of its rows", one.mandate.public_id)
-        newest = max(one.low, one.blocks[-1] - MOST_BLOCKS + 1)
+        newest = max(one.low, one.blocks[-1] - MAX_BLOCKS + 1)
         with anyio.move_on_after(LOOK_S) as time_limit:
             if await self._reread_newest(replace(one, low=newest)):
                 return

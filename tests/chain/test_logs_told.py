@@ -87,7 +87,7 @@ def test_what_was_read_is_parted_between_blocks(
     left: BlockRange | None = whole
     found: list[BlockRange] = []
     while left is not None:
-        part, left = left.parted(most)
+        part, left = left.split_at(most)
         found.append(part)
     assert [p.cursor.block for p in found] == parts
     assert [p.cursor.hash for p in found] == [f"0x{n:064x}" for n in parts]

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from chain.adapter import ChainConfig, EvmChain
 from chain.rpc.circuit_breaker import FAILURES, FIRST_S, LONGEST_S, CircuitBreaker
-from chain.rpc.client import ASKED_EVERY_S, RpcClient
+from chain.rpc.client import CHAIN_CHECK_S, RpcClient
 from chain.rpc.errors import NodeError
 from domain.refusals import Refused
 from server.cli import doctor
@@ -113,7 +113,7 @@ async def test_the_chain_id_is_asked_again_every_few_minutes() -> None:
         assert await rpc.quantity("eth_blockNumber") == 5
         serves[0] = "0x1"
         assert await rpc.quantity("eth_blockNumber") == 5
-        clock.at = ASKED_EVERY_S
+        clock.at = CHAIN_CHECK_S
         for _ in range(2):
             with pytest.raises(Refused) as caught:
                 await rpc.quantity("eth_blockNumber")
@@ -233,7 +233,7 @@ async def test_a_hanging_node_delays_a_few_questions_and_no_more(evm: Evm) -> No
 
     async with node(silent) as url:
         chain = EvmChain(ChainConfig(31337, url, confirmations=0, rpc_urls=(evm.url,)))
-        first = chain.node().each[0]
+        first = chain.node().clients[0]
         first._timeout_s = 1
         first._breaker = CircuitBreaker(lambda: 0.0)  # no pause of it is over
         first._transport._timeout_s = 0.05

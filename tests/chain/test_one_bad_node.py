@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from chain.adapter import ChainConfig, EvmChain
-from chain.agreed_view import ground
-from chain.quorum import each_node, quorum_read, until
+from chain.agreed_view import agreed_view
+from chain.quorum import query_each_node, query_until, quorum_read
 from chain.reads.sent_transactions import transactions_to
 from domain.chain_facts import BlockStamp, Call
 from tests.chain.nodes import distorted
@@ -100,13 +100,15 @@ async def test_an_error_that_was_not_foreseen_is_one_nodes_failure(evm: Evm, one
         async def ask(view: EvmChain) -> int:
             return len(BARE["input"]) if view is bad else 7
 
-        found = await (until(chain, ask, lambda s: len(s) > 1) if one else each_node(chain, ask))
+        found = await (
+            query_until(chain, ask, lambda s: len(s) > 1) if one else query_each_node(chain, ask)
+        )
         assert found == {1: 7, 2: 7}
 
 
 async def test_a_step_that_one_node_breaks_is_done_by_the_next(world: World) -> None:
     async with three(world.evm, honest) as chain:
-        at = await ground(chain, world.deps.clock.now())
+        at = await agreed_view(chain, world.deps.clock.now())
         asked: list[EvmChain] = []
 
         async def work(view: EvmChain, _: Any) -> str:
@@ -139,7 +141,7 @@ async def test_one_answer_far_ahead_does_not_condemn_a_node_that_is_honest_again
         now = world.evm.chain.head.timestamp
         at = BlockStamp(0, "", (await chain.views[1].latest()).at).at
         assert int(at.timestamp()) == now
-        await ground(chain, at + timedelta(seconds=1))
+        await agreed_view(chain, at + timedelta(seconds=1))
         lies.clear()
         assert (await chain.views[0].latest()).number == world.evm.chain.head.number
 
@@ -156,9 +158,9 @@ async def test_what_one_node_says_of_a_vault_is_not_kept(world: World) -> None:
 
     async with three(world.evm, raised) as chain:
         await chain.vault_states([m.vault])
-        assert chain._last.get(m.vault) is None
+        assert chain._state_cache.get(m.vault) is None
         await chain.vault_states([m.vault], agreed=True)
-        kept = chain._last.get(m.vault)
+        kept = chain._state_cache.get(m.vault)
         assert kept is not None
         assert str(kept.cash) == "500.000000"
 

@@ -93,7 +93,7 @@ async def test_a_chain_that_hangs_holds_no_other(world: World) -> None:
         world.deps = replace(world.deps, chains=chains)
         ticks, clock = keeper(world, chains, keeper_budget_s=HANGS_S), LoopClock()
         # The node is given longer than all that is kept: nothing else ends its question.
-        asked = chains.get(HANGING).node().each[0]
+        asked = chains.get(HANGING).node().clients[0]
         asked._timeout_s = 2 * HANGS_S
         asked._transport._timeout_s = 2 * HANGS_S
         with anyio.fail_after(STUCK_S):

@@ -55,7 +55,7 @@ async def read_through(
         told = world.evm.facts(rpc_url=urls[0], rpc_urls=tuple(urls[1:]), **facts)
         chains = EvmChains([told])
         stack.push_async_callback(chains.close)
-        for rpc in chains.get(CHAIN_ID).node().each:
+        for rpc in chains.get(CHAIN_ID).node().clients:
             rpc._timeout_s = 1
         settings = Settings(chains={CHAIN_ID: {"rpc_url": urls[0]}})  # type: ignore[dict-item]
         before, world.deps = world.deps, replace(world.deps, chains=chains)

@@ -36,7 +36,7 @@ def evm() -> Iterator[Evm]:
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A round reads two steps of eight blocks one by one, and no more."""
-    monkeypatch.setattr(vault_resync, "MOST_BLOCKS", NEAR)
+    monkeypatch.setattr(vault_resync, "MAX_BLOCKS", NEAR)
     monkeypatch.setattr(
         vault_resync, "A_STEP", {"range": 4 * NEAR, "blocks": NEAR, "receipts": NEAR}
     )

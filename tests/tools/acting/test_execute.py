@@ -120,7 +120,7 @@ async def test_a_chain_that_cannot_be_asked_hands_out_unsimulated_calldata(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     m = await working(world)
-    node = world.chains.get(CHAIN_ID).node().each[0]
+    node = world.chains.get(CHAIN_ID).node().clients[0]
 
     async def silent(method: str, *params: Any) -> Any:
         raise node.unavailable("it is silent")

@@ -144,7 +144,7 @@ async def test_what_nonces_cannot_tell_is_unknown_and_says_why(
 ) -> None:
     m = await working(world)
     key = (await m.execute("10")).body["action_hash"]
-    node = world.chains.get(CHAIN_ID).node().each[0]
+    node = world.chains.get(CHAIN_ID).node().clients[0]
     real = node.ask
 
     async def smart(method: str, *args: Any) -> Any:
@@ -210,7 +210,7 @@ async def test_a_transaction_no_block_holds_yet_is_pending(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     m = await working(world)
-    node, sent = world.chains.get(CHAIN_ID).node().each[0], "0x" + "77" * 32
+    node, sent = world.chains.get(CHAIN_ID).node().clients[0], "0x" + "77" * 32
     real = node.ask
 
     async def ask(method: str, *args: Any) -> Any:
@@ -234,7 +234,7 @@ async def test_an_unreachable_chain_is_never_called_not_seen(
     down(monkeypatch)
     by_ledger = await outcome(m, tx_hash=tx)
     assert (by_ledger["outcome"], by_ledger["why"]) == ("landed", "By the ledger.")
-    node = world.chains.get(CHAIN_ID).node().each[0]
+    node = world.chains.get(CHAIN_ID).node().clients[0]
 
     async def silent(method: str, *params: Any) -> Any:
         raise node.unavailable("it is silent")
