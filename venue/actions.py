@@ -1,4 +1,4 @@
-"""The venue's actions, each built with its keys in the one order that the venue hashes."""
+"""Actions of the venue, each with its keys in the one order that the venue hashes."""
 
 from __future__ import annotations
 
@@ -89,10 +89,11 @@ UserSigned = ApproveAgent | ApproveBuilderFee
 
 
 def wire(number: Decimal) -> str:
-    """A price or size as the venue hashes it: no trailing zeros, no exponent, at most 8 decimals.
+    """Format a price or size as the venue hashes it: no trailing zeros, no exponent, at most 8
+    decimals.
 
-    Errors: ValueError for what has no such form; nothing is rounded here, because a rounded price
-    is another order.
+    Errors: ValueError for a number without such a form; nothing is rounded here, because a rounded
+    price is another order.
     Source: the venue's signing rules; a trailing zero changes the hash.
     """
     if not number.is_finite():
@@ -116,8 +117,9 @@ def order(
     tif: Tif,
     cloid: str | None = None,
 ) -> OrderJson:
-    """One order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as 0x
-    hex. Errors: ValueError, see `wire`."""
+    """Build one order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as
+    0x hex. Errors: ValueError, see `wire`.
+    """
     written: OrderJson = {
         "a": asset,
         "b": is_buy,
@@ -134,8 +136,7 @@ def order(
 def place(
     orders: Sequence[OrderJson], *, grouping: Grouping = "na", builder: PaidBuilder | None = None
 ) -> PlaceJson:
-    """`order`: one or more orders; the builder's address is written in lower case, before its
-    fee."""
+    """Build `order`: one or more orders; the builder's address is lower-cased before its fee."""
     action: PlaceJson = {"type": "order", "orders": list(orders), "grouping": grouping}
     if builder is not None:
         action["builder"] = {"b": builder.address.lower(), "f": builder.fee_tenths_bps}
@@ -143,7 +144,7 @@ def place(
 
 
 def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> CancelByCloid:
-    """`cancelByCloid`: pairs of asset id and client order id."""
+    """Build `cancelByCloid` from pairs of asset id and client order id."""
     return {
         "type": "cancelByCloid",
         "cancels": [{"asset": asset, "cloid": cloid} for asset, cloid in cancels],
@@ -153,7 +154,9 @@ def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> CancelByCloid:
 def approve_agent(
     network: Network, *, agent: str, name: str, nonce: int, signature_chain_id: str
 ) -> ApproveAgent:
-    """`approveAgent`, user-signed. `agent` in lower case; `name` may end in ` valid_until <ms>`."""
+    """Build `approveAgent`, user-signed. `agent` in lower case; `name` may end in ` valid_until
+    <ms>`.
+    """
     return {
         "type": "approveAgent",
         "signatureChainId": signature_chain_id,
@@ -167,7 +170,9 @@ def approve_agent(
 def approve_builder_fee(
     network: Network, *, builder: str, max_fee_rate: str, nonce: int, signature_chain_id: str
 ) -> ApproveBuilderFee:
-    """`approveBuilderFee`, user-signed; `max_fee_rate` is a percent string, for example `0.1%`."""
+    """Build `approveBuilderFee`, user-signed; `max_fee_rate` is a percent string, for example
+    `0.1%`.
+    """
     return {
         "type": "approveBuilderFee",
         "signatureChainId": signature_chain_id,

@@ -1,4 +1,4 @@
-"""Venue URL policy: https, or http to this machine alone."""
+"""Venue URL policy: https, or plain http to this machine."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from urllib.parse import urlsplit
 
 
 def plain_http_is_local(url: str) -> bool:
-    """True for https, and for http to this very machine: nothing else may read or change what is
-    sent."""
-    parts = urlsplit(url)
-    if parts.scheme == "https":
-        return bool(parts.hostname)
-    if parts.scheme != "http" or parts.hostname is None:
+    """True for https, and for plain http to the loopback interface: no third party can read or
+    change the traffic.
+    """
+    address = urlsplit(url)
+    if address.scheme == "https":
+        return bool(address.hostname)
+    if address.scheme != "http" or address.hostname is None:
         return False
-    if parts.hostname == "localhost":
+    if address.hostname == "localhost":
         return True
     try:
-        return ip_address(parts.hostname).is_loopback
+        return ip_address(address.hostname).is_loopback
     except ValueError:
         return False

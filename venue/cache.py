@@ -1,4 +1,4 @@
-"""The venue cache: bounded, one request in flight per key, old values marked stale."""
+"""Venue cache: bounded, with one request in flight per key, and stale values marked."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class _Entry:
 
 
 class Cache:
-    """An LRU by keys and by bytes, with single flight.
+    """LRU cache, bounded by keys and by bytes, with single flight.
 
-    A caller that goes away does not end the question that others wait for.
+    A cancelled caller does not cancel the request that others wait for.
     """
 
     def __init__(self, clock: Clock, keys: int = KEYS, size: int = BYTES):
-        self._clock, self._most_keys, self._most_bytes = clock, keys, size
+        self._clock, self._max_keys, self._max_bytes = clock, keys, size
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._flights: dict[Hashable, asyncio.Task[_Entry]] = {}
         self._paused: OrderedDict[Hashable, datetime] = OrderedDict()
@@ -42,18 +42,20 @@ class Cache:
 
     @property
     def bytes_held(self) -> int:
-        """Size of all that is held, as it arrived."""
+        """Size of all entries in bytes, as received."""
         return self._bytes
 
     def peek(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
-        """What is held and still good, without asking."""
+        """The entry if it is younger than `max_age_s`; makes no request and does not count
+        as use.
+        """
         entry = self._entries.get(key)
         if entry is None or (self._clock.now() - entry.cached.as_of).total_seconds() >= max_age_s:
             return None
         return entry.cached
 
     def fresh(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
-        """What is held and still good; it counts as used."""
+        """The entry if it is younger than `max_age_s`; counts as use."""
         cached = self.peek(key, max_age_s)
         if cached is not None:
             self._entries.move_to_end(key)
@@ -67,11 +69,11 @@ class Cache:
         *,
         fresh: bool = False,
     ) -> CachedValue[Any]:
-        """The value under a key, asked for where what is held is older than `max_age_s` seconds.
+        """The value under a key, loaded where the entry is older than `max_age_s` seconds.
 
-        Shapes: `load` gives the value and its size in bytes. Where it is refused, what is held is
-        given as stale,
-        unless `fresh` is wanted. Errors: what `load` raises.
+        Shapes: `load` returns the value and its size in bytes. Where it is refused, the old entry
+        is returned as stale, unless `fresh` is set.
+        Errors: the errors of `load`.
         """
         cached = self.fresh(key, max_age_s)
         if cached is not None:
@@ -86,7 +88,7 @@ class Cache:
         flight = self._flights.get(key)
         if flight is None:
             flight = self._flights[key] = asyncio.ensure_future(self._load(key, load))
-            flight.add_done_callback(lambda done: self._landed(key, done))
+            flight.add_done_callback(lambda task: self._finish_flight(key, task))
         try:
             return (await asyncio.shield(flight)).cached
         except Refused:
@@ -98,38 +100,38 @@ class Cache:
     async def _load(self, key: Hashable, load: Callable[[], Awaitable[tuple[Any, int]]]) -> _Entry:
         value, size = await load()
         entry = _Entry(CachedValue(value, self._clock.now()), size)
-        self._keep(key, entry)
+        self._put(key, entry)
         return entry
 
-    def _landed(self, key: Hashable, done: asyncio.Task[_Entry]) -> None:
+    def _finish_flight(self, key: Hashable, flight: asyncio.Task[_Entry]) -> None:
         self._flights.pop(key, None)
-        if not done.cancelled():
-            done.exception()  # read once, so that one nobody waits for any more is no warning
+        if not flight.cancelled():
+            flight.exception()  # read once, so that one nobody waits for any more is no warning
 
-    def _keep(self, key: Hashable, entry: _Entry) -> None:
+    def _put(self, key: Hashable, entry: _Entry) -> None:
         self.drop(key)
         self._entries[key] = entry
         self._bytes += entry.size
-        while len(self._entries) > self._most_keys or (
-            self._bytes > self._most_bytes and len(self._entries) > 1
+        while len(self._entries) > self._max_keys or (
+            self._bytes > self._max_bytes and len(self._entries) > 1
         ):
-            _, gone = self._entries.popitem(last=False)
-            self._bytes -= gone.size
+            _, evicted = self._entries.popitem(last=False)
+            self._bytes -= evicted.size
 
     def _pause(self, key: Hashable) -> None:
         self._paused[key] = self._clock.now() + timedelta(seconds=PAUSE_S)
         self._paused.move_to_end(key)
-        while len(self._paused) > self._most_keys:
+        while len(self._paused) > self._max_keys:
             self._paused.popitem(last=False)
 
     def drop(self, key: Hashable) -> None:
-        """Forget what is held under a key."""
-        gone = self._entries.pop(key, None)
-        if gone is not None:
-            self._bytes -= gone.size
+        """Remove the entry under a key."""
+        dropped = self._entries.pop(key, None)
+        if dropped is not None:
+            self._bytes -= dropped.size
 
     async def close(self) -> None:
-        """End the questions that are under way."""
+        """Cancel the requests in flight."""
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()

@@ -1,4 +1,4 @@
-"""The HTTP client of the venue: one session, bounded bodies and times, three failure kinds."""
+"""HTTP client of the venue: one session, bounded bodies and times, three kinds of failure."""
 
 from __future__ import annotations
 
@@ -30,12 +30,10 @@ from venue.reads import InfoQuery, T
 from venue.unknown_fields import UnknownFieldCounts
 from venue.words import OTHER, answered, kind_of, readable
 
-BODY_AT_MOST: Final = 2 * 2**20
+MAX_BODY: Final = 2 * 2**20
 
 
-INLINE_AT_MOST: Final = (
-    64 * 2**10
-)  # longer answers are read in a thread, so that the loop stays free
+MAX_INLINE: Final = 64 * 2**10  # longer answers are read in a thread, so that the loop stays free
 
 
 ATTEMPTS: Final = 3
@@ -52,7 +50,7 @@ _ONE_TRY_WHILE_AWAY: Final[frozenset[Priority]] = frozenset({"house", "page", "r
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class _TransientError(Exception):
@@ -60,12 +58,12 @@ class _TransientError(Exception):
 
 
 class _UnusableAnswer(Exception):
-    """The venue gave no answer that can be used; asking again would not help now."""
+    """The venue sent an unusable answer; a retry would not help now."""
 
 
 @dataclass(frozen=True, slots=True)
 class VenueAnswer(Generic[T]):
-    """A read's answer, cut to its known form; `size` is that of its body in bytes."""
+    """A parsed answer of a read; `size` is that of its body in bytes."""
 
     data: T
     size: int
@@ -73,12 +71,11 @@ class VenueAnswer(Generic[T]):
 
 
 class Client:
-    """The venue's two routes.
+    """Client of the venue's two routes.
 
-    Errors: `venue_unavailable` where nothing was sent or no answer can be used. What was sent and
-    not answered is
-    `Told("unknown")`: it may have been done, so that nobody sends it a second time under another
-    nonce.
+    Errors: `venue_unavailable` where nothing was sent or no answer can be used. An action that was
+    sent and not answered is `ActionAck("unknown")`: it may have been executed, so no caller may
+    send it again under another nonce.
     """
 
     def __init__(self, url: str, budget: Budget, timeout_s: int = 5):
@@ -87,8 +84,8 @@ class Client:
         self.url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
         self._session: ClientSession | None = None
         self._silent_until: dict[Priority, datetime] = {}
-        self._failing: set[Priority] = set()
-        self.met = UnknownFieldCounts()
+        self._failing_priorities: set[Priority] = set()
+        self.unknown_counts = UnknownFieldCounts()
 
     def _http(self) -> ClientSession:
         if self._session is None or self._session.closed:
@@ -109,8 +106,8 @@ class Client:
     async def ask(
         self, read: InfoQuery[T], priority: Priority, *, payer: str = "", **parameters: object
     ) -> VenueAnswer[T]:
-        """Make one read; a busy or broken venue is asked again, within the same time. The weight
-        counts for the account that the read is about, of a relay for its `payer`.
+        """Make one read, with retries within the time limit. The weight counts for the account that
+        the read is about; for a relay, for its `payer`.
 
         Errors: `venue_unavailable`, also where the budget is spent.
         """
@@ -122,14 +119,14 @@ class Client:
             async with asyncio.timeout(self._timeout_s):
                 async for attempt in stamina.retry_context(
                     on=_TransientError,
-                    attempts=1 if priority in self._failing else ATTEMPTS,
+                    attempts=1 if priority in self._failing_priorities else ATTEMPTS,
                     timeout=None,
                     wait_initial=0.1,
                     wait_max=1.0,
                 ):
                     with attempt:
                         answer = await self._request_info(read, priority, body, account)
-                        self._failing.discard(priority)
+                        self._failing_priorities.discard(priority)
                         return answer
         except TimeoutError:
             # An operation that reads several things waits once for a venue that hangs. The lanes
@@ -139,14 +136,14 @@ class Client:
         except (_TransientError, _UnusableAnswer) as fault:
             # Until it answers again, pages and relays do not wait for a second try.
             if isinstance(fault, _TransientError) and priority in _ONE_TRY_WHILE_AWAY:
-                self._failing.add(priority)
+                self._failing_priorities.add(priority)
             raise unavailable(str(fault)) from None
         raise AssertionError("the retry loop returns or raises")
 
     async def _request_info(
         self, read: InfoQuery[T], priority: Priority, body: Mapping[str, object], account: str
     ) -> VenueAnswer[T]:
-        spending = await self._budget.take(priority, read.worst, account)
+        spending = await self._budget.take(priority, read.max_cost, account)
         try:
             async with self._http().post(
                 f"{self.url}/info", json=body, allow_redirects=False
@@ -158,29 +155,29 @@ class Client:
         except (ClientError, OSError) as error:
             raise _TransientError(f"no answer ({type(error).__name__})") from None
         except _UnusableAnswer:
-            self.met.refuse(read.kind)
+            self.unknown_counts.refuse(read.kind)
             raise
-        if response.status in _PASSING:
+        if response.status in _TRANSIENT:
             await self._settle(spending, read.weight)
             raise _TransientError(f"HTTP {response.status}")
         if response.status != 200:
             await self._settle(spending, read.weight)
             raise _UnusableAnswer(f"HTTP {response.status}")
-        if len(raw) > INLINE_AT_MOST:
+        if len(raw) > MAX_INLINE:
             answer, cost = await asyncio.to_thread(_read, read, raw)
         else:
             answer, cost = _read(read, raw)
         await self._settle(spending, cost)
         if answer is None:
-            self.met.count(read.kind, "form")
+            self.unknown_counts.count(read.kind, "form")
             raise self.refused(read.kind, f"its answer to {read.kind} is not of a known form")
-        self.met.refuse(read.kind, 0)
-        self.met.note(read.kind, answer.tally)
+        self.unknown_counts.refuse(read.kind, 0)
+        self.unknown_counts.note(read.kind, answer.tally)
         return answer
 
     def refused(self, kind: str, reason: str) -> Refused:
-        """The refusal for an answer that cannot be used, which is counted."""
-        self.met.refuse(kind)
+        """Build the refusal for an unusable answer, and count it."""
+        self.unknown_counts.refuse(kind)
         return unavailable(reason)
 
     async def _settle(self, spending: WeightHold, cost: int) -> None:
@@ -188,14 +185,14 @@ class Client:
 
     @staticmethod
     async def _body(response: ClientResponse) -> bytes:
-        parts, size = [], 0
-        async for part in response.content.iter_any():
-            size += len(part)
-            if size > BODY_AT_MOST:
+        chunks, size = [], 0
+        async for chunk in response.content.iter_any():
+            size += len(chunk)
+            if size > MAX_BODY:
                 response.close()
                 raise _UnusableAnswer("its answer is larger than 2 MB")
-            parts.append(part)
-        return b"".join(parts)
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     async def post(
         self,
@@ -217,15 +214,15 @@ class Client:
         return ack
 
     def count_answer(self, raw: bytes | None, outcome: str, kind: str | None) -> None:
-        """Count an answer to an action whose form, or whose words, are not known here."""
+        """Count an answer to an action whose form or refusal sentence is unknown."""
         if raw is None:
             return
-        unread = outcome == "unknown" and kind is None
-        self.met.refuse(EXCHANGE, int(unread))
-        if unread:
-            self.met.count(EXCHANGE, "form")
+        is_unreadable = outcome == "unknown" and kind is None
+        self.unknown_counts.refuse(EXCHANGE, int(is_unreadable))
+        if is_unreadable:
+            self.unknown_counts.count(EXCHANGE, "form")
         if kind == OTHER:
-            self.met.count(EXCHANGE, "words")
+            self.unknown_counts.count(EXCHANGE, "words")
 
     async def send(self, envelope: Mapping[str, object], *, priority: Priority) -> bytes | None:
         """Post a signed envelope once, weight 1; None where it was sent and not answered.
@@ -256,19 +253,19 @@ class Client:
 
 
 def unavailable(reason: str, retry_after_s: int = 2) -> Refused:
-    """The refusal for a venue that gives nothing usable."""
+    """Build the refusal for a venue that cannot be used."""
     return Refused(
         refusal("venue_unavailable", why=reason, detail={"retry_after_s": max(1, retry_after_s)})
     )
 
 
 def _read(read: InfoQuery[T], raw: bytes) -> tuple[VenueAnswer[T] | None, int]:
-    """The answer in its known form, and what it cost; None where it has another form."""
+    """Parse an answer and its cost; None where its form is unknown."""
     tally = Tally()
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return None, read.worst
+        return None, read.max_cost
     try:
         return VenueAnswer(read.value(body, tally), len(raw), tally), read.cost(body)
     except ValidationError:
@@ -276,9 +273,9 @@ def _read(read: InfoQuery[T], raw: bytes) -> tuple[VenueAnswer[T] | None, int]:
 
 
 def _parse_ack(raw: bytes) -> ActionAck:
-    """How the venue took an action; an answer of another form is unknown, never a success."""
+    """Parse the outcome of an action; an unknown form is `unknown`, never a success."""
     response = answered(raw)
     if isinstance(response, str):
         return ActionAck("refused", readable(response), kind_of(response))
-    done = response is not None and response.get("type") == "default"
-    return ActionAck("ok" if done else "unknown")
+    is_accepted = response is not None and response.get("type") == "default"
+    return ActionAck("ok" if is_accepted else "unknown")

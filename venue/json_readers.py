@@ -30,7 +30,7 @@ _NAMES_COUNTED: Final = 64
 
 
 class Bounds(NamedTuple):
-    """What a field can hold, both ends inclusive."""
+    """Range of a field, both ends inclusive."""
 
     minimum: Decimal | int
     maximum: Decimal | int
@@ -59,7 +59,7 @@ MARK_FACTOR: Final = 10
 
 @dataclass(slots=True)
 class Tally:
-    """What one answer holds besides what is known."""
+    """Counts of the unknown and malformed parts of one answer."""
 
     unknown: Counter[str] = field(default_factory=Counter)
     strange: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ class Tally:
 
 
 def _count(counts: Counter[str], name: str) -> None:
-    """Count a name; the number of names is bounded, because a stranger may choose them."""
+    """Count a name; the number of distinct names is bounded, because a stranger may choose them."""
     name = name[:64]
     counts[name if name in counts or len(counts) < _NAMES_COUNTED else "others"] += 1
 
@@ -79,7 +79,7 @@ def _unknown(name: str, info: ValidationInfo[Tally]) -> str:
 
 
 class VenueJson(BaseModel):
-    """An object of the venue's: the fields that are named are read, the others are counted."""
+    """A JSON object of the venue: declared fields are read, others are counted."""
 
     model_config = ConfigDict(
         strict=True, extra="allow", frozen=True, alias_generator=to_camel, defer_build=True
@@ -88,7 +88,9 @@ class VenueJson(BaseModel):
 
 
 def _figure(bounds: Bounds) -> GetPydanticSchema:
-    """A decimal string within its bounds, as a Decimal; a JSON number is none, nor is `1e5`."""
+    """A decimal string within its bounds, as a Decimal; JSON numbers and exponents such as `1e5`
+    are rejected.
+    """
     written = core.str_schema(strict=True, pattern=_FIGURE)
     value = core.decimal_schema(
         strict=False, allow_inf_nan=False, ge=Decimal(bounds.minimum), le=Decimal(bounds.maximum)
@@ -98,12 +100,12 @@ def _figure(bounds: Bounds) -> GetPydanticSchema:
 
 
 def _within(bounds: Bounds) -> AfterValidator:
-    """The same bounds for a figure that is passed on as the venue wrote it."""
+    """The same bounds for a figure that is passed on unchanged."""
 
-    minimum, limit = bounds
+    minimum, maximum = bounds
 
     def check(figure: str) -> str:
-        if not minimum <= Decimal(figure) <= limit:
+        if not minimum <= Decimal(figure) <= maximum:
             raise ValueError("beyond its bounds")
         return figure
 
@@ -131,12 +133,12 @@ AmountText = Annotated[Figure, _within(AMOUNT)]
 HourlyRateText = Annotated[Figure, _within(HOURLY_RATE)]
 
 
-def word(known: Collection[str]) -> GetPydanticSchema:
-    """A text out of a list; another one passes as it is, and is counted."""
+def word(literals: Collection[str]) -> GetPydanticSchema:
+    """A text of a known list; an unknown one passes unchanged and is counted."""
     text = core.str_schema(strict=True, max_length=LONGEST_TEXT)
-    other = core.with_info_after_validator_function(_strange, text)
-    listed = core.literal_schema(sorted(known))
-    schema = core.union_schema([listed, other], mode="left_to_right")
+    any_text = core.with_info_after_validator_function(_strange, text)
+    listed = core.literal_schema(sorted(literals))
+    schema = core.union_schema([listed, any_text], mode="left_to_right")
     return GetPydanticSchema(lambda _source, _handler: schema)
 
 
@@ -169,7 +171,9 @@ def _or(first: CoreSchema, second: CoreSchema) -> CoreSchema:
 
 @dataclass(frozen=True, slots=True)
 class _Lenient:
-    """How far the type that it is written beside may fail without the rest."""
+    """Marks a field that may fail alone: `soft` reads a malformed value as None, `null` permits
+    null.
+    """
 
     soft: bool
     null: bool
@@ -210,7 +214,7 @@ _SoftFigure = Soft[Figure]
 
 
 def figures(*names: str) -> GetPydanticSchema:
-    """An object of figures, each of which may be missing, or fail alone."""
+    """An object of figures, each of which may be missing or malformed alone."""
     fields: Any = dict.fromkeys(names, (_SoftFigure, None))
     model = create_model("FiguresJson", __base__=VenueJson, **fields)
     return GetPydanticSchema(lambda _source, handler: handler.generate_schema(model))

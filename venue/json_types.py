@@ -1,5 +1,7 @@
-"""The venue's answers, field by field. Fields that nothing reads are declared so that
-they are not counted as unknown; the relays pass them on."""
+"""JSON types of the venue's answers, field by field.
+
+Unread fields are declared so that they are not counted as unknown; the relays pass them on.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class _MarginTableJson(VenueJson):
 
 
 class AssetJson(VenueJson):
-    """A row of a universe."""
+    """A row of a universe: one product."""
 
     name: Text
     sz_decimals: SizeDecimals
@@ -61,7 +63,9 @@ class AssetJson(VenueJson):
 
 
 class MetaJson(VenueJson):
-    """A dex's listing. An asset's number is its place in the list, so no row may be left out."""
+    """The listing of a dex. An asset's number is its place in the list, so no row may be
+    left out.
+    """
 
     universe: list[AssetJson]
     margin_tables: Missing[Rows[Pair[Whole, _MarginTableJson]]] = None
@@ -131,7 +135,7 @@ class DexJson(VenueJson):
 
 
 class AnnotationJson(VenueJson):
-    """What a coin is called."""
+    """A coin's display name."""
 
     category: SoftOrNull[Text] = None
     display_name: SoftOrNull[Text] = None
@@ -164,7 +168,7 @@ class ClockJson(VenueJson):
 
 
 class LeverageJson(VenueJson):
-    """A setting."""
+    """A leverage setting."""
 
     type: Annotated[str, word(("cross", "isolated"))]
     value: LeverageValue
@@ -175,8 +179,7 @@ _FundingPaid = Annotated[VenueJson, figures("all_time", "since_open", "since_cha
 
 
 class PositionJson(VenueJson):
-    """What a close or an equity rests on is only right as a whole: one malformed size makes the
-    answer none."""
+    """A position. Closes and equity need all of it: one malformed size invalidates the answer."""
 
     coin: Text
     size: Signed = Field(alias="szi")
@@ -243,7 +246,7 @@ class _RoleDataJson(VenueJson):
 
 
 class RoleJson(VenueJson):
-    """What an address is."""
+    """The role of an address."""
 
     role: Annotated[str, word(get_args(UserRole))]
     data: Soft[_RoleDataJson] = None
@@ -283,7 +286,7 @@ class _OrderJson(VenueJson):
 
 
 class OrderUpdateJson(VenueJson):
-    """An order and where it stands."""
+    """An order and its status."""
 
     order: _OrderJson
     status: Annotated[str, word(ORDER_STATUSES)]
@@ -291,14 +294,14 @@ class OrderUpdateJson(VenueJson):
 
 
 class OrderStatusJson(VenueJson):
-    """Where an order stands."""
+    """The status of one order."""
 
     status: Annotated[str, word(("order", "unknownOid"))]
     order: Missing[OrderUpdateJson] = None
 
 
 class OpenOrderJson(VenueJson):
-    """An open order that cannot be read may be one to cancel, so that it makes the answer none."""
+    """An open order. A malformed one invalidates the answer: it may be one to cancel."""
 
     coin: Text
     oid: Whole
@@ -312,7 +315,7 @@ class OpenOrderJson(VenueJson):
 
 
 class FillJson(VenueJson):
-    """Money rests on these, so a figure that cannot be read makes the answer none."""
+    """A fill. A malformed figure invalidates the answer: amounts of money are computed from it."""
 
     coin: Text
     px: Price

@@ -1,4 +1,6 @@
-"""Keeper keys, sealed on disk, one per network and wallet. Used by the signer alone."""
+"""Keystore: the keeper's venue keys, encrypted on disk, one per network and wallet; used by the
+signer process only.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,18 @@ _SHORTEST_SEAL: Final = 32
 
 
 class Unsafe(Exception):
-    """The keys lie where others can read them, or the seal is no secret."""
+    """The keys can be read by other users, or the seal is too short."""
 
 
 def _private(path: Path) -> None:
-    """Insist that a path is the signer's alone. Errors: Unsafe."""
+    """Require that only the signer's user can access a path. Errors: Unsafe."""
     info = path.stat()
     if info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
         raise Unsafe(f"{path} belongs to the signer's user alone, with no right for others")
 
 
 class Keystore:
-    """Keys under a seal (Ethereum keystore version 3), opened when they are first used."""
+    """Encrypted keys (Ethereum keystore version 3), decrypted at their first use."""
 
     def __init__(self, folder: Path, seal_file: Path, random: Callable[[], int]):
         """`random` gives 256 bits from a CSPRNG. Errors: Unsafe."""
@@ -47,30 +49,31 @@ class Keystore:
         self._open: dict[tuple[Network, str], PrivateKey] = {}
 
     def address(self, network: Network, wallet: str) -> str:
-        """EIP-55 address of the key for a linked wallet; the key is made at the first question."""
+        """EIP-55 address of the key for a linked wallet; the key is created at the first call."""
         key = self._find(network, wallet) or self._make(network, wallet)
         return str(key.public_key.to_checksum_address())
 
-    def renewed(self, network: Network, wallet: str, spent: str) -> str:
-        """The address of a key that is not the spent one; a new one is made where that is still
-        the key. The venue's nonces of a key do not outlast its approval, so no key is used twice.
+    def renewed(self, network: Network, wallet: str, revoked: str) -> str:
+        """Address of a key other than the revoked one; creates a new key where the revoked one is
+        still in use. The venue forgets a key's nonces with its approval, so no key is used twice.
         """
         address = self.address(network, wallet)
-        if address.lower() != spent.lower():
+        if address.lower() != revoked.lower():
             return address
         old = self._path(network, wallet, "json")
-        old.replace(self._path(network, wallet, f"{spent.lower()}.spent"))
+        old.replace(self._path(network, wallet, f"{revoked.lower()}.spent"))
         self._path(network, wallet, "nonce").unlink(missing_ok=True)
         del self._open[network, wallet.lower()]
         return self.address(network, wallet)
 
     def key(self, network: Network, wallet: str) -> PrivateKey | None:
-        """The key for a linked wallet; None where none was made."""
+        """The key for a linked wallet; None where there is none."""
         return self._find(network, wallet)
 
     def nonce(self, network: Network, wallet: str, now_ms: int) -> int:
-        """A nonce that this key never used: the time, or one more than the last; kept before it is
-        given."""
+        """A nonce that this key never used: the time, or one more than the last; stored before it
+        is returned.
+        """
         path = self._path(network, wallet, "nonce")
         last = int(path.read_text()) if path.exists() else 0
         nonce = max(now_ms, last + 1)
@@ -85,11 +88,11 @@ class Keystore:
 
     def _find(self, network: Network, wallet: str) -> PrivateKey | None:
         path = self._path(network, wallet, "json")
-        known = self._open.get((network, wallet.lower()))
-        if known is None and path.exists():
-            known = key_from(bytes(Account.decrypt(json.loads(path.read_text()), self._seal)))
-            self._open[network, wallet.lower()] = known
-        return known
+        key = self._open.get((network, wallet.lower()))
+        if key is None and path.exists():
+            key = key_from(bytes(Account.decrypt(json.loads(path.read_text()), self._seal)))
+            self._open[network, wallet.lower()] = key
+        return key
 
     def _make(self, network: Network, wallet: str) -> PrivateKey:
         secret = self._random().to_bytes(32, "big")
@@ -101,7 +104,7 @@ class Keystore:
         return key
 
     def _write(self, path: Path, text: str) -> None:
-        """Replace a file whole, and only once it is on the disk."""
+        """Replace a file atomically, after its content is on disk."""
         new = path.with_suffix(path.suffix + ".new")
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w") as file:

@@ -1,4 +1,4 @@
-"""The venue on one network, as operations use it: cached, typed, within the budget."""
+"""Venue on one network: the `Venue` port with cache, typed values and weight budget."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ SLOW_S: Final = 300  # what changes by a deployment at the venue
 CAPS_S: Final = 60
 ABSTRACTION_S: Final = 600
 _FIRST_DEX: Final = ""
-RELAYED_AT_MOST: Final = 512 * 2**10  # bytes of one relayed answer
-_CUT_LATER: Final = frozenset({"historicalOrders"})  # only its first rows are passed on
+MAX_RELAYED: Final = 512 * 2**10  # bytes of one relayed answer
+_TRUNCATED_LATER: Final = frozenset({"historicalOrders"})  # only its first rows are passed on
 
 
 class VenueNetwork:
@@ -56,23 +56,23 @@ class VenueNetwork:
         self._network, self.client = network, client
         # Strangers choose the keys of the relays; what the house holds must not be pushed out by
         # them.
-        self._relayed, self._own = Cache(clock), Cache(clock)
-        self._marks = LastMarks(clock, client.met)
+        self._relayed, self._cache = Cache(clock), Cache(clock)
+        self._marks = LastMarks(clock, client.unknown_counts)
 
     @property
     def network(self) -> Network:
-        """Which of the venue's networks this is."""
+        """The venue's network."""
         return self._network
 
     @property
     def url(self) -> str:
-        """Where it is reached."""
+        """The venue's base URL."""
         return self.client.url
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel requests in flight and close the session."""
         await self._relayed.close()
-        await self._own.close()
+        await self._cache.close()
         await self.client.close()
 
     async def _load_cached(
@@ -93,18 +93,20 @@ class VenueNetwork:
                 raise self.client.refused(read.kind, f"its answer to {read.kind} cannot be read")
             return value, answer.size
 
-        cache = self._relayed if priority == "relay" else self._own
+        cache = self._relayed if priority == "relay" else self._cache
         return await cache.get(key, max_age_s, load, fresh=fresh)
 
     # -- reads for strangers
 
     async def relay(self, call: Relay, max_age_s: int, *, payer: str) -> CachedValue[Any]:
-        """An allowed read; its type and parameters are ours, never a caller's own."""
+        """Run an allowed read for a stranger; type and parameters are built here, never copied from
+        the caller.
+        """
         cached = self._relayed.fresh(call, max_age_s)
         if cached is not None:
             return cached
         read, parameters = reads.RELAYED[call.kind], dict(call.parameters)
-        created = _unchanged if call.kind in _CUT_LATER else _small
+        created = _identity if call.kind in _TRUNCATED_LATER else _require_small
         return await self._load_cached(
             call, max_age_s, "relay", read, created, payer=payer, **parameters
         )
@@ -127,7 +129,7 @@ class VenueNetwork:
         def created(
             raw: tuple[json_types.MetaJson, list[json_types.ContextJson]],
         ) -> tuple[Perp, ...]:
-            return self._marks.near(reads.PERPS.kind, values.perps(dex, number, *raw))
+            return self._marks.without_outliers(reads.PERPS.kind, values.perps(dex, number, *raw))
 
         return await self._load_cached(
             ("perps", dex), max_age_s, priority, reads.PERPS, created, dex=dex
@@ -138,11 +140,11 @@ class VenueNetwork:
         return await self._load_cached("categories", SLOW_S, "house", reads.CATEGORIES, dict)
 
     async def display_names(self) -> CachedValue[Mapping[str, str]]:
-        """Coin to its name for people."""
+        """Coin to display name."""
         return await self._load_cached("names", SLOW_S, "house", reads.ANNOTATIONS, values.names)
 
     async def at_open_interest_cap(self, dex: str) -> CachedValue[frozenset[str]]:
-        """Coins of a dex that take no more open interest."""
+        """Coins of a dex that are at their open interest cap."""
         key = ("caps", dex)
         return await self._load_cached(key, CAPS_S, "house", reads.AT_CAP, frozenset, dex=dex)
 
@@ -153,13 +155,13 @@ class VenueNetwork:
     async def book(
         self, coin: str, *, priority: Priority, max_age_s: int
     ) -> CachedValue[OrderBook | None]:
-        """The book of a coin."""
+        """The order book of a coin; None where the venue has none."""
 
         def created(raw: json_types.BookJson | None) -> tuple[OrderBook | None] | None:
             if raw is None:
                 return (None,)
-            read = values.book(raw) if raw.coin == coin else None
-            return None if read is None else (read,)
+            book = values.book(raw) if raw.coin == coin else None
+            return None if book is None else (book,)
 
         cached = await self._load_cached(
             ("book", coin), max_age_s, priority, reads.BOOK, created, True, coin=coin
@@ -171,10 +173,10 @@ class VenueNetwork:
     async def max_builder_fee(
         self, user: str, builder: str, *, max_age_s: int, priority: Priority
     ) -> CachedValue[int]:
-        """What a user approved for a builder."""
+        """The maximum fee that a user approved for a builder, in tenths of a basis point."""
         key = ("fee", user.lower(), builder.lower())
         return await self._load_cached(
-            key, max_age_s, priority, reads.BUILDER_FEE, _not_negative, user=key[1], builder=key[2]
+            key, max_age_s, priority, reads.BUILDER_FEE, _fee_or_none, user=key[1], builder=key[2]
         )
 
     async def agents(
@@ -187,12 +189,12 @@ class VenueNetwork:
         )
 
     async def role(self, address: str) -> UserRole:
-        """What an address is at the venue."""
+        """The role of an address at the venue."""
         answer = await self.client.ask(reads.ROLE, "order", user=address.lower())
         return values.role(answer.data)
 
     async def abstraction(self, user: str, *, priority: Priority) -> CachedValue[Abstraction]:
-        """How the account holds its margin; it hardly ever changes."""
+        """The margin mode of the account; it hardly ever changes."""
         key = ("abstraction", user.lower())
         read, created = reads.ABSTRACTION, values.abstraction
         return await self._load_cached(key, ABSTRACTION_S, priority, read, created, user=key[1])
@@ -223,7 +225,7 @@ class VenueNetwork:
         )
 
     async def time(self) -> datetime:
-        """The venue's own clock."""
+        """The venue's clock."""
         answer = await self.client.ask(reads.CLOCK, "house")
         now = values.moment(answer.data.time)
         if now is None:
@@ -233,15 +235,15 @@ class VenueNetwork:
     # -- approvals
 
     def agent_typed_data(self, approval: AgentApproval) -> TypedDataJson:
-        """What a wallet signs to approve an agent."""
+        """Typed data that a wallet signs to approve an agent."""
         return signing.user_typed_data(_agent_action(approval))
 
     def agent_signer(self, approval: AgentApproval, signature: Mapping[str, object]) -> str | None:
-        """Who signed an approval."""
+        """Recover the signer of an agent approval."""
         return signing.signer(signing.user_digest(_agent_action(approval)), _parsed(signature))
 
     def builder_typed_data(self, builder: str, max_fee_rate: str, chain: str) -> TypedDataJson:
-        """What a wallet signs to approve a builder; the wallet fills in its nonce."""
+        """Typed data that a wallet signs to approve a builder; the wallet fills in its nonce."""
         typed_data = signing.user_typed_data(self._builder_action(builder, max_fee_rate, 0, chain))
         message = {k: v for k, v in typed_data["message"].items() if k != "nonce"}
         return {**typed_data, "message": message}
@@ -254,7 +256,7 @@ class VenueNetwork:
         chain: str,
         signature: Mapping[str, object],
     ) -> str | None:
-        """Who signed a builder's approval."""
+        """Recover the signer of a builder approval."""
         action = self._builder_action(builder, max_fee_rate, nonce, chain)
         return signing.signer(signing.user_digest(action), _parsed(signature))
 
@@ -270,17 +272,17 @@ class VenueNetwork:
         )
 
     def text_signer(self, text: str, signature: str) -> str | None:
-        """Who signed a text."""
+        """Recover the signer of a text."""
         try:
-            read = Signature.from_hex(signature)
+            parsed = Signature.from_hex(signature)
         except ValueError as fault:
             raise _invalid(str(fault)) from None
-        return signing.signer(signing.text_digest(text), read)
+        return signing.signer(signing.text_digest(text), parsed)
 
     async def approve_agent(
         self, approval: AgentApproval, signature: Mapping[str, object], signer: str
     ) -> ActionAck:
-        """Post exactly this approval."""
+        """Post an agent approval, unchanged."""
         if approval.network != self._network:
             raise ValueError("an approval goes to the network that it names")
         recovered_signer = self.agent_signer(approval, signature)
@@ -289,28 +291,28 @@ class VenueNetwork:
         ack = await self.client.post(
             _agent_action(approval), approval.nonce, _parsed(signature).as_json(), priority="order"
         )
-        self._own.drop(("agents", signer.lower()))
+        self._cache.drop(("agents", signer.lower()))
         return ack
 
     # -- orders
 
     def cached_book(self, coin: str, max_age_s: int) -> OrderBook | None:
-        """The book of a coin that is held."""
-        cached = self._own.peek(("book", coin), max_age_s)
+        """The cached order book of a coin, without a request."""
+        cached = self._cache.peek(("book", coin), max_age_s)
         return None if cached is None else cached.value[0]
 
     async def leverage(
         self, user: str, coin: str, *, priority: Priority, max_age_s: int
     ) -> CachedValue[Leverage]:
-        """The account's own setting for a product."""
-        read, created, who = reads.LEVERAGE, values.leverage, user.lower()
-        key = ("leverage", who, coin)
+        """The account's leverage setting for a product."""
+        read, created, account = reads.LEVERAGE, values.leverage, user.lower()
+        key = ("leverage", account, coin)
         return await self._load_cached(
-            key, max_age_s, priority, read, created, True, user=who, coin=coin
+            key, max_age_s, priority, read, created, True, user=account, coin=coin
         )
 
     def to_sign(self, action: OrderAction | CancelAction, envelope: Envelope) -> ToSign:
-        """What an order key signs."""
+        """An order action in the forms that its key signs."""
         return orders.to_sign(self._network, action, envelope)
 
     def action_signer(
@@ -319,7 +321,7 @@ class VenueNetwork:
         envelope: Envelope,
         signature: Mapping[str, object],
     ) -> str | None:
-        """Who signed an action for this network."""
+        """Recover the signer of an action on this network."""
         digest = signing.l1_digest(self._network, orders.hash_of(action, envelope))
         return signing.signer(digest, _parsed(signature))
 
@@ -331,7 +333,7 @@ class VenueNetwork:
         *,
         priority: Priority,
     ) -> Placed:
-        """Post exactly these bytes, once."""
+        """Post an action once, unchanged."""
         body = orders.enveloped(action, envelope, _parsed(signature))
         raw = await self.client.send(body, priority=priority)
         placed = orders.placed(raw)
@@ -339,15 +341,15 @@ class VenueNetwork:
         return placed
 
     async def funding(self, coin: str, since: datetime, *, max_age_s: int) -> CachedValue[Any]:
-        """What the venue published of a coin's funding from a time on."""
+        """Published funding of a coin since a time."""
         start = int(since.timestamp() * 1_000)
         read, key = reads.RELAYED["fundingHistory"], ("funding", coin, start)
         return await self._load_cached(
-            key, max_age_s, "house", read, _unchanged, True, coin=coin, startTime=start
+            key, max_age_s, "house", read, _identity, True, coin=coin, startTime=start
         )
 
     async def order_status(self, user: str, cloid: str, *, priority: Priority) -> OrderSeen | None:
-        """Where an order stands."""
+        """Status of an order; None where the venue does not know it."""
         answer = await self.client.ask(reads.ORDER_STATUS, priority, user=user.lower(), oid=cloid)
         update = answer.data.order
         order_cloid = None if update is None else update.order.cloid
@@ -358,20 +360,20 @@ class VenueNetwork:
     async def open_orders(
         self, user: str, dex: str, *, priority: Priority
     ) -> tuple[OpenOrder, ...]:
-        """An account's orders on one dex that may still trade."""
+        """Open orders of an account on one dex."""
         answer = await self.client.ask(reads.OPEN_ORDERS, priority, user=user.lower(), dex=dex)
         return values.open_orders(answer.data)
 
     async def fills(
         self, user: str, since: datetime, *, priority: Priority
     ) -> tuple[VenueFill, ...]:
-        """An account's fills from a time on."""
+        """Fills of an account since a time."""
         start = int(since.timestamp() * 1_000)
         answer = await self.client.ask(reads.FILLS, priority, user=user.lower(), startTime=start)
-        read = values.fills(answer.data)
-        if read is None:
+        fills = values.fills(answer.data)
+        if fills is None:
             raise self.client.refused(reads.FILLS.kind, "its fills cannot be read")
-        return read
+        return fills
 
 
 def _agent_action(approval: AgentApproval) -> actions.UserSigned:
@@ -395,17 +397,19 @@ def _invalid(reason: str) -> Refused:
     return Refused(refusal("invalid_signature", signer="the wallet", why=reason))
 
 
-def _unchanged(raw: Any) -> Any:
+def _identity(raw: Any) -> Any:
     return raw
 
 
-def _small(raw: Any) -> Any:
-    """An answer that may be passed on whole. Errors: `venue_unavailable` above the relays' limit,
-    which is ours: nothing is wrong with the answer."""
-    if len(orjson.dumps(raw)) > RELAYED_AT_MOST:
+def _require_small(raw: Any) -> Any:
+    """Require that an answer can be relayed completely.
+
+    Errors: `venue_unavailable` above the relays' limit, which is ours: the answer itself is valid.
+    """
+    if len(orjson.dumps(raw)) > MAX_RELAYED:
         raise unavailable("its answer is larger than 512 KB")
     return raw
 
 
-def _not_negative(figure: int) -> int | None:
+def _fee_or_none(figure: int) -> int | None:
     return figure if figure >= 0 else None

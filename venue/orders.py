@@ -1,4 +1,4 @@
-"""Orders and cancellations: their actions, their bytes, and the parsed answers."""
+"""Orders and cancellations: their actions, bytes to sign, and parsed answers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _UNKNOWN: Final = Placed(outcome="unknown")
 
 
 def action_of(action: OrderAction | CancelAction) -> actions.Ordering:
-    """The action in the venue's own form and key order. Errors: ValueError for a figure beyond 8
-    decimals."""
+    """Build the action in the venue's form and key order. Errors: ValueError for a figure beyond 8
+    decimals.
+    """
     if isinstance(action, CancelAction):
         return actions.cancel_by_cloid([(action.asset_id, action.cloid)])
     order = actions.order(
@@ -37,7 +38,7 @@ def action_of(action: OrderAction | CancelAction) -> actions.Ordering:
 
 
 def hash_of(action: OrderAction | CancelAction, envelope: Envelope) -> bytes:
-    """The hash that is signed for."""
+    """Hash of the action, over which the signature is made."""
     return signing.action_hash(
         action_of(action), envelope.nonce, expires_after=envelope.expires_after
     )
@@ -46,7 +47,7 @@ def hash_of(action: OrderAction | CancelAction, envelope: Envelope) -> bytes:
 def to_sign(
     network: Network, order_action: OrderAction | CancelAction, envelope: Envelope
 ) -> ToSign:
-    """An action in every form in which a signer may want to see it."""
+    """An action in every form that a signer may check."""
     action, hashed = action_of(order_action), hash_of(order_action, envelope)
     return ToSign(
         action_json=orjson.dumps(action).decode(),
@@ -78,10 +79,10 @@ class _FilledJson(_RestingJson):
 
 
 def placed(raw: bytes | None) -> Placed:
-    """What the venue answered; an answer of another form is unknown, never a success.
+    """Parse the venue's answer; an unknown form is `unknown`, never a success.
 
-    A nonce that was used before says that these very bytes, or others of this signer, arrived
-    already: what became of the order is then asked by its own id.
+    The refusal of a used nonce means that these very bytes, or others of this signer, have arrived
+    already: the order's outcome is then requested by its own id.
     """
     response = None if raw is None else answered(raw)
     if isinstance(response, str):
@@ -95,11 +96,11 @@ def placed(raw: bytes | None) -> Placed:
     return _status(statuses[0]) if response.get("type") == "order" else _UNKNOWN
 
 
-def _refused(words: str) -> Placed:
-    kind = kind_of(words)
+def _refused(sentence: str) -> Placed:
+    kind = kind_of(sentence)
     if kind == "duplicate_nonce":
         return Placed(outcome="unknown", kind=kind)
-    return Placed(outcome="refused", words=readable(words), kind=kind)
+    return Placed(outcome="refused", words=readable(sentence), kind=kind)
 
 
 def _cancelled(status: object) -> Placed:

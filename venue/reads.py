@@ -40,37 +40,39 @@ def _adapter(form: Any) -> TypeAdapter[Any]:
 class InfoQuery(Generic[T]):
     """One type of `POST /info`.
 
-    Units: `weight` of the venue's 1,200 a minute; where `rows_at_most` is set, one more for every
-    20 rows answered.
+    Units: `weight` of the venue's 1,200 a minute; where `max_rows` is set, one more for every 20
+    rows answered.
     Source: the venue's rate limits.
     """
 
     kind: str
     weight: int
     form: Any
-    rows_at_most: int = 0
+    max_rows: int = 0
 
     def value(self, answer: object, tally: Tally) -> T:
-        """An answer in its form; `tally` counts what else it holds. Errors: ValidationError."""
+        """Parse an answer; `tally` counts its unknown parts. Errors: ValidationError."""
         read: T = _adapter(self.form).validate_python(answer, context=tally)
         return read
 
     @property
-    def worst(self) -> int:
-        """What it can cost; taken before it is sent, because the rows are counted after."""
-        return self.weight + -(-self.rows_at_most // 20)
+    def max_cost(self) -> int:
+        """The highest possible cost; taken before the request, because rows are counted
+        after it.
+        """
+        return self.weight + -(-self.max_rows // 20)
 
     def cost(self, answer: object) -> int:
-        """What it did cost."""
-        counted = len(answer) if self.rows_at_most and isinstance(answer, list) else 0
+        """The actual cost of an answer."""
+        counted = len(answer) if self.max_rows and isinstance(answer, list) else 0
         return self.weight + -(-counted // 20)
 
 
 class RelayedRead(InfoQuery[Any]):
-    """A read that is passed on: the venue's own JSON, cut to the fields that are known."""
+    """A relayed read: the venue's own JSON, reduced to the known fields."""
 
     def value(self, answer: object, tally: Tally) -> Any:
-        """As for every read; what the venue did not send stays missing."""
+        """Parse as every read does; fields that the venue did not send stay missing."""
         adapter = _adapter(self.form)
         value = adapter.validate_python(answer, context=tally)
         if tally.unknown:

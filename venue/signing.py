@@ -26,7 +26,7 @@ class Field(TypedDict):
 
 
 class TypedDataJson(TypedDict):
-    """What a wallet is shown and signs (EIP-712)."""
+    """Typed data that a wallet shows and signs (EIP-712)."""
 
     domain: Mapping[str, str | int]
     types: Mapping[str, list[Field]]
@@ -35,7 +35,7 @@ class TypedDataJson(TypedDict):
 
 
 class SignatureJson(TypedDict):
-    """A signature as it travels."""
+    """A signature as JSON."""
 
     r: str
     s: str
@@ -100,16 +100,16 @@ class Signature:
     v: int
 
     def as_json(self) -> SignatureJson:
-        """Shape `{r, s, v}`; r and s always have 64 digits."""
+        """JSON of shape `{r, s, v}`; r and s always have 64 digits."""
         return {"r": f"0x{self.r:064x}", "s": f"0x{self.s:064x}", "v": self.v}
 
     @classmethod
     def parse(cls, raw: Mapping[str, object]) -> Signature:
-        """Read `{r, s, v}` that somebody sent.
+        """Parse `{r, s, v}` from a request.
 
-        Errors: ValueError for other fields, other than 64 digits, a v beside 27 and 28, a value off
-        the curve, and a
-        high s: it recovers to the same address, so taking it would give one consent two forms.
+        Errors: ValueError for other fields, other than 64 digits, a v other than 27 and 28, a value
+        off the curve, and a high s: it recovers to the same address, so accepting it would give one
+        consent two forms.
         """
         if set(raw) != {"r", "s", "v"}:
             raise ValueError("a signature has r, s and v")
@@ -124,8 +124,9 @@ class Signature:
 
     @classmethod
     def from_hex(cls, text: str) -> Signature:
-        """Read 65 bytes of 0x hex as a wallet gives them; a v of 0 or 1 counts as 27 or 28. Errors:
-        ValueError."""
+        """Parse 65 bytes of 0x hex as a wallet returns them; a v of 0 or 1 counts as 27 or 28.
+        Errors: ValueError.
+        """
         if not _RAW.fullmatch(text):
             raise ValueError("a signature has 65 bytes")
         v = int(text[130:], 16)
@@ -149,7 +150,7 @@ def action_hash(
     vault: str | None = None,
     expires_after: int | None = None,
 ) -> bytes:
-    """The hash that stands for an L1 action.
+    """Hash of an L1 action.
 
     Shapes: keccak(msgpack(action) ++ nonce ++ vault ++ expiry). Units: `nonce` and `expires_after`
     ms since 1970.
@@ -164,13 +165,14 @@ def action_hash(
 
 
 def l1_digest(network: Network, hashed: bytes) -> bytes:
-    """EIP-712 digest of the phantom agent over an action's hash; only its source tells the networks
-    apart."""
+    """EIP-712 digest of the phantom agent over an action's hash; only its source differs between
+    the networks.
+    """
     return bytes(keccak(b"\x19\x01" + _L1_SEPARATOR + keccak(_L1_HEAD[network] + hashed)))
 
 
 def l1_typed_data(network: Network, hashed: bytes) -> TypedDataJson:
-    """The phantom agent's typed data, for a signer outside that wants to see what it signs."""
+    """The phantom agent's typed data, for an external signer that displays it."""
     return {
         "domain": {
             "name": "Exchange",
@@ -194,8 +196,9 @@ def l1_typed_data(network: Network, hashed: bytes) -> TypedDataJson:
 
 
 def user_typed_data(action: UserSigned) -> TypedDataJson:
-    """The typed data of a user-signed action; its domain's chain id is the action's own
-    `signatureChainId`."""
+    """Typed data of a user-signed action; its domain's chain id is the action's own
+    `signatureChainId`.
+    """
     values: Mapping[str, object] = action
     primary, fields = USER_SIGNED[action["type"]]
     return {
@@ -224,7 +227,7 @@ def text_digest(text: str) -> bytes:
 
 
 def key_from(secret: bytes) -> PrivateKey:
-    """A key to sign with; made once, because it computes its public key."""
+    """Build a private key; cache it, because the constructor computes the public key."""
     return PrivateKey(secret)
 
 
@@ -235,7 +238,7 @@ def sign(key: PrivateKey, digest: bytes) -> Signature:
 
 
 def signer(digest: bytes, signature: Signature) -> str | None:
-    """EIP-55 address behind a signature over a digest; None where there is none."""
+    """EIP-55 address that signed a digest; None where the signature is invalid."""
     try:
         key = keys.Signature(
             vrs=(signature.v - 27, signature.r, signature.s)

@@ -1,4 +1,4 @@
-"""Unknown fields of the venue's answers: counted by kind, each name logged once."""
+"""Unknown fields of the venue's answers: counted by kind, each new name logged once."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ log = logging.getLogger("wallet.venue")
 # field: an unknown field; status: an unknown word where the words are listed; malformed: a figure
 # that cannot be read; dropped: a row left out; form: an answer of another form, which is none;
 # words: a refusal of an action in a sentence that is not known; far: a price far from the last one.
-What = Literal["field", "status", "malformed", "dropped", "form", "words", "far"]
+UnknownKind = Literal["field", "status", "malformed", "dropped", "form", "words", "far"]
 NAMES_LOGGED: Final = 256
 
 
 class UnknownFieldCounts:
     """Counts of one process and network.
 
-    The keys are (kind of request, what), both out of lists of this service's own; the names that
-    the venue chose are only logged, and only so many of them.
+    The keys are (kind of request, kind of anomaly), both from this service's own lists; names
+    chosen by the venue are only logged, up to a limit.
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, What]] = Counter()
+        self._counts: Counter[tuple[str, UnknownKind]] = Counter()
         self._refused: Counter[str] = Counter()
         self._logged: set[tuple[str, str]] = set()
 
     @property
-    def counts(self) -> Mapping[tuple[str, What], int]:
-        """How often, by (kind of request, what)."""
+    def counts(self) -> Mapping[tuple[str, UnknownKind], int]:
+        """Counts by (kind of request, kind of anomaly)."""
         return self._counts
 
     @property
     def refused(self) -> Mapping[str, int]:
-        """How often an answer was refused as a whole, by kind; 0 for one that was always taken."""
+        """Refused answers by kind of request; 0 for a kind whose answers were all accepted."""
         return self._refused
 
     def refuse(self, kind: str, times: int = 1) -> None:
-        """Count an answer that is refused as a whole; 0 for one that is taken."""
+        """Count a refused answer; `times` 0 registers the kind."""
         self._refused[kind] += times
 
-    def count(self, kind: str, subject: What, times: int = 1) -> None:
-        """Count something that was met."""
+    def count(self, kind: str, subject: UnknownKind, times: int = 1) -> None:
+        """Count an anomaly."""
         self._counts[(kind, subject)] += times
 
     def note(self, kind: str, tally: Tally) -> None:
-        """Count what one answer held, and log each new name once."""
-        counts: tuple[tuple[What, Counter[str]], ...] = (
+        """Count the anomalies of one answer, and log each new name once."""
+        counts: tuple[tuple[UnknownKind, Counter[str]], ...] = (
             ("field", tally.unknown),
             ("status", tally.strange),
             ("malformed", tally.malformed),
@@ -63,11 +63,11 @@ class UnknownFieldCounts:
             self._log_once(kind, "dropped", "rows that cannot be read")
 
     def note_far(self, kind: str, name: str) -> None:
-        """Count a price that is far from the last one."""
+        """Count a price that is far from the last mark."""
         self.count(kind, "far")
         self._log_once(kind, "far", name)
 
-    def _log_once(self, kind: str, subject: What, name: str) -> None:
+    def _log_once(self, kind: str, subject: UnknownKind, name: str) -> None:
         if (kind, name) in self._logged or len(self._logged) >= NAMES_LOGGED:
             return
         self._logged.add((kind, name))

@@ -41,13 +41,14 @@ _A_DEX: Final = 10_000
 
 
 def moment(ms: int) -> datetime | None:
-    """A time of the venue's; None where no calendar has it."""
+    """Convert milliseconds since 1970 to a time; None beyond the calendar."""
     return _EPOCH + timedelta(milliseconds=ms) if TIME_MS.minimum <= ms <= TIME_MS.maximum else None
 
 
 def asset_id(dex_index: int, place: int) -> int:
-    """The number that orders name an asset by: its place in the first dex, else 100000 + 10000 a
-    dex."""
+    """The number by which orders name an asset: its place in the first dex, else 100000 + 10000 per
+    dex + place.
+    """
     return place if dex_index == 0 else _FIRST_OF_DEX + dex_index * _A_DEX + place
 
 
@@ -63,7 +64,8 @@ def perps(
     dex: str, dex_index: int, meta: types.MetaJson, contexts: Sequence[types.ContextJson]
 ) -> tuple[Perp, ...]:
     """A dex's perpetuals with their figures, in the order of their ids; contexts beyond the
-    universe tell nothing."""
+    universe are ignored.
+    """
     missing = [types.ContextJson() for _ in meta.universe[len(contexts) :]]
     return tuple(
         _perp(dex, asset_id(dex_index, n), asset, meta.collateral_token, context)
@@ -98,7 +100,7 @@ def _perp(
 
 
 def book(answer: types.BookJson) -> OrderBook | None:
-    """A snapshot; None where its time cannot be read."""
+    """Parse an order book; None where its time is invalid."""
     at = moment(answer.time)
     if at is None:
         return None
@@ -107,7 +109,7 @@ def book(answer: types.BookJson) -> OrderBook | None:
 
 
 def agents(answer: Sequence[types.AgentJson]) -> tuple[ApprovedAgent, ...]:
-    """Named agents; the unnamed one is not among them."""
+    """Parse named agents; the unnamed one is left out."""
     return tuple(
         ApprovedAgent(
             a.name, a.address.lower(), None if a.valid_until is None else moment(a.valid_until)
@@ -131,7 +133,7 @@ def _position(position: types.PositionJson) -> Position:
 
 
 def account(dex: str, answer: types.ClearinghouseJson) -> DexAccount | None:
-    """An account on one dex; None where its time cannot be read."""
+    """Parse an account on one dex; None where its time is invalid."""
     at = moment(answer.time)
     if at is None:
         return None
@@ -140,14 +142,14 @@ def account(dex: str, answer: types.ClearinghouseJson) -> DexAccount | None:
 
 
 def balances(answer: types.BalancesJson) -> tuple[SpotBalance, ...]:
-    """Spot balances."""
+    """Parse spot balances."""
     return tuple(SpotBalance(b.token, b.total, b.hold) for b in answer.balances)
 
 
 def order_state(status: str) -> SeenAs:
-    """What a status comes to; one that is not known is neither an end nor a fill.
+    """Map an order status to its state; an unknown status is neither an end nor a fill.
 
-    The venue's words say by their ending what they are, new ones too.
+    The ending of the venue's status words gives their meaning, for new ones too.
     """
     if status in ("open", "triggered"):
         return "open"
@@ -159,7 +161,7 @@ def order_state(status: str) -> SeenAs:
 
 
 def order_status(answer: types.OrderStatusJson) -> OrderSeen | None:
-    """Where an order stands; None where the venue knows of none."""
+    """Parse the status of an order; None where the venue does not know it."""
     update = answer.order
     if answer.status != "order" or update is None:
         return None
@@ -176,17 +178,17 @@ def order_status(answer: types.OrderStatusJson) -> OrderSeen | None:
 
 
 def open_orders(answer: Sequence[types.OpenOrderJson]) -> tuple[OpenOrder, ...]:
-    """Orders that may still trade."""
+    """Parse open orders."""
     return tuple(OpenOrder(coin=row.coin, oid=row.oid, cloid=row.cloid) for row in answer)
 
 
 def fills(answer: Sequence[types.FillJson]) -> tuple[VenueFill, ...] | None:
-    """Fills whose fee is in USDC, oldest first; None where the time of one cannot be read, or its
-    fee is no fee.
+    """Parse fills whose fee is in USDC, oldest first; None where one has an invalid time or an
+    implausible fee.
     """
-    read = [_fill(row) for row in answer if row.fee_token in (None, "USDC")]
-    parsed = [fill for fill in read if fill is not None]
-    return tuple(sorted(parsed, key=lambda f: (f.at, f.tid))) if len(parsed) == len(read) else None
+    rows = [_fill(row) for row in answer if row.fee_token in (None, "USDC")]
+    parsed = [fill for fill in rows if fill is not None]
+    return tuple(sorted(parsed, key=lambda f: (f.at, f.tid))) if len(parsed) == len(rows) else None
 
 
 def _fill(row: types.FillJson) -> VenueFill | None:
@@ -209,17 +211,17 @@ def _fill(row: types.FillJson) -> VenueFill | None:
 
 
 def leverage(answer: types.ActiveAssetJson) -> Leverage:
-    """An account's setting for one product."""
+    """Parse an account's leverage setting for a product."""
     return Leverage(answer.leverage.value, answer.leverage.type == "cross")
 
 
 def role(answer: types.RoleJson) -> UserRole:
-    """What an address is at the venue; `unknown` for a word that is not known."""
+    """Parse the role of an address; `unknown` for an unknown word."""
     return _ROLES.get(answer.role, "unknown")
 
 
 def abstraction(mode: str) -> Abstraction:
-    """How an account holds its margin; `unknown` for a word that is not known."""
+    """Parse an account's margin mode; `unknown` for an unknown word."""
     return _ABSTRACTIONS.get(mode, "unknown")
 
 
@@ -229,10 +231,10 @@ def dexes(answer: Sequence[types.DexJson | None]) -> dict[str, int]:
 
 
 def names(answer: Sequence[tuple[str, types.AnnotationJson]]) -> dict[str, str]:
-    """Coin to its name for people."""
+    """Display names by coin."""
     return {coin: a.display_name for coin, a in answer if a.display_name}
 
 
 def tokens(answer: types.SpotMetaJson) -> dict[int, str]:
-    """Token index to name."""
+    """Token names by index."""
     return {token.index: token.name for token in answer.tokens}

@@ -1,4 +1,4 @@
-"""The venue's networks, as they are configured."""
+"""Configured networks of the venue."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ class Networks:
         self._venues = venues
 
     def get(self, network: Network) -> VenueNetwork:
-        """The venue on one network."""
+        """The venue on one network. Errors: `not_configured`."""
         venue = self._venues.get(network)
         if venue is None:
             raise Refused(refusal("not_configured", what=f"the venue's {network}"))
         return venue
 
     def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
-        """How often the venue said what is not known here."""
+        """Counts of anomalies in the venue's answers, by (network, kind of request, kind of
+        anomaly).
+        """
         return {
             (network, kind, subject): times
             for network, venue in self._venues.items()
-            for (kind, subject), times in venue.client.met.counts.items()
+            for (kind, subject), times in venue.client.unknown_counts.counts.items()
         }
 
     def refused(self) -> Mapping[tuple[Network, str], int]:
-        """How often an answer of the venue's was refused as a whole."""
+        """Counts of refused answers, by (network, kind of request)."""
         return {
             (network, kind): times
             for network, venue in self._venues.items()
-            for kind, times in venue.client.met.refused.items()
+            for kind, times in venue.client.unknown_counts.refused.items()
         }
 
     async def close(self) -> None:

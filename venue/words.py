@@ -1,4 +1,4 @@
-"""The venue's answers to actions: its sentences of refusal, and their kinds."""
+"""Refusal sentences of the venue, and their kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from domain.text import escape_unfit
 
 # The sentences often end in ` asset=N`, an amount or an address, so they are known by how they
 # begin.
-_WORDS: Final = tuple(
+_KINDS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for pattern, kind in (
         (r"price must be divisible by tick size", "tick"),
@@ -42,22 +42,23 @@ _WORDS: Final = tuple(
 
 
 OTHER: Final = "other"
-WORDS_MOST: Final = 500
+MAX_TEXT: Final = 500
 
 
-def kind_of(words: str) -> str:
-    """Our class of a sentence; `other` for one that is not known."""
-    return next((kind for pattern, kind in _WORDS if pattern.match(words.strip())), OTHER)
+def kind_of(sentence: str) -> str:
+    """Classify a refusal sentence; `other` for an unknown one."""
+    return next((kind for pattern, kind in _KINDS if pattern.match(sentence.strip())), OTHER)
 
 
-def readable(words: str) -> str:
-    """The venue's words as they are shown: bounded, and nothing invisible in them."""
-    return escape_unfit(words[:WORDS_MOST])[:WORDS_MOST]
+def readable(sentence: str) -> str:
+    """Sanitise the venue's text for display: bounded, without invisible characters."""
+    return escape_unfit(sentence[:MAX_TEXT])[:MAX_TEXT]
 
 
 def answered(raw: bytes) -> str | Mapping[str, object] | None:
-    """The words of a refusal, or the response to what was done; None for an answer of another form,
-    which is never a success."""
+    """Parse an answer: the refusal sentence, or the response of an accepted action; None for an
+    unknown form, which is never a success.
+    """
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError:

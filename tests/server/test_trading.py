@@ -17,7 +17,7 @@ from server.wiring import build_runtime
 from storage.store import open_store
 from tests.databases import PATIENT
 from tests.world import Clock
-from venue.budget import RELAYS_AT_MOST, Budget
+from venue.budget import MAX_RELAYS, Budget
 
 pytestmark = pytest.mark.anyio
 
@@ -34,9 +34,9 @@ async def test_processes_of_one_address_never_pass_the_budget_together(database_
     try:
         tries = [b.take("relay", 20) for _ in range(12) for b in budgets]
         done = await asyncio.gather(*tries, return_exceptions=True)
-        assert sum(not isinstance(d, BaseException) for d in done) == RELAYS_AT_MOST // 20
+        assert sum(not isinstance(d, BaseException) for d in done) == MAX_RELAYS // 20
         assert all(isinstance(d, Refused) for d in done if isinstance(d, BaseException))
-        assert (await budgets[0].used())["relay"] == RELAYS_AT_MOST
+        assert (await budgets[0].used())["relay"] == MAX_RELAYS
         elsewhere = Budget(clock, SharedWeights(stores[0]), "there:mainnet")
         await elsewhere.take("relay", 20)
     finally:

@@ -13,14 +13,14 @@ from domain.refusals import Refused
 from domain.trading.venue_values import Priority
 from tests.venue.small import Clock
 from venue.budget import (
-    A_MINUTE,
-    AT_MOST,
-    LANES,
-    PAGES_AT_MOST,
-    RELAYS_AT_MOST,
+    LIMITS,
+    MAX_PAGES,
+    MAX_RELAYS,
+    PRIORITIES,
     RESERVE,
     RESERVES,
     SHARE,
+    WEIGHT_PER_MINUTE,
     Budget,
     InMemory,
     WeightWindow,
@@ -45,13 +45,13 @@ async def spend_all(b: Budget, priority: Priority, weight: int) -> int:
 
 async def test_abuse_32_a_flood_of_relays_with_distinct_users_leaves_the_reserve_and_more() -> None:
     b = budget(Clock())
-    assert await spend_all(b, "relay", 20) == RELAYS_AT_MOST
+    assert await spend_all(b, "relay", 20) == MAX_RELAYS
     assert await spend_all(b, "page", 20) == RESERVES["page"]
     assert await spend_all(b, "house", 20) == RESERVES["house"]
     assert await spend_all(b, "order", 20) == RESERVES["order"]
     assert await spend_all(b, "close", 20) == RESERVES["close"]
     assert await spend_all(b, "keeper", 20) == RESERVES["keeper"]
-    assert sum((await b.used()).values()) == A_MINUTE
+    assert sum((await b.used()).values()) == WEIGHT_PER_MINUTE
 
 
 async def test_pages_of_many_people_leave_the_house_orders_closes_and_the_keeper_theirs() -> None:
@@ -63,8 +63,8 @@ async def test_pages_of_many_people_leave_the_house_orders_closes_and_the_keeper
         except Refused:
             continue
         taken += 4
-    assert taken == PAGES_AT_MOST
-    assert await spend_all(b, "order", 20) == A_MINUTE - RESERVE - PAGES_AT_MOST
+    assert taken == MAX_PAGES
+    assert await spend_all(b, "order", 20) == WEIGHT_PER_MINUTE - RESERVE - MAX_PAGES
     assert await spend_all(b, "keeper", 20) == RESERVE
 
 
@@ -90,7 +90,7 @@ async def test_one_person_never_has_more_than_his_share_of_a_lane(
 
 async def test_weight_that_was_written_without_a_person_is_read() -> None:
     window = WeightWindow.read('[[1000,"house",20],[1000,"page",4,"abcdef01"]]')
-    assert window.spent == ((1000, "house", 20, ""), (1000, "page", 4, "abcdef01"))
+    assert window.rows == ((1000, "house", 20, ""), (1000, "page", 4, "abcdef01"))
 
 
 async def test_abuse_34_ten_strangers_that_read_two_thousand_orders_each_stay_within_the_relays_share() -> (
@@ -105,8 +105,8 @@ async def test_abuse_34_ten_strangers_that_read_two_thousand_orders_each_stay_wi
             continue
         granted += 1
         await b.settle(spending, 120)
-    assert granted == RELAYS_AT_MOST // 120
-    assert (await b.used())["relay"] <= RELAYS_AT_MOST
+    assert granted == MAX_RELAYS // 120
+    assert (await b.used())["relay"] <= MAX_RELAYS
 
 
 async def test_what_a_read_did_not_cost_is_given_back() -> None:
@@ -118,7 +118,7 @@ async def test_what_a_read_did_not_cost_is_given_back() -> None:
 
 async def test_the_keeper_may_use_all_of_it_and_then_the_others_wait() -> None:
     b = budget(Clock())
-    assert await spend_all(b, "keeper", 10) == A_MINUTE
+    assert await spend_all(b, "keeper", 10) == WEIGHT_PER_MINUTE
     with pytest.raises(Refused) as refused:
         await b.take("house", 2)
     assert refused.value.code == "venue_unavailable"
@@ -148,11 +148,11 @@ async def test_two_processes_of_one_address_share_one_budget() -> None:
 async def test_calls_at_once_never_pass_the_limit_together() -> None:
     b = budget(Clock())
     done = await asyncio.gather(*(b.take("relay", 45) for _ in range(50)), return_exceptions=True)
-    assert sum(not isinstance(d, Refused) for d in done) == RELAYS_AT_MOST // 45
+    assert sum(not isinstance(d, Refused) for d in done) == MAX_RELAYS // 45
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(LANES), st.integers(1, 150), st.integers(0, 20)), max_size=60
+    st.tuples(st.sampled_from(PRIORITIES), st.integers(1, 150), st.integers(0, 20)), max_size=60
 )
 
 
@@ -171,22 +171,22 @@ def test_in_no_minute_is_more_spent_than_allowed_and_the_reserve_is_free_for_who
         else:
             assert window.wait_s(lane, weight, now) > 0
         last = [(at, who, w) for at, who, w in spent if at > now - 60]
-        assert sum(w for _, _, w in last) <= A_MINUTE
-        assert sum(w for _, who, w in last if who == "relay") <= RELAYS_AT_MOST
-        for n, of in enumerate(LANES):
-            assert sum(w for _, who, w in last if who == of) <= AT_MOST.get(of, A_MINUTE)
+        assert sum(w for _, _, w in last) <= WEIGHT_PER_MINUTE
+        assert sum(w for _, who, w in last if who == "relay") <= MAX_RELAYS
+        for n, of in enumerate(PRIORITIES):
+            assert sum(w for _, who, w in last if who == of) <= LIMITS.get(of, WEIGHT_PER_MINUTE)
             # What the lanes from here down spent leaves those above them their reserve.
-            above = LANES[:n]
+            above = PRIORITIES[:n]
             if not any(who in above for _, who, _ in last):
                 below = sum(w for _, who, w in last if who not in above)
-                assert below <= A_MINUTE - sum(RESERVES[lane] for lane in above)
+                assert below <= WEIGHT_PER_MINUTE - sum(RESERVES[lane] for lane in above)
         assert WeightWindow.read(window.write()) == window
 
 
-@given(STEPS, st.sampled_from(LANES), st.integers(1, 400))
+@given(STEPS, st.sampled_from(PRIORITIES), st.integers(1, 400))
 def test_after_the_wait_that_is_told_it_fits(steps: list[Any], lane: Priority, weight: int) -> None:
     now, window = 1_000, WeightWindow()
-    weight = min(weight, AT_MOST.get(lane, weight))  # a lane that never has so much never fits
+    weight = min(weight, LIMITS.get(lane, weight))  # a lane that never has so much never fits
     for who, w, pause in steps:
         now += pause
         window = window.at(now)
@@ -207,9 +207,9 @@ async def test_one_caller_of_relays_leaves_a_whole_share_for_the_next() -> None:
         except Refused:
             pass
     share = SHARE["relay"]
-    assert spent == {"10.0.0.1": RELAYS_AT_MOST - share, "10.0.0.2": share, "10.0.0.3": 0}
+    assert spent == {"10.0.0.1": MAX_RELAYS - share, "10.0.0.2": share, "10.0.0.3": 0}
     b, spent = budget(Clock()), {}
-    for _ in range(RELAYS_AT_MOST // 20):
+    for _ in range(MAX_RELAYS // 20):
         for caller in ("10.0.0.1", "10.0.0.2", "10.0.0.3"):
             try:
                 await b.take("relay", 20, caller)

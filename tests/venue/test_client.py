@@ -18,7 +18,7 @@ from tests.venue.small import Clock, Scripted, cut, held, raw, scripted, told
 from venue import orders, reads, signing
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget, InMemory, WeightHold
-from venue.client import BODY_AT_MOST, Client
+from venue.client import MAX_BODY, Client
 from venue.networks import VenueNetwork
 from venue.reads import InfoQuery
 from venue.unknown_fields import NAMES_LOGGED
@@ -146,7 +146,7 @@ async def test_a_cut_connection_is_tried_again(script: Scripted, client: Client)
 async def test_an_answer_above_two_megabytes_is_refused_however_it_is_packed(
     script: Scripted, client: Client
 ) -> None:
-    large = json.dumps({**META, "filler": "x" * BODY_AT_MOST}).encode()
+    large = json.dumps({**META, "filler": "x" * MAX_BODY}).encode()
     script.say(raw(large))
     assert "2 MB" in await refused(client)
     script.script.clear()
@@ -192,7 +192,7 @@ async def test_unknown_fields_are_left_out_and_counted(script: Scripted, client:
     )  # type: ignore[dict-item, index]
     answer = await client.ask(META_READ, "house")
     assert answer.data == {"universe": META["universe"], "marginTables": [], "collateralToken": 0}
-    assert client.met.counts == {("meta", "field"): 2}
+    assert client.unknown_counts.counts == {("meta", "field"): 2}
 
 
 async def test_a_status_that_is_not_listed_passes_as_it_is_and_is_counted(
@@ -208,12 +208,12 @@ async def test_a_status_that_is_not_listed_passes_as_it_is_and_is_counted(
     assert [r["status"] for r in answer.data] == [r["status"] for r in rows]
     await client.ask(reads.ROLE, "house", user=WALLET)
     await client.ask(reads.ABSTRACTION, "house", user=WALLET)
-    assert client.met.counts == {
+    assert client.unknown_counts.counts == {
         ("historicalOrders", "status"): 2,
         ("userRole", "status"): 1,
     }
     await client.ask(reads.ABSTRACTION, "house", user=WALLET)
-    assert client.met.counts["userAbstraction", "status"] == 1
+    assert client.unknown_counts.counts["userAbstraction", "status"] == 1
 
 
 async def test_malformed_figures_left_out_rows_and_other_forms_are_counted_apart(
@@ -224,7 +224,7 @@ async def test_malformed_figures_left_out_rows_and_other_forms_are_counted_apart
     await client.ask(reads.RELAYED["fundingHistory"], "relay", coin="BTC", startTime=1)
     with pytest.raises(Refused):
         await client.ask(META_READ, "house")
-    assert client.met.counts == {
+    assert client.unknown_counts.counts == {
         ("fundingHistory", "malformed"): 1,
         ("fundingHistory", "dropped"): 1,
         ("meta", "form"): 1,
@@ -256,7 +256,7 @@ async def test_answers_that_are_refused_as_a_whole_are_counted_by_kind(
         {"status": "order", "order": update},
         {"time": -1},
     )
-    script.say(*(told(a) for a in answers), raw(b"x" * (BODY_AT_MOST + 1)))
+    script.say(*(told(a) for a in answers), raw(b"x" * (MAX_BODY + 1)))
     await client.ask(META_READ, "house")
     asked = (
         client.ask(META_READ, "house"),
@@ -269,7 +269,7 @@ async def test_answers_that_are_refused_as_a_whole_are_counted_by_kind(
     for one in asked:
         with pytest.raises(Refused):
             await one
-    assert client.met.refused == {
+    assert client.unknown_counts.refused == {
         "meta": 1,
         "l2Book": 1,
         "userFillsByTime": 1,
@@ -290,7 +290,7 @@ async def test_an_answer_to_an_action_that_is_no_answer_is_counted(
 ) -> None:
     script.say(answer)
     await venue.approve_agent(APPROVAL, signature(), WALLET)
-    assert client.met.refused == {"exchange": times}
+    assert client.unknown_counts.refused == {"exchange": times}
 
 
 async def test_a_used_nonce_is_an_answer_of_which_nothing_is_known(
@@ -299,7 +299,7 @@ async def test_a_used_nonce_is_an_answer_of_which_nothing_is_known(
     told = orders.placed(b'{"status": "err", "response": "Invalid nonce: duplicate nonce 5"}')
     assert (told.outcome, told.kind) == ("unknown", "duplicate_nonce")
     client.count_answer(b"", told.outcome, told.kind)
-    assert (client.met.refused, client.met.counts) == ({"exchange": 0}, {})
+    assert (client.unknown_counts.refused, client.unknown_counts.counts) == ({"exchange": 0}, {})
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ async def test_names_that_the_venue_makes_up_are_counted_without_end_and_logged_
         made_up = {f"f{n}_{i}": 1 for i in range(100)}
         script.say(told({**META, **made_up}))  # type: ignore[dict-item]
         await client.ask(META_READ, "house")
-    assert client.met.counts == {("meta", "field"): 1_000}
+    assert client.unknown_counts.counts == {("meta", "field"): 1_000}
     assert len([r for r in caplog.records if r.name == "wallet.venue"]) <= NAMES_LOGGED
 
 
@@ -476,7 +476,7 @@ async def test_what_the_venue_refuses_is_told_in_its_words_and_our_class(
         told({"status": "ok"}),
         told({"status": "new"}),
         told([]),
-        raw(b"x" * (BODY_AT_MOST + 1)),
+        raw(b"x" * (MAX_BODY + 1)),
     ],
 )
 async def test_what_was_sent_and_not_answered_is_unknown_and_sent_once(
@@ -533,7 +533,7 @@ async def test_a_relayed_answer_above_512_kilobytes_is_none(
     with pytest.raises(Refused) as found:
         await venue.relay(Relay("portfolio", (("user", WALLET),)), 60, payer="")
     assert found.value.code == "venue_unavailable"
-    assert client.met.refused == {"portfolio": 0}, (
+    assert client.unknown_counts.refused == {"portfolio": 0}, (
         "the limit is ours, and strangers choose whom to ask about"
     )
 

@@ -17,7 +17,7 @@ from domain.trading.venue_account import TERMS
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Caller, OperationResult
-from venue.budget import A_MINUTE
+from venue.budget import WEIGHT_PER_MINUTE
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 WHO = "0x" + "ab" * 20
@@ -280,7 +280,7 @@ async def test_abuse_35_while_an_address_is_exhausted_the_lanes_of_closes_and_th
     assert int(reply.headers["Retry-After"]) >= 1
     await budget.take("close", 200)
     await budget.take("keeper", 200)
-    assert sum((await budget.used()).values()) <= A_MINUTE
+    assert sum((await budget.used()).values()) <= WEIGHT_PER_MINUTE
 
 
 async def test_abuse_45_an_ok_with_an_unknown_object_is_unknown_and_not_a_success(

@@ -13,7 +13,7 @@ from tests.tools.trading.conftest import Desk, Person, a_desk
 from tests.tools.trading.orders import agent, allow, trader
 from tools.trading.orders.status_sync import sync_due_orders
 from venue import reads
-from venue.budget import A_MINUTE
+from venue.budget import WEIGHT_PER_MINUTE
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def test_one_persons_reads_leave_another_persons_their_own(
 
     async def read(user: str) -> int:
         """The person's reads until none goes through; how many did."""
-        for n in range(A_MINUTE):
+        for n in range(WEIGHT_PER_MINUTE):
             try:
                 await client.ask(reads.BALANCES, lane, user=user)
             except Refused:

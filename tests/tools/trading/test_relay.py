@@ -15,7 +15,7 @@ from http_shim.http_server import listen
 from tests.tools.trading.conftest import Desk, a_desk
 from tools.catalogue import OPERATIONS
 from tools.model.operation import ANONYMOUS
-from venue.budget import RELAYS_AT_MOST
+from venue.budget import MAX_RELAYS
 
 pytestmark = pytest.mark.anyio
 WHO = "0x" + "ab" * 20
@@ -215,9 +215,9 @@ async def test_abuse_32_a_flood_of_distinct_users_never_touches_the_keepers_rese
             if reply.refused:
                 assert (reply.status, reply.body["error"]) == (503, "venue_unavailable")
                 assert int(reply.headers["Retry-After"]) >= 1
-        assert answered == RELAYS_AT_MOST // 20
+        assert answered == MAX_RELAYS // 20
         budget = desk.networks.get("mainnet").client._budget
-        assert (await budget.used())["relay"] == RELAYS_AT_MOST
+        assert (await budget.used())["relay"] == MAX_RELAYS
         for _ in range(5):  # the keeper finds the venue open, and so does the house
             await budget.take("keeper", 80)
         await desk.ok("indices_list")
@@ -246,9 +246,9 @@ async def test_abuse_34_two_thousand_orders_of_ten_accounts_are_answered_within_
         await desk.do("info_order_history", user=f"0x{n:040x}", limit=200) for n in range(10)
     ]
     good = [r for r in replies if not r.refused]
-    assert len(good) == RELAYS_AT_MOST // 120
+    assert len(good) == MAX_RELAYS // 120
     assert all(len(r.body["data"]) == 200 for r in good)
-    assert (await desk.networks.get("mainnet").client._budget.used())["relay"] <= RELAYS_AT_MOST
+    assert (await desk.networks.get("mainnet").client._budget.used())["relay"] <= MAX_RELAYS
 
 
 async def test_an_answer_may_be_kept_by_whoever_gets_it_for_as_long_as_it_is_fresh(
