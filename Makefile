@@ -99,10 +99,8 @@ clients: setup
 venue-clients: setup
 	$(BIN)/pytest -q tests/venue/devvenue/test_clients.py tests/venue/devvenue/test_types.py
 
-# Both typed clients anew, out of docs/openapi.json.
-clients-generate: setup
-	$(BIN)/wallet openapi > docs/openapi.json
-	cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund
+# Both typed clients out of docs/openapi.json, into build/clients: a wheel's source and an npm package.
+clients-build: setup
 	$(BIN)/python clients/generate.py
 
 # The reference agent through every scenario that a harness has to survive, and ten bad habits.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
+from domain.reads.notices import NOTICE_DATA, NOTICE_KINDS
 from domain.refusals import REFUSALS
 from tools.model.json_schema import refusal_example, refusal_schema, takes_schema
 from tools.model.operation import Operation
@@ -67,18 +69,64 @@ OPEN: Final[Mapping[str, str]] = {
 
 POSTED: Final = " By POST for what is longer than the 16 KiB of a request line."
 
+
+def _event(names: Sequence[str], data: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "enum": list(names)},
+            "id": {"type": "string"},
+            "retry": {"type": "integer"},
+            "data": {
+                "type": "string",
+                "contentMediaType": "application/json",
+                "contentSchema": data,
+            },
+        },
+        "required": ["event", "data"],
+        "additionalProperties": False,
+    }
+
+
 STREAM: Final[Schema] = {
-    "type": "string",
-    "description": "events `open`, `row` (its data is a LedgerRow, its id the row's), and one "
+    "description": "One event: `open`, `row` (its data is a LedgerRow, its id the row's), and one "
     "last: `behind`, `again`, `leaving` (come back with Last-Event-ID), or `closed` (no longer "
     "yours to see); a comment every 15 seconds",
+    "anyOf": [
+        _event(("row",), {"$ref": "#/components/schemas/LedgerRow"}),
+        _event(
+            ("open", "behind", "again", "leaving", "closed"),
+            {"type": "object", "additionalProperties": False},
+        ),
+    ],
 }
+
+REFUSED: Final[Mapping[int, tuple[str, tuple[str, ...]]]] = {
+    400: ("BadRequest", ("invalid_request", "secret_not_accepted")),
+    401: ("Unauthenticated", ("unauthenticated",)),
+    402: ("BudgetExceeded", ("mandate_budget_exceeded",)),
+    403: ("Forbidden", ("forbidden",)),
+    404: ("NotFound", ("not_found",)),
+    409: ("Conflict", ("not_configured",)),
+    413: ("BodyTooLarge", ("body_too_large",)),
+    414: ("PathTooLong", ("invalid_request",)),
+    415: ("EncodedBody", ("invalid_request",)),
+    422: ("Unprocessable", ("wallet_invalid_order",)),
+    429: ("TooManyRequests", ("rate_limited",)),
+    500: ("InternalError", ("internal",)),
+    503: ("Unavailable", ("storage_unavailable",)),
+    504: ("OutcomeUnknown", ("outcome_unknown",)),
+}
+"""The shared answer of each status of a refusal: its name, and the codes that it names; an
+operation with others says so beside its reference.
+"""
 
 
 def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
     """OpenAPI 3.1: every route with its request, its answers and its refusals by status."""
     paths: dict[str, Schema] = {}
-    gives, components = schemas_of(op.response_model for op in operations if op.route is not None)
+    models = [op.response_model for op in operations if op.route is not None]
+    gives, components = schemas_of([*models, *NOTICE_DATA.values()])
     for op in operations:
         for each in op.routes:
             method, path = each.route or ("", "")
@@ -99,10 +147,14 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
         },
         "servers": [{"url": base_url}],
         "paths": dict(sorted(paths.items())) | _texts(),
+        "webhooks": {
+            kind: {"post": _webhook(kind, gives[NOTICE_DATA[kind]])} for kind in NOTICE_KINDS
+        },
         "components": {
             "schemas": dict(
                 sorted((components | _about() | {"Refusal": refusal_schema()}).items())
             ),
+            "responses": {name: _shared_refusal(status) for status, (name, _) in REFUSED.items()},
             "examples": {
                 code: {"summary": kind.sentence, "value": refusal_example(kind)}
                 for code, kind in REFUSALS.items()
@@ -122,6 +174,21 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
             },
         },
     }
+
+
+def as_text(raw: Schema) -> str:
+    """The document with a line a route, a webhook and a component, so that a diff shows which."""
+
+    def members(value: Any, depth: int) -> str:
+        inner = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        if depth == 0 or not isinstance(value, dict) or not value:
+            return inner
+        lines = (f"{json.dumps(k)}: {members(v, depth - 1)}" for k, v in value.items())
+        return "{\n" + ",\n".join(lines) + "\n}"
+
+    depths = {"components": 2, "paths": 1, "webhooks": 1}
+    parts = (f"{json.dumps(k)}: {members(v, depths.get(k, 0))}" for k, v in raw.items())
+    return "{\n" + ",\n".join(parts) + "\n}"
 
 
 def refusals_of(op: Operation) -> list[str]:
@@ -201,14 +268,48 @@ def _answer(meaning: str, schema: Schema, media: str = "application/json") -> Sc
 
 
 def _refused(status: int, codes: Sequence[str]) -> Schema:
+    """A reference to the shared answer of a status, with the codes where they are not its own."""
+    name, common = REFUSED[status]
+    raw: Schema = {"$ref": f"#/components/responses/{name}"}
+    return raw if tuple(codes) == common else raw | {"description": _refused_by(codes)}
+
+
+def _refused_by(codes: Sequence[str]) -> str:
+    return "Refused: " + ", ".join(codes)
+
+
+def _shared_refusal(status: int) -> Schema:
     """The refusals of one status: the block, and an example of each code."""
-    raw = _answer("Refused: " + ", ".join(codes), {"$ref": "#/components/schemas/Refusal"})
+    raw = _answer(_refused_by(REFUSED[status][1]), _component_ref("Refusal"))
     raw["content"]["application/json"]["examples"] = {
-        c: {"$ref": f"#/components/examples/{c}"} for c in codes
+        code: {"$ref": f"#/components/examples/{code}"}
+        for code, kind in REFUSALS.items()
+        if kind.status == status or code in REFUSED[status][1]
     }
     if status in (429, 503):
         raw["headers"]["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
     return raw
+
+
+def _webhook(kind: str, data: Schema) -> Schema:
+    """One kind of notice, as it is POSTed to an owner's webhook (Standard Webhooks)."""
+    body = _closed(
+        type={"type": "string", "const": kind},
+        timestamp={"type": "string", "format": "date-time"},
+        data=data,
+    )
+    text = {"type": "string"}
+    return {
+        "operationId": "notice_" + kind.replace(".", "_"),
+        "summary": f"Notice {kind}",
+        "tags": ["webhooks"],
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "schema": text}
+            for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {"2XX": {"description": "Taken; anything else is tried again"}},
+    }
 
 
 def _component_ref(name: str) -> Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, TypedDict, get_args
 
 from domain.ledger.events.event import Event, LedgerKind, Reporter
 from domain.ledger.events.payloads import (
@@ -30,8 +30,126 @@ _NOTICE_BODIES: Final = (ApprovalDecided, Control, Deposited, Settled, Stopped)
 LEVELS: Final = (100, 80, 50)  # percent of a cap
 AT_THE_FLOOR: Final = "floor"
 
-Data: TypeAlias = Mapping[str, str | int | None]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowNotice:
+    """The ledger row that a notice is of; `tx_hash` null where the chain did not bring it."""
+
+    public_id: str
+    event_id: str
+    tx_hash: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecidedNotice(RowNotice):
+    """The owner decided about an action that waited."""
+
+    approval_id: str | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppedNotice(RowNotice):
+    """A mandate stopped; `reason` is the row's, null where it has none."""
+
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledNotice(RowNotice):
+    """A vault was settled. Units: USDC, 6 decimals."""
+
+    spent: str
+    returned: str
+    gain: str
+    agent_fee: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepositNotice(RowNotice):
+    """Money came into a vault. Units: USDC, 6 decimals."""
+
+    amount_usdc: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapNotice:
+    """A level of a cap is reached; `day` is null for the budget's. Units: USDC, 6 decimals."""
+
+    public_id: str
+    event_id: str
+    cap: Literal["day", "budget"]
+    day: str | None
+    percent: int
+    used: str
+    allowed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAskedNotice:
+    """An action waits for its owner. Units: USDC, 6 decimals."""
+
+    public_id: str
+    approval_id: str
+    amount_usdc: str
+    target: str | None
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptanceEndedNotice:
+    """The owner changed terms that an agent had accepted."""
+
+    public_id: str
+    agent_id: str | None
+    accepted_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderUnknownNotice:
+    """An order was sent, and its outcome is not known. Units: USDC, 6 decimals."""
+
+    order_id: str
+    mode: str
+    product: str
+    side: str
+    notional: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferNotice:
+    """USDC that was not reported came to an agent's own address. Units: USDC, 6 decimals."""
+
+    agent_id: str
+    chain_id: int
+    tx_hash: str
+    amount_usdc: str
+
+
+NoticeData: TypeAlias = (
+    RowNotice
+    | CapNotice
+    | ApprovalAskedNotice
+    | AcceptanceEndedNotice
+    | OrderUnknownNotice
+    | TransferNotice
+)
 """The data of a notice: flat, amounts as 6-decimal text, no user-written text."""
+
+NOTICE_DATA: Final[Mapping[NoticeKind, type[NoticeData]]] = {
+    "approval.asked": ApprovalAskedNotice,
+    "approval.decided": ApprovalDecidedNotice,
+    "cap.reached": CapNotice,
+    "mandate.acceptance_ended": AcceptanceEndedNotice,
+    "mandate.paused": RowNotice,
+    "mandate.resumed": RowNotice,
+    "mandate.stop_line": StoppedNotice,
+    "mandate.stopped": StoppedNotice,
+    "mandate.settled": SettledNotice,
+    "deposit.seen": DepositNotice,
+    "transfer.in": TransferNotice,
+    "order.unknown": OrderUnknownNotice,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +158,13 @@ class Notice:
 
     kind: NoticeKind
     key: str
-    data: Data
+    data: NoticeData
+
+
+class _RowFields(TypedDict):
+    public_id: str
+    event_id: str
+    tx_hash: str | None
 
 
 def may_tell(event: Event) -> bool:
@@ -70,37 +194,40 @@ def row_notices(
 
 def _row_notice(mandate: Mandate, event: Event, payload: Payload) -> Notice | None:
     """The notice of the row itself, if its kind has one."""
-    base: dict[str, str | int | None] = {
+    row: _RowFields = {
         "public_id": mandate.public_id,
         "event_id": event.event_id,
         "tx_hash": event.tx_hash,
     }
 
-    def notice(kind: NoticeKind, **data: str | int | None) -> Notice:
-        return Notice(kind=kind, key=f"{kind}:{event.event_id}", data=base | data)
+    def notice(kind: NoticeKind, data: RowNotice) -> Notice:
+        return Notice(kind=kind, key=f"{kind}:{event.event_id}", data=data)
 
     match payload:
         case ApprovalDecided():
-            return notice(
-                "approval.decided", approval_id=payload.approval_id, status=payload.status
+            decided = ApprovalDecidedNotice(
+                **row, approval_id=payload.approval_id, status=payload.status
             )
+            return notice("approval.decided", decided)
         case Control():
-            return notice("mandate.paused" if payload.change == "paused" else "mandate.resumed")
+            kind: NoticeKind = "mandate.paused" if payload.change == "paused" else "mandate.resumed"
+            return notice(kind, RowNotice(**row))
         case Stopped():
             at_line = payload.reason == AT_THE_FLOOR
-            kind: NoticeKind = "mandate.stop_line" if at_line else "mandate.stopped"
-            return notice(kind, reason=payload.reason)
+            kind = "mandate.stop_line" if at_line else "mandate.stopped"
+            return notice(kind, StoppedNotice(**row, reason=payload.reason))
         case Settled():
-            return notice(
-                "mandate.settled",
+            settled = SettledNotice(
+                **row,
                 spent=str(payload.spent),
                 returned=str(payload.returned),
                 gain=str(payload.gain),
                 agent_fee=str(payload.agent_fee),
             )
+            return notice("mandate.settled", settled)
         case Deposited():
             amount = event.amount_usdc if event.amount_usdc is not None else ZERO
-            return notice("deposit.seen", amount_usdc=str(amount))
+            return notice("deposit.seen", DepositNotice(**row, amount_usdc=str(amount)))
     return None
 
 
@@ -120,7 +247,13 @@ def _budget(mandate: Mandate, event: Event, measured: MeasuredBook) -> Notice | 
 
 
 def _reached(
-    mandate: Mandate, event: Event, *, cap: str, day: str | None, used: Usdc, allowed: Usdc
+    mandate: Mandate,
+    event: Event,
+    *,
+    cap: Literal["day", "budget"],
+    day: str | None,
+    used: Usdc,
+    allowed: Usdc,
 ) -> Notice | None:
     limit = allowed.micros
     level = next((p for p in LEVELS if limit and used.micros * 100 >= limit * p), None)
@@ -129,13 +262,13 @@ def _reached(
     return Notice(
         kind="cap.reached",
         key=f"cap:{mandate.public_id}:{day or cap}:{level}",
-        data={
-            "public_id": mandate.public_id,
-            "event_id": event.event_id,
-            "cap": cap,
-            "day": day,
-            "percent": level,
-            "used": str(used),
-            "allowed": str(allowed),
-        },
+        data=CapNotice(
+            public_id=mandate.public_id,
+            event_id=event.event_id,
+            cap=cap,
+            day=day,
+            percent=level,
+            used=str(used),
+            allowed=str(allowed),
+        ),
     )

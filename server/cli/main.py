@@ -266,10 +266,10 @@ def counts() -> None:
 @main.command()
 def openapi() -> None:
     """Print the OpenAPI document."""
-    from http_shim.openapi import document
+    from http_shim.openapi import as_text, document
     from tools.catalogue import OPERATIONS
 
-    _say(document(OPERATIONS, base_url=_settings().config().base_url))
+    _say(as_text(document(OPERATIONS, base_url=_settings().config().base_url)))
 
 
 @main.command()

@@ -35,6 +35,8 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
                 if int(status) < 400:
                     for content in answer["content"].values():
                         yield op["operationId"], content["schema"]
+    for kind, item in written()["webhooks"].items():
+        yield kind, item["post"]["requestBody"]["content"]["application/json"]["schema"]
 
 
 def is_open(schema: dict[str, Any]) -> bool:

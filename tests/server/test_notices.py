@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,7 +23,7 @@ from chain.contracts.sign_in import SiweSignIn
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
-from domain.reads.notices import Notice
+from domain.reads.notices import Notice, RowNotice
 from domain.settings import Config
 from http_shim.http_server import bound
 from server.keeper.notification_worker import DEAD_AFTER, LEASE_S, NotificationWorker
@@ -43,7 +43,9 @@ pytestmark = pytest.mark.anyio
 KEY = b"k" * 32
 PATIENCE_S = 60  # of who sends, with a receiver that works
 OWNER = Caller("owner", "u_owner", "u_owner", "0x" + "22" * 20)
-PAUSED = Notice(kind="mandate.paused", key="k1", data={"public_id": "m_1"})
+PAUSED = Notice(
+    kind="mandate.paused", key="k1", data=RowNotice(public_id="m_1", event_id="e_1", tx_hash=None)
+)
 
 
 @dataclass
@@ -128,7 +130,7 @@ async def test_a_notice_comes_signed_once_whoever_sends_it(store: Store) -> None
         assert await sent(deps, processes=3) == 1
         ((headers, body),) = receiver.got
         told = Verifier(hook["secret"]).verify(body, {k.lower(): v for k, v in headers.items()})
-        assert (told["type"], told["data"]) == ("mandate.paused", {"public_id": "m_1"})
+        assert (told["type"], told["data"]) == ("mandate.paused", asdict(PAUSED.data))
         other = Verifier(deps.webhooks.secret("wh_other", 1) if deps.webhooks else "")
         with pytest.raises(WebhookVerificationError):
             other.verify(body, {k.lower(): v for k, v in headers.items()})

@@ -14,7 +14,9 @@ from aiohttp import ClientSession
 from eth_utils import keccak
 from openapi_spec_validator import validate
 
+from domain.reads.notices import NOTICE_KINDS
 from domain.refusals import REFUSALS
+from http_shim.openapi import as_text
 from tests.surfaces.conftest import Service
 from tools.catalogue import OPERATIONS
 from tools.model.json_schema import tool_input
@@ -119,6 +121,9 @@ async def test_the_openapi_document_is_valid_and_names_every_route(service: Serv
     async with ClientSession() as http, http.get(service.base + "/openapi.json") as r:
         told = await r.json()
         validate(told)
+        assert len(as_text(told)) <= 450_000
+        assert json.loads(as_text(told)) == told
+        assert set(told["webhooks"]) == set(NOTICE_KINDS)
         assert "/wallet/mandates/{public_id}/execute-call" in told["paths"]
         assert "$ref" not in json.dumps(told["paths"]["/wallet/mandates"]["post"]["requestBody"])
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b32encode
+from dataclasses import asdict
 from datetime import datetime
 
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate
-from domain.reads.notices import Data, Notice
+from domain.reads.notices import (
+    AcceptanceEndedNotice,
+    ApprovalAskedNotice,
+    Notice,
+    OrderUnknownNotice,
+    TransferNotice,
+)
 from domain.times import timestamp
 from domain.trading.orders import Order
 from storage.repositories.webhooks import Webhook
@@ -19,7 +26,7 @@ from tools.model.serialization import encoded
 def enqueue_notice(uow: UnitOfWork, owner_id: str, notice: Notice, now: datetime) -> int:
     """Queue a notice for the owner's webhooks that ask for it; how many it is new to."""
     hooks = [h for h in uow.webhooks.of_owner(owner_id) if h.wants(notice.kind)]
-    body = {"type": notice.kind, "timestamp": timestamp(now), "data": dict(notice.data)}
+    body = {"type": notice.kind, "timestamp": timestamp(now), "data": asdict(notice.data)}
     return sum(_queued(uow, hook, notice, encoded(body).decode(), now) for hook in hooks)
 
 
@@ -42,13 +49,13 @@ def message_id(webhook_id: str, key: str) -> str:
 
 def enqueue_approval_notice(uow: UnitOfWork, owner_id: str, item: Approval, now: datetime) -> None:
     """An action waits for its owner."""
-    data = {
-        "public_id": item.public_id,
-        "approval_id": item.approval_id,
-        "amount_usdc": str(item.approve_amount_usdc),
-        "target": item.target.get("address"),
-        "expires_at": timestamp(item.expires_at),
-    }
+    data = ApprovalAskedNotice(
+        public_id=item.public_id,
+        approval_id=item.approval_id,
+        amount_usdc=str(item.approve_amount_usdc),
+        target=item.target.get("address"),
+        expires_at=timestamp(item.expires_at),
+    )
     notice = Notice(kind="approval.asked", key=f"asked:{item.approval_id}", data=data)
     enqueue_notice(uow, owner_id, notice, now)
 
@@ -58,11 +65,9 @@ def acceptance_ended(uow: UnitOfWork, mandate: Mandate, now: datetime) -> None:
     if mandate.accepted_at is None:
         return
     accepted_at = timestamp(mandate.accepted_at)
-    data: Data = {
-        "public_id": mandate.public_id,
-        "agent_id": mandate.agent_id,
-        "accepted_at": accepted_at,
-    }
+    data = AcceptanceEndedNotice(
+        public_id=mandate.public_id, agent_id=mandate.agent_id, accepted_at=accepted_at
+    )
     key = f"acceptance:{mandate.public_id}:{accepted_at}"
     enqueue_notice(
         uow, mandate.owner_id, Notice(kind="mandate.acceptance_ended", key=key, data=data), now
@@ -71,13 +76,13 @@ def acceptance_ended(uow: UnitOfWork, mandate: Mandate, now: datetime) -> None:
 
 def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:
     """Notice: an order was sent, and its outcome is not known yet."""
-    data = {
-        "order_id": order.order_id,
-        "mode": order.mode,
-        "product": order.product,
-        "side": order.side,
-        "notional": str(order.notional),
-    }
+    data = OrderUnknownNotice(
+        order_id=order.order_id,
+        mode=order.mode,
+        product=order.product,
+        side=order.side,
+        notional=str(order.notional),
+    )
     key = f"unknown:{order.order_id}:{order.attempt}"
     enqueue_notice(uow, order.owner_id, Notice(kind="order.unknown", key=key, data=data), now)
 
@@ -89,11 +94,6 @@ def transfer_in(
     agent = uow.identities.agent(agent_id)
     if agent is None:
         return
-    data: Data = {
-        "agent_id": agent_id,
-        "chain_id": chain_id,
-        "tx_hash": tx_hash,
-        "amount_usdc": amount,
-    }
+    data = TransferNotice(agent_id=agent_id, chain_id=chain_id, tx_hash=tx_hash, amount_usdc=amount)
     key = f"transfer:{chain_id}:{tx_hash}:{agent_id}"
     enqueue_notice(uow, agent.owner_id, Notice(kind="transfer.in", key=key, data=data), now)
