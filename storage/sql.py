@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -39,9 +39,12 @@ LOCKED: Final = " FOR UPDATE"  # behind a query, on PostgreSQL
 
 
 class Sql(Protocol):
-    """The connection that repositories run their statements on; one transaction."""
+    """The connection that repositories run their statements on; one transaction. `locks` stands
+    behind a query to keep others off its rows; it is empty where nobody else can write in between.
+    """
 
     dialect: str
+    locks: str
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""
@@ -65,7 +68,7 @@ def first(sql: Sql, text: str, /, **values: Any) -> Row | None:
 class SqliteSql:
     """On the standard library's driver: the shortest way to SQLite."""
 
-    dialect = "sqlite"
+    dialect, locks = "sqlite", ""
 
     def __init__(self, connection: sqlite3.Connection):
         self._connection = connection
@@ -104,6 +107,11 @@ def numbered(text: str) -> tuple[str, tuple[str, ...]]:
     return _NAME.sub(number, text), tuple(names)
 
 
+def named(text: str, name: Callable[[str], str]) -> str:
+    """The same statement with other texts for its parameters."""
+    return _NAME.sub(lambda match: name(match[1]), text)
+
+
 @cache
 def inserting(text: str) -> str | None:
     """The statement that inserts many rows, in their order, out of one JSON text, which the driver
@@ -130,7 +138,7 @@ def _json_rows(rows: Sequence[Row]) -> str | None:
 class PostgresSql:
     """On an asyncpg connection, inside `greenlet_spawn`."""
 
-    dialect = "postgresql"
+    dialect, locks = "postgresql", LOCKED
 
     def __init__(self, connection: asyncpg.Connection):
         # SQLite's driver is the standard library's: what is loaded here is PostgreSQL's alone.
@@ -182,7 +190,8 @@ class SingleQuery:
     """One query and no more: without a transaction a second one would see another moment."""
 
     def __init__(self, sql: Sql):
-        self._sql, self._has_run, self.dialect = sql, False, sql.dialect
+        self._sql, self._has_run = sql, False
+        self.dialect, self.locks = sql.dialect, sql.locks
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query. Errors: `PrefetchMiss`, the second time."""

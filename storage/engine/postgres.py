@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy.util import greenlet_spawn
 
 from storage.engine.connections import Connection, Connections, ConnectionUse
 from storage.engine.job import OnBatch, ignore_batch
+from storage.engine.lane import Lane
 from storage.engine.write_batches import WriteBatcher
 from storage.errors import DatabaseTimeouts
-from storage.prefetch.batcher import PrefetchBatcher
-from storage.prefetch.memory_sql import PrefetchedSql
-from storage.prefetch.prefetched_rows import PrefetchedRows, prefetch_query, with_rows
+from storage.prefetch.prefetch_query import (
+    PrefetchedSql,
+    QueryRows,
+    prefetch_query,
+    queries_of,
+    rows_by_query,
+)
 from storage.prefetch.read_set import ReadSet
 from storage.repositories.state_cache import StateCache
 from storage.sql import PostgresSql, PrefetchMiss, SingleQuery
@@ -24,6 +29,9 @@ from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 Work = Callable[[UnitOfWork], T]
+_ReadJob: TypeAlias = tuple[ReadSet, asyncio.Future[QueryRows]]
+# Statements that read for waiting handlers at the same time.
+READ_LANES: Final = 2
 # How long what runs may take when the process ends, which has two seconds in all.
 LAST_MS: Final = 700
 
@@ -38,7 +46,7 @@ class PostgresStore:
         self._cache = StateCache()
         self._connections = Connections(url, patience)
         self._batches = WriteBatcher(self._connections, self._cache, self._alone, on_batch)
-        self._bringing = PrefetchBatcher(self._fetched)
+        self._reads: Lane[_ReadJob] = Lane(self._prefetch, at_once=READ_LANES)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -51,7 +59,9 @@ class PostgresStore:
 
     async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
         """Read the rows that some handlers declared, by one statement. Errors: `Unavailable`."""
-        return PrefetchedStore(self, await self._bringing.snapshot(read_set), self._cache)
+        future: asyncio.Future[QueryRows] = asyncio.get_running_loop().create_future()
+        self._reads.add((read_set, future))
+        return PrefetchedStore(self, await future, self._cache)
 
     async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
         """Run in one transaction; a deadlock or serialization failure is tried again. Where the
@@ -73,15 +83,29 @@ class PostgresStore:
     async def _alone(self, work: Work[T]) -> T:
         return await self._connections.use(partial(self._committed, work))
 
-    async def _fetched(self, needs: Sequence[ReadSet]) -> PrefetchedRows:
-        empty, text, values = prefetch_query(needs, self._cache)
+    async def _prefetch(self, jobs: list[_ReadJob]) -> None:
+        """Run the queries of some handlers that read, by one statement."""
+        queries, text, values = prefetch_query(
+            query
+            for read_set, _ in jobs
+            for query in queries_of(read_set, self._cache, writes=False)
+        )
 
-        async def fetch(connection: ConnectionUse) -> Sequence[tuple[str, str, str]]:
+        async def fetch(connection: ConnectionUse) -> QueryRows:
             connection.reads = True
-            rows: Sequence[tuple[str, str, str]] = await connection.connection.fetch(text, *values)
-            return rows
+            return rows_by_query(queries, await connection.connection.fetch(text, *values))
 
-        return with_rows(empty, await self._connections.use(fetch))
+        task = asyncio.ensure_future(self._connections.use(fetch))
+        await asyncio.wait([task])
+        for _, future in jobs:
+            if future.done():
+                continue
+            if task.cancelled():
+                future.cancel()
+            elif (error := task.exception()) is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(task.result())
 
     async def _single(self, work: Work[T], connection: ConnectionUse) -> T:
         connection.reads = True
@@ -128,14 +152,14 @@ class PrefetchedStore:
     own doing.
     """
 
-    def __init__(self, store: PostgresStore, snapshot: PrefetchedRows, cache: StateCache):
+    def __init__(self, store: PostgresStore, prefetched: QueryRows, cache: StateCache):
         self.url = store.url
-        self._store, self._snapshot, self._cache = store, snapshot, cache
+        self._store, self._prefetched, self._cache = store, prefetched, cache
 
     async def read(self, work: Work[T], *, single: bool = False) -> T:
         """Run on what was brought; where that is not enough, on a snapshot of the database."""
         try:
-            return work(UnitOfWork(PrefetchedSql(self._snapshot), self._cache))
+            return work(UnitOfWork(PrefetchedSql(self._prefetched), self._cache))
         except PrefetchMiss:
             return await self._store.read(work, single=single)
 

@@ -1,147 +1,158 @@
-"""One statement that writes what a batch of handlers wants, mandate by mandate, all or nothing of
-each: a mandate wins where it is still as the handlers saw it.
+"""What handlers write about mandates, stored by one statement: of each mandate all or nothing, and
+only where it is still as the handlers saw it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
-from storage.prefetch.memory_sql import Changes
-from storage.prefetch.prefetched_rows import PrefetchedRows
-from storage.repositories.approvals import KEPT, RENEW
+from storage.prefetch.prefetch_query import PrefetchedSql, QueryRows
+from storage.repositories import approvals, idempotency
+from storage.repositories import ledger_queries as ledger
 from storage.repositories.event_row import COLUMNS
-from storage.sql import Row, numbered
+from storage.sql import PrefetchMiss, Row, numbered
 
-_NUMBERS: Final = frozenset(
-    (
-        "seq", "amount_micros", "chain_id", "log_index", "block_number", "pairs_with",
-        "occurred_at", "created_at", "claimed_at", "until_at", "status", "made_at", "expires_at",
-        "block",
-    )
-)  # fmt: skip
-_CLAIM: Final = (
-    "public_id", "scope", "key", "request_hash", "claimed_at", "until_at", "status", "response",
-)  # fmt: skip
+VERSION: Final = "SELECT version, turn FROM mandates WHERE public_id = :id"
+
+_GUARD: Final = ("public_id", "version", "turn", "expected", "seq", "row_hash", "created_at")
 _CHECK: Final = ("public_id", "seq", "created_at", "state")
-_TABLES: Final[Mapping[str, Sequence[str]]] = {
-    "event": COLUMNS, "claim": _CLAIM, "check": _CHECK, "held": KEPT,
-}  # fmt: skip
+_CLAIM: Final = ("scope", "key", "request_hash", "claimed_at", "status", "response")
+_BIGINTS: Final = frozenset(
+    (
+        "amount_micros", "block", "block_number", "chain_id", "claimed_at", "created_at",
+        "expected", "expires_at", "log_index", "made_at", "occurred_at", "pairs_with", "seq",
+        "status", "turn", "version",
+    )
+)  # fmt: skip
 
 
-def _out_of(table: str) -> str:
-    """The rows that are to be written to a table, in their order, of mandates that won."""
-    names = _TABLES[table]
-    typed = ", ".join(f"{n} {'bigint' if n in _NUMBERS else 'text'}" for n in names)
+def _rows(name: str, columns: Iterable[str]) -> str:
+    """The rows of a table, out of one JSON text."""
+    typed = (f"{n} {'bigint' if n in _BIGINTS else 'text'}" for n in columns)
+    return f"json_to_recordset(:{name}::json) AS r({', '.join(typed)})"
+
+
+def _insert(table: str, name: str, columns: Sequence[str], tail: str = "") -> str:
+    """Insert the rows of mandates that won."""
+    rows, listed = _rows(name, {"public_id": None, **dict.fromkeys(columns)}), ", ".join(columns)
     return (
-        f"FROM ROWS FROM (json_to_recordset(:{table}::json) AS ({typed})) "
-        f"WITH ORDINALITY AS g({', '.join(names)}, nth) "
-        "JOIN won ON won.public_id = g.public_id ORDER BY g.nth"
+        f"INSERT INTO {table} ({listed}) SELECT {listed} FROM {rows} JOIN won USING (public_id) "
+        f"{tail}"
     )
 
 
-def _all(names: Iterable[str]) -> str:
-    return ", ".join(f"g.{n}" for n in names)
-
-
-# A lock is held for as long as this statement takes, and none is waited for: a mandate whose row
-# somebody else holds is lost, so that those beside it in the batch do not wait with it. It is
-# locked before it is looked at next time, which waits.
-_FLUSH: Final = f"""
+# No lock is waited for: a mandate whose row somebody else holds is lost, and those beside it in the
+# batch do not wait with it.
+FLUSH, _NAMES = numbered(f"""
 WITH guard AS MATERIALIZED (
-  SELECT m.* FROM (SELECT id FROM unnest(:ids::text[]) AS u(id) ORDER BY id) q
+  SELECT g.* FROM (SELECT * FROM {_rows("mandates", _GUARD)} ORDER BY public_id) g
   CROSS JOIN LATERAL (
-    SELECT public_id, version, turn FROM mandates WHERE public_id = q.id FOR UPDATE SKIP LOCKED
-  ) m
-), fit AS MATERIALIZED (
-  SELECT i.* FROM unnest(:ids::text[], :versions::bigint[], :turns::bigint[], :expected::bigint[],
-    :seqs::bigint[], :hashes::text[], :times::bigint[])
-    AS i(public_id, version, turn, expected, seq, row_hash, created_at)
-  JOIN guard g ON g.public_id = i.public_id AND g.version = i.version AND g.turn = i.turn
+    SELECT version, turn FROM mandates WHERE public_id = g.public_id FOR UPDATE SKIP LOCKED
+  ) m WHERE m.version = g.version AND m.turn = g.turn
 ), moved AS (
-  UPDATE ledger_heads h SET seq = f.seq, row_hash = f.row_hash, created_at = f.created_at
-  FROM fit f WHERE h.public_id = f.public_id AND h.seq = f.expected RETURNING h.public_id
+  UPDATE ledger_heads h SET seq = g.seq, row_hash = g.row_hash, created_at = g.created_at
+  FROM guard g WHERE h.public_id = g.public_id AND h.seq = g.expected RETURNING h.public_id
 ), begun AS (
   INSERT INTO ledger_heads (public_id, seq, row_hash, created_at)
-  SELECT f.public_id, f.seq, f.row_hash, f.created_at FROM fit f
-  WHERE f.expected = 0 AND f.seq > 0
-    AND NOT EXISTS (SELECT 1 FROM moved m WHERE m.public_id = f.public_id)
+  SELECT public_id, seq, row_hash, created_at FROM guard WHERE expected = 0 AND seq > 0
+    AND NOT EXISTS (SELECT 1 FROM moved m WHERE m.public_id = guard.public_id)
   ON CONFLICT (public_id) DO NOTHING RETURNING public_id
 ), won AS MATERIALIZED (
   SELECT public_id FROM moved UNION ALL SELECT public_id FROM begun
-  UNION ALL SELECT f.public_id FROM fit f WHERE f.seq = 0
-    AND NOT EXISTS (SELECT 1 FROM ledger_heads h WHERE h.public_id = f.public_id)
-), events AS (
-  INSERT INTO ledger_events ({", ".join(COLUMNS)}) SELECT {_all(COLUMNS)} {_out_of("event")}
-), claims AS (
-  INSERT INTO idempotency ({", ".join(_CLAIM[1:])}) SELECT {_all(_CLAIM[1:])} {_out_of("claim")}
-), checks AS (
-  INSERT INTO ledger_checkpoints ({", ".join(_CHECK)}) SELECT {_all(_CHECK)} {_out_of("check")}
-  ON CONFLICT (public_id, seq) DO NOTHING
-), held AS (
-  INSERT INTO reservations ({", ".join(KEPT)}) SELECT {_all(KEPT)} {_out_of("held")} {RENEW}
+  UNION ALL SELECT public_id FROM guard g WHERE seq = 0
+    AND NOT EXISTS (SELECT 1 FROM ledger_heads h WHERE h.public_id = g.public_id)
+), events AS ({_insert("ledger_events", "events", COLUMNS, "ORDER BY public_id, seq")}
+), checks AS ({_insert("ledger_checkpoints", "checks", _CHECK, "ON CONFLICT DO NOTHING")}
+), claims AS ({_insert("idempotency", "claims", _CLAIM)}
+), held AS ({_insert("reservations", "reservations", approvals.KEPT, approvals.RENEW)}
 )
-SELECT public_id FROM won"""
-FLUSH, _NAMES = numbered(_FLUSH)
+SELECT public_id FROM won""")
+_EMPTY_HEAD: Final[Row] = {"seq": 0, "row_hash": "", "created_at": 0}
+_INSERTS: Final[Mapping[str, str]] = {
+    ledger.INSERT: "events",
+    ledger.CHECK: "checks",
+    idempotency.ANSWERED: "claims",
+    approvals.HAND_OUT: "reservations",
+}
 
 
 @dataclass(slots=True)
 class MandateWrite:
-    """A mandate as a batch found it, and what the batch wants written under it."""
+    """A mandate as a batch found it, and what its handlers want written. `closed`: those behind it
+    in the batch would not see all of that.
+    """
 
     public_id: str
     version: int
     turn: int
-    seq: int
-    row_hash: str
-    changes: Changes = field(default_factory=Changes)
+    read_head: Row
+    head: Row
+    rows: list[tuple[str, Row]] = field(default_factory=list)
+    closed: bool = False
 
 
-def standing(snapshot: PrefetchedRows, public_id: str) -> MandateWrite | None:
-    """How a mandate stands; None where there is none."""
-    rows = snapshot.of("mandate", public_id)
-    if not rows:
+def mandate_write(prefetched: QueryRows, public_id: str) -> MandateWrite | None:
+    """A mandate as it was read; None where there is none."""
+    versions = prefetched[VERSION, public_id]
+    if not versions:
         return None
-    seq, row_hash, _ = head_of(snapshot, public_id)
-    return MandateWrite(public_id, rows[0]["version"], rows[0]["turn"], seq, row_hash)
+    (head,) = prefetched[ledger.HEAD, public_id] or (_EMPTY_HEAD,)
+    return MandateWrite(public_id, read_head=head, head=head, **versions[0])
 
 
-def head_of(snapshot: PrefetchedRows, public_id: str) -> tuple[int, str, int]:
-    """(seq, row hash, time) of the newest row."""
-    rows = snapshot.of("head", public_id)
-    if not rows:
-        return 0, "", 0
-    return int(rows[0]["seq"]), str(rows[0]["row_hash"]), int(rows[0]["created_at"])
-
-
-def values_of(snapshot: PrefetchedRows, changed: Sequence[MandateWrite]) -> list[object]:
-    """What the statement takes: of each mandate a place in each array; the rows as JSON, which the
-    driver takes as one text, where it would look at each value of an array of its own.
+def flush_values(writes: Iterable[MandateWrite]) -> list[str]:
+    """The parameters of the flush: the rows of each table as JSON, which the driver takes as one
+    text, where it would look at each value of an array of its own.
     """
-    heads = [head_of(snapshot, one.public_id) for one in changed]
-    claims = [
-        {"public_id": one.public_id, **row}
-        for one in changed
-        for row in one.changes.claims.values()
-    ]
-    values: dict[str, object] = {
-        "ids": [one.public_id for one in changed],
-        "versions": [one.version for one in changed],
-        "turns": [one.turn for one in changed],
-        "expected": [one.seq for one in changed],
-        "seqs": [seq for seq, _, _ in heads],
-        "hashes": [row_hash for _, row_hash, _ in heads],
-        "times": [at for _, _, at in heads],
-        "event": _json(row for one in changed for row in one.changes.events),
-        "claim": _json(claims),
-        "check": _json(row for one in changed for row in one.changes.checkpoints),
-        "held": _json(row for one in changed for row in one.changes.reservations.values()),
-    }
-    return [values[name] for name in _NAMES]
+    rows: dict[str, list[Row]] = {name: [] for name in _NAMES}
+    for write in writes:
+        read = {"version": write.version, "turn": write.turn, "expected": write.read_head["seq"]}
+        rows["mandates"].append({**write.head, **read, "public_id": write.public_id})
+        for name, row in write.rows:
+            rows[name].append({**row, "public_id": write.public_id})
+    return [orjson.dumps(rows[name]).decode() for name in _NAMES]
 
 
-def _json(rows: Iterable[Row]) -> str:
-    return orjson.dumps([*rows]).decode()
+class BufferedSql(PrefetchedSql):
+    """The same for a handler that writes about one mandate: its rows wait, and are stored with
+    those of the others of its batch. Those behind it see the ledger's head where it moved it.
+    """
+
+    def __init__(self, prefetched: QueryRows, write: MandateWrite):
+        super().__init__(prefetched)
+        self._write = write
+        self._start = write.head, len(write.rows), write.closed
+
+    def run(self, text: str, /, **values: Any) -> int:
+        """Keep a row to be written. Errors: `PrefetchMiss` for any other statement."""
+        write = self._write
+        if values.get("public_id", write.public_id) != write.public_id:
+            raise PrefetchMiss(text)
+        if text in (ledger.BEGIN_HEAD, ledger.MOVE_HEAD):
+            self._move_head({**_EMPTY_HEAD, **values})
+        elif text in _INSERTS:
+            write.rows.append((_INSERTS[text], values))
+            write.closed |= text == approvals.HAND_OUT
+        else:
+            raise PrefetchMiss(text)
+        return 1
+
+    def _move_head(self, head: Row) -> None:
+        self._write.head = head
+        self.prefetched[ledger.HEAD, self._write.public_id] = (head,)
+
+    @property
+    def has_written(self) -> bool:
+        """Whether anything is to be stored."""
+        return len(self._write.rows) > self._start[1]
+
+    def undo(self) -> None:
+        """As if it had not been run."""
+        head, rows, self._write.closed = self._start
+        if self._write.head is not head:
+            self._move_head(head)
+        del self._write.rows[rows:]

@@ -15,7 +15,8 @@ class WriteCounter:
     """A connection that counts what its statements add: rows, and the bytes of their text."""
 
     def __init__(self, sql: Sql):
-        self._sql, self.dialect, self.bytes = sql, sql.dialect, 0
+        self._sql, self.bytes = sql, 0
+        self.dialect, self.locks = sql.dialect, sql.locks
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
         """Run a query."""

@@ -23,7 +23,7 @@ class BufferedWrites:
     """
 
     def __init__(self, sql: Sql):
-        self._sql, self.dialect = sql, sql.dialect
+        self._sql, self.dialect, self.locks = sql, sql.dialect, sql.locks
         self._waiting: dict[str, dict[object, Row]] = {}
 
     def rows(self, text: str, /, **values: Any) -> Sequence[Row]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from storage.sql import LOCKED, Row, Sql, canonical, first, maybe_moment, micros
+from storage.sql import Row, Sql, canonical, first, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Staged:
 
 STAGED_SHOWN: Final = 50
 STAGED: Final = (
-    "SELECT * FROM chain_staging s WHERE chain_id = :chain AND address_lower = :address "
-    "AND NOT EXISTS "
-    "(SELECT 1 FROM ledger_events e WHERE e.public_id = :mandate AND e.tx_hash = s.tx_hash "
+    "SELECT * FROM chain_staging s WHERE (chain_id, address_lower) = "
+    "(SELECT chain_id, vault_lower FROM mandates WHERE public_id = :mandate) AND 0 = "
+    "(SELECT COUNT(*) FROM ledger_events e WHERE e.public_id = :mandate AND e.tx_hash = s.tx_hash "
     "AND e.log_index = s.log_index AND e.reported_by = 'chain') "
-    "ORDER BY block_number, log_index LIMIT :most"
+    f"ORDER BY block_number, log_index LIMIT {STAGED_SHOWN}"
 )
 
 
@@ -68,7 +68,7 @@ class ChainIndexRepository:
 
     def cursor(self, chain_id: int, *, lock: bool = False) -> ChainCursor | None:
         """The resume point; `lock` keeps other readers off it until the end of the transaction."""
-        locked = LOCKED if lock and self._sql.dialect == "postgresql" else ""
+        locked = self._sql.locks if lock else ""
         row = first(
             self._sql,
             f"SELECT * FROM chain_cursors WHERE chain_id = :chain{locked}",
@@ -225,20 +225,11 @@ class ChainIndexRepository:
         )
         return row is not None
 
-    def staged_of(
-        self, chain_id: int, address: str, public_id: str, limit: int = STAGED_SHOWN
-    ) -> list[Staged]:
-        """A vault's logs that are not deep enough yet and not in its mandate's ledger by a
-        receipt, oldest first.
+    def staged_of(self, public_id: str) -> list[Staged]:
+        """The logs of a mandate's vault that are not deep enough yet and not in its ledger by a
+        receipt, oldest first; not very many.
         """
-        rows = self._sql.rows(
-            STAGED,
-            chain=chain_id,
-            address=address.lower(),
-            mandate=public_id,
-            most=limit,
-        )
-        return [staged_row(r) for r in rows]
+        return [staged_row(r) for r in self._sql.rows(STAGED, mandate=public_id)]
 
     def add_vault(self, chain_id: int, address: str, digest: str, block: int) -> None:
         """Note a vault that the factory made, and in which block; the newest word holds."""

@@ -38,7 +38,7 @@ COMPLETE: Final = (
 )
 ANSWERED: Final = (
     "INSERT INTO idempotency (scope, key, request_hash, claimed_at, status, response) "
-    "VALUES (:scope, :key, :hash, :at, :status, :response)"
+    "VALUES (:scope, :key, :request_hash, :claimed_at, :status, :response)"
 )
 
 
@@ -67,12 +67,12 @@ class IdempotencyRepository:
         """Claim a key, or find who did; two racing callers meet at the unique key, never at
         both.
         """
-        if until is None and self._sql.dialect == "sqlite":
+        if until is None and not self._sql.locks:
             # Nobody else writes while this transaction runs, which completes the claim or leaves
             # nothing behind: the row is written once, with its answer.
             record = self.find(scope, key)
             if record is None and (scope, key) not in self._made:
-                self._made[scope, key] = {"hash": request_hash, "at": micros(now)}
+                self._made[scope, key] = {"request_hash": request_hash, "claimed_at": micros(now)}
                 return IdempotencyRecord(True, request_hash)
             return record if record is not None else IdempotencyRecord(False, request_hash)
         created = self._sql.run(

@@ -61,7 +61,7 @@ class Identities(PersonRepository):
 
     def agent(self, agent_id: str, *, lock: bool = False) -> Agent | None:
         """An agent by id; `lock` keeps other writers of its balances off."""
-        tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
+        tail = self._sql.locks if lock else ""
         row = first(self._sql, "SELECT * FROM agents WHERE agent_id = :id" + tail, id=agent_id)
         return _agent(row) if row else None
 

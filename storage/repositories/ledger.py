@@ -21,17 +21,21 @@ from storage.repositories.ledger_queries import (
     CHECK,
     CHECKPOINT,
     CHECKPOINT_EVERY,
-    FAR_BEHIND,
     HEAD,
     HEADS,
     INSERT,
     MOVE_HEAD,
+    NEAREST,
+    NEWEST,
+    NEWS,
     PAGE,
+    PAIRED,
     PARTNERS,
     TAIL,
+    rows_above,
 )
 from storage.repositories.state_cache import StateCache, checkpoint_text, checkpointed
-from storage.sql import LOCKED, Row, Sql, canonical, first, micros, moment
+from storage.sql import Row, Sql, canonical, first, micros, moment
 
 # The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
 WEEK, MONDAY = 604_800_000_000, 259_200_000_000
@@ -57,7 +61,7 @@ class LedgerRepository(HouseEventRepository):
     def __init__(self, sql: Sql, cache: StateCache):
         super().__init__(sql)
         self._cache = cache
-        self._lock = LOCKED if sql.dialect == "postgresql" else ""
+        self._lock = sql.locks
         self._heads: dict[str, Row] = {}  # which nobody else moves while this transaction runs
         self._held: dict[tuple[str, str], list[Event]] = {}
 
@@ -212,27 +216,32 @@ class LedgerRepository(HouseEventRepository):
             return EMPTY
         cached = self._cache.get(public_id, row_hash)
         if cached is None:
-            cached = self._continued(public_id, seq) or self._folded(public_id, seq)
+            cached = self._caught_up(public_id, seq) or self._folded(public_id, seq)
             self._cache.put(public_id, row_hash, cached)
         return cached
 
-    def _continued(self, public_id: str, last: int) -> LedgerState | None:
-        """The fold on from the newest state that is kept, or from a checkpoint where others wrote
-        much since then; None where the ledger does not go on from there: what kept it may have
+    def _caught_up(self, public_id: str, last: int) -> LedgerState | None:
+        """The fold on from the newest state that is kept, or from the newest checkpoint where that
+        spares many rows; None where the ledger does not go on from there: what kept it may have
         been rolled back.
         """
-        known = self._cache.newest(public_id)
-        if known is None or known[1].seq >= last:
+        row_hash, state = self._cache.newest(public_id) or ("", EMPTY)
+        above = rows_above(public_id, state.seq)
+        nearest = first(self._sql, NEAREST, **above)
+        if nearest is not None:
+            checkpoint = checkpointed(nearest["state"], nearest["row_hash"])
+            if checkpoint is None:  # it is no shortcut; `db verify` tells of it
+                return None
+            row_hash, state = nearest["row_hash"], checkpoint
+        rows = self._sql.rows(NEWS, **above)
+        if not rows:
+            return state if nearest is not None and state.seq == last else None
+        if len(rows) != last - state.seq or rows[0]["prev_hash"] != row_hash:
             return None
-        row_hash, state = known
-        if last - state.seq > FAR_BEHIND:
-            nearer = self._checkpointed(public_id, last)
-            if nearer is not None and nearer.seq > state.seq:
-                return self._fold_on(public_id, nearer, last)
-        rows = self._tail(public_id, state.seq, last)
-        if len(rows) < last - state.seq or rows[0]["prev_hash"] != row_hash:
-            return None
-        return self._after(public_id, state, [event_of(r) for r in rows])
+        has_pairs = any(row["pairs_with"] is not None for row in rows)
+        paired = self._sql.rows(PAIRED[self._sql.dialect], **above) if has_pairs else ()
+        partners = {int(row["seq"]): event_of(row) for row in paired}
+        return self._after(public_id, state, [event_of(r) for r in rows], partners=partners)
 
     def _tail(self, public_id: str, after: int, last: int) -> Sequence[Row]:
         """Rows above a seq (exclusive) up to another (inclusive), oldest first; a page of them."""
@@ -284,17 +293,23 @@ class LedgerRepository(HouseEventRepository):
                 return state
 
     def _after(
-        self, public_id: str, state: LedgerState, events: Sequence[Event], before: int = 2**62
+        self,
+        public_id: str,
+        state: LedgerState,
+        events: Sequence[Event],
+        before: int = 2**62,
+        partners: Mapping[int, Event] | None = None,
     ) -> LedgerState:
-        pairs = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with is not None])
+        if partners is None:
+            partners = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with])
         for event in events:
             past = partial(self.house_rows, public_id, event.seq, before)
-            partner = pairs.get(event.pairs_with) if event.pairs_with else None
+            partner = partners.get(event.pairs_with) if event.pairs_with else None
             state = apply(state, event, partner, past)
         return state
 
-    def _by_seq(self, public_id: str, seqs: Sequence[int]) -> dict[int | None, Event]:
-        events: dict[int | None, Event] = {}
+    def _by_seq(self, public_id: str, seqs: Sequence[int]) -> dict[int, Event]:
+        events: dict[int, Event] = {}
         for seq in seqs:
             row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
             if row is not None:
@@ -308,21 +323,18 @@ class LedgerRepository(HouseEventRepository):
             return ()
         cached = self._cache.page(public_id, head["row_hash"], limit)
         if cached is None:
-            cached = self._grown(public_id, head["seq"], limit)
+            cached = self._grown(public_id, limit)
             self._cache.keep_page(public_id, head["row_hash"], cached, limit)
         return cached
 
-    def _grown(self, public_id: str, seq: int, limit: int) -> tuple[Event, ...]:
+    def _grown(self, public_id: str, limit: int) -> tuple[Event, ...]:
         """The newest page: the one that is kept and the rows above it, else all of its rows."""
         row_hash, below = self._cache.newest_page(public_id, limit)
-        until_seq = below[0].seq if below else 0
-        lowest = max(0, seq - limit)
-        if until_seq >= seq or until_seq < lowest:
-            until_seq, below = lowest, ()
-        rows = self._tail(public_id, until_seq, seq)
-        if below and rows[0]["prev_hash"] != row_hash:
-            below, rows = (), self._tail(public_id, lowest, seq)
-        return (*map(self._cache.event, reversed(rows)), *below)[:limit]
+        after = below[0].seq if below else 0
+        rows = self._sql.rows(NEWEST, public_id=public_id, after=after, most=limit)
+        if below and len(rows) < limit and (not rows or rows[-1]["prev_hash"] != row_hash):
+            below, rows = (), self._sql.rows(NEWEST, public_id=public_id, after=0, most=limit)
+        return (*map(self._cache.event, rows), *below)[:limit]
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""
@@ -392,4 +404,4 @@ class LedgerRepository(HouseEventRepository):
         if preloaded is not None:
             return preloaded.copy()
         rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
-        return [event_of(r) for r in rows]
+        return [event_of(r) for r in sorted(rows, key=lambda row: int(row["seq"]))]

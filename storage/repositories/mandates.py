@@ -19,7 +19,6 @@ from storage.repositories.leases import UNPAID_FEE
 from storage.repositories.mandate_polling import MandatePollingRepository
 from storage.repositories.mandate_queries import BY_VAULTS
 from storage.sql import (
-    LOCKED,
     Duplicate,
     Row,
     Sql,
@@ -93,7 +92,7 @@ class MandateRepository(MandatePollingRepository):
 
     def __init__(self, sql: Sql, *, holds: bool = False):
         super().__init__(sql)
-        self._lock = LOCKED if sql.dialect == "postgresql" else ""
+        self._lock = sql.locks
         self._versions: dict[str, int] = {}
         self._holds, self._held = holds, dict[tuple[object, ...], Mandate | None]()
 

@@ -82,7 +82,7 @@ class OwnLimitRepository:
         """A person's limits; None where they are still the starting ones. `lock` keeps other
         writers off them.
         """
-        tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
+        tail = self._sql.locks if lock else ""
         row = first(
             self._sql,
             "SELECT per_order_micros, per_day_micros FROM own_limits "

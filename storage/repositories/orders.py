@@ -55,7 +55,7 @@ class OrderRepository:
 
     def __init__(self, sql: Sql):
         self._sql = sql
-        self._lock = " FOR UPDATE" if sql.dialect == "postgresql" else ""
+        self._lock = sql.locks
 
     def add(self, order: Order) -> Order:
         """Store a new order, and give it back."""

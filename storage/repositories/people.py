@@ -139,7 +139,7 @@ class PersonRepository:
 
     def user(self, user_id: str, *, lock: bool = False) -> User | None:
         """A person by id; `lock` keeps other writers of what is theirs off."""
-        tail = " FOR UPDATE" if lock and self._sql.dialect == "postgresql" else ""
+        tail = self._sql.locks if lock else ""
         row = first(self._sql, _USER + "user_id = :id" + tail, id=user_id)
         return _user(row) if row else None
 

@@ -9,12 +9,16 @@ from typing import Final
 
 from domain.agents.policy import Changes, Policy
 from domain.money import Usdc
-from storage.sql import Sql, canonical, columns, first, micros, moment
+from storage.sql import Row, Sql, canonical, columns, first, micros, moment
 
 MONEY: Final = ("per_tx_cap_usdc", "total_cap_usdc")
 
 
 OF_AGENT: Final = "SELECT body, updated_at FROM policies WHERE agent_id = :id"
+OF_MANDATE: Final = (
+    "SELECT body, updated_at FROM policies "
+    "WHERE agent_id = (SELECT agent_id FROM mandates WHERE public_id = :mandate)"
+)
 
 
 class PolicyRepository:
@@ -25,7 +29,13 @@ class PolicyRepository:
 
     def get(self, agent_id: str) -> Policy | None:
         """The policy, None before the first save."""
-        row = first(self._sql, OF_AGENT, id=agent_id)
+        return self._policy(first(self._sql, OF_AGENT, id=agent_id))
+
+    def of_mandate(self, public_id: str) -> Policy | None:
+        """The policy of a mandate's agent, None before its first save."""
+        return self._policy(first(self._sql, OF_MANDATE, mandate=public_id))
+
+    def _policy(self, row: Row | None) -> Policy | None:
         if row is None:
             return None
         body = json.loads(row["body"])

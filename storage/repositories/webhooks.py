@@ -78,7 +78,7 @@ class WebhookRepository:
 
     def __init__(self, sql: Sql):
         self._sql = sql
-        self._skip = " FOR UPDATE SKIP LOCKED" if sql.dialect == "postgresql" else ""
+        self._skip = sql.locks and f"{sql.locks} SKIP LOCKED"
 
     def add(self, webhook: Webhook) -> None:
         """Store a new one."""

@@ -22,7 +22,7 @@ class VenueWeightRepository:
             "INSERT INTO venue_weights (key, body) VALUES (:key, '') ON CONFLICT (key) DO NOTHING",
             key=key,
         )
-        tail = " FOR UPDATE" if self._sql.dialect == "postgresql" else ""
+        tail = self._sql.locks
         row = first(self._sql, "SELECT body FROM venue_weights WHERE key = :key" + tail, key=key)
         body, statement = work(row["body"] or None if row else None)
         self._sql.run("UPDATE venue_weights SET body = :body WHERE key = :key", body=body, key=key)

@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
+from domain.mandates.actions import Action
+from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.trading.orders import OrderFill
@@ -128,6 +130,14 @@ async def append(
     return await store.write(
         lambda uow: uow.ledger.append(public_id, new, event_id=event_id(), now=now)
     )
+
+
+def reservation(n: int, **changes: Any) -> Reservation:
+    action = Action(
+        action_hash=f"hash{n}", target="0xt", selector="0x00", data_hash="0xdata", amount=Usdc(n)
+    )
+    given: dict[str, Any] = {"made_at": later(n), "expires_at": later(600), "sender": "0xs"}
+    return Reservation(public_id="m_1", action=action, **given | changes)
 
 
 async def fill(

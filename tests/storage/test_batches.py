@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -15,15 +15,12 @@ import asyncpg
 import pytest
 
 from domain.refusals import Refused
+from storage.engine.lane import Lane
 from storage.engine.postgres import LAST_MS
 from storage.engine.write_batches import LOCK_MS
 from storage.errors import Unavailable
 from storage.integrity.ledger_check import verify
-from storage.prefetch.batcher import LANES, PrefetchBatcher
-from storage.prefetch.prefetched_rows import PrefetchedRows, prefetch_query
-from storage.prefetch.read_set import ReadSet
 from storage.repositories.idempotency import IdempotencyRecord
-from storage.repositories.state_cache import StateCache
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
@@ -95,6 +92,43 @@ async def test_one_key_asked_for_often_is_answered_once(laid: tuple[Cable, Store
     assert [claim.new for claim in told].count(True) == 1
     assert {claim.response["seq"] for claim in told if claim.response} == {1}
     assert await ids_of(store) == ["ev_of_7"]
+
+
+async def test_reports_of_one_transaction_that_come_together_see_one_another(
+    laid: tuple[Cable, Store],
+) -> None:
+    _, store = laid
+
+    def report(n: int) -> Callable[[UnitOfWork], list[str]]:
+        def work(uow: UnitOfWork) -> list[str]:
+            before = [event.event_id for event in uow.ledger.by_tx("m_1", m.TX)]
+            new = m.buy(tx_hash=m.TX)
+            uow.ledger.append("m_1", new, event_id=f"ev_of_{n}", now=m.NOW)
+            return before
+
+        return work
+
+    reads = [replace(needs(n, "m_1"), tx_hash=m.TX) for n in range(4)]
+    told = await asyncio.gather(*(store.write(report(n), reads[n]) for n in range(4)))
+    assert sorted(map(len, told)) == [0, 1, 2, 3]
+    assert [len(await ids_of(store)), (await verify(store)).rows] == [4, 4]
+
+
+async def test_who_comes_behind_calldata_that_was_handed_out_sees_it(
+    laid: tuple[Cable, Store],
+) -> None:
+    _, store = laid
+
+    def hand_out(n: int) -> Callable[[UnitOfWork], int]:
+        def work(uow: UnitOfWork) -> int:
+            live = len(uow.reservations.live("m_1", m.NOW))
+            uow.reservations.put(m.reservation(n))
+            return live
+
+        return work
+
+    works = (store.write(hand_out(n), needs(n, "m_1")) for n in range(4))
+    assert sorted(await asyncio.gather(*works)) == [0, 1, 2, 3]
 
 
 async def test_a_row_that_the_database_refuses_is_the_matter_of_its_own_handler(
@@ -192,7 +226,7 @@ async def test_a_mandate_is_locked_beforehand_for_as_long_as_others_write(pg_url
     async def locks() -> bool:
         log.statements()
         await write(ours, next(numbers))
-        return any(told.startswith("WITH turns") for told in log.statements())
+        return any(told.startswith("SELECT pg_advisory_xact_lock") for told in log.statements())
 
     try:
         await ours.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
@@ -303,33 +337,22 @@ async def test_who_asks_again_as_soon_as_he_is_answered_waits_for_no_other_lane(
         await store.close()
 
 
-async def test_who_reads_again_as_two_lanes_end_is_answered() -> None:
-    fetched: list[asyncio.Future[PrefetchedRows]] = []
-
-    async def fetch(needs: Sequence[ReadSet]) -> PrefetchedRows:
-        fetched.append(asyncio.get_running_loop().create_future())
-        return await fetched[-1]
+async def test_who_asks_again_as_a_lane_ends_is_answered() -> None:
+    async def serve(jobs: list[asyncio.Future[None]]) -> None:
+        await asyncio.sleep(0)
+        for job in jobs:
+            job.set_result(None)
 
     async def ask(times: int) -> None:
         for _ in range(times):
-            await bringing.snapshot(ReadSet(now=m.NOW))
+            job = asyncio.get_running_loop().create_future()
+            lane.add(job)
+            await job
 
-    bringing, (empty, _, _) = (
-        PrefetchBatcher(fetch),
-        prefetch_query([ReadSet(now=m.NOW)], StateCache()),
-    )
-    asking = [asyncio.create_task(ask(2))]
-    while not fetched:
-        await asyncio.sleep(0)
-    asking.append(asyncio.create_task(ask(1)))
-    while len(fetched) < LANES:
-        await asyncio.sleep(0)
+    lane = Lane(serve, at_once=2)
     with anyio.fail_after(STUCK_S):
-        while not all(task.done() for task in asking):
-            for brought in fetched:
-                if not brought.done():
-                    brought.set_result(empty)
-            await asyncio.sleep(0.001)
+        await asyncio.gather(*(ask(n) for n in range(1, 9)))
+        await lane.drained()
 
 
 async def test_a_mandate_that_somebody_holds_keeps_none_beside_it_waiting(pg_url: str) -> None:

@@ -40,7 +40,7 @@ BESIDE = frozenset(
 ENTRY = re.compile(r"^\d{4}-\d\d-\d\d [^\[]*\[\d+\] ", re.MULTILINE)
 NAMED = re.compile(r"(?:\bFROM|\bJOIN|\bUPDATE|\bINTO)\s+(?:ONLY\s+)?([a-z_]+)", re.IGNORECASE)
 HELD_TO_ONE = re.compile(
-    r"\bpublic_id\s*=|\bUSING\s*\(public_id|\(\s*public_id\b|\bpublic_id\s+IN\b"
+    r"\b(?:public|mandate)_id\s*=|\bUSING\s*\(public_id|\(\s*public_id\b|\bpublic_id\s+IN\b"
 )
 ID = re.compile(r"m_[a-z2-7]{10}")
 

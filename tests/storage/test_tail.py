@@ -15,9 +15,7 @@ import pytest
 from storage.feed import ledger_feed
 from storage.feed.ledger_feed import SILENT_S, FeedEntry, LedgerFeed, UnknownCursor
 from storage.repositories.event_row import COLUMNS, event_of
-from storage.schema import migrate
-from storage.store import Store, open_store
-from tests.databases import PATIENT
+from storage.store import Store
 from tests.storage import material as m
 from tests.storage.cable import cable
 from tests.waiting import STUCK_S, LoopClock, beating
@@ -315,25 +313,3 @@ async def test_a_silent_database_does_not_hold_the_end_of_the_tail(pg_url: str, 
                 await asyncio.gather(running, return_exceptions=True)
                 await opened.close()
         assert waited.seconds < 1.5
-
-
-@pytest.mark.pg
-async def test_rows_from_before_there_were_positions_get_theirs_in_order(empty_pg_url: str) -> None:
-    await anyio.to_thread.run_sync(migrate.upgrade, empty_pg_url, "0001")
-    connection = await asyncpg.connect(empty_pg_url)
-    try:
-        for public_id, seq in (("m_2", 1), ("m_1", 2), ("m_1", 1)):
-            row = _row(public_id, seq)
-            await connection.execute(INSERT.removesuffix(" RETURNING position"), *row)
-        await anyio.to_thread.run_sync(migrate.upgrade, empty_pg_url)
-        placed = await connection.fetch(
-            "SELECT public_id, seq, position FROM ledger_events ORDER BY position"
-        )
-        assert [tuple(r) for r in placed] == [("m_1", 1, 1), ("m_1", 2, 2), ("m_2", 1, 3)]
-        assert await connection.fetchval(INSERT, *_row("m_3", 1)) == 4
-        with pytest.raises(asyncpg.PostgresError, match="append-only"):
-            await connection.execute("UPDATE ledger_events SET seq = 9")
-    finally:
-        await connection.close()
-    store = await open_store(empty_pg_url, PATIENT)
-    await store.close()

@@ -10,9 +10,10 @@ import anyio
 import asyncpg
 import pytest
 
-from storage.engine.write_batches import _LOCK
+from storage.engine.write_batches import LOCK
 from storage.integrity.ledger_check import verify
-from storage.prefetch.prefetched_rows import PrefetchedRows, with_rows
+from storage.prefetch.prefetch_query import Query, QueryRows, rows_by_query
+from storage.repositories.ledger_queries import NEWS
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.storage import material as m
@@ -49,7 +50,7 @@ async def test_who_asks_while_a_batch_waits_for_its_turn_goes_along(pg_url: str)
     log = await logging(pg_url)
     async with _contended(pg_url) as (store, beside):
         await beside.execute("BEGIN")
-        await beside.fetch(_LOCK, ["m_1"])
+        await beside.fetch(LOCK, ["m_1"])
         asked = [asyncio.create_task(write(store, 0))]
         await _waiting(beside, 1)
         asked += [asyncio.create_task(write(store, n)) for n in range(1, 20)]
@@ -57,20 +58,18 @@ async def test_who_asks_while_a_batch_waits_for_its_turn_goes_along(pg_url: str)
         log.statements()
         await beside.execute("COMMIT")
         assert all(claim.new for claim in await asyncio.gather(*asked))
-        assert [told for told in log.statements() if told.startswith("WITH m ")] == [
-            "WITH m AS MATERIALIZED ("
-        ]
+        assert len([told for told in log.statements() if told.startswith("SELECT 0 AS text")]) == 1
         assert (await verify(store)).rows == 20
 
 
 async def test_whoever_waits_for_a_mandate_has_it_before_whoever_lets_go_of_it(pg_url: str) -> None:
     async with _contended(pg_url) as (store, beside):
         await beside.execute("BEGIN")
-        await beside.fetch(_LOCK, ["m_1"])
+        await beside.fetch(LOCK, ["m_1"])
         asked = asyncio.create_task(write(store, 1))
         await _waiting(beside, 1)
         # In one message, so that nobody wakes up in between.
-        again = _LOCK.replace("$1::text[]", "ARRAY['m_1']")
+        again = LOCK.replace("$1::text[]", "ARRAY['m_1']")
         await beside.execute(f"COMMIT; BEGIN; {again}")
         assert await beside.fetchval("SELECT count(*) FROM ledger_events") == 1
         await beside.execute("COMMIT")
@@ -81,7 +80,7 @@ async def test_a_dead_process_leaves_the_turn_to_the_others(pg_url: str) -> None
     async with _contended(pg_url) as (store, beside):
         dies = await asyncpg.connect(pg_url)
         await dies.transaction().start()
-        await dies.fetch(_LOCK, ["m_1"])
+        await dies.fetch(LOCK, ["m_1"])
         asked = asyncio.create_task(write(store, 1))
         await _waiting(beside, 1)
         dies.terminate()
@@ -97,14 +96,15 @@ async def test_whoever_is_far_behind_begins_at_a_checkpoint(
     await write(store, 0)
     brought: list[int] = []
 
-    def counted(snapshot: PrefetchedRows, found: Sequence[tuple[str, str, str]]) -> PrefetchedRows:
-        brought.append(sum(kind == "row" for kind, _, _ in found))
-        return with_rows(snapshot, found)
+    def counted(queries: Sequence[Query], records: Sequence[tuple[int, int, str]]) -> QueryRows:
+        prefetched = rows_by_query(queries, records)
+        brought.append(sum(len(rows) for one, rows in prefetched.items() if one[0] == NEWS))
+        return prefetched
 
     try:
         for start in range(1, 301, 60):
             await asyncio.gather(*(write(other, n) for n in range(start, start + 60)))
-        monkeypatch.setattr("storage.engine.write_batches.with_rows", counted)
+        monkeypatch.setattr("storage.engine.write_batches.rows_by_query", counted)
         assert (await write(store, 301)).new
         assert brought == [301 - 256]
         await asyncio.gather(*(write(other, n) for n in range(302, 402)))

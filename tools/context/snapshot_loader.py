@@ -282,7 +282,7 @@ def staged_logs(uow: UnitOfWork, mandate: Mandate) -> tuple[StagedLog, ...]:
             block=s.block_number,
             tx_hash=s.tx_hash,
         )
-        for s in uow.chainlog.staged_of(mandate.chain_id, mandate.vault_address, mandate.public_id)
+        for s in uow.chainlog.staged_of(mandate.public_id)
     )
 
 
@@ -317,7 +317,7 @@ def load_snapshot(
         chain=facts.vault,
         approvals=(*pending, *uow.approvals.approved(mandate.public_id, ctx.now)) if asks else (),
         reservations=tuple(uow.reservations.live(mandate.public_id, ctx.now)) if vault else (),
-        policy=uow.policies.get(mandate.agent_id) if mandate.agent_id else None,
+        policy=uow.policies.of_mandate(mandate.public_id) if mandate.agent_id else None,
         provisional=staged,
         terms_status=terms_status(mandate, chain_if_named_here(ctx, mandate), facts)
         if terms

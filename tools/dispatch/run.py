@@ -276,16 +276,16 @@ async def _perform(
             op=op, effect=op.effect, deps=deps, caller=caller, request=request, key=idempotency_key
         )
         return await doing.reply()
-    facts, read_set, full_deps = None, _read_set(op, deps, caller, request, idempotency_key), deps
-    if read_set is not None and (op.gather is not None or not op.writes):
-        deps = await _with_prefetch(deps, caller, read_set)
-    if op.gather is not None:
-        with deps.chains.request_deadline():
-            facts = await op.gather(deps, caller, request)
+    now, full_deps = deps.clock.now(), deps
+    if op.gather is not None or not op.writes:
+        deps = await _with_prefetch(
+            deps, caller, _read_set(op, caller, request, idempotency_key, now)
+        )
+    facts, now = await _gather_facts(op, deps, caller, request, now)
+    read_set = _read_set(op, caller, request, idempotency_key, now)
     handler = op.handler
     if handler is None:
         raise TypeError(f"{op.name} has neither a handler nor an effect")
-    now = deps.clock.now()
 
     def work(uow: UnitOfWork) -> OperationResult:
         """A refusal rolls the claim back with the rest."""
@@ -304,21 +304,40 @@ async def _perform(
     )
 
 
+async def _gather_facts(
+    op: Operation, deps: Deps, caller: Caller, request: Any, now: datetime
+) -> tuple[Any, datetime]:
+    """The facts of the chain and the venue, and the time of the handler: a read is as of the moment
+    of the rows that were read for it.
+    """
+    if op.gather is None:
+        return None, now
+    with deps.chains.request_deadline():
+        facts = await op.gather(deps, caller, request)
+    return facts, deps.clock.now() if op.writes else now
+
+
 def _read_set(
-    op: Operation, deps: Deps, caller: Caller, request: Any, idempotency_key: IdempotencyKey | None
+    op: Operation,
+    caller: Caller,
+    request: Any,
+    idempotency_key: IdempotencyKey | None,
+    now: datetime,
 ) -> ReadSet | None:
     if op.read_set is None:
         return None
     key = None if idempotency_key is None else (idempotency_key.scope, idempotency_key.key)
     credential = caller.credential if caller.from_cache else None
-    return op.read_set(request, deps.clock.now()).of_call(credential, key)
+    return op.read_set(request, now).of_call(credential, key)
 
 
-async def _with_prefetch(deps: Deps, caller: Caller, read_set: ReadSet) -> Deps:
+async def _with_prefetch(deps: Deps, caller: Caller, read_set: ReadSet | None) -> Deps:
     """With what a call needs at hand, its claim aside: that is looked up where it is written.
 
     Errors: `StaleCredential`.
     """
+    if read_set is None:
+        return deps
     store = await deps.store.prefetch(read_set.of_call(read_set.credential, None))
     if caller.from_cache:
         await store.read(lambda uow: verify_cached_credential(uow, caller))
