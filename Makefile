@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
+.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
 
 setup: $(STAMP)
 
@@ -99,7 +99,7 @@ clients: setup
 venue-clients: setup
 	$(BIN)/pytest -q tests/venue/devvenue/test_clients.py tests/venue/devvenue/test_types.py
 
-# Both typed clients out of docs/openapi.json, into build/clients: a wheel's source and an npm package.
+# Both typed clients out of docs/openapi.json, into build/clients: sources of a wheel and of an npm package.
 clients-build: setup
 	$(BIN)/python clients/generate.py
 

@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,6 +40,60 @@ def built(name: str) -> Path:
     """The folder of a client, built if its sources changed."""
     folder: Path = imported("generate", CLIENTS).build(name)
     return folder
+
+
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The generator over a document and a client of its own, whose builds are counted."""
+    generate = imported("generate", CLIENTS)
+    (tmp_path / "python" / "node_modules").mkdir(parents=True)
+    (tmp_path / "python" / "README.md").write_text("by hand")
+    (tmp_path / "openapi.json").write_text("{}")
+
+    def written(folder: Path) -> None:
+        with (tmp_path / "builds").open("a") as builds:
+            builds.write("one ")
+        if (tmp_path / "broken").exists():
+            raise OSError("broken")
+        (folder / "client.py").write_text(generate.DOCUMENT.read_text())
+
+    monkeypatch.setattr(generate, "HERE", tmp_path)
+    monkeypatch.setattr(generate, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(generate, "DOCUMENT", tmp_path / "openapi.json")
+    monkeypatch.setattr(generate, "CLIENTS", {"python": written})
+    return generate
+
+
+def test_a_client_is_built_once_and_again_where_its_sources_change(
+    apart: ModuleType, tmp_path: Path
+) -> None:
+    def builds() -> int:
+        return (tmp_path / "builds").read_text().count("one")
+
+    with ThreadPoolExecutor(4) as threads:
+        folders = set(threads.map(apart.build, ["python"] * 4))
+    assert folders == {tmp_path / "build" / "python"}
+    assert builds() == 1
+    (tmp_path / "python" / "node_modules" / "left").write_text("by a tool")
+    apart.build("python")
+    assert builds() == 1
+    apart.DOCUMENT.write_text('{"openapi": "3.1.0"}')
+    folder = apart.build("python")
+    assert builds() == 2
+    assert (folder / "client.py").read_text() == '{"openapi": "3.1.0"}'
+    assert sorted(p.name for p in folder.iterdir()) == ["README.md", "client.py"]
+
+
+def test_a_build_that_failed_is_done_again(apart: ModuleType, tmp_path: Path) -> None:
+    apart.build("python")
+    first = apart.DOCUMENT.read_text()
+    apart.DOCUMENT.write_text("[]")
+    (tmp_path / "broken").touch()
+    with pytest.raises(OSError, match="broken"):
+        apart.build("python")
+    (tmp_path / "broken").unlink()
+    apart.DOCUMENT.write_text(first)
+    assert (apart.build("python") / "client.py").read_text() == first
 
 
 @pytest.mark.slow
